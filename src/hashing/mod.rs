@@ -1,0 +1,1 @@
+//! Ground: from bytes to numbers.

@@ -1,0 +1,7 @@
+//! flowsieve reads packet captures, sieves their packets through multi-attribute Bloom filters and
+//! answers how many distinct host pairs, flows or DNS triples there were in each time slice,
+//! in bounded memory and with the error of every answer.
+
+pub mod decode;
+pub mod hashing;
+pub mod trace;
