@@ -1,4 +1,41 @@
-//! From captured bytes to an IP packet: link layers, IP with all its extension headers, tunnels.
+//! From captured bytes to an IP packet: link layers, IP with all its extension headers, tunnels;
+//! and from an IP packet to the DNS messages that it carries.
+//!
+//! [`Decoder::decode`] walks from layer to layer, one step a header, until it stands on an IP
+//! header; with [`Tunnel::Inner`] it walks on as long as there is another one inside. The walk is
+//! bounded, allocates nothing and never panics, whatever the bytes. What was captured counts:
+//! packets cut short by the capture's snapshot length are the rule, not the exception, so an IP
+//! header is enough, and ports are read where four bytes of them are there.
+//!
+//! | file | what it reads |
+//! |---|---|
+//! | `common` | the few frame shapes that are nearly all of the traffic, in one go |
+//! | `layer`, `link` | the walk itself; where it begins for a link type |
+//! | `ethernet`, `ieee80211`, `ppp`, `cooked`, `meta` | link layers by family |
+//! | `ip` | IPv4 and IPv6 with extension headers |
+//! | `tunnel`, `udp_tunnel` | what may stand inside an IP packet |
+//! | `dns`, `dns_name` | DNS messages, names |
+//! | `skip` | the reasons for which there is nothing to count |
+
+mod bytes;
+mod common;
+mod cooked;
+mod dns;
+mod dns_name;
+mod ethernet;
+mod ieee80211;
+mod ip;
+mod layer;
+mod link;
+mod meta;
+mod ppp;
+mod skip;
+mod tunnel;
+mod udp_tunnel;
+
+pub use dns::{DNS_PORT, DnsMessage, dns_messages};
+pub use dns_name::{NAME_MAX, dotted, labels_from_text};
+pub use skip::Skip;
 
 use crate::trace::LinkType;
 
@@ -34,20 +71,53 @@ pub struct IpPacket<'a> {
     pub transport: &'a [u8],
 }
 
+impl IpPacket<'_> {
+    /// Source and destination port of TCP, UDP and SCTP, where both were captured.
+    #[inline]
+    pub fn ports(&self) -> Option<(u16, u16)> {
+        if self.later_fragment || !matches!(self.protocol, ip::TCP | ip::UDP | ip::SCTP) {
+            return None;
+        }
+        let &[a, b, c, d] = self.transport.first_chunk()?;
+        Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+    }
+}
+
 /// Which IP header of a packet counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Tunnel {
     /// The outermost.
     #[default]
     Outer,
-    /// The innermost that can be reached.
+    /// The innermost that can be reached; a header quoted inside an ICMP error is none of them.
     Inner,
 }
 
-/// Why a packet yields no IP packet, or an IP packet no element.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum Skip {
-    /// The link type is not one that is decoded.
-    UnsupportedLink(LinkType),
+/// Finds the IP header of a captured frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Decoder {
+    tunnel: Tunnel,
+}
+
+impl Decoder {
+    /// A decoder that looks for the outermost or the innermost IP header.
+    pub fn new(tunnel: Tunnel) -> Self {
+        Self { tunnel }
+    }
+
+    /// The IP packet in a frame that begins as `link` says.
+    ///
+    /// # Errors
+    ///
+    /// The reason why there is none.
+    #[inline]
+    pub fn decode<'a>(&self, link: LinkType, frame: &'a [u8]) -> Result<IpPacket<'a>, Skip> {
+        if link == link::ETHERNET
+            && let Some(packet) = common::decode(frame)
+            && (self.tunnel == Tunnel::Outer || !udp_tunnel::may_be_one(&packet))
+        {
+            return Ok(packet);
+        }
+        layer::walk(link, frame, self.tunnel)
+    }
 }

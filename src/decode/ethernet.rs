@@ -1,0 +1,140 @@
+//! Ethernet and what stands between it and IP: tags of every kind, labels, LLC and SNAP.
+
+use super::bytes::{be16, be32, byte, from};
+use super::layer::{Layer, Step};
+use super::{Skip, cooked};
+
+/// Smallest EtherType; smaller numbers are lengths, and those above 1500 are neither.
+const ETHERTYPE_MIN: u16 = 0x600;
+const LENGTH_MAX: u16 = 1500;
+
+/// Reads the two addresses and the EtherType or length.
+pub(super) fn ethernet(frame: &[u8]) -> Step<'_> {
+    type_or_length(be16(frame, 12)?, from(frame, 14)?)
+}
+
+/// What an EtherType or length announces.
+pub(super) fn type_or_length(number: u16, bytes: &[u8]) -> Step<'_> {
+    match number {
+        ETHERTYPE_MIN.. => Ok((Layer::EtherType(number), bytes)),
+        // Novell's raw IPX has no LLC header, but a checksum field that is never used.
+        ..=LENGTH_MAX if bytes.starts_with(&[0xff, 0xff]) => Err(Skip::NotIpLlc),
+        ..=LENGTH_MAX => Ok((Layer::Llc, &bytes[..bytes.len().min(number.into())])),
+        _ => Err(Skip::BadLinkHeader),
+    }
+}
+
+/// Goes on behind an EtherType at an offset.
+fn tagged(bytes: &[u8], at: usize) -> Step<'_> {
+    type_or_length(be16(bytes, at)?, from(bytes, at + 2)?)
+}
+
+/// Reads the payload of an EtherType.
+pub(super) fn ether_type(number: u16, bytes: &[u8]) -> Step<'_> {
+    match number {
+        // Either version: some routers mark IPv6 as 0x0800.
+        0x0800 => Ok((Layer::Ip, bytes)),
+        0x86dd => Ok((Layer::Ipv6, bytes)),
+        0x0806 | 0x8035 => Err(Skip::Arp),
+        // VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad had one.
+        0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300 => tagged(bytes, 2),
+        0x8847 | 0x8848 => Ok((Layer::Mpls, bytes)),
+        0x8864 => Ok((Layer::PppOe, bytes)),
+        0x880b => Ok((Layer::Ppp, bytes)),
+        0x894f => Ok((Layer::Nsh, bytes)),
+        // Transparent Ethernet bridging.
+        0x6558 => Ok((Layer::Ethernet, bytes)),
+        // Cisco FabricPath: forwarding tag and time to live, then the customer's frame.
+        0x8903 => Ok((Layer::Ethernet, from(bytes, 2)?)),
+        // 802.1ah: service tag, then the customer's frame.
+        0x88e7 => Ok((Layer::Ethernet, from(bytes, 4)?)),
+        // Jumbo frames of 802.3.
+        0x8870 => Ok((Layer::Llc, bytes)),
+        // VN-Tag, 802.1BR, Cisco metadata, 802.1CB, and high-availability rings.
+        0x8926 | 0xf1c1 | 0x892f => tagged(bytes, 4),
+        0x893f | 0x8909 => tagged(bytes, 6),
+        0x22f3 => trill(bytes),
+        0x88e5 => macsec(bytes),
+        _ => Err(Skip::NotIpEthertype),
+    }
+}
+
+/// TRILL: a fixed header, options in units of four bytes, the customer's frame.
+fn trill(bytes: &[u8]) -> Step<'_> {
+    let options = usize::from(be16(bytes, 0)? >> 6 & 31) * 4;
+    Ok((Layer::Ethernet, from(bytes, 6 + options)?))
+}
+
+/// MACsec is readable where it protects integrity only.
+fn macsec(bytes: &[u8]) -> Step<'_> {
+    const CHANNEL_IDENTIFIER: u8 = 0x20;
+    const ENCRYPTED: u8 = 0x08;
+    let flags = byte(bytes, 0)?;
+    if flags & ENCRYPTED != 0 {
+        return Err(Skip::Encrypted);
+    }
+    tagged(
+        bytes,
+        if flags & CHANNEL_IDENTIFIER == 0 {
+            6
+        } else {
+            14
+        },
+    )
+}
+
+/// 802.2 LLC, with SNAP.
+pub(super) fn llc(bytes: &[u8]) -> Step<'_> {
+    let destination = byte(bytes, 0)?;
+    let source = byte(bytes, 1)?;
+    // Unnumbered frames have a short control field.
+    let header = if byte(bytes, 2)? & 3 == 3 { 3 } else { 4 };
+    match (destination, source) {
+        (0xaa, _) => snap(from(bytes, header)?),
+        (0x06, _) => Ok((Layer::Ip, from(bytes, header)?)),
+        (0xfe, _) => nlpid(byte(bytes, header)?, from(bytes, header + 1)?),
+        _ => Err(Skip::NotIpLlc),
+    }
+}
+
+/// The payload of an OSI network layer protocol identifier.
+pub(super) fn nlpid(number: u8, bytes: &[u8]) -> Step<'_> {
+    match number {
+        0xcc => Ok((Layer::Ipv4, bytes)),
+        0x8e => Ok((Layer::Ipv6, bytes)),
+        0xcf => Ok((Layer::Ppp, bytes)),
+        0x80 => snap(bytes),
+        _ => Err(Skip::NotIpLlc),
+    }
+}
+
+/// Organisation and protocol identifier.
+fn snap(bytes: &[u8]) -> Step<'_> {
+    let organisation = be32(bytes, 0)? >> 8;
+    let protocol = be16(bytes, 3)?;
+    let bytes = from(bytes, 5)?;
+    match (organisation, protocol) {
+        // Encapsulated Ethernet, 802.1H, AppleTalk.
+        (0x00_0000 | 0x00_00f8 | 0x08_0007, _) => Ok((Layer::EtherType(protocol), bytes)),
+        // Bridged Ethernet, with and without checksum.
+        (0x00_80c2, 1 | 7) => Ok((Layer::Ethernet, bytes)),
+        _ => Err(Skip::NotIpLlc),
+    }
+}
+
+/// One MPLS label stack entry. What is below the last is nowhere said: the first nibble of an IP
+/// header tells, since pseudowires were given nibbles of their own to be told from it.
+pub(super) fn mpls(bytes: &[u8]) -> Step<'_> {
+    const BOTTOM_OF_STACK: u32 = 0x100;
+    const PSEUDOWIRE_CONTROL_WORD: usize = 4;
+    let entry = be32(bytes, 0)?;
+    let bytes = from(bytes, 4)?;
+    if entry & BOTTOM_OF_STACK == 0 {
+        return Ok((Layer::Mpls, bytes));
+    }
+    match byte(bytes, 0)? >> 4 {
+        4 | 6 => cooked::by_version(bytes),
+        0 => Ok((Layer::Ethernet, from(bytes, PSEUDOWIRE_CONTROL_WORD)?)),
+        _ => Err(Skip::NotIp),
+    }
+}

@@ -1,0 +1,111 @@
+//! The walk from header to header.
+//!
+//! Every link, shim and tunnel header is one step: it reads its own header and says what begins
+//! behind it. So nesting needs no recursion, any header may follow any other, and one constant
+//! bounds the work for a frame.
+
+use super::{IpPacket, Skip, Tunnel, cooked, ethernet, ieee80211, ip, link, meta, ppp, tunnel};
+use crate::trace::LinkType;
+
+/// Steps that are taken at most for one frame. A tower of VLAN tags, labels and tunnels on real
+/// networks stays below twenty; every step but the cheapest needs four bytes of its own, so what
+/// is given up here is made up to be given up.
+const STEPS_MAX: usize = 64;
+
+/// What begins at a position of a frame.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Layer {
+    /// What a link type says.
+    Link(LinkType),
+    /// An Ethernet frame, from its destination address on.
+    Ethernet,
+    /// The payload of an EtherType.
+    EtherType(u16),
+    /// An 802.2 LLC header.
+    Llc,
+    /// The payload of an OSI network layer protocol identifier.
+    Nlpid(u8),
+    /// An MPLS label stack entry.
+    Mpls,
+    /// A network service header.
+    Nsh,
+    /// A PPP frame, with or without address and control field.
+    Ppp,
+    /// A Cisco HDLC frame.
+    CiscoHdlc,
+    /// An HDLC frame of either kind, as on packet-over-SONET links.
+    Hdlc,
+    /// A PPP-over-Ethernet session header.
+    PppOe,
+    /// An 802.11 frame.
+    Ieee80211,
+    /// An 802.11 frame whose header is padded to a multiple of four bytes.
+    Ieee80211Padded,
+    /// An IP header of the version that its first nibble says.
+    Ip,
+    /// An IPv4 header.
+    Ipv4,
+    /// An IPv6 header.
+    Ipv6,
+}
+
+/// What follows, and where.
+pub(super) type Step<'a> = Result<(Layer, &'a [u8]), Skip>;
+
+/// Reads one header that is not IP.
+fn step(layer: Layer, bytes: &[u8]) -> Step<'_> {
+    match layer {
+        Layer::Link(link) => link::begin(link, bytes),
+        Layer::Ethernet => ethernet::ethernet(bytes),
+        Layer::EtherType(number) => ethernet::ether_type(number, bytes),
+        Layer::Llc => ethernet::llc(bytes),
+        Layer::Nlpid(number) => ethernet::nlpid(number, bytes),
+        Layer::Mpls => ethernet::mpls(bytes),
+        Layer::Nsh => meta::nsh(bytes),
+        Layer::Ppp => ppp::ppp(bytes),
+        Layer::CiscoHdlc => ppp::cisco_hdlc(bytes),
+        Layer::Hdlc => ppp::hdlc(bytes),
+        Layer::PppOe => ppp::pppoe(bytes),
+        Layer::Ieee80211 => ieee80211::frame(bytes, false),
+        Layer::Ieee80211Padded => ieee80211::frame(bytes, true),
+        Layer::Ip => cooked::by_version(bytes),
+        Layer::Ipv4 | Layer::Ipv6 => unreachable!("the walk reads IP headers itself"),
+    }
+}
+
+/// Walks from the beginning of a frame to the IP header that counts.
+///
+/// Not inlined: the common frames never come here, and their path stays small without it.
+#[inline(never)]
+pub(super) fn walk(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpPacket<'_>, Skip> {
+    let mut found = None;
+    let mut layer = Layer::Link(link);
+    let mut bytes = frame;
+    for _ in 0..STEPS_MAX {
+        let packet = match layer {
+            Layer::Ipv4 => ip::v4(bytes),
+            Layer::Ipv6 => ip::v6(bytes),
+            other => match step(other, bytes) {
+                Ok(next) => {
+                    (layer, bytes) = next;
+                    continue;
+                }
+                Err(skip) => Err(skip),
+            },
+        };
+        let packet = match packet {
+            Ok(packet) => packet,
+            // The inside cannot be read: the last IP header counts.
+            Err(skip) => return found.ok_or(skip),
+        };
+        if tunnel == Tunnel::Outer {
+            return Ok(packet);
+        }
+        match tunnel::inside(&packet) {
+            Some(next) => (layer, bytes) = next,
+            None => return Ok(packet),
+        }
+        found = Some(packet);
+    }
+    found.ok_or(Skip::TooDeep)
+}

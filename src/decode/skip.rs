@@ -1,0 +1,150 @@
+//! Why a frame yields no IP packet, or an IP packet no DNS message.
+
+use std::borrow::Cow;
+
+use super::link;
+use crate::trace::LinkType;
+
+/// First code of the unsupported link types; the codes below it are fieldless reasons.
+const LINK_CODES: u32 = 256;
+
+/// Declares the enum, its names and codes from one table, so that they cannot drift apart.
+macro_rules! skips {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal $name:literal $has_ip:literal,)*) => {
+        /// Why a frame yields no IP packet, or an IP packet no element.
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        #[non_exhaustive]
+        pub enum Skip {
+            $($(#[$doc])* $variant,)*
+            /// The link type is not one that is decoded.
+            UnsupportedLink(LinkType),
+        }
+
+        impl Skip {
+            /// All reasons but the unsupported link types.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The reason's name in results, in lower snake case.
+            pub fn name(self) -> Cow<'static, str> {
+                match self {
+                    $(Self::$variant => Cow::Borrowed($name),)*
+                    Self::UnsupportedLink(link) => match link::name(link) {
+                        Some(name) => Cow::Owned(format!("link_type_{name}")),
+                        None => Cow::Owned(format!("link_type_{}", link.0)),
+                    },
+                }
+            }
+
+            /// Whether the packet's IP header was readable, so that only the rest was in the way.
+            pub fn has_ip(self) -> bool {
+                match self {
+                    $(Self::$variant => $has_ip,)*
+                    Self::UnsupportedLink(_) => false,
+                }
+            }
+
+            /// A number for the reason: below 256 for the reasons without a field, 256 plus the
+            /// link type for the others.
+            pub fn code(self) -> u32 {
+                match self {
+                    $(Self::$variant => $code,)*
+                    Self::UnsupportedLink(link) => LINK_CODES + u32::from(link.0),
+                }
+            }
+
+            /// The reason that [`Self::code`] gave this number, if there is one.
+            pub fn from_code(code: u32) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$variant),)*
+                    _ => {
+                        let link = u16::try_from(code.checked_sub(LINK_CODES)?).ok()?;
+                        Some(Self::UnsupportedLink(LinkType(link)))
+                    }
+                }
+            }
+        }
+    };
+}
+
+skips! {
+    /// The captured bytes end before the end of the fixed IP header.
+    CutShort = 1 "cut_short" false,
+    /// An address resolution message (ARP, RARP).
+    Arp = 2 "arp" false,
+    /// An EtherType that is neither IP nor known to carry it.
+    NotIpEthertype = 3 "not_ip_ethertype" false,
+    /// An 802.2 LLC frame of another protocol (spanning tree, IS-IS, NetBIOS and the like).
+    NotIpLlc = 4 "not_ip_llc" false,
+    /// A PPP frame of another protocol (link control, authentication, compressed headers).
+    NotIpPpp = 5 "not_ip_ppp" false,
+    /// Any other carrier that says it carries another protocol.
+    NotIp = 6 "not_ip" false,
+    /// An 802.11 management or control frame, or one without data.
+    WlanNoData = 7 "wlan_no_data" false,
+    /// The contents of the frame are encrypted.
+    Encrypted = 8 "encrypted" false,
+    /// A later piece of a frame that was fragmented below IP.
+    LinkFragment = 9 "link_fragment" false,
+    /// A link or tunnel header that contradicts itself.
+    BadLinkHeader = 10 "bad_link_header" false,
+    /// What should be an IP header has another version, or lengths that cannot be.
+    BadIpHeader = 11 "bad_ip_header" false,
+    /// More nested headers than are followed.
+    TooDeep = 12 "too_deep" false,
+    /// An IP packet that is no DNS traffic: not UDP or TCP, or other ports.
+    NotDns = 32 "not_dns" true,
+    /// A fragment other than the first: there is no transport header.
+    LaterFragment = 33 "later_fragment" true,
+    /// The ports are those of DNS, but there is no payload (TCP handshakes, acknowledgements).
+    DnsNoPayload = 34 "dns_no_payload" true,
+    /// A DNS message without a question.
+    DnsNoQuestion = 35 "dns_no_question" true,
+    /// A DNS message that breaks off, as captured, before the end of its first question.
+    DnsCutShort = 36 "dns_cut_short" true,
+    /// A DNS message whose first question is not well formed.
+    DnsMalformed = 37 "dns_malformed" true,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn codes_and_names_are_unique_and_codes_come_back() {
+        let mut names = HashSet::new();
+        for &skip in Skip::ALL {
+            assert!(skip.code() < LINK_CODES);
+            assert_eq!(Skip::from_code(skip.code()), Some(skip));
+            let name = skip.name();
+            assert!(
+                name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'),
+                "{name}"
+            );
+            assert!(names.insert(name));
+        }
+        for link in [0, 1, 147, u16::MAX] {
+            let skip = Skip::UnsupportedLink(LinkType(link));
+            assert_eq!(Skip::from_code(skip.code()), Some(skip));
+            assert!(!skip.has_ip());
+        }
+        assert_eq!(Skip::from_code(0), None);
+        assert_eq!(Skip::from_code(255), None);
+        assert_eq!(Skip::from_code(LINK_CODES + 0x1_0000), None);
+    }
+
+    #[test]
+    fn unsupported_links_are_named_where_they_have_a_name() {
+        assert_eq!(
+            Skip::UnsupportedLink(LinkType(189)).name(),
+            "link_type_usb_linux"
+        );
+        assert_eq!(
+            Skip::UnsupportedLink(LinkType(60_000)).name(),
+            "link_type_60000"
+        );
+        assert_eq!(Skip::Arp.name(), "arp");
+        assert!(Skip::NotDns.has_ip() && !Skip::Arp.has_ip());
+    }
+}
