@@ -3,5 +3,6 @@
 //! in bounded memory and with the error of every answer.
 
 pub mod decode;
+pub mod generate;
 pub mod hashing;
 pub mod trace;
