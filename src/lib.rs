@@ -4,6 +4,10 @@
 
 pub mod bits;
 pub mod decode;
+pub mod elements;
 pub mod filters;
+pub mod generate;
 pub mod hashing;
+pub mod pipeline;
+pub mod report;
 pub mod trace;

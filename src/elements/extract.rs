@@ -16,7 +16,9 @@
 
 use super::batch::Columns;
 use super::{ElementBatch, ElementKind, ElementRule, Outcome};
-use crate::decode::{Addresses, Decoder, IpPacket, Skip, Tunnel, dns};
+use crate::decode::{
+    Addresses, DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_messages, labels_from_text,
+};
 use crate::hashing::Digester;
 use crate::trace::{DnsLogEntry, PacketRef, TraceBatch};
 use std::net::IpAddr;
@@ -25,7 +27,7 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub struct Extractor {
     rule: ElementRule,
-    dns_ports: dns::DnsPorts,
+    dns_ports: Vec<u16>,
     decoder: Decoder,
     columns: Columns,
 }
@@ -41,7 +43,7 @@ impl Extractor {
         keys: bool,
     ) -> Self {
         Self {
-            dns_ports: dns::DnsPorts::new(&rule.dns_ports),
+            dns_ports: [&[DNS_PORT], rule.dns_ports.as_slice()].concat(),
             rule,
             decoder: Decoder::new(tunnel),
             columns: Columns {
@@ -164,21 +166,15 @@ impl Extractor {
     fn dns(&self, ip: &IpPacket<'_>, time_ns: i64, out: &mut ElementBatch) -> Result<(), Skip> {
         let (addresses, _) = self.directed(ip.addresses, (0, 0));
         let mut found = 0;
-        let mut responses = 0;
-        dns::for_each_message(ip, &self.dns_ports, |message| {
+        dns_messages(ip, &self.dns_ports, |message| {
             if message.is_response && self.rule.queries_only {
-                responses += 1;
                 return;
             }
             self.push_dns(addresses, message.name, time_ns, found > 0, out);
             found += 1;
         })?;
         if found == 0 {
-            return Err(if responses > 0 {
-                Skip::DnsResponse
-            } else {
-                Skip::DnsMalformed
-            });
+            return Err(Skip::DnsResponse);
         }
         Ok(())
     }
@@ -237,8 +233,8 @@ impl Extractor {
                 self.push_flow(addresses, protocol, ports, entry.time_ns, out);
             }
             ElementKind::Dns => {
-                let mut labels = dns::NameBuffer::default();
-                let labels = dns::labels_from_text(name, &mut labels).ok_or(Skip::DnsMalformed)?;
+                let mut labels = [0; NAME_MAX];
+                let labels = labels_from_text(name, &mut labels).ok_or(Skip::DnsMalformed)?;
                 let (addresses, _) = self.directed(addresses, (0, 0));
                 self.push_dns(addresses, labels, entry.time_ns, false, out);
             }
@@ -283,7 +279,7 @@ fn skipped(time_ns: i64, skip: Skip, out: &mut ElementBatch) {
 }
 
 /// Longest encoding of a DNS triple: family, two IPv6 addresses, a name of 255 bytes.
-const MAX_DNS_KEY: usize = 1 + 32 + dns::MAX_NAME;
+const MAX_DNS_KEY: usize = 1 + 32 + NAME_MAX;
 
 /// An encoding of at most a flow's length, built in place.
 struct Key {
