@@ -213,6 +213,7 @@ pub fn generate(plan: &GeneratePlan, out: &mut dyn Write) -> io::Result<Generate
         }
         capture.packet(number, random.next(), past.frame(number))?;
     }
+    counts.settle();
     Ok(GenerateSummary {
         packets: plan.packets,
         bytes: capture.finish()?,

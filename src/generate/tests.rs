@@ -330,3 +330,36 @@ fn broken_plans_are_refused_with_the_rule() {
         assert!(capture.is_empty());
     }
 }
+
+/// What traces/README.md says of this file.
+#[test]
+fn the_committed_capture_is_what_its_command_writes() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/");
+    let plan = GeneratePlan {
+        duration_ns: 8_000_000_000,
+        snaplen: 128,
+        dns_percent: 15,
+        scan_percent: 5,
+        ..GeneratePlan::new(GenerateKind::Traffic, 8000)
+    };
+    let mut capture = Vec::new();
+    let summary = generate(&plan, &mut capture).expect("a good plan");
+    let committed = std::fs::read(format!("{folder}generated.pcap")).expect("the capture");
+    assert!(
+        capture == committed,
+        "the plan no longer gives traces/generated.pcap"
+    );
+    let GenerateSummary {
+        packets,
+        pairs,
+        flows,
+        dns_triples,
+        dns_query_triples,
+        ..
+    } = summary;
+    let line = format!(
+        "generated.pcap\t{packets}\t{packets}\t{pairs}\t{flows}\t{dns_triples}\t{dns_query_triples}"
+    );
+    let counts = std::fs::read_to_string(format!("{folder}COUNTS.tsv")).expect("the counts");
+    assert!(counts.lines().any(|other| other == line), "{line}");
+}
