@@ -223,7 +223,6 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let summary = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context("cannot write the results"),
-        error => error.into(),
     })?;
     report.finish(&summary)?.commit()?;
     Ok(remark(args, &summary, inputs.others, &progress))

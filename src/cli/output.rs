@@ -49,11 +49,6 @@ impl Output {
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
-    /// Whether progress on the same terminal would disturb the results.
-    pub(crate) fn is_terminal(&self) -> bool {
-        matches!(self, Self::Standard(_)) && io::stdout().is_terminal()
-    }
-
     /// Puts the results in place.
     pub(crate) fn commit(self) -> Result<()> {
         match self {

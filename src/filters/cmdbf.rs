@@ -41,7 +41,7 @@
 use super::bloom::BloomCore;
 use super::{
     ElementDigests, Estimate, FilterStats, HipCounter, Mdbf, MembershipFilter,
-    MultiAttributeFilter, Sighting,
+    MultiAttributeFilter, Pattern, PatternAnswer, Sighting,
 };
 use crate::filters::sizing::MAX_PROBES;
 use crate::hashing::{Digest, Probes};
@@ -96,6 +96,11 @@ impl Cmdbf {
             ),
         }
     }
+
+    fn combined_contains(&self, element: ElementDigests<'_>) -> bool {
+        let addresses = self.combined_addresses(element);
+        self.combined.all_set(&addresses[..self.probes as usize])
+    }
 }
 
 /// XORs the i-th positions of all sequences with each other, for every i.
@@ -124,10 +129,7 @@ impl MembershipFilter for Cmdbf {
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.attributes.contains(element) && {
-            let addresses = self.combined_addresses(element);
-            self.combined.all_set(&addresses[..self.probes as usize])
-        }
+        self.attributes.contains(element) && self.combined_contains(element)
     }
 
     fn clear(&mut self) {
@@ -158,9 +160,24 @@ impl MembershipFilter for Cmdbf {
 }
 
 impl MultiAttributeFilter for Cmdbf {
-    /// Answers with the attribute stage alone.
-    fn contains_where(&self, pattern: &[Option<Digest>]) -> bool {
-        self.attributes.contains_where(pattern)
+    /// With all attributes given the published two steps, else the attribute stage alone.
+    fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
+        let apart = self.attributes.contains_where(pattern);
+        let values: Option<Vec<Digest>> = pattern.attributes.iter().copied().collect();
+        match (apart, pattern.whole, values) {
+            (PatternAnswer::PresentApart, Some(whole), Some(attributes)) => {
+                let element = ElementDigests {
+                    whole,
+                    attributes: &attributes,
+                };
+                if self.combined_contains(element) {
+                    PatternAnswer::Present
+                } else {
+                    PatternAnswer::Absent
+                }
+            }
+            _ => apart,
+        }
     }
 }
 

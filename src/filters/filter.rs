@@ -104,11 +104,62 @@ pub trait MembershipFilter: Debug + Send {
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
         None
     }
+
+    /// This filter as one from which elements can be removed, if it is one.
+    fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
+        None
+    }
 }
 
 /// Filters that can answer with some attributes left open.
 pub trait MultiAttributeFilter {
-    /// Whether an element was inserted whose attributes are those of the pattern; `None` stands for
-    /// any value. No false negatives. The pattern has one entry an attribute.
-    fn contains_where(&self, pattern: &[Option<Digest>]) -> bool;
+    /// Whether an element was inserted whose attributes are those of the pattern. No false negatives.
+    fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer;
+
+    /// Unbiased count of the distinct combinations of the attributes in `mask` (bit i for attribute
+    /// i) among the elements inserted, if the structure keeps one.
+    fn distinct_of(&self, mask: u32) -> Option<Estimate> {
+        let _ = mask;
+        None
+    }
+}
+
+/// Filters from which elements can be removed.
+pub trait RemovableFilter {
+    /// Undoes one insertion of the element. Removing what was not inserted may make others disappear.
+    fn remove(&mut self, element: ElementDigests<'_>);
+}
+
+/// Values of some attributes; those that are `None` may be anything.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern<'a> {
+    /// Digest of the whole element; only with all attributes given, and then always.
+    pub whole: Option<Digest>,
+    /// One entry an attribute.
+    pub attributes: &'a [Option<Digest>],
+}
+
+impl Pattern<'_> {
+    /// The given attributes: bit i for attribute i.
+    pub fn mask(self) -> u32 {
+        self.attributes
+            .iter()
+            .enumerate()
+            .map(|(i, attribute)| u32::from(attribute.is_some()) << i)
+            .sum()
+    }
+}
+
+/// What a filter knows of a pattern.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PatternAnswer {
+    /// No such element was inserted: always true.
+    Absent,
+    /// Such an element was inserted, or it is a false positive.
+    Present,
+    /// Each value was inserted (or is a false positive), but the structure does not know whether
+    /// they stood in one element.
+    PresentApart,
+    /// The structure keeps nothing about patterns of these attributes.
+    Unknown,
 }

@@ -33,7 +33,8 @@
 
 use super::bloom::BloomCore;
 use super::{
-    ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter, Sighting,
+    ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter, Pattern,
+    PatternAnswer, Sighting,
 };
 use crate::hashing::{Digest, Probes};
 
@@ -106,10 +107,21 @@ impl MembershipFilter for Mdbf {
 }
 
 impl MultiAttributeFilter for Mdbf {
-    fn contains_where(&self, pattern: &[Option<Digest>]) -> bool {
-        self.filters
-            .iter()
-            .zip(pattern)
-            .all(|(filter, attribute)| attribute.is_none_or(|digest| filter.contains(digest)))
+    fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
+        let mut given = 0;
+        for (filter, attribute) in self.filters.iter().zip(pattern.attributes) {
+            if let Some(digest) = *attribute {
+                given += 1;
+                if !filter.contains(digest) {
+                    return PatternAnswer::Absent;
+                }
+            }
+        }
+        // One value, or none, is all that there is to ask; several may stand in different elements.
+        if given < 2 {
+            PatternAnswer::Present
+        } else {
+            PatternAnswer::PresentApart
+        }
     }
 }

@@ -14,7 +14,7 @@ pub use bloom::BloomFilter;
 pub use cmdbf::{Cmdbf, Combination};
 pub use filter::{
     DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
-    Sighting,
+    Pattern, PatternAnswer, RemovableFilter, Sighting,
 };
 pub use hip::HipCounter;
 pub use mdbf::Mdbf;

@@ -24,6 +24,9 @@ const MAX_HELD_SLICES: usize = 1 << 16;
 /// Empty slices reported in one gap; longer gaps are only counted.
 const MAX_GAP_SLICES: i64 = 60;
 
+/// Counts beyond this are recorded as this in the quantiles; no slice has as many elements.
+const MAX_RECORDED: u64 = 1 << 40;
+
 /// Collects slices. Closings are numbered 0, 1, 2, … by the sequencer; whatever the order in which
 /// the shards answer, results are taken in that order.
 pub(super) struct Collector<'a> {
@@ -76,7 +79,8 @@ impl<'a> Collector<'a> {
                 estimate: Some(0.0),
                 variance: Some(0.0),
                 false_repeats: Some(0.0),
-                histogram: Histogram::new(3).expect("3 significant digits are allowed"),
+                histogram: Histogram::new_with_bounds(1, MAX_RECORDED, 3)
+                    .expect("the bounds are in order and 3 significant digits are allowed"),
             },
         }
     }

@@ -56,7 +56,7 @@ pub struct CountPlan {
 pub struct PlanError(String);
 
 /// Most shards.
-pub const MAX_SHARDS: u32 = 1024;
+const MAX_SHARDS: u32 = 1024;
 
 /// Filter memory below which more slices are kept open.
 const OPEN_SLICES_BYTES: u64 = 16 << 20;

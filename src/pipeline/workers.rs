@@ -17,7 +17,8 @@ const QUEUED_BATCHES: usize = 8;
 /// Closings whose tallies may be outstanding before the sequencer waits for them.
 const MAX_OUTSTANDING: usize = 64;
 
-enum Task {
+/// What a worker is asked to do.
+pub(super) enum Task {
     Add {
         shard: usize,
         slot: usize,
@@ -30,7 +31,8 @@ enum Task {
     },
 }
 
-struct Answer {
+/// A shard's part of a closed slice.
+pub(super) struct Answer {
     closing: u64,
     shard: usize,
     tally: ShardTally,
