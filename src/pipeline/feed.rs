@@ -1,7 +1,7 @@
 //! One input: its packets become batches of outcomes, in a thread of its own or in the caller's.
 
 use crate::elements::{ElementBatch, Extractor};
-use crate::trace::{Capture, TraceError};
+use crate::trace::{Capture, Compression, TraceError};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -159,8 +159,8 @@ fn decode(
 
 fn describe(capture: &Capture) -> String {
     match capture.compression() {
-        Some(compression) => format!("{} in {compression}", capture.container()),
-        None => capture.container().to_owned(),
+        Compression::None => capture.container().to_owned(),
+        compression => format!("{} in {}", capture.container(), compression.name()),
     }
 }
 
