@@ -154,7 +154,7 @@ fn in_time_order(plan: &CountPlan, inputs: &mut [InputResult]) -> VecDeque<Upcom
     upcoming.into()
 }
 
-/// The open inputs, from which the earliest outcome is always taken next.
+/// The open inputs, from which the earliest packet is always taken next.
 struct Merge<'scope, 'env, 'run> {
     scope: &'scope Scope<'scope, 'env>,
     plan: &'run CountPlan,
@@ -206,7 +206,7 @@ impl Merge<'_, '_, '_> {
         false
     }
 
-    /// Time of the earliest outcome at hand.
+    /// Time of the earliest packet at hand.
     fn first_ns(&self) -> Option<i64> {
         self.open.iter().map(Feed::next_ns).min()
     }
@@ -224,13 +224,12 @@ impl Merge<'_, '_, '_> {
             let feed = &mut self.open[earliest];
             let end = match limit {
                 None => feed.batch.times_ns.len(),
-                Some(limit) => (feed.outcome + 1..feed.batch.times_ns.len())
+                Some(limit) => (feed.cursor.packet + 1..feed.batch.times_ns.len())
                     .find(|&i| feed.batch.times_ns[i] > limit)
                     .unwrap_or(feed.batch.times_ns.len()),
             };
             let before = sequencer.packets();
-            feed.element = sequencer.take(&feed.batch, feed.outcome..end, feed.element)?;
-            feed.outcome = end;
+            sequencer.take(&feed.batch, &mut feed.cursor, end)?;
             feed.packets += sequencer.packets() - before;
             if feed.is_drained() {
                 let mut feed = self.open.swap_remove(earliest);
@@ -249,12 +248,12 @@ impl Merge<'_, '_, '_> {
         }
     }
 
-    /// The open feed with the earliest next outcome; of equal ones the input that was given first.
+    /// The open feed with the earliest next packet; of equal ones the input that was given first.
     fn earliest(&self) -> Option<usize> {
         (0..self.open.len()).min_by_key(|&i| (self.open[i].next_ns(), self.open[i].input))
     }
 
-    /// Up to which time the feed may go on alone: another input has an outcome then.
+    /// Up to which time the feed may go on alone: another input has a packet then.
     fn limit(&self, feed: usize) -> Option<i64> {
         let input = self.open[feed].input;
         let others = self.open.iter().filter(|other| other.input != input);

@@ -1,5 +1,7 @@
 //! Tumbling windows of packet time, and which of them are open.
 
+use std::ops::Range;
+
 /// Where slice boundaries lie.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Align {
@@ -125,6 +127,12 @@ impl OpenSlices {
         self.open
             .get(self.current)
             .is_some_and(|open| open.start_ns <= time_ns && time_ns < open.end_ns)
+    }
+
+    /// Times that lie in the slice used last.
+    pub(super) fn current_range(&self) -> Range<i64> {
+        let open = &self.open[self.current];
+        open.start_ns..open.end_ns
     }
 
     /// The place of the slice used last.
