@@ -56,7 +56,11 @@ impl Pcap {
             let (needed, present) = (FILE_HEADER_BYTES as u64, present as u64);
             return Err(Fault::at(
                 window.offset(),
-                TraceErrorKind::CutInHeader { container: "pcap", needed, present },
+                TraceErrorKind::CutInHeader {
+                    container: "pcap",
+                    needed,
+                    present,
+                },
             ));
         };
         let mut pcap = Self::from_header(head)?;
@@ -74,26 +78,40 @@ impl Pcap {
         // The modified magic number is not known to the parser in both byte orders.
         let mut standard = head;
         match head {
-            [0xa1, 0xb2, 0xcd, 0x34, ..] => standard[..4].copy_from_slice(&[0xa1, 0xb2, 0xc3, 0xd4]),
-            [0x34, 0xcd, 0xb2, 0xa1, ..] => standard[..4].copy_from_slice(&[0xd4, 0xc3, 0xb2, 0xa1]),
+            [0xa1, 0xb2, 0xcd, 0x34, ..] => {
+                standard[..4].copy_from_slice(&[0xa1, 0xb2, 0xc3, 0xd4])
+            }
+            [0x34, 0xcd, 0xb2, 0xa1, ..] => {
+                standard[..4].copy_from_slice(&[0xd4, 0xc3, 0xb2, 0xa1])
+            }
             _ => {}
         }
         let unknown = || Fault::at(0, TraceErrorKind::NotACapture { looks_like: None });
-        let (_, header) =
-            pcap_parser::parse_pcap_header(&standard).map_err(|_| unknown())?;
+        let (_, header) = pcap_parser::parse_pcap_header(&standard).map_err(|_| unknown())?;
         let (major, minor) = (header.version_major, header.version_minor);
         let network = header.network.0.cast_unsigned();
         let container = "pcap";
         if major < 2 {
-            let kind = TraceErrorKind::UnsupportedVersion { container, major, minor };
+            let kind = TraceErrorKind::UnsupportedVersion {
+                container,
+                major,
+                minor,
+            };
             return Err(Fault::at(4, kind));
         }
         // Above these bits stands the length of the frame check sequence, below them the link type.
         if network & 0x03ff_0000 != 0 {
             let reason = format!("the reserved bits of its link type {network:#010x} are not zero");
-            return Err(Fault::at(20, TraceErrorKind::CorruptHeader { container, reason }));
+            return Err(Fault::at(
+                20,
+                TraceErrorKind::CorruptHeader { container, reason },
+            ));
         }
-        let mut fraction = if header.is_nanosecond_precision() { 1 } else { 1000 };
+        let mut fraction = if header.is_nanosecond_precision() {
+            1
+        } else {
+            1000
+        };
         let mut link = network as u16;
         if (major, minor) == (2, 2)
             && let Some(aix) = aix_link_type(link)
@@ -127,7 +145,10 @@ impl Pcap {
         window.fill(RECORDS_TO_TRY * MAX_PACKET_BYTES as usize / 2);
         let complete = window.is_complete();
         let odd = |&length: &usize| {
-            let candidate = Self { record_header: length, ..self.clone() };
+            let candidate = Self {
+                record_header: length,
+                ..self.clone()
+            };
             candidate.oddities(window.unread(), complete)
         };
         if let Some(&best) = candidates.iter().min_by_key(|length| odd(length)) {
@@ -172,10 +193,17 @@ impl Pcap {
 
     /// Seconds, fraction, captured and wire length of a record.
     #[inline(always)]
-    fn fields<const BIG: bool, const PLAIN: bool>(&self, header: &[u8; 16]) -> (u32, u32, u32, u32) {
+    fn fields<const BIG: bool, const PLAIN: bool>(
+        &self,
+        header: &[u8; 16],
+    ) -> (u32, u32, u32, u32) {
         let word = |at: usize| {
             let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
-            if BIG { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+            if BIG {
+                u32::from_be_bytes(bytes)
+            } else {
+                u32::from_le_bytes(bytes)
+            }
         };
         let (first, second) = (word(8), word(12));
         let swap = !PLAIN
@@ -184,12 +212,20 @@ impl Pcap {
                 Lengths::WireFirst => true,
                 Lengths::Unsure => first > second,
             };
-        let (captured, wire) = if swap { (second, first) } else { (first, second) };
+        let (captured, wire) = if swap {
+            (second, first)
+        } else {
+            (first, second)
+        };
         (word(0), word(4), captured, wire)
     }
 
     /// Appends packets to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, window: &mut Window, out: &mut Vec<PacketRef>) -> Result<(), Fault> {
+    pub(super) fn fill(
+        &mut self,
+        window: &mut Window,
+        out: &mut Vec<PacketRef>,
+    ) -> Result<(), Fault> {
         loop {
             let base = window.position();
             let bytes = window.unread();
@@ -215,7 +251,11 @@ impl Pcap {
                     let (length, limit) = (u64::from(length), u64::from(MAX_PACKET_BYTES));
                     return Err(Fault::at(
                         window.offset(),
-                        TraceErrorKind::RecordTooLong { packet, length, limit },
+                        TraceErrorKind::RecordTooLong {
+                            packet,
+                            length,
+                            limit,
+                        },
                     ));
                 }
                 Stop::Need(count) => {
@@ -227,7 +267,11 @@ impl Pcap {
                         let (promised, present) = (count as u64, present as u64);
                         return Err(Fault::at(
                             window.offset(),
-                            TraceErrorKind::CutInRecord { packet, promised, present },
+                            TraceErrorKind::CutInRecord {
+                                packet,
+                                promised,
+                                present,
+                            },
                         ));
                     }
                 }
@@ -258,7 +302,8 @@ impl Pcap {
                 return (at, Stop::Need(next - at));
             }
             out.push(PacketRef {
-                time_ns: i64::from(seconds) * NANOS_PER_SECOND + i64::from(fraction) * self.fraction,
+                time_ns: i64::from(seconds) * NANOS_PER_SECOND
+                    + i64::from(fraction) * self.fraction,
                 start: (base + start) as u32,
                 captured,
                 wire,
@@ -281,4 +326,3 @@ fn aix_link_type(link: u16) -> Option<u16> {
         _ => None,
     }
 }
-

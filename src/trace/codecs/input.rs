@@ -17,7 +17,15 @@ pub(super) struct Input {
 
 impl Input {
     pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
-        Self { source, buffer: Vec::new(), start: 0, end: 0, base: 0, ended: false, failure: None }
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            base: 0,
+            ended: false,
+            failure: None,
+        }
     }
 
     /// What is buffered, after a read if nothing was; empty at the end only.

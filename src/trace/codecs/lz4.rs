@@ -15,7 +15,11 @@ pub(super) struct Lz4 {
 
 impl Lz4 {
     pub(super) fn new(input: Input) -> Self {
-        Self { frame: FrameDecoder::new(input), in_frame: false, frames: 0 }
+        Self {
+            frame: FrameDecoder::new(input),
+            in_frame: false,
+            frames: 0,
+        }
     }
 
     /// Looks for the next frame; `Some` if there is none.
@@ -34,7 +38,10 @@ impl Lz4 {
             }
             [] if any => Some(Step::produced(0)),
             short if short.len() < 8 && !any => Some(Step::cut(0)),
-            _ => Some(trailing(input, "what follows the last frame is not lz4 data")),
+            _ => Some(trailing(
+                input,
+                "what follows the last frame is not lz4 data",
+            )),
         }
     }
 }

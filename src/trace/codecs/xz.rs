@@ -16,7 +16,10 @@ pub(super) struct Xz {
 
 impl Xz {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, stream: XzStream::new_mem_limit(true, MEMORY_LIMIT_KIB) }
+        Self {
+            input,
+            stream: XzStream::new_mem_limit(true, MEMORY_LIMIT_KIB),
+        }
     }
 }
 
