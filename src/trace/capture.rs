@@ -225,12 +225,15 @@ fn open_container(window: &mut Window, format: InputFormat) -> Result<(Container
 /// # Errors
 /// The file cannot be read.
 pub fn is_capture(path: &Path) -> Result<bool, TraceError> {
+    // Opening a pipe or a device for a look could wait forever.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Ok(false);
+    }
     match Capture::open(path, InputFormat::Auto) {
         Ok(_) => Ok(true),
         // What is a capture in a bad state is better reported than passed over.
         Err(error) => match &error.kind {
             TraceErrorKind::NotACapture { .. } | TraceErrorKind::Empty => Ok(false),
-            TraceErrorKind::Io(cause) if cause.kind() == io::ErrorKind::IsADirectory => Ok(false),
             TraceErrorKind::Io(_) => Err(error),
             _ => Ok(true),
         },

@@ -121,15 +121,21 @@ fn the_offset_of_the_clock_follows_the_byte_order() {
 }
 
 #[test]
-fn simple_packets_take_the_time_before_and_the_snap_length() {
+fn simple_packets_take_a_time_nearby_and_the_snap_length() {
     let mut file = [LITTLE.section(), LITTLE.interface(1, 3, &[])].concat();
     file.extend(LITTLE.simple(100, b"abcd"));
     file.extend(LITTLE.enhanced(0, 5, b"x"));
     file.extend(LITTLE.simple(2, b"ab"));
     let outcome = read(&file);
     assert_eq!(outcome.contents, [b"abc".as_slice(), b"x", b"ab"]);
-    assert_eq!(outcome.times(), [0, 5000, 5000]);
+    assert_eq!(outcome.times(), [5000, 5000, 5000]);
     assert_eq!(outcome.packets[0].wire, 100);
+    // The time goes on into the next section; without any, it is 0.
+    file.extend(start(BIG));
+    file.extend(BIG.simple(2, b"ab"));
+    assert_eq!(read(&file).times(), [5000; 4]);
+    let file = [start(BIG), BIG.simple(2, b"ab")].concat();
+    assert_eq!(read(&file).times(), [0]);
 }
 
 #[test]
