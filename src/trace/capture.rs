@@ -225,24 +225,18 @@ fn open_container(window: &mut Window, format: InputFormat) -> Result<(Container
 /// # Errors
 /// The file cannot be read.
 pub fn is_capture(path: &Path) -> Result<bool, TraceError> {
+    // Opening a pipe or a device for a look could wait forever.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Ok(false);
+    }
     match Capture::open(path, InputFormat::Auto) {
         Ok(_) => Ok(true),
-        Err(TraceError {
-            kind: TraceErrorKind::Io(error),
-            ..
-        }) if error.kind() == io::ErrorKind::IsADirectory => Ok(false),
-        Err(
-            error @ TraceError {
-                kind: TraceErrorKind::Io(_),
-                ..
-            },
-        ) => Err(error),
-        Err(TraceError {
-            kind: TraceErrorKind::NotACapture { .. } | TraceErrorKind::Empty,
-            ..
-        }) => Ok(false),
         // What is a capture in a bad state is better reported than passed over.
-        Err(_) => Ok(true),
+        Err(error) => match &error.kind {
+            TraceErrorKind::NotACapture { .. } | TraceErrorKind::Empty => Ok(false),
+            TraceErrorKind::Io(_) => Err(error),
+            _ => Ok(true),
+        },
     }
 }
 

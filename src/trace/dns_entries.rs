@@ -14,7 +14,7 @@ pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 /// The records of one batch, reused for the next.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    entries: Vec<DnsLogEntry>,
+    records: Vec<DnsLogEntry>,
     text: Vec<u8>,
     /// Records without a query, over all batches.
     pub(super) without_query: u64,
@@ -22,21 +22,21 @@ pub(super) struct Entries {
 
 impl Entries {
     pub(super) fn clear(&mut self) {
-        self.entries.clear();
+        self.records.clear();
         self.text.clear();
     }
 
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.records.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.records.is_empty()
     }
 
     pub(super) fn batch(&self) -> DnsLogBatch<'_> {
         DnsLogBatch {
-            entries: &self.entries,
+            entries: &self.records,
             text: &self.text,
         }
     }
@@ -58,7 +58,7 @@ impl Entries {
         let destination = address("the destination", fields.destination)?;
         let name = self.push_name(fields.name, fields.escaped);
         let transport = fields.transport();
-        self.entries.push(DnsLogEntry {
+        self.records.push(DnsLogEntry {
             time_ns,
             source,
             destination,

@@ -159,7 +159,9 @@ pub(super) fn is_plausible(head: &[u8], complete: bool) -> bool {
             if let Some(before) = before {
                 // Reassembled AAL5 frames may be a little out of order.
                 let slack = if matches!(kind, 4 | 9) { 2 << 32 } else { 0 };
-                if time + slack < before || time.saturating_sub(before) >> 32 > WEEK_SECONDS {
+                if time.saturating_add(slack) < before
+                    || time.saturating_sub(before) >> 32 > WEEK_SECONDS
+                {
                     return false;
                 }
             }

@@ -17,7 +17,7 @@ impl LinkType {
     pub const FDDI: Self = Self(10);
     /// PPP in HDLC-like framing.
     pub const PPP_HDLC: Self = Self(50);
-    /// PPP over Ethernet, from the PPPoE header on.
+    /// PPP over Ethernet, from the header of its session on.
     pub const PPP_ETHER: Self = Self(51);
     /// LLC/SNAP encapsulated ATM.
     pub const ATM_RFC1483: Self = Self(100);

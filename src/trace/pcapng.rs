@@ -48,9 +48,9 @@ struct Interface {
 pub(super) struct Pcapng {
     big_endian: bool,
     interfaces: Vec<Interface>,
-    /// Time of the last packet of the section that has one. Simple packets have none of their own:
-    /// they take this one, 0 at the start of a section.
-    last_time_ns: i64,
+    /// Time of the last packet that has one. Simple packets have none of their own and take this one;
+    /// before the first packet with a time they take that of the first one in their batch, or 0.
+    last_time_ns: Option<i64>,
     packets: u64,
 }
 
@@ -174,6 +174,7 @@ impl Pcapng {
     /// Reads the blocks that are here as a whole.
     fn scan(&mut self, bytes: &[u8], base: usize, out: &mut Vec<PacketRef>) -> (usize, Stop) {
         let mut at = 0;
+        let mut untimed = self.last_time_ns.is_none();
         while out.len() < MAX_BATCH {
             let rest = &bytes[at..];
             if rest.len() < FRAME_BYTES {
@@ -223,7 +224,13 @@ impl Pcapng {
                 .check_trailer(*trailer, padded, length)
                 .and_then(|()| self.read_block(kind, block, base + at));
             match read {
-                Ok(packet) => out.extend(packet),
+                Ok(packet) => {
+                    if let (true, Some(first)) = (untimed, self.last_time_ns) {
+                        untimed = false;
+                        out.iter_mut().for_each(|packet| packet.time_ns = first);
+                    }
+                    out.extend(packet);
+                }
                 Err(damage) => return (at, self.bad_after(out, damage)),
             }
             at += padded as usize;
@@ -278,7 +285,6 @@ impl Pcapng {
             });
         }
         self.interfaces.clear();
-        self.last_time_ns = 0;
         Ok(())
     }
 
@@ -299,7 +305,7 @@ impl Pcapng {
             .iter()
             .map(|option| (option.code.0, option.value()));
         self.interfaces.push(Interface {
-            link: link_type::canonical(description.linktype.0 as u16),
+            link: link_type::canonical(description.linktype.0.cast_unsigned() as u16),
             snap_length: description.snaplen,
             clock: Clock::from_options(options, self.big_endian),
         });
@@ -340,7 +346,7 @@ impl Pcapng {
         let captured = self.word_at(block, 20);
         let (link, time_ns) = (interface.link, interface.clock.time_ns(ticks));
         self.check_captured(captured, block.len() - HEAD_BYTES - 4)?;
-        self.last_time_ns = time_ns;
+        self.last_time_ns = Some(time_ns);
         let wire = self.word_at(block, 24);
         Ok(PacketRef {
             time_ns,
@@ -364,7 +370,7 @@ impl Pcapng {
         };
         self.check_captured(captured, block.len() - HEAD_BYTES - 4)?;
         Ok(PacketRef {
-            time_ns: self.last_time_ns,
+            time_ns: self.last_time_ns.unwrap_or(0),
             start: (start + HEAD_BYTES) as u32,
             captured,
             wire,

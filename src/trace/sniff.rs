@@ -79,7 +79,7 @@ fn dns_log(head: &[u8]) -> Option<Container> {
     let line = head.split(|&byte| byte == b'\n').next()?;
     let names: Vec<&[u8]> = line
         .split(|&byte| byte == b',')
-        .map(|name| name.trim_ascii())
+        .map(<[u8]>::trim_ascii)
         .map(|name| {
             name.strip_prefix(b"\"")
                 .and_then(|name| name.strip_suffix(b"\""))

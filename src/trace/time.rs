@@ -9,10 +9,10 @@ pub(super) fn saturate(nanoseconds: i128) -> i64 {
 
 /// Seconds in 32.32 fixed point, as ERF has them, rounded to the nearest nanosecond.
 pub(super) fn from_fixed_point(stamp: u64) -> i64 {
-    let seconds = (stamp >> 32) as i64;
+    let seconds = i64::from((stamp >> 32) as u32);
     let fraction = stamp & 0xffff_ffff;
     let nanoseconds = (fraction * NANOS_PER_SECOND as u64 + (1 << 31)) >> 32;
-    seconds * NANOS_PER_SECOND + nanoseconds as i64
+    seconds * NANOS_PER_SECOND + nanoseconds.cast_signed()
 }
 
 /// Epoch seconds written as a decimal number (`1700000000.123456`), exact to the nanosecond; an

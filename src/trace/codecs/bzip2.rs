@@ -50,7 +50,7 @@ impl Codec for Bzip2 {
             produced += got;
             self.input.consume(consumed);
             match result {
-                Err(error) => return Step::damaged(produced, error),
+                Err(error) => return Step::damaged(produced, error.to_string()),
                 Ok(Status::StreamEnd) => {
                     self.stream = None;
                     self.streams += 1;

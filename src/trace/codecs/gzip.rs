@@ -57,7 +57,7 @@ impl Codec for Gzip {
             produced += got;
             self.input.consume(consumed);
             match result {
-                Err(error) => return Step::damaged(produced, error),
+                Err(error) => return Step::damaged(produced, error.to_string()),
                 Ok(Status::StreamEnd) => {
                     self.member = None;
                     self.members += 1;

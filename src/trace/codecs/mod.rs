@@ -13,7 +13,7 @@ mod zstd;
 
 use std::io::{self, Read};
 
-use self::input::Input;
+use self::input::{Input, Plain};
 use super::compression::Compression;
 use super::error::CodecDamage;
 
@@ -49,12 +49,12 @@ impl Step {
         }
     }
 
-    fn damaged(produced: usize, reason: impl ToString) -> Self {
+    fn damaged(produced: usize, reason: impl Into<String>) -> Self {
         Self {
             produced,
             damage: Some(Damage {
                 cut: false,
-                reason: reason.to_string(),
+                reason: reason.into(),
             }),
         }
     }
@@ -81,7 +81,7 @@ pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dy
     let mut input = Input::new(source);
     let compression = Compression::sniff(input.peek(Compression::SNIFF_BYTES));
     let codec: Box<dyn Codec> = match compression {
-        Compression::None => return (compression, Box::new(input)),
+        Compression::None => return (compression, Box::new(Plain(input))),
         Compression::Gzip => Box::new(gzip::Gzip::new(input)),
         Compression::Zstd => Box::new(zstd::Zstd::new(input)),
         Compression::Xz => Box::new(xz::Xz::new(input)),

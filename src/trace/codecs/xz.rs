@@ -34,7 +34,7 @@ impl Codec for Xz {
             let produced = (self.stream.total_out() - before) as usize;
             match result {
                 Err(_) if at_end => return Step::cut(produced),
-                Err(error) => return Step::damaged(produced, error),
+                Err(error) => return Step::damaged(produced, error.to_string()),
                 Ok(result) => {
                     self.input.consume(result.bytes_consumed);
                     if produced > 0 || result.status == Status::StreamEnd {

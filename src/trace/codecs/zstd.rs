@@ -52,7 +52,7 @@ impl Zstd {
                     return Some(if self.input.at_end() {
                         Step::cut(0)
                     } else {
-                        Step::damaged(0, error)
+                        Step::damaged(0, error.to_string())
                     });
                 }
                 self.state = State::InFrame;
@@ -90,7 +90,7 @@ impl Zstd {
             return Err(if cut {
                 Step::cut(0)
             } else {
-                Step::damaged(0, error)
+                Step::damaged(0, error.to_string())
             });
         }
         Ok(())
@@ -109,7 +109,7 @@ impl Codec for Zstd {
             match self.frame.read(target) {
                 Ok(0) => {}
                 Ok(produced) => return Step::produced(produced),
-                Err(error) => return Step::damaged(0, error),
+                Err(error) => return Step::damaged(0, error.to_string()),
             }
             match self.state {
                 State::Broken { cut: true } => return Step::cut(0),
