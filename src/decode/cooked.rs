@@ -28,8 +28,11 @@ pub(super) fn family(number: u32, bytes: &[u8]) -> Step<'_> {
 pub(super) fn loopback(bytes: &[u8]) -> Step<'_> {
     let number = le32(bytes, 0)?;
     let rest = from(bytes, 4)?;
-    match number.min(number.swap_bytes()) {
-        small @ ..=0xff => family(small, rest),
+    match (bytes, number.min(number.swap_bytes())) {
+        (_, small @ ..=0xff) => family(small, rest),
+        // Some systems capture PPP and Cisco HDLC links under the same type.
+        ([0xff, 0x03, ..], _) => Ok((Layer::Ppp, bytes)),
+        ([0x0f | 0x8f, 0, ..], _) => Ok((Layer::CiscoHdlc, bytes)),
         _ => Err(Skip::NotIp),
     }
 }

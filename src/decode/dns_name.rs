@@ -167,8 +167,9 @@ mod tests {
 
     #[test]
     fn text_becomes_labels() {
-        let check =
-            |text, labels: Option<&[u8]>| assert_eq!(wire(text).as_deref(), labels, "{text}");
+        fn check(text: &str, labels: Option<&[u8]>) {
+            assert_eq!(wire(text).as_deref(), labels, "{text}");
+        }
         check("", Some(b""));
         check(".", Some(b""));
         check("Example.COM", Some(b"\x07example\x03com"));

@@ -127,10 +127,14 @@ fn snap(bytes: &[u8]) -> Step<'_> {
 pub(super) fn mpls(bytes: &[u8]) -> Step<'_> {
     const BOTTOM_OF_STACK: u32 = 0x100;
     const PSEUDOWIRE_CONTROL_WORD: usize = 4;
+    const MAINTENANCE_LABEL: u32 = 14;
     let entry = be32(bytes, 0)?;
     let bytes = from(bytes, 4)?;
     if entry & BOTTOM_OF_STACK == 0 {
         return Ok((Layer::Mpls, bytes));
+    }
+    if entry >> 12 == MAINTENANCE_LABEL {
+        return Err(Skip::NotIp);
     }
     match byte(bytes, 0)? >> 4 {
         4 | 6 => cooked::by_version(bytes),

@@ -33,6 +33,13 @@ mod skip;
 mod tunnel;
 mod udp_tunnel;
 
+#[cfg(test)]
+mod layer_tests;
+#[cfg(test)]
+mod packets;
+#[cfg(test)]
+mod tunnel_tests;
+
 pub use dns::{DNS_PORT, DnsMessage, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text};
 pub use skip::Skip;

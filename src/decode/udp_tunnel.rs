@@ -184,6 +184,9 @@ fn capwap(bytes: &[u8]) -> Step<'_> {
     let frame = from(bytes, usize::from(length >> 3) * 4)?;
     match (native, kind >> 1 & 31) {
         (false, _) => Ok((Layer::Ethernet, frame)),
+        // Some makers' access points swap the two bytes of frame control. In data frames between
+        // the two the first byte has a bit where the version, always 0, would be.
+        (true, 1) if byte(frame, 0)? & 3 != 0 => Ok((Layer::Ieee80211Swapped, frame)),
         (true, 1) => Ok((Layer::Ieee80211, frame)),
         (true, _) => Err(Skip::NotIp),
     }
