@@ -37,7 +37,7 @@ pub(super) fn loopback(bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// Linux cooked capture: the protocol is an EtherType or one of Linux's own small numbers.
+/// Linux cooked capture: the protocol is an `EtherType` or one of Linux's own small numbers.
 pub(super) fn linux_cooked(bytes: &[u8]) -> Step<'_> {
     linux_protocol(be16(bytes, 14)?, from(bytes, 16)?)
 }
@@ -130,12 +130,12 @@ pub(super) fn packet_filter_log(bytes: &[u8]) -> Step<'_> {
     family(byte(bytes, 1)?.into(), from(bytes, length)?)
 }
 
-/// IP over InfiniBand: a global routing header, then an EtherType and two reserved bytes.
+/// IP over `InfiniBand`: a global routing header, then an `EtherType` and two reserved bytes.
 pub(super) fn infiniband(bytes: &[u8]) -> Step<'_> {
     Ok((Layer::EtherType(be16(bytes, 40)?), from(bytes, 44)?))
 }
 
-/// A switch chip's tag of `length` bytes between the Ethernet addresses and the EtherType.
+/// A switch chip's tag of `length` bytes between the Ethernet addresses and the `EtherType`.
 pub(super) fn switch_tag(bytes: &[u8], length: usize) -> Step<'_> {
     ethernet::type_or_length(be16(bytes, 12 + length)?, from(bytes, 14 + length)?)
 }

@@ -14,7 +14,7 @@ pub(super) const ICMP: u8 = 1;
 pub(super) const TCP: u8 = 6;
 /// Protocol number of UDP.
 pub(super) const UDP: u8 = 17;
-/// Protocol number of ICMPv6.
+/// Protocol number of `ICMPv6`.
 pub(super) const ICMPV6: u8 = 58;
 /// Protocol number of SCTP.
 pub(super) const SCTP: u8 = 132;

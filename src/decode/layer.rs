@@ -18,7 +18,7 @@ pub(super) enum Layer {
     Link(LinkType),
     /// An Ethernet frame, from its destination address on.
     Ethernet,
-    /// The payload of an EtherType.
+    /// The payload of an `EtherType`.
     EtherType(u16),
     /// An 802.2 LLC header.
     Llc,

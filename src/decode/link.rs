@@ -21,8 +21,11 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         9 => Ok((Layer::Ppp, frame)),
         50 => Ok((Layer::Hdlc, frame)),
         51 => Ok((Layer::PppOe, frame)),
-        // One byte of direction stands before the frame, or in the place of its address field.
-        166 => ppp::pppd(frame),
+        // One byte of direction stands in the place of the address field, or before the frame.
+        166 => Ok((
+            Layer::Ppp,
+            bytes::from(frame, if frame.get(1) == Some(&3) { 2 } else { 0 })?,
+        )),
         204 => Ok((Layer::Ppp, bytes::from(frame, 1)?)),
         205 => Ok((Layer::CiscoHdlc, bytes::from(frame, 1)?)),
         104 => Ok((Layer::CiscoHdlc, frame)),
