@@ -2,6 +2,12 @@
 //! answers how many distinct host pairs, flows or DNS triples there were in each time slice,
 //! in bounded memory and with the error of every answer.
 
+pub mod bits;
 pub mod decode;
+pub mod elements;
+pub mod filters;
+pub mod generate;
 pub mod hashing;
+pub mod pipeline;
+pub mod report;
 pub mod trace;

@@ -1,3 +1,9 @@
 //! The command-line tool: parse, run, exit code.
 
-fn main() {}
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -65,6 +65,29 @@ pub enum Addresses {
     },
 }
 
+impl Addresses {
+    /// Source and destination exchanged.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::V4 {
+                source,
+                destination,
+            } => Self::V4 {
+                source: destination,
+                destination: source,
+            },
+            Self::V6 {
+                source,
+                destination,
+            } => Self::V6 {
+                source: destination,
+                destination: source,
+            },
+        }
+    }
+}
+
 /// An IP packet with a readable header, and what is readable behind it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct IpPacket<'a> {

@@ -12,7 +12,7 @@ const LINK_CODES: u32 = 256;
 macro_rules! skips {
     ($($(#[$doc:meta])* $variant:ident = $code:literal $name:literal $has_ip:literal,)*) => {
         /// Why a frame yields no IP packet, or an IP packet no element.
-        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         #[non_exhaustive]
         pub enum Skip {
             $($(#[$doc])* $variant,)*
@@ -103,6 +103,12 @@ skips! {
     DnsCutShort = 36 "dns_cut_short" true,
     /// A DNS message whose first question is not well formed.
     DnsMalformed = 37 "dns_malformed" true,
+    /// A DNS answer, where only queries are counted.
+    DnsResponse = 38 "dns_response" true,
+    /// A record of a DNS log with an IPv4 and an IPv6 address.
+    MixedFamilies = 39 "mixed_families" true,
+    /// A record of a DNS log that does not say which protocol and ports there were.
+    NoTransportInLog = 40 "no_transport_in_log" true,
 }
 
 #[cfg(test)]

@@ -3,6 +3,10 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
+/// Largest number of packets or log records in one batch: enough to spread the cost of a step over many,
+/// few enough that a batch and the packets in it stay in the cache.
+pub const MAX_BATCH: usize = 1024;
+
 /// Link-layer header type of a packet, by its `LINKTYPE_` number as in pcap and pcapng files.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct LinkType(pub u16);

@@ -1,0 +1,344 @@
+//! `flowsieve count`: distinct elements in each time slice.
+
+use super::inputs::{Inputs, total_bytes};
+use super::output::Output;
+use super::progress::Progress;
+use super::units::{parse_count, parse_duration_ns, parse_size};
+use super::{Outcome, UsageError};
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use flowsieve::decode::Tunnel;
+use flowsieve::elements::{ElementKind, ElementRule};
+use flowsieve::filters::{FilterKind, Sizing};
+use flowsieve::pipeline::{Align, CountPlan, CountSummary, FilterChoice, RunError, Slicing, count};
+use flowsieve::report::{CountParameters, CountReport, ReportFormat};
+use flowsieve::trace::InputFormat;
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+
+const EXAMPLES: &str = "\
+Examples:
+  Host pairs in each second, with the exact count beside the estimate:
+    flowsieve count capture.pcap.gz
+  DNS (client, server, name) triples a minute over a directory of captures, in bounded memory:
+    flowsieve count --element dns --queries-only --slice 1min --no-exact captures/
+  How many flows there are altogether, for a program:
+    flowsieve count --element flow --slice all --format json capture.pcap";
+
+/// Count distinct host pairs, flows or DNS triples in each time slice
+///
+/// Several captures are one trace in the order of time; directories are searched for captures.
+/// Recognised by content: pcap, pcapng, ERF, Zeek's dns.log and DNS queries as CSV (columns ts, src,
+/// dst, qname), each plain or compressed by gzip, zstd, xz, bzip2 or lz4.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct CountArgs {
+    /// Files, directories, or - for standard input
+    #[arg(required = true, value_name = "CAPTURE", help_heading = "Input")]
+    captures: Vec<PathBuf>,
+
+    /// How to read the captures: tsh has no mark by which it could be recognised
+    #[arg(long, value_enum, default_value_t = Format::Auto, help_heading = "Input")]
+    input_format: Format,
+
+    /// What is counted
+    #[arg(long, value_enum, default_value_t = Element::HostPair, help_heading = "Elements")]
+    element: Element,
+
+    /// Count both directions as one
+    #[arg(long, help_heading = "Elements")]
+    undirected: bool,
+
+    /// Which IP header counts when one packet is inside another
+    #[arg(long, value_enum, default_value_t = Header::Outer, help_heading = "Elements")]
+    tunnel: Header,
+
+    /// Of DNS messages count the queries only
+    #[arg(long, help_heading = "Elements")]
+    queries_only: bool,
+
+    /// A port on which DNS is spoken besides 53 (may be given several times)
+    #[arg(long, value_name = "PORT", help_heading = "Elements")]
+    dns_port: Vec<u16>,
+
+    /// Width of a time slice, such as 500ms, 1s, 5min, 1h; `all` makes one slice
+    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = parse_slice, help_heading = "Time slices")]
+    slice: SliceWidth,
+
+    /// Where slices begin: at multiples of the width since 1970, or at the first packet
+    #[arg(long, value_enum, default_value_t = Boundary::Epoch, help_heading = "Time slices")]
+    align: Boundary,
+
+    /// The structure that counts
+    #[arg(long, value_enum, default_value_t = Filter::Subset, help_heading = "Filter")]
+    filter: Filter,
+
+    /// Memory of the filter for one slice, such as 64KiB [default: 64KiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "fpr", help_heading = "Filter")]
+    memory: Option<u64>,
+
+    /// Size the filter for this false-positive rate at --expect elements
+    #[arg(long, value_name = "RATE", requires = "expect", help_heading = "Filter")]
+    fpr: Option<f64>,
+
+    /// Distinct elements expected in a slice, to choose the number of hash functions
+    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = "Filter")]
+    expect: Option<u64>,
+
+    /// Seed of all hash functions
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, help_heading = "Filter")]
+    seed: u64,
+
+    /// Partitions of the elements, each with a filter of its own
+    /// [default: 8 for subset and exact, 1 for the published structures]
+    #[arg(long, value_name = "COUNT", help_heading = "Filter")]
+    shards: Option<u32>,
+
+    /// Do without the exact count: memory stays bounded whatever the capture
+    #[arg(long, help_heading = "Exact count")]
+    no_exact: bool,
+
+    /// Memory of the exact count; a slice that needs more says so
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size, help_heading = "Exact count")]
+    exact_limit: u64,
+
+    /// Threads; results do not depend on them [default: all processors]
+    #[arg(long, value_name = "COUNT", help_heading = "Speed")]
+    threads: Option<usize>,
+
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
+    format: ResultFormat,
+
+    /// Write results to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// No progress bar and no remarks
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
+    quiet: bool,
+
+    /// Say how fast it went even if standard error is no terminal
+    #[arg(short, long, help_heading = "Output")]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// Recognised by content
+    Auto,
+    /// NLANR's 44-byte records
+    Tsh,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Element {
+    /// Source and destination address
+    HostPair,
+    /// Addresses, protocol and ports
+    Flow,
+    /// Addresses and query name of DNS messages
+    Dns,
+    /// Source address
+    Src,
+    /// Destination address
+    Dst,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Header {
+    /// The outermost
+    Outer,
+    /// The innermost of IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, Teredo, L2TP
+    Inner,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Boundary {
+    /// Multiples of the width since 1970
+    Epoch,
+    /// Multiples of the width since the first packet
+    First,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Filter {
+    /// Standard Bloom filter
+    Bloom,
+    /// One Bloom filter an attribute (Xie et al. 2008)
+    Mdbf,
+    /// MDBF with a combined filter (Xie et al. 2008)
+    Cmdbf,
+    /// Blocked Bloom filter with an unbiased count
+    Subset,
+    /// No filter: the exact set alone
+    Exact,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ResultFormat {
+    /// For people
+    Table,
+    /// A line a slice
+    Csv,
+    /// One document
+    Json,
+    /// An object a line
+    Jsonl,
+}
+
+/// `None` is one slice for everything.
+#[derive(Clone, Copy, Debug)]
+struct SliceWidth(Option<i64>);
+
+fn parse_slice(text: &str) -> Result<SliceWidth, String> {
+    if text == "all" {
+        return Ok(SliceWidth(None));
+    }
+    let width = parse_duration_ns(text).map_err(|error| format!("{error}, or `all`"))?;
+    match i64::try_from(width) {
+        Ok(0) => Err("a time slice has a width above 0, such as 1s, or is `all`".into()),
+        Ok(width) => Ok(SliceWidth(Some(width))),
+        Err(_) => Err("a time slice is at most 292 years wide; `all` makes one slice".into()),
+    }
+}
+
+/// Shards unless the user says otherwise: enough for the threads of a large machine.
+const DEFAULT_SHARDS: u32 = 8;
+
+/// Filter memory unless the user says otherwise.
+const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
+
+pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
+    let inputs = Inputs::find(&args.captures)?;
+    let plan = args.plan(inputs.files)?;
+    let output = Output::open(args.output.as_deref())?;
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
+    let styled = output.is_styled();
+    let parameters = CountParameters::from(&plan);
+    let mut report = CountReport::begin(args.format.into(), &parameters, styled, output)?;
+    let result = count(&plan, &mut report, &progress);
+    progress.finish();
+    let summary = result.map_err(|error| match error {
+        RunError::Plan(error) => UsageError(error.to_string()).into(),
+        RunError::Sink(error) => anyhow::Error::from(error).context("cannot write the results"),
+    })?;
+    report.finish(&summary)?.commit()?;
+    Ok(remark(args, &summary, inputs.others, &progress))
+}
+
+/// Says on standard error what does not belong into the results.
+fn remark(args: &CountArgs, summary: &CountSummary, others: usize, progress: &Progress) -> Outcome {
+    let mut outcome = Outcome::Done;
+    for input in &summary.inputs {
+        if let Some(error) = &input.error {
+            eprintln!("flowsieve: {error}");
+            outcome = Outcome::Incomplete;
+        }
+    }
+    if args.verbose || (stderr().is_terminal() && !args.quiet) {
+        let seconds = progress.elapsed().as_secs_f64();
+        let packets = summary.totals.packets;
+        eprintln!(
+            "{packets} packets in {seconds:.3} s: {:.2} million packets/s",
+            packets as f64 / seconds / 1e6
+        );
+        if others > 0 {
+            eprintln!("{others} files in the directories are no captures and were left out");
+        }
+    }
+    outcome
+}
+
+impl CountArgs {
+    fn plan(&self, inputs: Vec<PathBuf>) -> Result<CountPlan, UsageError> {
+        let usage = |error: flowsieve::pipeline::PlanError| UsageError(error.to_string());
+        let kind = ElementKind::from(self.element);
+        let sizing = match (self.fpr, self.expect) {
+            (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
+            (_, expected) => Sizing::Memory {
+                bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
+                expected,
+            },
+        };
+        let structure = match self.filter {
+            Filter::Bloom => Some(FilterKind::Bloom),
+            Filter::Mdbf => Some(FilterKind::Mdbf),
+            Filter::Cmdbf => Some(FilterKind::Cmdbf),
+            Filter::Subset => Some(FilterKind::Subset),
+            Filter::Exact => None,
+        };
+        let shards = self.shards.unwrap_or(match self.filter {
+            Filter::Subset | Filter::Exact => DEFAULT_SHARDS,
+            Filter::Bloom | Filter::Mdbf | Filter::Cmdbf => 1,
+        });
+        let filter = structure
+            .map(|structure| {
+                FilterChoice::new(structure, kind.attributes().len(), sizing, shards)
+            })
+            .transpose()
+            .map_err(usage)?;
+        if self.undirected && matches!(self.element, Element::Src | Element::Dst) {
+            return Err(UsageError(
+                "--undirected needs two ends: it goes with host-pair, flow and dns".into(),
+            ));
+        }
+        let plan = CountPlan {
+            inputs,
+            input_format: match self.input_format {
+                Format::Auto => InputFormat::Auto,
+                Format::Tsh => InputFormat::Tsh,
+            },
+            rule: ElementRule {
+                kind,
+                undirected: self.undirected,
+                queries_only: self.queries_only,
+                dns_ports: self.dns_port.clone(),
+            },
+            tunnel: match self.tunnel {
+                Header::Outer => Tunnel::Outer,
+                Header::Inner => Tunnel::Inner,
+            },
+            slicing: Slicing {
+                width_ns: self.slice.0,
+                align: match self.align {
+                    Boundary::Epoch => Align::Epoch,
+                    Boundary::First => Align::First,
+                },
+            },
+            filter,
+            exact_limit_bytes: (!self.no_exact).then_some(self.exact_limit),
+            seed: self.seed,
+            shards,
+            threads: self
+                .threads
+                .unwrap_or_else(|| available_parallelism().map_or(1, usize::from)),
+        };
+        plan.check().map_err(usage)?;
+        Ok(plan)
+    }
+}
+
+impl From<Element> for ElementKind {
+    fn from(element: Element) -> Self {
+        match element {
+            Element::HostPair => Self::HostPair,
+            Element::Flow => Self::Flow,
+            Element::Dns => Self::Dns,
+            Element::Src => Self::Source,
+            Element::Dst => Self::Destination,
+        }
+    }
+}
+
+impl From<ResultFormat> for ReportFormat {
+    fn from(format: ResultFormat) -> Self {
+        match format {
+            ResultFormat::Table => Self::Table,
+            ResultFormat::Csv => Self::Csv,
+            ResultFormat::Json => Self::Json,
+            ResultFormat::Jsonl => Self::JsonLines,
+        }
+    }
+}

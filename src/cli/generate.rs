@@ -1,0 +1,215 @@
+//! `flowsieve generate`: a capture made to order, and its exact counts.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use flowsieve::generate::{GenerateKind, GeneratePlan, GenerateSummary, SNAPLEN_MIN, generate};
+
+use super::UsageError;
+use super::output::Output;
+use super::units::{parse_count, parse_duration_ns};
+
+const EXAMPLES: &str = "\
+Examples:
+  Ten million packet headers of one minute:
+    flowsieve generate -w headers.pcap
+  Whole frames, a fifth of them from a host that scans the others:
+    flowsieve generate -w scan.pcap --packets 100k --snaplen 65535 --scan 20";
+
+/// Generate a capture with known counts, the same bytes on every machine
+///
+/// Writes a classic pcap of artificial traffic: host pairs under Zipf's law, TCP, UDP, ICMP and
+/// DNS over IPv4 and IPv6, some in VLANs, some frames sent twice. The exact numbers of distinct
+/// pairs, flows and DNS triples go to standard output (to standard error with `-w -`).
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct GenerateArgs {
+    /// Capture to write, whole or not at all; `-` is standard output
+    #[arg(short = 'w', long = "write", value_name = "FILE")]
+    write: PathBuf,
+
+    /// What the capture consists of
+    #[arg(long, value_enum, default_value_t = Kind::Traffic)]
+    kind: Kind,
+
+    /// Number of packets
+    #[arg(long, value_name = "COUNT", default_value = "10M", value_parser = parse_count)]
+    packets: u64,
+
+    /// Number of host pairs to draw from (with `--kind dns`: of clients)
+    /// [default: in proportion to the packets]
+    #[arg(long, value_name = "COUNT", value_parser = parse_count)]
+    pairs: Option<u64>,
+
+    /// Number of DNS names to draw from [default: in proportion to the packets]
+    #[arg(long, value_name = "COUNT", value_parser = parse_count)]
+    names: Option<u64>,
+
+    /// Start of the random numbers
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    /// Bytes kept of each frame [default: 96; with `--kind dns`: 65535]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(i64::from(SNAPLEN_MIN)..))]
+    snaplen: Option<u32>,
+
+    /// Time that the packets are spread over
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration_ns)]
+    duration: u64,
+
+    /// Time stamps with nanoseconds instead of microseconds
+    #[arg(long)]
+    nanoseconds: bool,
+
+    /// Share of exact repeats of a frame shortly before
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = percent())]
+    repeat: u8,
+
+    /// Share of packets from one host that scans the others
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
+    scan: u8,
+
+    /// Share of DNS messages in ordinary traffic
+    #[arg(long, value_name = "PERCENT", default_value_t = 2, value_parser = percent())]
+    dns: u8,
+
+    /// Share of host pairs that talk in a VLAN
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = percent())]
+    vlan: u8,
+
+    /// Share of host pairs that talk IPv6
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = percent())]
+    ipv6: u8,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    /// Conversations of many kinds
+    Traffic,
+    /// DNS queries and answers only
+    Dns,
+}
+
+fn percent() -> clap::builder::RangedI64ValueParser<u8> {
+    clap::value_parser!(u8).range(0..=100)
+}
+
+/// Generates the capture and says what is in it.
+pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
+    let plan = args.plan()?;
+    let to_standard = args.write.as_os_str() == "-";
+    if to_standard && io::stdout().is_terminal() {
+        return Err(UsageError(
+            "a capture is not for a terminal: name a file with -w, or redirect the output".into(),
+        )
+        .into());
+    }
+    let summary = write_whole(&args.write, &plan)?;
+    if to_standard {
+        print(&summary, &mut io::stderr())?;
+    } else {
+        print(&summary, &mut io::stdout())?;
+    }
+    Ok(())
+}
+
+fn write_whole(path: &Path, plan: &GeneratePlan) -> anyhow::Result<GenerateSummary> {
+    let mut output = Output::open(Some(path))?;
+    let summary = generate(plan, &mut output).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => UsageError(error.to_string()).into(),
+        _ => anyhow::Error::from(error).context(format!("cannot write {}", path.display())),
+    })?;
+    output.commit()?;
+    Ok(summary)
+}
+
+impl GenerateArgs {
+    fn plan(&self) -> anyhow::Result<GeneratePlan> {
+        let kind = match self.kind {
+            Kind::Traffic => GenerateKind::Traffic,
+            Kind::Dns => GenerateKind::Dns,
+        };
+        let standard = GeneratePlan::new(kind, self.packets);
+        let number = |option: Option<u64>, standard: u32, name: &str| {
+            option
+                .map_or(Ok(standard), u32::try_from)
+                .with_context(|| format!("--{name} is too large: it must be at most 16,777,216"))
+        };
+        Ok(GeneratePlan {
+            pairs: number(self.pairs, standard.pairs, "pairs")?,
+            names: number(self.names, standard.names, "names")?,
+            seed: self.seed,
+            snaplen: self.snaplen.unwrap_or(standard.snaplen),
+            duration_ns: self.duration,
+            nanoseconds: self.nanoseconds,
+            repeat_percent: self.repeat,
+            scan_percent: self.scan,
+            dns_percent: self.dns,
+            vlan_percent: self.vlan,
+            ipv6_percent: self.ipv6,
+            ..standard
+        })
+    }
+}
+
+fn print(summary: &GenerateSummary, out: &mut dyn Write) -> io::Result<()> {
+    for (name, value) in [
+        ("packets", summary.packets),
+        ("bytes", summary.bytes),
+        ("pairs", summary.pairs),
+        ("flows", summary.flows),
+        ("dns_triples", summary.dns_triples),
+        ("dns_query_triples", summary.dns_query_triples),
+    ] {
+        writeln!(out, "{name:<18}{value:>14}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: GenerateArgs,
+    }
+
+    fn parse(line: &[&str]) -> GenerateArgs {
+        Line::try_parse_from([&["generate"], line].concat())
+            .expect("good arguments")
+            .args
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_plan() {
+        assert_eq!(
+            parse(&["-w", "x"]).plan().expect("a good plan"),
+            GeneratePlan::default()
+        );
+        let dns = parse(&["-w", "x", "--kind", "dns", "--packets", "2M"])
+            .plan()
+            .expect("a good plan");
+        assert_eq!(dns, GeneratePlan::new(GenerateKind::Dns, 2_000_000));
+    }
+
+    #[test]
+    fn the_file_is_there_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.pcap");
+        let plan = GeneratePlan::new(GenerateKind::Traffic, 100);
+        write_whole(&path, &plan).expect("a good plan");
+        let before = std::fs::read(&path).expect("the file");
+        assert!(write_whole(&path, &GeneratePlan { pairs: 0, ..plan }).is_err());
+        assert_eq!(std::fs::read(&path).expect("the file"), before);
+        let files = std::fs::read_dir(folder.path())
+            .expect("the folder")
+            .count();
+        assert_eq!(files, 1, "no temporary file is left behind");
+    }
+}

@@ -1,0 +1,82 @@
+//! What the user types: arguments to plan, run, report, exit code. One file a subcommand.
+
+mod count;
+mod generate;
+mod inputs;
+mod output;
+mod progress;
+mod units;
+
+use clap::{Parser, Subcommand};
+use std::io;
+use std::process::ExitCode;
+
+/// Count what is distinct in packet captures, and say how far from exact it was
+///
+/// flowsieve reads packet captures, sieves their packets through multi-attribute Bloom filters and
+/// answers how many distinct host pairs, flows or DNS triples there were in each time slice: fast, in
+/// bounded memory, and with the error of every answer.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_long_help = EXAMPLES)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Exit codes:
+  0  done
+  1  done, but something could not be read or written; standard error says what
+  2  the command line is wrong
+
+Examples:
+  Host pairs in each second of a capture:
+    flowsieve count capture.pcap
+  A capture of ten million packets to try it on:
+    flowsieve generate -w sample.pcap";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Count(Box<count::CountArgs>),
+    Generate(generate::GenerateArgs),
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Outcome {
+    /// Everything was read and written.
+    Done,
+    /// Something could not be read; standard error said so, and the result holds everything else.
+    Incomplete,
+}
+
+/// The user's mistake in the command line, found after parsing.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UsageError(pub(crate) String);
+
+pub(crate) fn main() -> ExitCode {
+    // A wrong command line, --help and --version end here, with 2 and 0.
+    let result = match Arguments::parse().command {
+        Command::Count(args) => count::run(&args),
+        Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
+    };
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Incomplete) => ExitCode::from(1),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("flowsieve: {error:#}");
+            ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
+        }
+    }
+}
+
+/// Whoever read our output has seen enough: no error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

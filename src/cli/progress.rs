@@ -1,0 +1,74 @@
+//! Progress on standard error, if somebody is there to see it.
+
+use flowsieve::pipeline::Watch;
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt::Write;
+use std::io::{IsTerminal, stderr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A progress bar, or silence.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    packets: Arc<AtomicU64>,
+    started: Instant,
+}
+
+impl Progress {
+    /// A bar up to `bytes` (a spinner if they are not known) when standard error is a terminal and
+    /// `wanted`.
+    pub(crate) fn start(wanted: bool, bytes: Option<u64>) -> Self {
+        let packets = Arc::new(AtomicU64::new(0));
+        let started = Instant::now();
+        let bar = (wanted && stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr_with_hz(10));
+            let template = if bytes.is_some() {
+                "{bar:30} {bytes}/{total_bytes} {speed} {eta} left"
+            } else {
+                "{spinner} {bytes} {speed}"
+            };
+            let counter = Arc::clone(&packets);
+            let speed = move |_: &ProgressState, out: &mut dyn Write| {
+                let rate = counter.load(Ordering::Relaxed) as f64
+                    / started.elapsed().as_secs_f64().max(1e-6);
+                // Nothing sensible can be done if the bar cannot be drawn.
+                let _ = write!(out, "{} packets/s", HumanCount(rate as u64));
+            };
+            bar.set_style(
+                ProgressStyle::with_template(template)
+                    .expect("the template is constant")
+                    .with_key("speed", speed),
+            );
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Self {
+            bar,
+            packets,
+            started,
+        }
+    }
+
+    /// Removes the bar.
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+impl Watch for Progress {
+    fn progress(&self, bytes: u64, packets: u64) {
+        if let Some(bar) = &self.bar {
+            self.packets.store(packets, Ordering::Relaxed);
+            bar.set_position(bytes);
+        }
+    }
+}

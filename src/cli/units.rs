@@ -1,0 +1,212 @@
+//! Numbers with a unit, as people type them: counts, durations, sizes.
+//!
+//! A number may have a decimal fraction as long as the result is whole (`1.5k`, `0.5s`).
+
+/// What was typed breaks the rule for its kind; the message states that rule with an example.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub(crate) enum UnitError {
+    /// See [`parse_count`].
+    #[error("a count is a number with k, M, G or nothing behind it, such as 10M or 2500")]
+    Count,
+    /// See [`parse_duration_ns`].
+    #[error(
+        "a duration is a number with its unit (ns, us, ms, s, min, h or d), such as 500ms or 1min"
+    )]
+    Duration,
+    /// See [`parse_size`].
+    #[error(
+        "a size is a number of bytes, or one with KiB, MiB, GiB, TiB (powers of two) or kB, MB, \
+         GB, TB (powers of ten), such as 64KiB"
+    )]
+    Size,
+}
+
+/// `10M`, `2.5k`, `400`: a number with a decimal suffix or none.
+pub(crate) fn parse_count(text: &str) -> Result<u64, UnitError> {
+    let unit = |suffix: &str| match suffix {
+        "" => Some(1),
+        "k" | "K" => Some(1_000),
+        "M" => Some(1_000_000),
+        "G" => Some(1_000_000_000),
+        _ => None,
+    };
+    parse(text, unit).ok_or(UnitError::Count)
+}
+
+/// `500ms`, `1s`, `5min`, `1h`, in nanoseconds: a number with its unit.
+pub(crate) fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
+    let unit = |suffix: &str| match suffix {
+        "ns" => Some(1),
+        "us" | "µs" | "μs" => Some(1_000),
+        "ms" => Some(1_000_000),
+        "s" => Some(1_000_000_000),
+        "min" => Some(60_000_000_000),
+        "h" => Some(3_600_000_000_000),
+        "d" => Some(86_400_000_000_000),
+        _ => None,
+    };
+    parse(text, unit).ok_or(UnitError::Duration)
+}
+
+/// `64KiB`, `64kB`, `65536`, in bytes: powers of two with an `i`, powers of ten without.
+pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
+    let unit = |suffix: &str| match suffix {
+        "" | "B" => Some(1),
+        "kB" | "KB" => Some(1_000),
+        "MB" => Some(1_000_000),
+        "GB" => Some(1_000_000_000),
+        "TB" => Some(1_000_000_000_000),
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        "GiB" => Some(1 << 30),
+        "TiB" => Some(1 << 40),
+        _ => None,
+    };
+    parse(text, unit).ok_or(UnitError::Size)
+}
+
+/// Digits, perhaps a point and more digits, then a unit; `None` if it is anything else, too large
+/// or not whole.
+fn parse(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, suffix) = text.split_at(end);
+    let (whole, fraction) = match number.split_once('.') {
+        Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
+        Some(_) => return None,
+        None => (number, ""),
+    };
+    if whole.is_empty() || fraction.len() > 18 {
+        return None;
+    }
+    let unit = unit(suffix)?;
+    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    if fraction.is_empty() {
+        return Some(whole);
+    }
+    let digits = u128::from(fraction.parse::<u64>().ok()?) * u128::from(unit);
+    let scale = 10_u128.pow(fraction.len() as u32);
+    if digits % scale != 0 {
+        return None;
+    }
+    whole.checked_add(u64::try_from(digits / scale).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(
+        parser: fn(&str) -> Result<u64, UnitError>,
+        good: &[(&str, u64)],
+        bad: &[&str],
+        error: UnitError,
+    ) {
+        for &(text, value) in good {
+            assert_eq!(parser(text), Ok(value), "{text}");
+        }
+        for text in bad {
+            assert_eq!(parser(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn counts() {
+        check(
+            parse_count,
+            &[
+                ("0", 0),
+                ("400", 400),
+                ("10k", 10_000),
+                ("10K", 10_000),
+                ("10M", 10_000_000),
+                ("2G", 2_000_000_000),
+                ("1.5k", 1_500),
+                ("0.25M", 250_000),
+                ("18446744073709551615", u64::MAX),
+            ],
+            &[
+                "",
+                "k",
+                "-1",
+                "+1",
+                " 1",
+                "1 k",
+                "1.5",
+                "1.k",
+                ".5k",
+                "1.2.3k",
+                "1m",
+                "10KiB",
+                "18446744073709551616",
+                "18446744074G",
+                "٣",
+            ],
+            UnitError::Count,
+        );
+    }
+
+    #[test]
+    fn durations() {
+        check(
+            parse_duration_ns,
+            &[
+                ("0s", 0),
+                ("7ns", 7),
+                ("20us", 20_000),
+                ("20µs", 20_000),
+                ("500ms", 500_000_000),
+                ("1s", 1_000_000_000),
+                ("0.5s", 500_000_000),
+                ("5min", 300_000_000_000),
+                ("1h", 3_600_000_000_000),
+                ("1d", 86_400_000_000_000),
+            ],
+            &[
+                "", "1", "1m", "1S", "s", "1 s", "-1s", "0.5ns", "1e3s", "6000000h",
+            ],
+            UnitError::Duration,
+        );
+    }
+
+    #[test]
+    fn sizes() {
+        check(
+            parse_size,
+            &[
+                ("65536", 65_536),
+                ("65536B", 65_536),
+                ("64KiB", 65_536),
+                ("64kB", 64_000),
+                ("1MiB", 1 << 20),
+                ("1.5MiB", 3 << 19),
+                ("1GB", 1_000_000_000),
+                ("2TiB", 2 << 40),
+            ],
+            &[
+                "",
+                "64K",
+                "64kib",
+                "64kiB",
+                "64 KiB",
+                "KiB",
+                "0.3KiB",
+                "-1",
+                "16777216TiB",
+            ],
+            UnitError::Size,
+        );
+    }
+
+    #[test]
+    fn every_error_is_one_sentence_with_an_example() {
+        for error in [UnitError::Count, UnitError::Duration, UnitError::Size] {
+            let message = error.to_string();
+            assert!(
+                message.contains("such as") && !message.contains(". "),
+                "{message}"
+            );
+        }
+    }
+}

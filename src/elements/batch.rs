@@ -1,0 +1,125 @@
+//! Elements by column: what a decode thread hands on.
+
+use crate::decode::Skip;
+use crate::hashing::{Digest, Digester};
+
+/// A run of packets in trace order, and their elements.
+///
+/// A packet gives one element as a rule; the exceptions are listed, so that the rule costs nothing.
+#[derive(Debug, Default)]
+pub struct ElementBatch {
+    /// Time of each packet in nanoseconds since the epoch.
+    pub times_ns: Vec<i64>,
+    /// Packets that gave no element, by their number in the batch, ascending.
+    pub skipped: Vec<(u32, Skip)>,
+    /// Packets that gave more than one (DNS over TCP), by their number, ascending: once for each
+    /// further element.
+    pub further: Vec<u32>,
+    /// The elements, in the order of their packets.
+    pub elements: ElementColumns,
+}
+
+/// Elements by column.
+#[derive(Debug, Default)]
+pub struct ElementColumns {
+    /// Digest of each element.
+    pub digests: Vec<Digest>,
+    /// Digests of each element's attributes, one element after the other; empty if not wanted.
+    pub attributes: Vec<Digest>,
+    /// The elements' byte encodings, for exact counting; empty if not wanted.
+    pub keys: Keys,
+}
+
+/// Byte strings, one after the other.
+#[derive(Debug, Default)]
+pub struct Keys {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+}
+
+impl Keys {
+    /// Appends one.
+    #[inline]
+    pub fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// The `index`-th.
+    #[inline]
+    pub fn get(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.bytes[start as usize..self.ends[index] as usize]
+    }
+
+    /// All of them, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.ends.len()).map(|index| self.get(index))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Forgets all and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+impl ElementColumns {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.digests.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.digests.is_empty()
+    }
+
+    /// Forgets all and keeps the memory.
+    pub fn clear(&mut self) {
+        self.digests.clear();
+        self.attributes.clear();
+        self.keys.clear();
+    }
+}
+
+impl ElementBatch {
+    /// Forgets all and keeps the memory.
+    pub fn clear(&mut self) {
+        self.times_ns.clear();
+        self.skipped.clear();
+        self.further.clear();
+        self.elements.clear();
+    }
+}
+
+/// Which columns are wanted, and the digester that fills them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Columns {
+    pub(super) digester: Digester,
+    pub(super) attributes: bool,
+    pub(super) keys: bool,
+}
+
+impl Columns {
+    /// Appends an element encoded as `key`, whose attributes stand one after the other between the
+    /// `cuts`.
+    #[inline(always)]
+    pub(super) fn push(self, to: &mut ElementColumns, key: &[u8], cuts: &[usize]) {
+        to.digests.push(self.digester.digest(key));
+        if self.attributes {
+            to.attributes.extend(
+                cuts.windows(2)
+                    .map(|cut| self.digester.digest(&key[cut[0]..cut[1]])),
+            );
+        }
+        if self.keys {
+            to.keys.push(key);
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! From a packet, or a record of a DNS log, to its elements.
+//!
+//! # Encoding
+//!
+//! An element's bytes, from which its digest is made and by which it is counted exactly:
+//!
+//! ```text
+//!     family (4 or 6) │ source │ destination                                    host pair
+//!     family          │ source │ destination │ protocol │ src port │ dst port   flow
+//!     family          │ source │ destination │ labels of the lower-cased name   DNS triple
+//!     family          │ source                                                  source
+//! ```
+//!
+//! Addresses have 4 or 16 bytes, ports 2, all in network byte order. The digest of an attribute is
+//! that of its bytes alone.
+
+use super::batch::Columns;
+use super::{ElementBatch, ElementColumns, ElementKind, ElementRule};
+use crate::decode::{
+    Addresses, DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_messages, labels_from_text,
+};
+use crate::hashing::Digester;
+use crate::trace::{DnsLogEntry, PacketRef, TraceBatch};
+use std::net::IpAddr;
+
+/// Turns packets into elements.
+#[derive(Debug)]
+pub struct Extractor {
+    rule: ElementRule,
+    dns_ports: Vec<u16>,
+    decoder: Decoder,
+    columns: Columns,
+}
+
+impl Extractor {
+    /// An extractor for these elements. `attributes` and `keys` say whether these columns of
+    /// [`ElementBatch`] are wanted.
+    pub fn new(
+        rule: ElementRule,
+        tunnel: Tunnel,
+        digester: Digester,
+        attributes: bool,
+        keys: bool,
+    ) -> Self {
+        Self {
+            dns_ports: [&[DNS_PORT], rule.dns_ports.as_slice()].concat(),
+            rule,
+            decoder: Decoder::new(tunnel),
+            columns: Columns {
+                digester,
+                attributes,
+                keys,
+            },
+        }
+    }
+
+    /// Appends what a reader yielded to `out`.
+    pub fn extract(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+        match batch {
+            // One loop a kind, so that the choice is made once a batch and not once a packet.
+            TraceBatch::Packets { bytes, packets } => match self.rule.kind {
+                ElementKind::HostPair => self.packets(bytes, packets, out, Self::host_pair),
+                ElementKind::Flow => self.packets(bytes, packets, out, Self::flow),
+                ElementKind::Dns => self.packets(bytes, packets, out, Self::dns),
+                ElementKind::Source | ElementKind::Destination => {
+                    self.packets(bytes, packets, out, Self::host);
+                }
+            },
+            TraceBatch::DnsLog(log) => {
+                for entry in log.entries {
+                    let number = out.times_ns.len() as u32;
+                    out.times_ns.push(entry.time_ns);
+                    let name = &log.text[entry.name.start as usize..entry.name.end as usize];
+                    if let Err(skip) = self.log_entry(entry, name, &mut out.elements) {
+                        out.skipped.push((number, skip));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Appends packets, each of which gives as many elements as `extract` says.
+    #[inline]
+    fn packets(
+        &self,
+        bytes: &[u8],
+        packets: &[PacketRef],
+        out: &mut ElementBatch,
+        extract: impl Fn(&Self, &IpPacket<'_>, &mut ElementColumns) -> Result<u32, Skip>,
+    ) {
+        let first = out.times_ns.len() as u32;
+        out.times_ns.extend(packets.iter().map(|packet| packet.time_ns));
+        for (number, packet) in (first..).zip(packets) {
+            let frame = &bytes[packet.start as usize..][..packet.captured as usize];
+            let elements = self
+                .decoder
+                .decode(packet.link, frame)
+                .and_then(|ip| extract(self, &ip, &mut out.elements));
+            match elements {
+                Ok(1) => {}
+                Ok(elements) => out.further.extend((1..elements).map(|_| number)),
+                Err(skip) => out.skipped.push((number, skip)),
+            }
+        }
+    }
+
+    #[inline]
+    fn host_pair(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
+        self.push_pair(ip.addresses, out);
+        Ok(1)
+    }
+
+    #[inline]
+    fn push_pair(&self, addresses: Addresses, out: &mut ElementColumns) {
+        match self.directed(addresses, (0, 0)).0 {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                let key: [u8; 9] = encode(4, &[&source, &destination]);
+                self.columns.push(out, &key, &[1, 5, 9]);
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                let key: [u8; 33] = encode(6, &[&source, &destination]);
+                self.columns.push(out, &key, &[1, 17, 33]);
+            }
+        }
+    }
+
+    #[inline]
+    fn host(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
+        self.push_host(ip.addresses, out);
+        Ok(1)
+    }
+
+    #[inline]
+    fn push_host(&self, addresses: Addresses, out: &mut ElementColumns) {
+        let of_source = self.rule.kind == ElementKind::Source;
+        match addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                let host = if of_source { source } else { destination };
+                self.columns.push(out, &encode::<5>(4, &[&host]), &[1, 5]);
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                let host = if of_source { source } else { destination };
+                self.columns.push(out, &encode::<17>(6, &[&host]), &[1, 17]);
+            }
+        }
+    }
+
+    #[inline]
+    fn flow(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
+        self.push_flow(ip.addresses, ip.protocol, ip.ports().unwrap_or((0, 0)), out);
+        Ok(1)
+    }
+
+    #[inline]
+    fn push_flow(
+        &self,
+        addresses: Addresses,
+        protocol: u8,
+        ports: (u16, u16),
+        out: &mut ElementColumns,
+    ) {
+        let (addresses, ports) = self.directed(addresses, ports);
+        let (from, to) = (ports.0.to_be_bytes(), ports.1.to_be_bytes());
+        match addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                let parts: [&[u8]; 5] = [&source, &destination, &[protocol], &from, &to];
+                let key: [u8; 14] = encode(4, &parts);
+                self.columns.push(out, &key, &[1, 5, 9, 10, 12, 14]);
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                let parts: [&[u8]; 5] = [&source, &destination, &[protocol], &from, &to];
+                let key: [u8; 38] = encode(6, &parts);
+                self.columns.push(out, &key, &[1, 17, 33, 34, 36, 38]);
+            }
+        }
+    }
+
+    fn dns(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
+        let mut found = 0;
+        dns_messages(ip, &self.dns_ports, |message| {
+            if !(message.is_response && self.rule.queries_only) {
+                self.push_dns(ip.addresses, message.name, out);
+                found += 1;
+            }
+        })?;
+        if found == 0 {
+            return Err(Skip::DnsResponse);
+        }
+        Ok(found)
+    }
+
+    fn push_dns(&self, addresses: Addresses, labels: &[u8], out: &mut ElementColumns) {
+        let mut key = [0; MAX_DNS_KEY];
+        let cuts = match self.directed(addresses, (0, 0)).0 {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                key[..9].copy_from_slice(&encode::<9>(4, &[&source, &destination]));
+                [1, 5, 9, 9 + labels.len()]
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                key[..33].copy_from_slice(&encode::<33>(6, &[&source, &destination]));
+                [1, 17, 33, 33 + labels.len()]
+            }
+        };
+        key[cuts[2]..cuts[3]].copy_from_slice(labels);
+        self.columns.push(out, &key[..cuts[3]], &cuts);
+    }
+
+    /// One record of a DNS log: it has an address pair and a name, and perhaps ports.
+    fn log_entry(
+        &self,
+        entry: &DnsLogEntry,
+        name: &[u8],
+        out: &mut ElementColumns,
+    ) -> Result<(), Skip> {
+        let addresses = match (entry.source, entry.destination) {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => Addresses::V4 {
+                source: source.octets(),
+                destination: destination.octets(),
+            },
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Addresses::V6 {
+                source: source.octets(),
+                destination: destination.octets(),
+            },
+            _ => return Err(Skip::MixedFamilies),
+        };
+        match self.rule.kind {
+            ElementKind::HostPair => self.push_pair(addresses, out),
+            ElementKind::Source | ElementKind::Destination => self.push_host(addresses, out),
+            ElementKind::Flow => {
+                let (protocol, source, destination) =
+                    entry.transport.ok_or(Skip::NoTransportInLog)?;
+                self.push_flow(addresses, protocol, (source, destination), out);
+            }
+            ElementKind::Dns => {
+                let mut labels = [0; NAME_MAX];
+                let labels = labels_from_text(name, &mut labels).ok_or(Skip::DnsMalformed)?;
+                self.push_dns(addresses, labels, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// The addresses and ports as they are, or the smaller end first if direction does not count.
+    #[inline]
+    fn directed(&self, addresses: Addresses, ports: (u16, u16)) -> (Addresses, (u16, u16)) {
+        if !self.rule.undirected {
+            return (addresses, ports);
+        }
+        let swap = match addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => (source, ports.0) > (destination, ports.1),
+            Addresses::V6 {
+                source,
+                destination,
+            } => (source, ports.0) > (destination, ports.1),
+        };
+        if swap {
+            (addresses.reversed(), (ports.1, ports.0))
+        } else {
+            (addresses, ports)
+        }
+    }
+}
+
+/// Longest encoding of a DNS triple: family, two IPv6 addresses, a name.
+const MAX_DNS_KEY: usize = 1 + 32 + NAME_MAX;
+
+/// The family and the parts one after the other; together they have N bytes, which is known when
+/// compiling, so that digests of fixed lengths cost no branch.
+#[inline]
+fn encode<const N: usize>(family: u8, parts: &[&[u8]]) -> [u8; N] {
+    let mut key = [family; N];
+    let mut at = 1;
+    for part in parts {
+        key[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
+    }
+    key
+}

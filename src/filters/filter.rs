@@ -1,0 +1,165 @@
+//! What every filter can do, and the little data that goes in and out of it.
+
+use crate::hashing::Digest;
+use std::fmt::Debug;
+
+/// What a filter says when an element is inserted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Sighting {
+    /// The element was not there before. This is always true.
+    First,
+    /// The element was there before, or it is a false positive.
+    Repeat,
+}
+
+/// The digests of one element.
+#[derive(Clone, Copy, Debug)]
+pub struct ElementDigests<'a> {
+    /// Digest of the whole element.
+    pub whole: Digest,
+    /// Digest of each attribute, in order; may be empty for filters that
+    /// [need none](crate::filters::FilterKind::needs_attributes).
+    pub attributes: &'a [Digest],
+}
+
+/// The digests of many elements, by column.
+#[derive(Clone, Copy, Debug)]
+pub struct DigestColumns<'a> {
+    /// One digest an element.
+    pub whole: &'a [Digest],
+    /// The attribute digests of all elements, one element after the other; or empty.
+    pub attributes: &'a [Digest],
+}
+
+impl<'a> DigestColumns<'a> {
+    /// The elements one by one.
+    pub fn iter(self) -> impl Iterator<Item = ElementDigests<'a>> {
+        let arity = self
+            .attributes
+            .len()
+            .checked_div(self.whole.len())
+            .unwrap_or(0);
+        self.whole
+            .iter()
+            .enumerate()
+            .map(move |(i, &whole)| ElementDigests {
+                whole,
+                attributes: &self.attributes[i * arity..(i + 1) * arity],
+            })
+    }
+}
+
+/// An unbiased count of distinct elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The count.
+    pub distinct: f64,
+    /// Its variance, itself estimated without bias.
+    pub variance: f64,
+}
+
+impl Estimate {
+    /// Standard error of the count.
+    pub fn std_error(self) -> f64 {
+        self.variance.sqrt()
+    }
+}
+
+/// How a filter is filled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FilterStats {
+    /// Bytes of its arrays.
+    pub memory_bytes: u64,
+    /// Share of set bits over all of its arrays.
+    pub fill_ratio: f64,
+}
+
+/// Approximate membership without false negatives.
+pub trait MembershipFilter: Debug + Send {
+    /// Inserts the element and says whether it was there before, in one pass.
+    fn insert(&mut self, element: ElementDigests<'_>) -> Sighting;
+
+    /// Whether the element was inserted (true for all that were, and for false positives).
+    fn contains(&self, element: ElementDigests<'_>) -> bool;
+
+    /// Forgets everything and keeps the memory: the start of a new time slice.
+    fn clear(&mut self);
+
+    /// Memory and fill, in time proportional to the size.
+    fn stats(&self) -> FilterStats;
+
+    /// Unbiased count of the distinct elements inserted, if the structure has one.
+    fn distinct(&self) -> Option<Estimate>;
+
+    /// Inserts many elements in order, with the answers that [`MembershipFilter::insert`] would have
+    /// given one by one appended to `sightings`.
+    fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
+        for element in elements.iter() {
+            let sighting = self.insert(element);
+            sightings.push(sighting);
+        }
+    }
+
+    /// This filter as one that answers with attributes left open, if it is one.
+    fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
+        None
+    }
+
+    /// This filter as one from which elements can be removed, if it is one.
+    fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
+        None
+    }
+}
+
+/// Filters that can answer with some attributes left open.
+pub trait MultiAttributeFilter {
+    /// Whether an element was inserted whose attributes are those of the pattern. No false negatives.
+    fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer;
+
+    /// Unbiased count of the distinct combinations of the attributes in `mask` (bit i for attribute
+    /// i) among the elements inserted, if the structure keeps one.
+    fn distinct_of(&self, mask: u32) -> Option<Estimate> {
+        let _ = mask;
+        None
+    }
+}
+
+/// Filters from which elements can be removed.
+pub trait RemovableFilter {
+    /// Undoes one insertion of the element. Removing what was not inserted may make others disappear.
+    fn remove(&mut self, element: ElementDigests<'_>);
+}
+
+/// Values of some attributes; those that are `None` may be anything.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern<'a> {
+    /// Digest of the whole element; only with all attributes given, and then always.
+    pub whole: Option<Digest>,
+    /// One entry an attribute.
+    pub attributes: &'a [Option<Digest>],
+}
+
+impl Pattern<'_> {
+    /// The given attributes: bit i for attribute i.
+    pub fn mask(self) -> u32 {
+        self.attributes
+            .iter()
+            .enumerate()
+            .map(|(i, attribute)| u32::from(attribute.is_some()) << i)
+            .sum()
+    }
+}
+
+/// What a filter knows of a pattern.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PatternAnswer {
+    /// No such element was inserted: always true.
+    Absent,
+    /// Such an element was inserted, or it is a false positive.
+    Present,
+    /// Each value was inserted (or is a false positive), but the structure does not know whether
+    /// they stood in one element.
+    PresentApart,
+    /// The structure keeps nothing about patterns of these attributes.
+    Unknown,
+}

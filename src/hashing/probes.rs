@@ -1,0 +1,117 @@
+//! From one digest to the positions that a filter looks at.
+//!
+//! A digest is uniform already; what is needed of it are several numbers that do not depend on each
+//! other. Each comes from a folded multiplication (the two halves of a 64 x 64 -> 128 bit product,
+//! XORed) of the digest and a constant of its own, which costs about a nanosecond.
+
+use super::Digest;
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+const FOLD: u64 = 0xbf58_476d_1ce4_e5b9;
+
+/// A number that depends on the whole digest and on `stream`; different streams of one digest are
+/// independent for every purpose here (shard, line, bits of the line, …).
+#[inline]
+pub const fn mix(digest: Digest, stream: u64) -> u64 {
+    fold(
+        digest.value() ^ GOLDEN.wrapping_mul(stream.wrapping_add(1)),
+        FOLD,
+    )
+}
+
+/// Maps a uniform number onto `0..n` by multiplication and shift: no division, bias below n / 2^64.
+#[inline]
+pub const fn reduce(value: u64, n: u64) -> u64 {
+    ((value as u128 * n as u128) >> 64) as u64
+}
+
+#[inline]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The k independent positions of a digest in an array of `positions` places: one hash function
+/// each, as in the textbook filter (positions may coincide).
+#[derive(Clone, Debug)]
+pub struct Probes {
+    state: u64,
+    left: u32,
+    positions: u64,
+}
+
+impl Probes {
+    /// `count` positions in `0..positions`. `function_set` chooses among independent families of
+    /// hash functions, so that two arrays of one structure need not share theirs.
+    #[inline]
+    pub const fn new(digest: Digest, function_set: u64, count: u32, positions: u64) -> Self {
+        Self {
+            state: mix(digest, 0x100 + function_set),
+            left: count,
+            positions,
+        }
+    }
+}
+
+impl Iterator for Probes {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        self.state = self.state.wrapping_add(GOLDEN);
+        Some(reduce(fold(self.state, FOLD ^ self.state.rotate_left(32)), self.positions))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::Digester;
+
+    #[test]
+    fn positions_are_in_range_and_reproducible() {
+        let digest = Digester::new(0).digest(b"x");
+        let first: Vec<u64> = Probes::new(digest, 0, 16, 1000).collect();
+        assert_eq!(first, Probes::new(digest, 0, 16, 1000).collect::<Vec<_>>());
+        assert_eq!(first.len(), 16);
+        assert!(first.iter().all(|&p| p < 1000));
+        assert_ne!(first, Probes::new(digest, 1, 16, 1000).collect::<Vec<_>>());
+    }
+
+    /// Chi-square of each function alone and of each pair of neighbouring functions together.
+    #[test]
+    fn positions_are_spread_evenly_and_independently() {
+        const CELLS: usize = 64;
+        const ELEMENTS: u32 = 200_000;
+        let digester = Digester::new(7);
+        let mut single = vec![[0_u32; CELLS]; 4];
+        let mut pair = vec![0_u32; CELLS * CELLS];
+        for i in 0..ELEMENTS {
+            let p: Vec<u64> =
+                Probes::new(digester.digest(&i.to_le_bytes()), 0, 4, CELLS as u64).collect();
+            for (row, &position) in single.iter_mut().zip(&p) {
+                row[position as usize] += 1;
+            }
+            pair[p[0] as usize * CELLS + p[1] as usize] += 1;
+        }
+        for row in &single {
+            assert_chi_square(row, f64::from(ELEMENTS));
+        }
+        assert_chi_square(&pair, f64::from(ELEMENTS));
+    }
+
+    fn assert_chi_square(counts: &[u32], total: f64) {
+        let expected = total / counts.len() as f64;
+        let chi: f64 = counts
+            .iter()
+            .map(|&c| (f64::from(c) - expected).powi(2) / expected)
+            .sum();
+        let freedom = counts.len() as f64 - 1.0;
+        let z = (chi - freedom) / (2.0 * freedom).sqrt();
+        assert!(z.abs() < 4.5, "chi-square is {z} standard deviations off");
+    }
+}

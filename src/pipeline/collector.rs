@@ -1,0 +1,250 @@
+//! Puts the shards' tallies of a slice together and hands the slices on in the order of time.
+
+use super::results::{Quantiles, SliceResult, SliceSink, Totals};
+use super::shard::ShardTally;
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use std::io;
+
+/// What the sequencer knows of a slice that it closes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ClosedSlice {
+    /// Number of the slice in the grid.
+    pub(super) index: i64,
+    pub(super) start_ns: i64,
+    pub(super) end_ns: i64,
+    pub(super) packets: u64,
+    pub(super) elements: u64,
+}
+
+/// Slices held back so that they leave in the order of time: about 8 MiB. A trace has to reach over
+/// more slices than this, and go back in time, before a slice can leave after a later one.
+const MAX_HELD_SLICES: usize = 1 << 16;
+
+/// Empty slices reported in one gap; longer gaps are only counted.
+const MAX_GAP_SLICES: i64 = 60;
+
+/// Counts beyond this are recorded as this in the quantiles; no slice has as many elements.
+const MAX_RECORDED: u64 = 1 << 40;
+
+/// Collects slices. Closings are numbered 0, 1, 2, … by the sequencer; whatever the order in which
+/// the shards answer, results are taken in that order.
+pub(super) struct Collector<'a> {
+    sink: &'a mut dyn SliceSink,
+    shards: usize,
+    waiting: BTreeMap<u64, Waiting>,
+    next_closing: u64,
+    held: BTreeMap<i64, SliceResult>,
+    last_index: Option<i64>,
+    bounds: &'a dyn Fn(i64) -> (i64, i64),
+    sums: Sums,
+}
+
+struct Waiting {
+    slice: ClosedSlice,
+    tallies: Vec<Option<ShardTally>>,
+    missing: usize,
+}
+
+struct Sums {
+    slices: u64,
+    omitted: u64,
+    exact: Option<u64>,
+    first: Option<u64>,
+    estimate: Option<f64>,
+    variance: Option<f64>,
+    false_repeats: Option<f64>,
+    histogram: Histogram<u64>,
+}
+
+impl<'a> Collector<'a> {
+    pub(super) fn new(
+        sink: &'a mut dyn SliceSink,
+        shards: usize,
+        bounds: &'a dyn Fn(i64) -> (i64, i64),
+    ) -> Self {
+        Self {
+            sink,
+            shards,
+            waiting: BTreeMap::new(),
+            next_closing: 0,
+            held: BTreeMap::new(),
+            last_index: None,
+            bounds,
+            sums: Sums {
+                slices: 0,
+                omitted: 0,
+                exact: Some(0),
+                first: Some(0),
+                estimate: Some(0.0),
+                variance: Some(0.0),
+                false_repeats: Some(0.0),
+                histogram: Histogram::new_with_bounds(1, MAX_RECORDED, 3)
+                    .expect("the bounds are in order and 3 significant digits are allowed"),
+            },
+        }
+    }
+
+    /// Announces the closing with this number; its tallies may come in any order.
+    pub(super) fn announce(&mut self, closing: u64, slice: ClosedSlice) {
+        self.waiting.insert(
+            closing,
+            Waiting {
+                slice,
+                tallies: vec![None; self.shards],
+                missing: self.shards,
+            },
+        );
+    }
+
+    /// Number of shards.
+    pub(super) const fn shards(&self) -> usize {
+        self.shards
+    }
+
+    /// Number of closings whose tallies are not all here.
+    pub(super) fn outstanding(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Takes a shard's tally.
+    pub(super) fn tally(&mut self, closing: u64, shard: usize, tally: ShardTally) -> io::Result<()> {
+        if let Some(waiting) = self.waiting.get_mut(&closing) {
+            waiting.tallies[shard] = Some(tally);
+            waiting.missing -= 1;
+        }
+        while let Some(entry) = self.waiting.first_entry() {
+            if *entry.key() != self.next_closing || entry.get().missing > 0 {
+                break;
+            }
+            let Waiting { slice, tallies, .. } = entry.remove();
+            self.next_closing += 1;
+            let result = self.sums.add(slice, tallies.into_iter().flatten());
+            self.held.insert(slice.index, result);
+            if self.held.len() > MAX_HELD_SLICES {
+                self.release_first()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands on everything that is held; the totals of all slices.
+    pub(super) fn finish(mut self) -> io::Result<Totals> {
+        while !self.held.is_empty() {
+            self.release_first()?;
+        }
+        Ok(self.sums.totals())
+    }
+
+    fn release_first(&mut self) -> io::Result<()> {
+        let Some((index, result)) = self.held.pop_first() else {
+            return Ok(());
+        };
+        if let Some(last) = self.last_index {
+            let gap = i128::from(index) - i128::from(last) - 1;
+            if gap > i128::from(MAX_GAP_SLICES) {
+                self.sums.omitted = self
+                    .sums
+                    .omitted
+                    .saturating_add(u64::try_from(gap).unwrap_or(u64::MAX));
+            } else {
+                for empty in last.saturating_add(1)..index {
+                    let (start_ns, end_ns) = (self.bounds)(empty);
+                    let slice = empty_like(&result, start_ns, end_ns);
+                    self.sums.count(&slice);
+                    self.sink.slice(&slice)?;
+                }
+            }
+        }
+        self.last_index = Some(self.last_index.map_or(index, |last| last.max(index)));
+        self.sums.count(&result);
+        self.sink.slice(&result)
+    }
+}
+
+/// A slice without packets, with a zero wherever `like` could have had an answer.
+fn empty_like(like: &SliceResult, start_ns: i64, end_ns: i64) -> SliceResult {
+    SliceResult {
+        start_ns,
+        end_ns,
+        packets: 0,
+        elements: 0,
+        exact: (like.exact.is_some() || like.exact_over_limit).then_some(0),
+        exact_over_limit: false,
+        first: like.first.map(|_| 0),
+        estimate: like.estimate.map(|_| 0.0),
+        std_error: like.std_error.map(|_| 0.0),
+        observed_fpr: None,
+    }
+}
+
+impl Sums {
+    /// Adds the shards up, in their order, so that floating-point sums do not depend on timing.
+    fn add(
+        &mut self,
+        slice: ClosedSlice,
+        tallies: impl Iterator<Item = ShardTally>,
+    ) -> SliceResult {
+        let (mut exact, mut first, mut over_limit) = (Some(0), Some(0), false);
+        let (mut estimate, mut variance, mut false_repeats) = (Some(0.0), Some(0.0), 0);
+        for tally in tallies {
+            exact = exact.zip(tally.exact).map(|(a, b)| a + b);
+            first = first.zip(tally.first).map(|(a, b)| a + b);
+            estimate = estimate.zip(tally.estimate).map(|(a, b)| a + b.distinct);
+            variance = variance.zip(tally.estimate).map(|(a, b)| a + b.variance);
+            over_limit |= tally.exact_over_limit;
+            false_repeats += tally.false_repeats;
+        }
+        let judged = exact.filter(|_| first.is_some());
+        self.exact = self.exact.zip(exact).map(|(a, b)| a + b);
+        self.first = self.first.zip(first).map(|(a, b)| a + b);
+        self.estimate = self.estimate.zip(estimate).map(|(a, b)| a + b);
+        self.variance = self.variance.zip(variance).map(|(a, b)| a + b);
+        self.false_repeats = self
+            .false_repeats
+            .zip(judged)
+            .map(|(sum, _)| sum + false_repeats as f64);
+        SliceResult {
+            start_ns: slice.start_ns,
+            end_ns: slice.end_ns,
+            packets: slice.packets,
+            elements: slice.elements,
+            exact,
+            exact_over_limit: over_limit,
+            first,
+            estimate,
+            std_error: variance.map(f64::sqrt),
+            observed_fpr: judged
+                .filter(|&n| n > 0)
+                .map(|n| false_repeats as f64 / n as f64),
+        }
+    }
+
+    /// Counts a slice that is reported.
+    fn count(&mut self, slice: &SliceResult) {
+        self.slices += 1;
+        self.histogram.saturating_record(slice.best().round() as u64);
+    }
+
+    fn totals(self) -> Totals {
+        let judged = self.exact.filter(|&n| n > 0);
+        let quantile = |q| self.histogram.value_at_quantile(q);
+        Totals {
+            slices: self.slices,
+            empty_slices_omitted: self.omitted,
+            exact: self.exact,
+            first: self.first,
+            estimate: self.estimate,
+            std_error: self.variance.map(f64::sqrt),
+            observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
+            quantiles: (self.slices > 0).then(|| Quantiles {
+                min: self.histogram.min(),
+                p50: quantile(0.5),
+                p90: quantile(0.9),
+                p99: quantile(0.99),
+                max: self.histogram.max(),
+            }),
+            ..Totals::default()
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! One input: its packets become batches of elements, in a thread of its own or in the caller's.
+
+use super::sequencer::Cursor;
+use crate::elements::{ElementBatch, Extractor};
+use crate::trace::{Capture, Compression, TraceError};
+use crossbeam_channel::{Receiver, Sender, bounded};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::Scope;
+
+/// Batches under way from one input.
+const QUEUED_BATCHES: usize = 8;
+
+/// An open input and the batch that is being taken from it.
+pub(super) struct Feed {
+    source: Source,
+    /// The present batch.
+    pub(super) batch: ElementBatch,
+    /// How far it has been taken.
+    pub(super) cursor: Cursor,
+    /// Packets taken.
+    pub(super) packets: u64,
+    bytes: Arc<AtomicU64>,
+    /// Which input it is.
+    pub(super) input: usize,
+    /// What the input is in.
+    pub(super) container: String,
+}
+
+enum Source {
+    Here {
+        capture: Box<Capture>,
+        extractor: Arc<Extractor>,
+    },
+    Thread {
+        full: Receiver<Message>,
+        empty: Sender<ElementBatch>,
+    },
+}
+
+enum Message {
+    Batch(ElementBatch),
+    Failed(TraceError),
+}
+
+impl Feed {
+    /// A feed that decodes in a thread of its own if `threaded`, else whenever it is asked.
+    pub(super) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        input: usize,
+        capture: Capture,
+        extractor: &Arc<Extractor>,
+        threaded: bool,
+    ) -> Self {
+        let bytes = capture.bytes_read();
+        let container = describe(&capture);
+        let extractor = Arc::clone(extractor);
+        let capture = Box::new(capture);
+        let source = if threaded {
+            let (send, full) = bounded(QUEUED_BATCHES);
+            // Room for every batch that there is, so that giving one back never waits.
+            let (empty, emptied) = bounded(QUEUED_BATCHES + 2);
+            scope.spawn(move || decode(capture, &extractor, &send, &emptied));
+            Source::Thread { full, empty }
+        } else {
+            Source::Here { capture, extractor }
+        };
+        Self {
+            source,
+            batch: ElementBatch::default(),
+            cursor: Cursor::default(),
+            packets: 0,
+            bytes,
+            input,
+            container,
+        }
+    }
+
+    /// Bytes of the input read so far, as they are on disk.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Whether the present batch is used up.
+    pub(super) fn is_drained(&self) -> bool {
+        self.cursor.packet == self.batch.times_ns.len()
+    }
+
+    /// Time of the next packet; the present batch must not be used up.
+    pub(super) fn next_ns(&self) -> i64 {
+        self.batch.times_ns[self.cursor.packet]
+    }
+
+    /// Replaces the present batch by the next one that is not empty; false at the end.
+    ///
+    /// # Errors
+    ///
+    /// The input is damaged or cannot be read further. It is at its end then.
+    pub(super) fn refill(&mut self) -> Result<bool, TraceError> {
+        self.cursor = Cursor::default();
+        match &mut self.source {
+            Source::Here { capture, extractor } => {
+                self.batch.clear();
+                while self.batch.times_ns.is_empty() {
+                    match capture.next_batch()? {
+                        Some(batch) => extractor.extract(batch, &mut self.batch),
+                        None => return Ok(false),
+                    }
+                }
+                Ok(true)
+            }
+            Source::Thread { full, empty } => {
+                let mut used = std::mem::take(&mut self.batch);
+                used.clear();
+                // The decode thread may be gone: then nobody needs the batch.
+                let _ = empty.try_send(used);
+                match full.recv() {
+                    Ok(Message::Batch(batch)) => {
+                        self.batch = batch;
+                        Ok(true)
+                    }
+                    Ok(Message::Failed(error)) => Err(error),
+                    Err(_) => Ok(false),
+                }
+            }
+        }
+    }
+}
+
+fn decode(
+    mut capture: Box<Capture>,
+    extractor: &Extractor,
+    send: &Sender<Message>,
+    emptied: &Receiver<ElementBatch>,
+) {
+    loop {
+        let message = match capture.next_batch() {
+            Ok(Some(batch)) => {
+                let mut out = emptied.try_recv().unwrap_or_default();
+                extractor.extract(batch, &mut out);
+                if out.times_ns.is_empty() {
+                    continue;
+                }
+                Message::Batch(out)
+            }
+            Ok(None) => return,
+            Err(error) => Message::Failed(error),
+        };
+        // The sequencer hangs up when the run is given up.
+        if send.send(message).is_err() {
+            return;
+        }
+    }
+}
+
+fn describe(capture: &Capture) -> String {
+    match capture.compression() {
+        Compression::None => capture.container().to_owned(),
+        compression => format!("{} in {}", capture.container(), compression.name()),
+    }
+}
+
+/// An input that is not open yet.
+pub(super) struct Upcoming {
+    pub(super) path: PathBuf,
+    pub(super) input: usize,
+    /// Time of its first packet.
+    pub(super) first_ns: i64,
+}

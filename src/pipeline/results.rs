@@ -1,0 +1,137 @@
+//! What a run yields, as plain data, and who is told of it.
+
+use crate::decode::Skip;
+use crate::trace::TraceError;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+/// The answer for one time slice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SliceResult {
+    /// First nanosecond of the slice since the epoch (of the first packet, if there is one slice).
+    pub start_ns: i64,
+    /// First nanosecond behind it (time of the last packet, if there is one slice).
+    pub end_ns: i64,
+    /// Packets.
+    pub packets: u64,
+    /// Elements seen, repeats included.
+    pub elements: u64,
+    /// Distinct elements by the exact set; none if it is off or passed its limit.
+    pub exact: Option<u64>,
+    /// The exact set was on and passed its limit.
+    pub exact_over_limit: bool,
+    /// Elements that the filter called new: a lower bound; none without a filter.
+    pub first: Option<u64>,
+    /// Unbiased estimate of the distinct elements, where the structure has one.
+    pub estimate: Option<f64>,
+    /// Standard error of the estimate.
+    pub std_error: Option<f64>,
+    /// Share of the new elements that the filter called repeats; none without exact set or filter.
+    pub observed_fpr: Option<f64>,
+}
+
+impl SliceResult {
+    /// (estimate - exact) / exact, where both are there and exact is not 0.
+    pub fn rel_error(&self) -> Option<f64> {
+        match (self.estimate, self.exact) {
+            (Some(estimate), Some(exact)) if exact > 0 => {
+                Some((estimate - exact as f64) / exact as f64)
+            }
+            _ => None,
+        }
+    }
+
+    /// The best count there is: exact, else the estimate, else the raw count.
+    pub fn best(&self) -> f64 {
+        self.exact
+            .map(|n| n as f64)
+            .or(self.estimate)
+            .or(self.first.map(|n| n as f64))
+            .unwrap_or(0.0)
+    }
+}
+
+/// What became of one input.
+#[derive(Debug)]
+pub struct InputResult {
+    /// The file, or `-`.
+    pub path: PathBuf,
+    /// Name of the container, and of the compression if there is one; none if it was not opened.
+    pub container: Option<String>,
+    /// Packets read (records of a DNS log).
+    pub packets: u64,
+    /// Why reading it stopped early, if it did.
+    pub error: Option<TraceError>,
+}
+
+/// Counts over the whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Packets read (records of a DNS log).
+    pub packets: u64,
+    /// Packets with a readable IP header.
+    pub ip_packets: u64,
+    /// Elements seen, repeats included.
+    pub elements: u64,
+    /// Packets that gave no element, by reason.
+    pub skipped: BTreeMap<Skip, u64>,
+    /// Packets whose slice was closed already; they are in no slice.
+    pub late: u64,
+    /// Slices reported.
+    pub slices: u64,
+    /// Empty slices in long gaps, which are not reported.
+    pub empty_slices_omitted: u64,
+    /// Sums over the slices; none if a slice has none.
+    pub exact: Option<u64>,
+    /// Sum of the raw counts.
+    pub first: Option<u64>,
+    /// Sum of the estimates.
+    pub estimate: Option<f64>,
+    /// Standard error of that sum.
+    pub std_error: Option<f64>,
+    /// Share of new elements called repeats over all slices.
+    pub observed_fpr: Option<f64>,
+    /// Distinct elements of a slice at these quantiles.
+    pub quantiles: Option<Quantiles>,
+}
+
+/// Quantiles of the distinct elements of a slice (to three significant digits).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Quantiles {
+    /// Least.
+    pub min: u64,
+    /// Median.
+    pub p50: u64,
+    /// 90 of 100 slices have at most so many.
+    pub p90: u64,
+    /// 99 of 100.
+    pub p99: u64,
+    /// Most.
+    pub max: u64,
+}
+
+/// Everything but the slices, which went to the sink.
+#[derive(Debug)]
+pub struct CountSummary {
+    /// One entry an input, in the order in which they were given.
+    pub inputs: Vec<InputResult>,
+    /// Counts over the run.
+    pub totals: Totals,
+}
+
+/// Takes the slices in order.
+pub trait SliceSink {
+    /// Takes the next slice.
+    ///
+    /// # Errors
+    ///
+    /// The results could not be written; the run ends.
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()>;
+}
+
+/// Is told of progress now and then.
+pub trait Watch {
+    /// So many bytes of the inputs (as they are on disk) and packets are done.
+    fn progress(&self, bytes: u64, packets: u64);
+}

@@ -1,0 +1,268 @@
+//! The run: open the inputs in the order of time, merge them, and let the sequencer have them.
+
+use super::collector::Collector;
+use super::feed::{Feed, Upcoming};
+use super::plan::{CountPlan, PlanError};
+use super::results::{CountSummary, InputResult, SliceSink, Totals, Watch};
+use super::sequencer::{Sequencer, Stop};
+use super::shard::ShardSpec;
+use super::time_slice::SliceGrid;
+use super::workers::Shards;
+use crate::elements::Extractor;
+use crate::hashing::Digester;
+use crate::trace::{Capture, first_time_ns};
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::{self, Scope};
+
+/// Inputs that overlap in time and are decoded by a thread each; further ones are decoded by the
+/// sequencer's thread.
+const MAX_DECODE_THREADS: usize = 64;
+
+/// Batches between two words of progress: about a millisecond.
+const BATCHES_A_WORD: u32 = 32;
+
+/// Why there is no result at all.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The plan contradicts itself.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The slices could not be handed on.
+    #[error("the results could not be written: {0}")]
+    Sink(#[source] io::Error),
+}
+
+/// Counts the distinct elements of each time slice of the inputs, which are one trace in time order.
+///
+/// The slices go to `sink`. Damaged inputs are no error: their packets up to the damage count, and
+/// [`InputResult::error`] says what happened.
+///
+/// # Errors
+///
+/// The plan does not hold, or the sink failed.
+///
+/// # Panics
+///
+/// If a worker thread panicked.
+pub fn count(
+    plan: &CountPlan,
+    sink: &mut dyn SliceSink,
+    watch: &dyn Watch,
+) -> Result<CountSummary, RunError> {
+    plan.check()?;
+    let mut inputs: Vec<InputResult> = plan
+        .inputs
+        .iter()
+        .map(|path| InputResult {
+            path: path.clone(),
+            container: None,
+            packets: 0,
+            error: None,
+        })
+        .collect();
+    let upcoming = in_time_order(plan, &mut inputs);
+    let totals = thread::scope(|scope| run(scope, plan, upcoming, &mut inputs, sink, watch))?;
+    Ok(CountSummary { inputs, totals })
+}
+
+fn run<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    plan: &CountPlan,
+    upcoming: VecDeque<Upcoming>,
+    inputs: &mut [InputResult],
+    sink: &mut dyn SliceSink,
+    watch: &dyn Watch,
+) -> Result<Totals, RunError> {
+    let kind = plan.filter.as_ref().map(|filter| filter.kind);
+    let extractor = Arc::new(Extractor::new(
+        plan.rule.clone(),
+        plan.tunnel,
+        Digester::new(plan.seed),
+        kind.is_some_and(|kind| kind.needs_attributes()),
+        plan.exact_limit_bytes.is_some(),
+    ));
+    let mut merge = Merge {
+        scope,
+        plan,
+        extractor,
+        upcoming,
+        open: Vec::new(),
+        inputs,
+        bytes_done: 0,
+    };
+    merge.open_due(i64::MIN);
+    let first_ns = merge.first_ns().unwrap_or(0);
+    let grid = SliceGrid::new(plan.slicing.width_ns, plan.slicing.align, first_ns);
+    let bounds = move |index| grid.bounds(index);
+    let spec = ShardSpec {
+        filter: plan.filter.as_ref().map(|filter| filter.shard.clone()),
+        exact_limit_bytes: plan.exact_set_limit(),
+        open_slices: plan.open_slices(),
+    };
+    let shards = plan.shards as usize;
+    // One thread decodes, one merges and slices; with two, the second serves the shards as well.
+    let workers = plan.threads.saturating_sub(2);
+    let mut sequencer = Sequencer::new(
+        grid,
+        plan.slicing.width_ns.is_none(),
+        plan.open_slices(),
+        plan.attributes(),
+        shards,
+        Shards::start(scope, &spec, shards, workers),
+        Collector::new(sink, shards, &bounds),
+    );
+    merge
+        .drain_into(&mut sequencer, watch)
+        .and_then(|()| sequencer.finish())
+        .map_err(|stop| match stop {
+            Stop::Sink(error) => RunError::Sink(error),
+            Stop::Worker => panic!("a shard's thread ended before its work did"),
+        })
+}
+
+/// Inputs sorted by the time of their first packet; those that cannot be opened get their error.
+fn in_time_order(plan: &CountPlan, inputs: &mut [InputResult]) -> VecDeque<Upcoming> {
+    let mut upcoming = Vec::new();
+    let alone = inputs.len() == 1;
+    for (input, result) in inputs.iter_mut().enumerate() {
+        let path = result.path.clone();
+        // Standard input cannot be looked into and closed again; and one input needs no order.
+        let first = if alone || path == Path::new("-") {
+            Ok(Some(i64::MIN))
+        } else {
+            first_time_ns(&path, plan.input_format)
+        };
+        match first {
+            // An input without packets is opened too, so that its report is complete.
+            Ok(first) => upcoming.push(Upcoming {
+                path,
+                input,
+                first_ns: first.unwrap_or(i64::MIN),
+            }),
+            // Opened all the same: packets before the damage count, and it tells its error then.
+            Err(_) => upcoming.push(Upcoming {
+                path,
+                input,
+                first_ns: i64::MIN,
+            }),
+        }
+    }
+    upcoming.sort_by_key(|input| input.first_ns);
+    upcoming.into()
+}
+
+/// The open inputs, from which the earliest packet is always taken next.
+struct Merge<'scope, 'env, 'run> {
+    scope: &'scope Scope<'scope, 'env>,
+    plan: &'run CountPlan,
+    extractor: Arc<Extractor>,
+    upcoming: VecDeque<Upcoming>,
+    open: Vec<Feed>,
+    inputs: &'run mut [InputResult],
+    bytes_done: u64,
+}
+
+impl Merge<'_, '_, '_> {
+    /// Opens every input whose first packet is not later than `time_ns`, and at least one while
+    /// there are any.
+    fn open_due(&mut self, time_ns: i64) {
+        while let Some(next) = self.upcoming.front() {
+            if next.first_ns > time_ns && !self.open.is_empty() {
+                return;
+            }
+            let Some(Upcoming { path, input, .. }) = self.upcoming.pop_front() else {
+                return;
+            };
+            let capture = match Capture::open(&path, self.plan.input_format) {
+                Ok(capture) => capture,
+                Err(error) => {
+                    self.inputs[input].error = Some(error);
+                    continue;
+                }
+            };
+            let threaded = self.plan.threads > 1 && self.open.len() < MAX_DECODE_THREADS;
+            let mut feed =
+                Feed::start(self.scope, input, capture, &self.extractor, threaded);
+            self.inputs[input].container = Some(feed.container.clone());
+            if self.refill(&mut feed) {
+                self.open.push(feed);
+            }
+        }
+    }
+
+    /// Gets the feed's next batch; false if it is at its end.
+    fn refill(&mut self, feed: &mut Feed) -> bool {
+        let result = &mut self.inputs[feed.input];
+        match feed.refill() {
+            Ok(true) => return true,
+            Ok(false) => {}
+            Err(error) => result.error = Some(error),
+        }
+        result.packets = feed.packets;
+        self.bytes_done += feed.bytes_read();
+        false
+    }
+
+    /// Time of the earliest packet at hand.
+    fn first_ns(&self) -> Option<i64> {
+        self.open.iter().map(Feed::next_ns).min()
+    }
+
+    fn drain_into(&mut self, sequencer: &mut Sequencer<'_>, watch: &dyn Watch) -> Result<(), Stop> {
+        let mut batches = 0_u32;
+        loop {
+            if self.open.is_empty() {
+                self.open_due(i64::MIN);
+            }
+            let Some(earliest) = self.earliest() else {
+                return Ok(());
+            };
+            let limit = self.limit(earliest);
+            let feed = &mut self.open[earliest];
+            let end = match limit {
+                None => feed.batch.times_ns.len(),
+                Some(limit) => (feed.cursor.packet + 1..feed.batch.times_ns.len())
+                    .find(|&i| feed.batch.times_ns[i] > limit)
+                    .unwrap_or(feed.batch.times_ns.len()),
+            };
+            let before = sequencer.packets();
+            sequencer.take(&feed.batch, &mut feed.cursor, end)?;
+            feed.packets += sequencer.packets() - before;
+            if feed.is_drained() {
+                let mut feed = self.open.swap_remove(earliest);
+                if self.refill(&mut feed) {
+                    self.open.push(feed);
+                }
+                batches += 1;
+                if batches % BATCHES_A_WORD == 0 {
+                    let open: u64 = self.open.iter().map(Feed::bytes_read).sum();
+                    watch.progress(self.bytes_done + open, sequencer.packets());
+                }
+            }
+            if let Some(now) = self.first_ns() {
+                self.open_due(now);
+            }
+        }
+    }
+
+    /// The open feed with the earliest next packet; of equal ones the input that was given first.
+    fn earliest(&self) -> Option<usize> {
+        (0..self.open.len()).min_by_key(|&i| (self.open[i].next_ns(), self.open[i].input))
+    }
+
+    /// Up to which time the feed may go on alone: another input has a packet then.
+    fn limit(&self, feed: usize) -> Option<i64> {
+        let input = self.open[feed].input;
+        let others = self.open.iter().filter(|other| other.input != input);
+        // Of equal times the input given first goes first.
+        let others = others.map(|other| {
+            let next = other.next_ns();
+            if other.input < input { next.saturating_sub(1) } else { next }
+        });
+        let upcoming = self.upcoming.front().map(|next| next.first_ns.saturating_sub(1));
+        others.chain(upcoming).min()
+    }
+}

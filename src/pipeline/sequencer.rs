@@ -1,0 +1,293 @@
+//! Cuts the stream of packets into time slices, routes the elements to their shards and closes
+//! slices. The only place that knows the order of the trace.
+
+use super::collector::{ClosedSlice, Collector};
+use super::results::Totals;
+use super::time_slice::{OpenSlices, Place, SliceGrid};
+use super::workers::{Shards, WorkerGone};
+use crate::decode::Skip;
+use crate::elements::{ElementBatch, ElementColumns};
+use crate::hashing::{mix, reduce};
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+
+/// Elements handed to a shard at a time: large enough that a channel's cost vanishes (3 ns an element
+/// against 14 one by one), small enough that the batch stays in the first-level cache.
+const BATCH: usize = 1024;
+
+/// Stream of [`mix`] for the choice of the shard; filters use others, so that a shard's filter still
+/// sees uniform digests.
+const ROUTE: u64 = 0x01;
+
+/// Why a run ended early.
+pub(super) enum Stop {
+    Sink(io::Error),
+    Worker,
+}
+
+impl From<WorkerGone> for Stop {
+    fn from(_: WorkerGone) -> Self {
+        Self::Worker
+    }
+}
+
+/// The sequencer's state.
+pub(super) struct Sequencer<'a> {
+    slices: OpenSlices,
+    one_slice: bool,
+    grid: SliceGrid,
+    slots: Vec<Slot>,
+    shards: Shards,
+    shard_count: usize,
+    arity: usize,
+    collector: Collector<'a>,
+    closings: u64,
+    totals: RunTotals,
+}
+
+/// An open slice: its tallies, and the elements that wait for a full batch, by shard.
+struct Slot {
+    slice: ClosedSlice,
+    waiting: Vec<ElementColumns>,
+}
+
+/// What is counted here and not by the shards.
+#[derive(Default)]
+struct RunTotals {
+    packets: u64,
+    elements: u64,
+    late: u64,
+    skipped: BTreeMap<Skip, u64>,
+}
+
+/// How far a batch has been taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cursor {
+    /// Next packet.
+    pub(super) packet: usize,
+    /// Next element.
+    element: usize,
+    /// Next entry of the list of skipped packets.
+    skipped: usize,
+    /// Next entry of the list of further elements.
+    further: usize,
+}
+
+impl<'a> Sequencer<'a> {
+    pub(super) fn new(
+        grid: SliceGrid,
+        one_slice: bool,
+        open_slices: usize,
+        arity: usize,
+        shard_count: usize,
+        shards: Shards,
+        collector: Collector<'a>,
+    ) -> Self {
+        Self {
+            slices: OpenSlices::new(grid, open_slices),
+            one_slice,
+            grid,
+            slots: Vec::new(),
+            shards,
+            shard_count,
+            arity,
+            collector,
+            closings: 0,
+            totals: RunTotals::default(),
+        }
+    }
+
+    /// Packets taken so far.
+    pub(super) const fn packets(&self) -> u64 {
+        self.totals.packets
+    }
+
+    /// Takes the packets of a batch up to number `end`, from where `cursor` stands.
+    pub(super) fn take(
+        &mut self,
+        batch: &ElementBatch,
+        cursor: &mut Cursor,
+        end: usize,
+    ) -> Result<(), Stop> {
+        while cursor.packet < end {
+            let place = self.place(batch.times_ns[cursor.packet])?;
+            let run_end = match place {
+                // All that follow in the same slice go to the same place.
+                Some(_) => self.end_of_run(&batch.times_ns[..end], cursor.packet + 1),
+                None => cursor.packet + 1,
+            };
+            let packets = cursor.packet..run_end;
+            let elements = self.advance(batch, cursor, run_end);
+            match place {
+                Some(slot) => {
+                    let slice = &mut self.slots[slot].slice;
+                    slice.packets += packets.len() as u64;
+                    slice.elements += elements.len() as u64;
+                    if self.one_slice {
+                        self.stretch(slot, &batch.times_ns[packets]);
+                    }
+                    self.route(slot, &batch.elements, elements)?;
+                }
+                None => self.totals.late += packets.len() as u64,
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of the first packet from `from` on that does not lie in the current slice.
+    fn end_of_run(&self, times_ns: &[i64], from: usize) -> usize {
+        let current = self.slices.current_range();
+        let rest = &times_ns[from..];
+        // Nearly always all of them do; asked without leaving early, that takes vector instructions.
+        if rest.iter().fold(true, |all, time| all & current.contains(time)) {
+            return times_ns.len();
+        }
+        from + rest.iter().take_while(|time| current.contains(time)).count()
+    }
+
+    /// Moves the cursor to packet `end`, counts what it passes into the totals, and returns the
+    /// numbers of the elements that it passes.
+    fn advance(&mut self, batch: &ElementBatch, cursor: &mut Cursor, end: usize) -> Range<usize> {
+        let first = cursor.element;
+        let mut elements = end - cursor.packet;
+        while let Some(&(packet, skip)) = batch.skipped.get(cursor.skipped)
+            && (packet as usize) < end
+        {
+            *self.totals.skipped.entry(skip).or_default() += 1;
+            cursor.skipped += 1;
+            elements -= 1;
+        }
+        while let Some(&packet) = batch.further.get(cursor.further)
+            && (packet as usize) < end
+        {
+            cursor.further += 1;
+            elements += 1;
+        }
+        self.totals.packets += (end - cursor.packet) as u64;
+        self.totals.elements += elements as u64;
+        cursor.packet = end;
+        cursor.element += elements;
+        first..cursor.element
+    }
+
+    /// Closes all slices; the totals.
+    pub(super) fn finish(mut self) -> Result<Totals, Stop> {
+        for slot in 0..self.slots.len() {
+            self.close(slot)?;
+        }
+        self.shards
+            .collect(&mut self.collector, 1)?
+            .map_err(Stop::Sink)?;
+        let slices = self.collector.finish().map_err(Stop::Sink)?;
+        let without_ip: u64 = self
+            .totals
+            .skipped
+            .iter()
+            .filter(|(skip, _)| !skip.has_ip())
+            .map(|(_, count)| count)
+            .sum();
+        Ok(Totals {
+            packets: self.totals.packets,
+            ip_packets: self.totals.packets - without_ip,
+            elements: self.totals.elements,
+            skipped: self.totals.skipped,
+            late: self.totals.late,
+            ..slices
+        })
+    }
+
+    /// The slot of the slice that holds this time, opened if need be; none if it is closed already.
+    #[inline]
+    fn place(&mut self, time_ns: i64) -> Result<Option<usize>, Stop> {
+        if self.slices.is_current(time_ns) {
+            return Ok(Some(self.slices.current()));
+        }
+        match self.slices.locate(time_ns) {
+            Place::Open(slot) => Ok(Some(slot)),
+            Place::Late => Ok(None),
+            Place::Replace { slot, index } => {
+                self.open(slot, index)?;
+                Ok(Some(slot))
+            }
+        }
+    }
+
+    fn open(&mut self, slot: usize, index: i64) -> Result<(), Stop> {
+        let (start_ns, end_ns) = self.grid.bounds(index);
+        let slice = ClosedSlice {
+            index,
+            // One slice for everything reaches from its first to its last packet.
+            start_ns: if self.one_slice { i64::MAX } else { start_ns },
+            end_ns: if self.one_slice { i64::MIN } else { end_ns },
+            packets: 0,
+            elements: 0,
+        };
+        if slot < self.slots.len() {
+            self.close(slot)?;
+            self.slots[slot].slice = slice;
+        } else {
+            self.slots.push(Slot {
+                slice,
+                waiting: (0..self.shard_count)
+                    .map(|_| ElementColumns::default())
+                    .collect(),
+            });
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, slot: usize) -> Result<(), Stop> {
+        for (shard, waiting) in self.slots[slot].waiting.iter_mut().enumerate() {
+            if !waiting.is_empty() {
+                self.shards.add(shard, slot, waiting)?;
+            }
+        }
+        self.collector
+            .announce(self.closings, self.slots[slot].slice);
+        self.shards
+            .close(slot, self.closings, &mut self.collector)?
+            .map_err(Stop::Sink)?;
+        self.closings += 1;
+        Ok(())
+    }
+
+    fn stretch(&mut self, slot: usize, times_ns: &[i64]) {
+        let slice = &mut self.slots[slot].slice;
+        for &time_ns in times_ns {
+            slice.start_ns = slice.start_ns.min(time_ns);
+            slice.end_ns = slice.end_ns.max(time_ns);
+        }
+    }
+
+    /// Hands each element to its shard, in batches.
+    fn route(
+        &mut self,
+        slot: usize,
+        from: &ElementColumns,
+        elements: Range<usize>,
+    ) -> Result<(), Stop> {
+        let shards = self.shard_count as u64;
+        let arity = self.arity;
+        let with_attributes = !from.attributes.is_empty();
+        let with_keys = !from.keys.is_empty();
+        let waiting = &mut self.slots[slot].waiting;
+        for element in elements {
+            let digest = from.digests[element];
+            let shard = reduce(mix(digest, ROUTE), shards) as usize;
+            let to = &mut waiting[shard];
+            to.digests.push(digest);
+            if with_attributes {
+                let attributes = &from.attributes[element * arity..(element + 1) * arity];
+                to.attributes.extend_from_slice(attributes);
+            }
+            if with_keys {
+                to.keys.push(from.keys.get(element));
+            }
+            if to.len() == BATCH {
+                self.shards.add(shard, slot, to)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! One partition of the elements: a filter, an exact set and tallies for each open slice.
+
+use super::exact::ExactSet;
+use crate::elements::ElementColumns;
+use crate::filters::{DigestColumns, Estimate, FilterSpec, MembershipFilter, Sighting};
+
+/// What a shard is made of.
+#[derive(Clone, Debug)]
+pub(super) struct ShardSpec {
+    pub(super) filter: Option<FilterSpec>,
+    pub(super) exact_limit_bytes: Option<u64>,
+    pub(super) open_slices: usize,
+}
+
+/// A shard's part of a slice's answer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ShardTally {
+    pub(super) first: Option<u64>,
+    pub(super) estimate: Option<Estimate>,
+    /// `None` if the exact set is off or passed its limit.
+    pub(super) exact: Option<u64>,
+    pub(super) exact_over_limit: bool,
+    /// New elements that the filter called repeats.
+    pub(super) false_repeats: u64,
+}
+
+/// The state of a shard; it lives in one thread.
+#[derive(Debug)]
+pub(super) struct Shard {
+    spec: ShardSpec,
+    slices: Vec<Option<OpenSlice>>,
+    sightings: Vec<Sighting>,
+}
+
+#[derive(Debug)]
+struct OpenSlice {
+    filter: Option<Box<dyn MembershipFilter>>,
+    exact: Option<ExactSet>,
+    first: u64,
+    false_repeats: u64,
+}
+
+impl Shard {
+    pub(super) fn new(spec: ShardSpec) -> Self {
+        Self {
+            slices: (0..spec.open_slices).map(|_| None).collect(),
+            spec,
+            sightings: Vec::new(),
+        }
+    }
+
+    /// Takes elements of the slice in this slot of the table of open slices.
+    pub(super) fn add(&mut self, slot: usize, elements: &ElementColumns) {
+        let slice = self.slices[slot].get_or_insert_with(|| OpenSlice {
+            filter: self.spec.filter.as_ref().map(FilterSpec::build),
+            exact: self.spec.exact_limit_bytes.map(ExactSet::new),
+            first: 0,
+            false_repeats: 0,
+        });
+        self.sightings.clear();
+        if let Some(filter) = &mut slice.filter {
+            let columns = DigestColumns {
+                whole: &elements.digests,
+                attributes: &elements.attributes,
+            };
+            filter.insert_batch(columns, &mut self.sightings);
+            slice.first += self
+                .sightings
+                .iter()
+                .filter(|&&sighting| sighting == Sighting::First)
+                .count() as u64;
+        }
+        if let Some(exact) = &mut slice.exact {
+            let mut sightings = self.sightings.iter();
+            for key in elements.keys.iter() {
+                let new = exact.insert(key);
+                if let Some(&sighting) = sightings.next() {
+                    slice.false_repeats += u64::from(new && sighting == Sighting::Repeat);
+                }
+            }
+        }
+    }
+
+    /// The answer for the slice in this slot, which is empty afterwards and keeps its memory.
+    pub(super) fn close(&mut self, slot: usize) -> ShardTally {
+        let Some(slice) = &mut self.slices[slot] else {
+            // No element of the slice came to this shard.
+            return ShardTally {
+                first: self.spec.filter.as_ref().map(|_| 0),
+                estimate: self
+                    .spec
+                    .filter
+                    .as_ref()
+                    .filter(|filter| filter.counts_distinct())
+                    .map(|_| Estimate::default()),
+                exact: self.spec.exact_limit_bytes.map(|_| 0),
+                ..ShardTally::default()
+            };
+        };
+        let exact = slice.exact.as_ref().and_then(ExactSet::len);
+        let tally = ShardTally {
+            first: slice.filter.as_ref().map(|_| slice.first),
+            estimate: slice.filter.as_ref().and_then(|filter| filter.distinct()),
+            exact,
+            exact_over_limit: slice.exact.is_some() && exact.is_none(),
+            false_repeats: slice.false_repeats,
+        };
+        if let Some(filter) = &mut slice.filter {
+            filter.clear();
+        }
+        if let Some(exact) = &mut slice.exact {
+            exact.clear();
+        }
+        slice.first = 0;
+        slice.false_repeats = 0;
+        tally
+    }
+}

@@ -1,0 +1,291 @@
+//! Tumbling windows of packet time, and which of them are open.
+
+use std::ops::Range;
+
+/// Where slice boundaries lie.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Align {
+    /// At whole multiples of the width since the epoch.
+    #[default]
+    Epoch,
+    /// At multiples of the width since the first packet.
+    First,
+}
+
+impl Align {
+    /// The name in the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Epoch => "epoch",
+            Self::First => "first",
+        }
+    }
+}
+
+/// Numbers the slices of a trace.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SliceGrid {
+    /// Nanoseconds; `None` is one slice for everything.
+    width_ns: Option<i64>,
+    origin_ns: i64,
+}
+
+impl SliceGrid {
+    /// `width_ns` > 0. `first_ns` is the time of the first packet.
+    pub(super) fn new(width_ns: Option<i64>, align: Align, first_ns: i64) -> Self {
+        Self {
+            width_ns,
+            origin_ns: match align {
+                Align::Epoch => 0,
+                Align::First => first_ns,
+            },
+        }
+    }
+
+    /// Number of the slice that holds this time.
+    fn index(self, time_ns: i64) -> i64 {
+        self.width_ns.map_or(0, |width| {
+            let since = i128::from(time_ns) - i128::from(self.origin_ns);
+            // Both fit: |since| < 2^65 and width ≥ 1 ns would overflow only for the outermost times.
+            since
+                .div_euclid(i128::from(width))
+                .clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+        })
+    }
+
+    /// First nanosecond of the slice and first one behind it, saturated.
+    pub(super) fn bounds(self, index: i64) -> (i64, i64) {
+        match self.width_ns {
+            None => (i64::MIN, i64::MAX),
+            Some(width) => {
+                let edge = |index: i128| {
+                    (index * i128::from(width) + i128::from(self.origin_ns))
+                        .clamp(i128::from(i64::MIN), i128::from(i64::MAX))
+                        as i64
+                };
+                (edge(i128::from(index)), edge(i128::from(index) + 1))
+            }
+        }
+    }
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Place {
+    /// Into the open slice at this place of the table.
+    Open(usize),
+    /// Its slice has been closed already.
+    Late,
+    /// Into a new slice at this place; the slice that was there (if any) is closed first.
+    Replace {
+        /// Place in the table.
+        slot: usize,
+        /// Number of the new slice.
+        index: i64,
+    },
+}
+
+/// The table of open slices.
+///
+/// At most `capacity` are open. When one more is needed the one that was used least recently is
+/// closed: in a trace in time order that is the oldest; and a single packet with a wild time, or two
+/// clocks an hour apart, take one place each and disturb nobody.
+#[derive(Debug)]
+pub(super) struct OpenSlices {
+    grid: SliceGrid,
+    capacity: usize,
+    open: Vec<Open>,
+    /// The slice used last.
+    current: usize,
+    clock: u64,
+    closed: ClosedSlices,
+}
+
+#[derive(Debug)]
+struct Open {
+    index: i64,
+    start_ns: i64,
+    end_ns: i64,
+    last_used: u64,
+}
+
+impl OpenSlices {
+    pub(super) fn new(grid: SliceGrid, capacity: usize) -> Self {
+        Self {
+            grid,
+            capacity,
+            open: Vec::with_capacity(capacity),
+            current: 0,
+            clock: 0,
+            closed: ClosedSlices::default(),
+        }
+    }
+
+    /// Whether `time_ns` lies in the slice used last: the answer for nearly every packet.
+    #[inline]
+    pub(super) fn is_current(&self, time_ns: i64) -> bool {
+        self.open
+            .get(self.current)
+            .is_some_and(|open| open.start_ns <= time_ns && time_ns < open.end_ns)
+    }
+
+    /// Times that lie in the slice used last.
+    pub(super) fn current_range(&self) -> Range<i64> {
+        let open = &self.open[self.current];
+        open.start_ns..open.end_ns
+    }
+
+    /// The place of the slice used last.
+    #[inline]
+    pub(super) const fn current(&self) -> usize {
+        self.current
+    }
+
+    /// Finds the place of a packet's slice, opening it if need be.
+    pub(super) fn locate(&mut self, time_ns: i64) -> Place {
+        let index = self.grid.index(time_ns);
+        self.clock += 1;
+        if let Some(slot) = self.open.iter().position(|open| open.index == index) {
+            self.open[slot].last_used = self.clock;
+            self.current = slot;
+            return Place::Open(slot);
+        }
+        if self.closed.contains(index) {
+            return Place::Late;
+        }
+        let (start_ns, end_ns) = self.grid.bounds(index);
+        let opened = Open {
+            index,
+            start_ns,
+            end_ns,
+            last_used: self.clock,
+        };
+        if self.open.len() < self.capacity {
+            self.open.push(opened);
+            self.current = self.open.len() - 1;
+        } else {
+            self.current = self.least_recently_used();
+            self.closed.insert(self.open[self.current].index);
+            self.open[self.current] = opened;
+        }
+        Place::Replace {
+            slot: self.current,
+            index,
+        }
+    }
+
+    fn least_recently_used(&self) -> usize {
+        let oldest = self
+            .open
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, open)| open.last_used);
+        oldest.map_or(0, |(slot, _)| slot)
+    }
+}
+
+/// Numbers of closed slices, as disjoint inclusive ranges in order.
+///
+/// Bounded: when there are too many ranges, the two lowest become one, so that packets of the gap
+/// between them are counted as late instead of opening a slice.
+#[derive(Debug, Default)]
+struct ClosedSlices {
+    ranges: Vec<(i64, i64)>,
+}
+
+/// Ranges that are remembered: 1 MiB of them.
+const MAX_CLOSED_RANGES: usize = 1 << 16;
+
+impl ClosedSlices {
+    fn contains(&self, index: i64) -> bool {
+        let after = self.ranges.partition_point(|range| range.0 <= index);
+        after > 0 && index <= self.ranges[after - 1].1
+    }
+
+    /// Adds a number that is not contained.
+    fn insert(&mut self, index: i64) {
+        let after = self.ranges.partition_point(|range| range.0 <= index);
+        let joins_before = after > 0 && self.ranges[after - 1].1.checked_add(1) == Some(index);
+        let joins_after =
+            after < self.ranges.len() && index.checked_add(1) == Some(self.ranges[after].0);
+        match (joins_before, joins_after) {
+            (true, true) => {
+                self.ranges[after - 1].1 = self.ranges[after].1;
+                self.ranges.remove(after);
+            }
+            (true, false) => self.ranges[after - 1].1 = index,
+            (false, true) => self.ranges[after].0 = index,
+            (false, false) => self.ranges.insert(after, (index, index)),
+        }
+        if self.ranges.len() > MAX_CLOSED_RANGES {
+            self.ranges[1].0 = self.ranges[0].0;
+            self.ranges.remove(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn locate_all(capacity: usize, width_ns: i64, times: &[i64]) -> Vec<Place> {
+        let grid = SliceGrid::new(Some(width_ns), Align::Epoch, 0);
+        let mut slices = OpenSlices::new(grid, capacity);
+        times.iter().map(|&time| slices.locate(time)).collect()
+    }
+
+    #[test]
+    fn a_wild_time_takes_one_place_and_disturbs_nobody() {
+        let mut times = vec![0, 10, 9_000_000_000_000, 20];
+        times.extend((3..100).map(|i| i * 10));
+        assert!(!locate_all(4, 10, &times).contains(&Place::Late));
+    }
+
+    #[test]
+    fn a_packet_of_a_closed_slice_is_late() {
+        let places = locate_all(2, 10, &[0, 10, 20, 5]);
+        assert_eq!(places[3], Place::Late);
+        assert_eq!(places[2], Place::Replace { slot: 0, index: 2 });
+    }
+
+    #[test]
+    fn slices_before_the_epoch_and_at_the_ends_of_time() {
+        let grid = SliceGrid::new(Some(1_000), Align::Epoch, 0);
+        assert_eq!(grid.index(-1), -1);
+        assert_eq!(grid.bounds(-1), (-1_000, 0));
+        for width in [1, 1_000, i64::MAX] {
+            let grid = SliceGrid::new(Some(width), Align::First, i64::MAX);
+            for time in [i64::MIN, -1, 0, 1, i64::MAX] {
+                let (start, end) = grid.bounds(grid.index(time));
+                assert!(start <= time && time <= end, "{width} {time}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn slices_tile_time(width in 1_i64..1_000_000, first in any::<i32>(), time in any::<i32>()) {
+            let grid = SliceGrid::new(Some(width), Align::First, first.into());
+            let time = i64::from(time);
+            let index = grid.index(time);
+            let (start, end) = grid.bounds(index);
+            prop_assert!(start <= time && time < end);
+            prop_assert_eq!(end - start, width);
+            prop_assert_eq!(grid.bounds(index + 1).0, end);
+        }
+
+        #[test]
+        fn closed_slices_are_a_set(indexes in prop::collection::vec(-40_i64..40, 0..100)) {
+            let mut closed = ClosedSlices::default();
+            let mut twin = BTreeSet::new();
+            for index in indexes {
+                prop_assert_eq!(closed.contains(index), twin.contains(&index));
+                if twin.insert(index) {
+                    closed.insert(index);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The shards' threads: elements go out in batches through bounded channels, tallies come back.
+//!
+//! Shard `s` is served by worker `s mod workers`, so each shard sees its elements in trace order
+//! whatever the number of threads, and answers the same.
+
+use super::collector::Collector;
+use super::shard::{Shard, ShardSpec, ShardTally};
+use crate::elements::ElementColumns;
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use std::io;
+use std::thread::Scope;
+
+/// Batches under way to one worker: enough to bridge a moment in which it is not scheduled, few
+/// enough to stay in its cache.
+const QUEUED_BATCHES: usize = 8;
+
+/// Closings whose tallies may be outstanding before the sequencer waits for them.
+const MAX_OUTSTANDING: usize = 64;
+
+/// What a worker is asked to do.
+pub(super) enum Task {
+    Add {
+        shard: usize,
+        slot: usize,
+        elements: ElementColumns,
+    },
+    Close {
+        shard: usize,
+        slot: usize,
+        closing: u64,
+    },
+}
+
+/// A shard's part of a closed slice.
+pub(super) struct Answer {
+    closing: u64,
+    shard: usize,
+    tally: ShardTally,
+}
+
+/// All shards, in this thread or behind channels.
+pub(super) enum Shards {
+    Here(Vec<Shard>),
+    Threads {
+        workers: Vec<Sender<Task>>,
+        answers: Receiver<Answer>,
+        emptied: Receiver<ElementColumns>,
+    },
+}
+
+/// A worker stopped before its channel was closed: it panicked, and the scope passes that on.
+#[derive(Debug)]
+pub(super) struct WorkerGone;
+
+impl Shards {
+    /// `workers` threads for `shards` shards; with 0 they are served by the caller.
+    pub(super) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        spec: &ShardSpec,
+        shards: usize,
+        workers: usize,
+    ) -> Self {
+        let workers = workers.min(shards);
+        if workers == 0 {
+            return Self::Here((0..shards).map(|_| Shard::new(spec.clone())).collect());
+        }
+        // Bounded by the batches in the task queues and by MAX_OUTSTANDING; a worker must never wait
+        // to give something back while the sequencer waits for it.
+        let (answer, answers) = unbounded();
+        let (empty, emptied) = unbounded();
+        let workers = (0..workers)
+            .map(|worker| {
+                let (task, tasks) = bounded(QUEUED_BATCHES);
+                let own = (worker..shards).step_by(workers).count();
+                let shards = (0..own).map(|_| Shard::new(spec.clone())).collect();
+                let (answer, empty) = (answer.clone(), empty.clone());
+                scope.spawn(move || serve(shards, workers, &tasks, &answer, &empty));
+                task
+            })
+            .collect();
+        Self::Threads {
+            workers,
+            answers,
+            emptied,
+        }
+    }
+
+    /// Gives the elements to a shard and leaves an empty batch in their place.
+    pub(super) fn add(
+        &mut self,
+        shard: usize,
+        slot: usize,
+        elements: &mut ElementColumns,
+    ) -> Result<(), WorkerGone> {
+        match self {
+            Self::Here(shards) => {
+                shards[shard].add(slot, elements);
+                elements.clear();
+                Ok(())
+            }
+            Self::Threads {
+                workers, emptied, ..
+            } => {
+                let fresh = emptied.try_recv().unwrap_or_default();
+                let task = Task::Add {
+                    shard,
+                    slot,
+                    elements: std::mem::replace(elements, fresh),
+                };
+                workers[shard % workers.len()]
+                    .send(task)
+                    .map_err(|_| WorkerGone)
+            }
+        }
+    }
+
+    /// Asks all shards to close the slice in this slot; the collector gets the tallies.
+    pub(super) fn close(
+        &mut self,
+        slot: usize,
+        closing: u64,
+        collector: &mut Collector<'_>,
+    ) -> Result<io::Result<()>, WorkerGone> {
+        match self {
+            Self::Here(shards) => {
+                for (shard, state) in shards.iter_mut().enumerate() {
+                    if let Err(error) = collector.tally(closing, shard, state.close(slot)) {
+                        return Ok(Err(error));
+                    }
+                }
+                Ok(Ok(()))
+            }
+            Self::Threads { workers, .. } => {
+                for shard in 0..collector.shards() {
+                    let task = Task::Close {
+                        shard,
+                        slot,
+                        closing,
+                    };
+                    workers[shard % workers.len()]
+                        .send(task)
+                        .map_err(|_| WorkerGone)?;
+                }
+                self.collect(collector, MAX_OUTSTANDING)
+            }
+        }
+    }
+
+    /// Takes the tallies that have come, and waits for more while `outstanding` or more closings
+    /// lack some.
+    pub(super) fn collect(
+        &mut self,
+        collector: &mut Collector<'_>,
+        outstanding: usize,
+    ) -> Result<io::Result<()>, WorkerGone> {
+        let Self::Threads { answers, .. } = self else {
+            return Ok(Ok(()));
+        };
+        loop {
+            let answer = if collector.outstanding() >= outstanding.max(1) {
+                answers.recv().map_err(|_| WorkerGone)?
+            } else {
+                match answers.try_recv() {
+                    Ok(answer) => answer,
+                    Err(_) => return Ok(Ok(())),
+                }
+            };
+            if let Err(error) = collector.tally(answer.closing, answer.shard, answer.tally) {
+                return Ok(Err(error));
+            }
+        }
+    }
+}
+
+fn serve(
+    mut shards: Vec<Shard>,
+    workers: usize,
+    tasks: &Receiver<Task>,
+    answer: &Sender<Answer>,
+    empty: &Sender<ElementColumns>,
+) {
+    // A closed channel on the other side means that the run was given up: nothing is left to do.
+    for task in tasks {
+        match task {
+            Task::Add {
+                shard,
+                slot,
+                mut elements,
+            } => {
+                shards[shard / workers].add(slot, &elements);
+                elements.clear();
+                if empty.send(elements).is_err() {
+                    return;
+                }
+            }
+            Task::Close {
+                shard,
+                slot,
+                closing,
+            } => {
+                let tally = shards[shard / workers].close(slot);
+                let sent = answer.send(Answer {
+                    closing,
+                    shard,
+                    tally,
+                });
+                if sent.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}

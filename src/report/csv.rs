@@ -1,0 +1,47 @@
+//! A count as CSV: a header, then a line a slice; empty fields for what does not exist.
+
+use super::model::SliceRow;
+use crate::pipeline::SliceResult;
+use std::io::{self, Write};
+
+/// Columns, in order: the names of [`SliceRow`].
+const HEADER: [&str; 11] = [
+    "start_ns",
+    "end_ns",
+    "packets",
+    "elements",
+    "exact",
+    "exact_over_limit",
+    "first",
+    "estimate",
+    "std_error",
+    "rel_error",
+    "observed_fpr",
+];
+
+#[derive(Debug)]
+pub(super) struct CountCsv<W: Write> {
+    csv: csv::Writer<W>,
+}
+
+impl<W: Write> CountCsv<W> {
+    pub(super) fn begin(out: W) -> io::Result<Self> {
+        // The header is written here and not by serde, so that it is there without any slice.
+        let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
+        csv.write_record(HEADER).map_err(io::Error::from)?;
+        Ok(Self { csv })
+    }
+
+    pub(super) fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        self.csv
+            .serialize(SliceRow::from(slice))
+            .map_err(io::Error::from)
+    }
+
+    pub(super) fn finish(self) -> io::Result<W> {
+        self.csv.into_inner().map_err(|error| {
+            let kind = error.error().kind();
+            io::Error::from(kind)
+        })
+    }
+}

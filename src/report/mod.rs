@@ -1,0 +1,82 @@
+//! What the user gets: results as a table for people, as JSON, JSON lines and CSV for programs.
+//!
+//! Slices are written as they come, so a report of any length needs no memory.
+
+mod csv;
+mod json;
+mod model;
+mod number;
+mod sparkline;
+mod table;
+
+pub use model::{CountParameters, ReportFormat};
+
+use crate::pipeline::{CountSummary, SliceResult, SliceSink};
+use std::io::{self, Write};
+
+/// Writes the report of a count in one of the formats.
+#[derive(Debug)]
+pub struct CountReport<W: Write> {
+    writer: Writer<W>,
+}
+
+#[derive(Debug)]
+enum Writer<W: Write> {
+    Table(Box<table::CountTable<W>>),
+    Csv(Box<csv::CountCsv<W>>),
+    Json(json::CountJson<W>),
+    JsonLines(json::CountJsonLines<W>),
+}
+
+impl<W: Write> CountReport<W> {
+    /// Begins a report. `styled` allows the table to use a terminal's bold face.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn begin(
+        format: ReportFormat,
+        parameters: &CountParameters,
+        styled: bool,
+        out: W,
+    ) -> io::Result<Self> {
+        let writer = match format {
+            ReportFormat::Table => {
+                Writer::Table(Box::new(table::CountTable::begin(out, parameters, styled)?))
+            }
+            ReportFormat::Csv => Writer::Csv(Box::new(csv::CountCsv::begin(out)?)),
+            ReportFormat::Json => Writer::Json(json::CountJson::begin(out, parameters)?),
+            ReportFormat::JsonLines => {
+                Writer::JsonLines(json::CountJsonLines::begin(out, parameters)?)
+            }
+        };
+        Ok(Self { writer })
+    }
+
+    /// Ends the report with everything that is known only now, and gives the writer back, flushed.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn finish(self, summary: &CountSummary) -> io::Result<W> {
+        let mut out = match self.writer {
+            Writer::Table(table) => table.finish(summary)?,
+            Writer::Csv(csv) => csv.finish()?,
+            Writer::Json(json) => json.finish(summary)?,
+            Writer::JsonLines(lines) => lines.finish(summary)?,
+        };
+        out.flush()?;
+        Ok(out)
+    }
+}
+
+impl<W: Write> SliceSink for CountReport<W> {
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        match &mut self.writer {
+            Writer::Table(table) => table.slice(slice),
+            Writer::Csv(csv) => csv.slice(slice),
+            Writer::Json(json) => json.slice(slice),
+            Writer::JsonLines(lines) => lines.slice(slice),
+        }
+    }
+}

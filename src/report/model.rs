@@ -1,0 +1,213 @@
+//! The shapes of machine-readable results: the only types that are serialized. One set of names for
+//! all formats; documented in `docs/output.md`.
+
+use crate::decode::Tunnel;
+use crate::pipeline::{CountPlan, CountSummary, InputResult, SliceResult, Totals};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Name and version of the document.
+pub(super) const COUNT_SCHEMA: &str = "flowsieve.count/1";
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ReportFormat {
+    /// For people.
+    #[default]
+    Table,
+    /// One line a slice, with a header.
+    Csv,
+    /// One document.
+    Json,
+    /// One object a line.
+    JsonLines,
+}
+
+/// What a count depends on, as it is told in its report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CountParameters {
+    /// Kind of element.
+    pub element: &'static str,
+    /// The same for people, in the plural.
+    #[serde(skip)]
+    pub elements_plural: &'static str,
+    /// Both directions are one element.
+    pub undirected: bool,
+    /// Of DNS messages only the queries.
+    pub queries_only: bool,
+    /// DNS ports besides 53.
+    pub dns_ports: Vec<u16>,
+    /// Which IP header counts.
+    pub tunnel: &'static str,
+    /// Width of a time slice; null for one slice.
+    pub slice_ns: Option<i64>,
+    /// Where slice boundaries lie.
+    pub align: &'static str,
+    /// Structure that counts; `exact` if only the exact set does.
+    pub filter: &'static str,
+    /// Bytes of the filters of one slice, over all shards.
+    pub memory_bytes: Option<u64>,
+    /// Hash functions of a filter, or bits an element.
+    pub probes: Option<u32>,
+    /// Partitions of the elements.
+    pub shards: u32,
+    /// Slices open at the same time.
+    pub open_slices: usize,
+    /// Seed of the digests.
+    pub seed: u64,
+    /// Bytes that the exact sets may take; null if they are off.
+    pub exact_limit_bytes: Option<u64>,
+}
+
+impl From<&CountPlan> for CountParameters {
+    fn from(plan: &CountPlan) -> Self {
+        Self {
+            element: plan.rule.kind.name(),
+            elements_plural: plan.rule.kind.plural(),
+            undirected: plan.rule.undirected,
+            queries_only: plan.rule.queries_only,
+            dns_ports: plan.rule.dns_ports.clone(),
+            tunnel: match plan.tunnel {
+                Tunnel::Outer => "outer",
+                Tunnel::Inner => "inner",
+            },
+            slice_ns: plan.slicing.width_ns,
+            align: plan.slicing.align.name(),
+            filter: plan.filter.as_ref().map_or("exact", |f| f.kind.name()),
+            memory_bytes: plan.filter_bytes(),
+            probes: plan.filter.as_ref().map(|f| f.shard.probes()),
+            shards: plan.shards,
+            open_slices: plan.open_slices(),
+            seed: plan.seed,
+            exact_limit_bytes: plan.exact_limit_bytes,
+        }
+    }
+}
+
+/// One time slice.
+#[derive(Debug, Serialize)]
+pub(super) struct SliceRow {
+    start_ns: i64,
+    end_ns: i64,
+    packets: u64,
+    elements: u64,
+    exact: Option<u64>,
+    exact_over_limit: bool,
+    first: Option<u64>,
+    estimate: Option<f64>,
+    std_error: Option<f64>,
+    rel_error: Option<f64>,
+    observed_fpr: Option<f64>,
+}
+
+impl From<&SliceResult> for SliceRow {
+    fn from(slice: &SliceResult) -> Self {
+        Self {
+            start_ns: slice.start_ns,
+            end_ns: slice.end_ns,
+            packets: slice.packets,
+            elements: slice.elements,
+            exact: slice.exact,
+            exact_over_limit: slice.exact_over_limit,
+            first: slice.first,
+            estimate: slice.estimate,
+            std_error: slice.std_error,
+            rel_error: slice.rel_error(),
+            observed_fpr: slice.observed_fpr,
+        }
+    }
+}
+
+/// One input.
+#[derive(Debug, Serialize)]
+pub(super) struct InputRow {
+    path: String,
+    container: Option<String>,
+    packets: u64,
+    error: Option<String>,
+}
+
+impl From<&InputResult> for InputRow {
+    fn from(input: &InputResult) -> Self {
+        Self {
+            path: input.path.display().to_string(),
+            container: input.container.clone(),
+            packets: input.packets,
+            error: input.error.as_ref().map(ToString::to_string),
+        }
+    }
+}
+
+/// The whole run.
+#[derive(Debug, Serialize)]
+pub(super) struct TotalsRow {
+    packets: u64,
+    ip_packets: u64,
+    elements: u64,
+    skipped: BTreeMap<String, u64>,
+    late: u64,
+    slices: u64,
+    empty_slices_omitted: u64,
+    exact: Option<u64>,
+    first: Option<u64>,
+    estimate: Option<f64>,
+    std_error: Option<f64>,
+    observed_fpr: Option<f64>,
+    quantiles: Option<QuantilesRow>,
+}
+
+/// Distinct elements of a slice at these quantiles.
+#[derive(Debug, Serialize)]
+struct QuantilesRow {
+    min: u64,
+    p50: u64,
+    p90: u64,
+    p99: u64,
+    max: u64,
+}
+
+impl From<&Totals> for TotalsRow {
+    fn from(totals: &Totals) -> Self {
+        Self {
+            packets: totals.packets,
+            ip_packets: totals.ip_packets,
+            elements: totals.elements,
+            skipped: totals
+                .skipped
+                .iter()
+                .map(|(skip, &count)| (skip.name().into_owned(), count))
+                .collect(),
+            late: totals.late,
+            slices: totals.slices,
+            empty_slices_omitted: totals.empty_slices_omitted,
+            exact: totals.exact,
+            first: totals.first,
+            estimate: totals.estimate,
+            std_error: totals.std_error,
+            observed_fpr: totals.observed_fpr,
+            quantiles: totals.quantiles.map(|q| QuantilesRow {
+                min: q.min,
+                p50: q.p50,
+                p90: q.p90,
+                p99: q.p99,
+                max: q.max,
+            }),
+        }
+    }
+}
+
+/// Everything but the slices.
+#[derive(Debug, Serialize)]
+pub(super) struct SummaryRow {
+    pub(super) inputs: Vec<InputRow>,
+    pub(super) totals: TotalsRow,
+}
+
+impl From<&CountSummary> for SummaryRow {
+    fn from(summary: &CountSummary) -> Self {
+        Self {
+            inputs: summary.inputs.iter().map(InputRow::from).collect(),
+            totals: TotalsRow::from(&summary.totals),
+        }
+    }
+}

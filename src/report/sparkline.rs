@@ -1,0 +1,83 @@
+//! A series of any length as one line of blocks.
+
+/// Collects a series in bounded memory: when there are too many values, neighbours are replaced by
+/// the larger of the two.
+#[derive(Debug)]
+pub(super) struct Sparkline {
+    values: Vec<f64>,
+    /// Values of the series that each kept value stands for.
+    each: usize,
+    /// Values of the series in the last one.
+    in_last: usize,
+}
+
+/// Most columns of the line.
+const COLUMNS: usize = 64;
+
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+impl Default for Sparkline {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            each: 1,
+            in_last: 1,
+        }
+    }
+}
+
+impl Sparkline {
+    /// Appends a value.
+    pub(super) fn push(&mut self, value: f64) {
+        if self.in_last < self.each
+            && let Some(last) = self.values.last_mut()
+        {
+            *last = last.max(value);
+            self.in_last += 1;
+            return;
+        }
+        if self.values.len() == COLUMNS {
+            self.values = self.values.chunks(2).map(|pair| pair[0].max(pair[1])).collect();
+            self.each *= 2;
+        }
+        self.values.push(value);
+        self.in_last = 1;
+    }
+
+    /// The line, from 0 to the largest value; empty if there are fewer than two values.
+    pub(super) fn draw(&self) -> String {
+        let most = self.values.iter().copied().fold(0.0, f64::max);
+        if self.values.len() < 2 || most <= 0.0 {
+            return String::new();
+        }
+        let block = |value: f64| BLOCKS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1];
+        self.values.iter().map(|&value| block(value)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draw(values: impl IntoIterator<Item = f64>) -> String {
+        let mut line = Sparkline::default();
+        values.into_iter().for_each(|value| line.push(value));
+        line.draw()
+    }
+
+    #[test]
+    fn a_ramp_is_drawn_as_a_ramp() {
+        assert_eq!(draw((1..=8).map(f64::from)), "▁▂▃▄▅▆▇█");
+        assert_eq!(draw([]), "");
+        assert_eq!(draw([0.0, 0.0]), "");
+    }
+
+    #[test]
+    fn long_series_stay_short_and_keep_their_peaks() {
+        let mut values = vec![1.0; 10_000];
+        values[5_000] = 8.0;
+        let line = draw(values);
+        assert!(line.chars().count() <= COLUMNS);
+        assert_eq!(line.chars().filter(|&c| c == '█').count(), 1);
+    }
+}
