@@ -21,8 +21,11 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         9 => Ok((Layer::Ppp, frame)),
         50 => Ok((Layer::Hdlc, frame)),
         51 => Ok((Layer::PppOe, frame)),
-        // One byte of direction stands before the frame, or in the place of its address field.
-        166 => ppp::pppd(frame),
+        // One byte of direction stands in the place of the address field, or before the frame.
+        166 => Ok((
+            Layer::Ppp,
+            bytes::from(frame, if frame.get(1) == Some(&3) { 2 } else { 0 })?,
+        )),
         204 => Ok((Layer::Ppp, bytes::from(frame, 1)?)),
         205 => Ok((Layer::CiscoHdlc, bytes::from(frame, 1)?)),
         104 => Ok((Layer::CiscoHdlc, frame)),
@@ -50,6 +53,7 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
             Layer::EtherType(bytes::be16(frame, 16)?),
             bytes::from(frame, 18)?,
         )),
+        219 => Ok((Layer::Mpls, frame)),
         242 => cooked::infiniband(frame),
         // Ethernet behind a header of fixed length: a card's own, preambles, a switch's tag.
         240 | 282 => Ok((Layer::Ethernet, bytes::from(frame, 4)?)),
@@ -66,8 +70,8 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
 #[cfg(test)]
 pub(super) const DECODED: &[u16] = &[
     0, 1, 6, 7, 8, 9, 10, 12, 14, 50, 51, 100, 101, 104, 105, 107, 108, 109, 113, 117, 119, 122,
-    123, 127, 129, 138, 149, 163, 166, 192, 197, 204, 205, 206, 228, 229, 239, 240, 241, 242, 258,
-    274, 276, 281, 282, 284, 285,
+    123, 127, 129, 138, 149, 163, 166, 192, 197, 204, 205, 206, 219, 228, 229, 239, 240, 241, 242,
+    258, 274, 276, 281, 282, 284, 285,
 ];
 
 /// The name of a link type that is not decoded but often met.

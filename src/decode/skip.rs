@@ -71,9 +71,9 @@ skips! {
     CutShort = 1 "cut_short" false,
     /// An address resolution message (ARP, RARP).
     Arp = 2 "arp" false,
-    /// An EtherType that is neither IP nor known to carry it.
+    /// An `EtherType` that is neither IP nor known to carry it.
     NotIpEthertype = 3 "not_ip_ethertype" false,
-    /// An 802.2 LLC frame of another protocol (spanning tree, IS-IS, NetBIOS and the like).
+    /// An 802.2 LLC frame of another protocol (spanning tree, IS-IS, `NetBIOS` and the like).
     NotIpLlc = 4 "not_ip_llc" false,
     /// A PPP frame of another protocol (link control, authentication, compressed headers).
     NotIpPpp = 5 "not_ip_ppp" false,
