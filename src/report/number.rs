@@ -20,6 +20,9 @@ pub(super) fn grouped(number: u64) -> String {
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let size = percent.abs();
+    if size > 0.0 && size < 0.000_05 {
+        return "<0.0001 %".to_owned();
+    }
     let decimals = if size == 0.0 || size >= 100.0 {
         0
     } else {
@@ -75,6 +78,7 @@ mod tests {
         assert_eq!(grouped(1_234_567), "1,234,567");
         assert_eq!(percent(0.010_49), "1.05 %");
         assert_eq!(percent(-0.000_012_34), "-0.0012 %");
+        assert_eq!(percent(0.000_000_1), "<0.0001 %");
         assert_eq!(percent(0.0), "0 %");
         assert_eq!(size(65_536), "64 KiB");
         assert_eq!(size(1_500), "1,500 B");
