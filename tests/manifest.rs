@@ -6,7 +6,7 @@ mod common;
 
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::ElementKind;
-use flowsieve::pipeline::{CountPlan, Slicing, Align};
+use flowsieve::pipeline::{Align, CountPlan, Slicing};
 use flowsieve::trace::InputFormat;
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,7 +60,10 @@ fn measure(path: &Path, name: &str) -> Figures {
         }
         change(&mut plan);
         let (slices, summary) = common::run(&plan);
-        let exact: u64 = slices.iter().map(|slice| slice.exact.expect("within the limit")).sum();
+        let exact: u64 = slices
+            .iter()
+            .map(|slice| slice.exact.expect("within the limit"))
+            .sum();
         (exact, summary)
     };
     let (pairs_outer, summary) = one(ElementKind::HostPair, &|_| {});
@@ -80,8 +83,7 @@ fn read_manifest(folder: &Path) -> BTreeMap<String, Figures> {
     let mut rows = text.lines().filter(|line| !line.starts_with('#'));
     let header: Vec<&str> = rows.next().expect("a header").split('\t').collect();
     rows.map(|row| {
-        let cells: BTreeMap<&str, &str> =
-            header.iter().copied().zip(row.split('\t')).collect();
+        let cells: BTreeMap<&str, &str> = header.iter().copied().zip(row.split('\t')).collect();
         let number = |name: &str| cells[name].parse().expect("a number");
         let figures = Figures {
             packets: number("packets"),
@@ -126,5 +128,10 @@ fn every_shared_capture_has_the_counts_of_the_independent_tool() {
         }
     }
     assert_eq!(explained, DIFFERENCES.len(), "a listed difference is gone");
-    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} differences:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

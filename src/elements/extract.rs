@@ -89,7 +89,8 @@ impl Extractor {
         extract: impl Fn(&Self, &IpPacket<'_>, &mut ElementColumns) -> Result<u32, Skip>,
     ) {
         let first = out.times_ns.len() as u32;
-        out.times_ns.extend(packets.iter().map(|packet| packet.time_ns));
+        out.times_ns
+            .extend(packets.iter().map(|packet| packet.time_ns));
         for (number, packet) in (first..).zip(packets) {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
             let elements = self

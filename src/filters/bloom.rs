@@ -118,7 +118,11 @@ impl BloomCore {
         for position in self.positions(digest) {
             fresh |= self.bits.set(position);
         }
-        if fresh { Sighting::First } else { Sighting::Repeat }
+        if fresh {
+            Sighting::First
+        } else {
+            Sighting::Repeat
+        }
     }
 
     /// Sets the bits at these addresses.
@@ -127,7 +131,11 @@ impl BloomCore {
         for &address in addresses {
             fresh |= self.bits.set(address);
         }
-        if fresh { Sighting::First } else { Sighting::Repeat }
+        if fresh {
+            Sighting::First
+        } else {
+            Sighting::Repeat
+        }
     }
 
     /// Whether the bits at these addresses are all set.

@@ -216,7 +216,11 @@ mod tests {
                 .windows(2)
                 .filter(|pair| filter.contains(element(&[pair[1], pair[0]])))
                 .count();
-            assert_eq!(reversed == 199, reversed_is_lost, "{combination:?}: {reversed}");
+            assert_eq!(
+                reversed == 199,
+                reversed_is_lost,
+                "{combination:?}: {reversed}"
+            );
         }
     }
 

@@ -55,7 +55,11 @@ pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
             .iter()
             .map(|w| 1.0 - (63.0_f64 / 64.0).powi((clear & w).count_ones() as i32))
             .sum();
-        let sign = if clear.count_ones() % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = if clear.count_ones() % 2 == 0 {
+            1.0
+        } else {
+            -1.0
+        };
         sum += sign * (-each * exponent).exp();
     }
     // The alternating sum cancels to about 1e-13; a rate is never negative.

@@ -1,8 +1,8 @@
 //! What filter is wanted, as plain data, and the one place that turns it into a filter.
 
 use super::sizing::{
-    DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, best_line_probes, best_probes, bloom_bits,
-    blocked_lines,
+    DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, best_line_probes, best_probes, blocked_lines,
+    bloom_bits,
 };
 use super::{BloomFilter, Cmdbf, Combination, Mdbf, MembershipFilter, SubsetFilter};
 use crate::bits::Lines;
@@ -97,8 +97,22 @@ pub enum FilterSpec {
 
 /// Parameters that no filter can have; the text states the rule and a value that works.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct SpecError(String);
+#[non_exhaustive]
+pub enum SpecError {
+    /// The memory does not hold the smallest filter of the kind.
+    #[error("a {} filter needs at least {least} bytes, not {bytes}; ask for {least} or more", kind.name())]
+    TooLittleMemory {
+        /// The structure.
+        kind: FilterKind,
+        /// Bytes of the smallest one.
+        least: u64,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// Another rule is broken; the text says which.
+    #[error("{0}")]
+    Rule(String),
+}
 
 impl FilterSpec {
     /// Parameters of a structure for elements of `attributes` attributes.
@@ -120,7 +134,7 @@ impl FilterSpec {
             }
             Sizing::Rate { fpr, expected } => {
                 if !(fpr > 0.0 && fpr < 1.0) {
-                    return Err(SpecError(format!(
+                    return Err(SpecError::Rule(format!(
                         "a false-positive rate lies between 0 and 1, not {fpr}; 0.001 works"
                     )));
                 }
@@ -158,9 +172,8 @@ impl FilterSpec {
                 let lines = bits / (Lines::LINE_BYTES * 8);
                 Self::Subset {
                     lines,
-                    probes: expected.map_or(DEFAULT_PROBES, |n| {
-                        best_line_probes(lines as f64, n as f64)
-                    }),
+                    probes: expected
+                        .map_or(DEFAULT_PROBES, |n| best_line_probes(lines as f64, n as f64)),
                 }
             }
         };
@@ -181,7 +194,7 @@ impl FilterSpec {
             Self::Subset { probes, .. } => (probes, MAX_LINE_PROBES),
         };
         if probes == 0 || probes > most {
-            return Err(SpecError(format!(
+            return Err(SpecError::Rule(format!(
                 "a filter of this kind has 1 to {most} hash functions, not {probes}; {DEFAULT_PROBES} works"
             )));
         }
@@ -189,7 +202,7 @@ impl FilterSpec {
             Self::Cmdbf {
                 bits, combination, ..
             } if combination != Combination::Joint && !bits.is_power_of_two() => {
-                Err(SpecError(format!(
+                Err(SpecError::Rule(format!(
                     "XORed addresses need arrays of a power of two of bits, not {bits}; {} works",
                     bits.next_power_of_two()
                 )))
@@ -260,13 +273,10 @@ fn check_memory(kind: FilterKind, bytes: u64, arrays: u64) -> Result<(), SpecErr
         _ => 8 * arrays,
     };
     if bytes < least {
-        return Err(SpecError(format!(
-            "a {} filter needs at least {least} bytes, not {bytes}",
-            kind.name()
-        )));
+        return Err(SpecError::TooLittleMemory { kind, least, bytes });
     }
     if bytes > MAX_BYTES {
-        return Err(SpecError(format!(
+        return Err(SpecError::Rule(format!(
             "a filter has at most {MAX_BYTES} bytes (1 TiB), not {bytes}; ask for less"
         )));
     }

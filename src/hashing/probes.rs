@@ -63,7 +63,10 @@ impl Iterator for Probes {
         }
         self.left -= 1;
         self.state = self.state.wrapping_add(GOLDEN);
-        Some(reduce(fold(self.state, FOLD ^ self.state.rotate_left(32)), self.positions))
+        Some(reduce(
+            fold(self.state, FOLD ^ self.state.rotate_left(32)),
+            self.positions,
+        ))
     }
 }
 

@@ -141,7 +141,10 @@ fn short(key: &[u8]) -> Option<[u64; 2]> {
     packed[..key.len()].copy_from_slice(key);
     packed[15] = key.len() as u8;
     let (low, high) = packed.split_at(8);
-    let word = |half: &[u8]| half.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    let word = |half: &[u8]| {
+        half.iter()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte))
+    };
     Some([word(low), word(high)])
 }
 

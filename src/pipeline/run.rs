@@ -184,8 +184,7 @@ impl Merge<'_, '_, '_> {
                 }
             };
             let threaded = self.plan.threads > 1 && self.open.len() < MAX_DECODE_THREADS;
-            let mut feed =
-                Feed::start(self.scope, input, capture, &self.extractor, threaded);
+            let mut feed = Feed::start(self.scope, input, capture, &self.extractor, threaded);
             self.inputs[input].container = Some(feed.container.clone());
             if self.refill(&mut feed) {
                 self.open.push(feed);
@@ -260,9 +259,16 @@ impl Merge<'_, '_, '_> {
         // Of equal times the input given first goes first.
         let others = others.map(|other| {
             let next = other.next_ns();
-            if other.input < input { next.saturating_sub(1) } else { next }
+            if other.input < input {
+                next.saturating_sub(1)
+            } else {
+                next
+            }
         });
-        let upcoming = self.upcoming.front().map(|next| next.first_ns.saturating_sub(1));
+        let upcoming = self
+            .upcoming
+            .front()
+            .map(|next| next.first_ns.saturating_sub(1));
         others.chain(upcoming).min()
     }
 }

@@ -140,10 +140,16 @@ impl<'a> Sequencer<'a> {
         let current = self.slices.current_range();
         let rest = &times_ns[from..];
         // Nearly always all of them do; asked without leaving early, that takes vector instructions.
-        if rest.iter().fold(true, |all, time| all & current.contains(time)) {
+        if rest
+            .iter()
+            .fold(true, |all, time| all & current.contains(time))
+        {
             return times_ns.len();
         }
-        from + rest.iter().take_while(|time| current.contains(time)).count()
+        from + rest
+            .iter()
+            .take_while(|time| current.contains(time))
+            .count()
     }
 
     /// Moves the cursor to packet `end`, counts what it passes into the totals, and returns the

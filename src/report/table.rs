@@ -38,8 +38,17 @@ impl<W: Write> CountTable<W> {
         let head = columns.line(
             time_width(decimals(parameters.slice_ns)),
             "start",
-            ["packets", "elements", "exact", "first", "estimate", "± std error", "rel. error", "observed FPR"]
-                .map(str::to_owned),
+            [
+                "packets",
+                "elements",
+                "exact",
+                "first",
+                "estimate",
+                "± std error",
+                "rel. error",
+                "observed FPR",
+            ]
+            .map(str::to_owned),
         );
         if styled {
             writeln!(out, "\x1b[1m{head}\x1b[0m")?;
@@ -171,7 +180,11 @@ impl Columns {
             self.filter && self.exact,
         ];
         let mut line = format!("{start:<time_width$}");
-        for ((cell, shown), width) in cells.iter().zip(shown).zip([12, 12, 11, 11, 11, 12, 11, 13]) {
+        for ((cell, shown), width) in cells
+            .iter()
+            .zip(shown)
+            .zip([12, 12, 11, 11, 11, 12, 11, 13])
+        {
             if shown {
                 line.push_str(&format!(" {cell:>width$}"));
             }
@@ -195,8 +208,15 @@ fn title(parameters: &CountParameters) -> String {
         ),
         _ => "exact set only".to_owned(),
     };
-    let direction = if parameters.undirected { "undirected " } else { "" };
-    format!("distinct {direction}{} {slices}; {filter}", parameters.elements_plural)
+    let direction = if parameters.undirected {
+        "undirected "
+    } else {
+        ""
+    };
+    format!(
+        "distinct {direction}{} {slices}; {filter}",
+        parameters.elements_plural
+    )
 }
 
 /// Decimals of the second in multiples of this width.

@@ -67,7 +67,10 @@ impl Capture {
             return Self::from_reader(path, Box::new(io::stdin()), format);
         }
         let refused = |error| {
-            let fault = Fault { offset: None, kind: TraceErrorKind::Io(error) };
+            let fault = Fault {
+                offset: None,
+                kind: TraceErrorKind::Io(error),
+            };
             fault.in_file(path)
         };
         let file = File::open(path).map_err(refused)?;
@@ -87,7 +90,10 @@ impl Capture {
         format: InputFormat,
     ) -> Result<Self, TraceError> {
         let bytes_read = Arc::new(AtomicU64::new(0));
-        let source = Box::new(Counting { source: reader, count: Arc::clone(&bytes_read) });
+        let source = Box::new(Counting {
+            source: reader,
+            count: Arc::clone(&bytes_read),
+        });
         let (compression, source) = codecs::decompressor(source);
         let mut window = Window::new(source);
         let (container, reader) =
@@ -148,7 +154,10 @@ impl Capture {
         Ok(Some(if self.packets.is_empty() {
             TraceBatch::DnsLog(self.entries.batch())
         } else {
-            TraceBatch::Packets { bytes: self.window.buffered(), packets: &self.packets }
+            TraceBatch::Packets {
+                bytes: self.window.buffered(),
+                packets: &self.packets,
+            }
         }))
     }
 
@@ -190,10 +199,7 @@ impl std::fmt::Debug for Capture {
     }
 }
 
-fn open_container(
-    window: &mut Window,
-    format: InputFormat,
-) -> Result<(Container, Reader), Fault> {
+fn open_container(window: &mut Window, format: InputFormat) -> Result<(Container, Reader), Fault> {
     let container = match format {
         InputFormat::Auto => sniff::sniff(window)?,
         InputFormat::Tsh => Container::Tsh,
@@ -219,20 +225,18 @@ fn open_container(
 /// # Errors
 /// The file cannot be read.
 pub fn is_capture(path: &Path) -> Result<bool, TraceError> {
+    // Opening a pipe or a device for a look could wait forever.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Ok(false);
+    }
     match Capture::open(path, InputFormat::Auto) {
         Ok(_) => Ok(true),
-        Err(TraceError { kind: TraceErrorKind::Io(error), .. })
-            if error.kind() == io::ErrorKind::IsADirectory =>
-        {
-            Ok(false)
-        }
-        Err(error @ TraceError { kind: TraceErrorKind::Io(_), .. }) => Err(error),
-        Err(TraceError {
-            kind: TraceErrorKind::NotACapture { .. } | TraceErrorKind::Empty,
-            ..
-        }) => Ok(false),
         // What is a capture in a bad state is better reported than passed over.
-        Err(_) => Ok(true),
+        Err(error) => match &error.kind {
+            TraceErrorKind::NotACapture { .. } | TraceErrorKind::Empty => Ok(false),
+            TraceErrorKind::Io(_) => Err(error),
+            _ => Ok(true),
+        },
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Keeps the slices.
 #[derive(Debug, Default)]
-pub struct Slices(pub Vec<SliceResult>);
+pub(crate) struct Slices(pub(crate) Vec<SliceResult>);
 
 impl SliceSink for Slices {
     fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
@@ -23,14 +23,14 @@ impl SliceSink for Slices {
 
 /// Looks away.
 #[derive(Debug)]
-pub struct Unwatched;
+pub(crate) struct Unwatched;
 
 impl Watch for Unwatched {
     fn progress(&self, _bytes: u64, _packets: u64) {}
 }
 
 /// A plan with the command line's defaults.
-pub fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
+pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
     let shards = 8;
     let sizing = Sizing::Memory {
         bytes: 64 << 10,
@@ -60,7 +60,7 @@ pub fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
 }
 
 /// Runs a plan.
-pub fn run(plan: &CountPlan) -> (Vec<SliceResult>, CountSummary) {
+pub(crate) fn run(plan: &CountPlan) -> (Vec<SliceResult>, CountSummary) {
     let mut slices = Slices::default();
     let summary = count(plan, &mut slices, &Unwatched).expect("the plan holds");
     (slices.0, summary)
