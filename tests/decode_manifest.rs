@@ -10,7 +10,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use flowsieve::decode::{Addresses, DNS_PORT, Decoder, Skip, Tunnel, dns_messages};
-use flowsieve::trace::LinkType;
+use flowsieve::trace::{Capture, InputFormat, LinkType, TraceBatch, TraceError};
 
 /// The figures that are compared, by their names in the manifest.
 const FIGURES: [&str; 6] = [
@@ -283,10 +283,10 @@ fn counts_agree_with_the_manifest() {
         return;
     };
     let folder = Path::new(&folder);
-    let manifest = fs::read_to_string(folder.join("MANIFEST.tsv")).unwrap();
+    let manifest = fs::read_to_string(folder.join("MANIFEST.tsv")).expect("a manifest");
     let mut rows = manifest.lines().filter(|line| !line.starts_with('#'));
-    let columns: Vec<&str> = rows.next().unwrap().split('\t').collect();
-    let column = |name: &str| columns.iter().position(|c| *c == name).unwrap();
+    let columns: Vec<&str> = rows.next().expect("a line of titles").split('\t').collect();
+    let column = |name: &str| columns.iter().position(|c| *c == name).expect(name);
 
     let mut captures = 0;
     let mut problems = Vec::new();
@@ -294,14 +294,14 @@ fn counts_agree_with_the_manifest() {
     for row in rows {
         let cells: Vec<&str> = row.split('\t').collect();
         let file = cells[column("file")];
-        let Some(packets) = reader::read(&folder.join(file)) else {
-            problems.push(format!("{file}: not read"));
-            continue;
-        };
+        let mut count = Count::new(file);
+        // A capture that is damaged counts as far as it can be read.
+        let damage = read(&folder.join(file), |link, frame| count.see(link, frame)).err();
         captures += 1;
-        let (counted, skips) = count(file, &packets);
+        let counted = count.figures();
+        let skips = &count.skips;
         for (figure, counted) in FIGURES.into_iter().zip(counted) {
-            let stated: u64 = cells[column(figure)].parse().unwrap();
+            let stated: u64 = cells[column(figure)].parse().expect("a number");
             let known = DIFFERENCES.iter().find(|d| (d.0, d.1) == (file, figure));
             if let Some(known) = known {
                 used.insert((known.0, known.1));
@@ -312,7 +312,7 @@ fn counts_agree_with_the_manifest() {
                 continue;
             }
             problems.push(format!(
-                "{file}: {figure}: manifest {stated}, counted {counted}; skipped: {skips:?}"
+                "{file}: {figure}: manifest {stated}, counted {counted}; skipped: {skips:?}; {damage:?}"
             ));
         }
     }
@@ -330,228 +330,105 @@ fn counts_agree_with_the_manifest() {
     println!("{captures} captures agree");
 }
 
-type Skips = BTreeMap<String, u64>;
-
-/// Counts a capture's figures, in the order of [`FIGURES`], and its skips.
-fn count(file: &str, packets: &[(LinkType, Vec<u8>)]) -> ([u64; 6], Skips) {
-    let mut ports = vec![DNS_PORT];
-    for (name, more) in DNS_PORTS {
-        if *name == file {
-            ports.extend_from_slice(more);
-        }
-    }
-    let outer = Decoder::new(Tunnel::Outer);
-    let inner = Decoder::new(Tunnel::Inner);
-    let mut ip_packets = 0;
-    let mut pairs_outer = HashSet::new();
-    let mut pairs_inner = HashSet::new();
-    let mut tuples = HashSet::new();
-    let mut triples = HashSet::new();
-    let mut query_triples = HashSet::new();
-    let mut skips = Skips::new();
-    let mut skip = |skip: Skip| *skips.entry(skip.name().into_owned()).or_default() += 1;
-    for (link, frame) in packets {
-        if *link == LinkType(1) {
-            // The same frame behind a capture card's four bytes takes the general path.
-            let behind = [&[0; 4], &frame[..]].concat();
-            for decoder in [outer, inner] {
-                let general = decoder.decode(LinkType(240), &behind);
-                assert_eq!(decoder.decode(*link, frame), general, "{file}");
-            }
-        }
-        let outside = match outer.decode(*link, frame) {
-            Ok(packet) => packet,
-            Err(reason) => {
-                skip(reason);
-                continue;
-            }
-        };
-        let inside = inner
-            .decode(*link, frame)
-            .expect("an outer header is an inner one, too");
-        ip_packets += 1;
-        pairs_outer.insert(outside.addresses);
-        pairs_inner.insert(inside.addresses);
-        tuples.insert((
-            outside.addresses,
-            outside.protocol,
-            outside.ports().unwrap_or_default(),
-        ));
-        let found = dns_messages(&inside, &ports, |message| {
-            let triple: (Addresses, Vec<u8>) = (outside.addresses, message.name.to_vec());
-            if !message.is_response {
-                query_triples.insert(triple.clone());
-            }
-            triples.insert(triple);
-        });
-        if let Err(reason) = found {
-            skip(reason);
-        }
-    }
-    let counted = [
-        ip_packets,
-        pairs_outer.len() as u64,
-        pairs_inner.len() as u64,
-        tuples.len() as u64,
-        triples.len() as u64,
-        query_triples.len() as u64,
-    ];
-    (counted, skips)
+/// What is counted of one capture.
+struct Count {
+    dns_ports: Vec<u16>,
+    ip_packets: u64,
+    pairs_outer: HashSet<Addresses>,
+    pairs_inner: HashSet<Addresses>,
+    tuples: HashSet<(Addresses, u8, (u16, u16))>,
+    triples: HashSet<(Addresses, Vec<u8>)>,
+    query_triples: HashSet<(Addresses, Vec<u8>)>,
+    skips: BTreeMap<String, u64>,
 }
 
-/// Reads captures of the formats in the collection, just well enough for this test.
-mod reader {
-    use std::fs;
-    use std::io::Read;
-    use std::path::Path;
-
-    use flowsieve::trace::LinkType;
-
-    type Packets = Vec<(LinkType, Vec<u8>)>;
-
-    pub(super) fn read(path: &Path) -> Option<Packets> {
-        let bytes = unpack(fs::read(path).ok()?);
-        match *bytes.first_chunk::<4>()? {
-            [0x0a, 0x0d, 0x0d, 0x0a] => Some(pcapng(&bytes)),
-            [0xd4, 0xc3, 0xb2, 0xa1] | [0x4d, 0x3c, 0xb2, 0xa1] => Some(pcap(&bytes, true, 16)),
-            [0xa1, 0xb2, 0xc3, 0xd4] | [0xa1, 0xb2, 0x3c, 0x4d] => Some(pcap(&bytes, false, 16)),
-            [0x34, 0xcd, 0xb2, 0xa1] => Some(pcap(&bytes, true, 24)),
-            [b's', b'n', b'o', b'o'] => Some(snoop(&bytes)),
-            _ if path.to_str()?.contains(".erf") => Some(erf(&bytes)),
-            _ => None,
+impl Count {
+    fn new(file: &str) -> Self {
+        let mut dns_ports = vec![DNS_PORT];
+        if let Some((_, more)) = DNS_PORTS.iter().find(|(name, _)| *name == file) {
+            dns_ports.extend_from_slice(more);
+        }
+        Self {
+            dns_ports,
+            ip_packets: 0,
+            pairs_outer: HashSet::new(),
+            pairs_inner: HashSet::new(),
+            tuples: HashSet::new(),
+            triples: HashSet::new(),
+            query_triples: HashSet::new(),
+            skips: BTreeMap::new(),
         }
     }
 
-    fn unpack(bytes: Vec<u8>) -> Vec<u8> {
-        let mut out = Vec::new();
-        // What can be unpacked counts, though the end be damaged.
-        let _ = match bytes[..] {
-            [0x1f, 0x8b, ..] => flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut out),
-            [b'B', b'Z', b'h', ..] => bzip2::read::BzDecoder::new(&bytes[..]).read_to_end(&mut out),
-            [0xfd, b'7', b'z', b'X', b'Z', ..] => {
-                lzma_rust2::XzReader::new(&bytes[..], true).read_to_end(&mut out)
+    fn see(&mut self, link: LinkType, frame: &[u8]) {
+        let outside = Decoder::new(Tunnel::Outer).decode(link, frame);
+        let inside = Decoder::new(Tunnel::Inner).decode(link, frame);
+        if link == LinkType::ETHERNET {
+            // The same frame behind a capture card's four bytes takes the general path.
+            let behind = [&[0; 4], frame].concat();
+            for (tunnel, direct) in [(Tunnel::Outer, outside), (Tunnel::Inner, inside)] {
+                let general = Decoder::new(tunnel).decode(LinkType(240), &behind);
+                assert_eq!(direct, general, "{frame:x?}");
             }
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => ruzstd::decoding::StreamingDecoder::new(&bytes[..])
-                .unwrap()
-                .read_to_end(&mut out),
-            [0x04, 0x22, 0x4d, 0x18, ..] => {
-                lz4_flex::frame::FrameDecoder::new(&bytes[..]).read_to_end(&mut out)
+        }
+        let (outside, inside) = match (outside, inside) {
+            (Ok(outside), Ok(inside)) => (outside, inside),
+            (outside, inside) => {
+                assert_eq!(outside, inside, "{frame:x?}");
+                self.skip(outside.expect_err("one of them is"));
+                return;
             }
-            _ => return bytes,
         };
-        out
-    }
-
-    fn word(bytes: &[u8], at: usize, little: bool) -> Option<u32> {
-        let word = *bytes.get(at..)?.first_chunk()?;
-        Some(if little {
-            u32::from_le_bytes(word)
-        } else {
-            u32::from_be_bytes(word)
-        })
-    }
-
-    fn half(bytes: &[u8], at: usize, little: bool) -> Option<u16> {
-        let half = *bytes.get(at..)?.first_chunk()?;
-        Some(if little {
-            u16::from_le_bytes(half)
-        } else {
-            u16::from_be_bytes(half)
-        })
-    }
-
-    fn pcap(bytes: &[u8], little: bool, header: usize) -> Packets {
-        let mut packets = Packets::new();
-        let Some(link) = word(bytes, 20, little) else {
-            return packets;
-        };
-        let Ok(link) = u16::try_from(link & 0x03ff_ffff) else {
-            return packets;
-        };
-        let swapped = half(bytes, 6, little) < Some(3);
-        let mut at = 24;
-        while let Some(length) = word(bytes, at + if swapped { 12 } else { 8 }, little) {
-            let start = at + header;
-            let Some(frame) = bytes.get(start..start + length as usize) else {
-                break;
-            };
-            packets.push((LinkType(link), frame.to_vec()));
-            at = start + length as usize;
-        }
-        packets
-    }
-
-    fn pcapng(bytes: &[u8]) -> Packets {
-        let mut packets = Packets::new();
-        let mut links = Vec::new();
-        let mut little = true;
-        let mut at = 0;
-        while let Some(mut kind) = word(bytes, at, little) {
-            if kind == 0x0a0d_0d0a {
-                little = word(bytes, at + 8, true) == Some(0x1a2b_3c4d);
-                links.clear();
-                kind = 0;
+        self.ip_packets += 1;
+        self.pairs_outer.insert(outside.addresses);
+        self.pairs_inner.insert(inside.addresses);
+        let ports = outside.ports().unwrap_or_default();
+        self.tuples
+            .insert((outside.addresses, outside.protocol, ports));
+        let found = dns_messages(&inside, &self.dns_ports, |message| {
+            let triple = (outside.addresses, message.name.to_vec());
+            if !message.is_response {
+                self.query_triples.insert(triple.clone());
             }
-            let Some(length) = word(bytes, at + 4, little).map(|l| l as usize) else {
-                break;
-            };
-            let Some(block) = bytes.get(at..at + length).filter(|_| length >= 12) else {
-                break;
-            };
-            let packet = match kind {
-                1 => {
-                    links.push(half(block, 8, little).unwrap());
-                    None
-                }
-                6 => Some((
-                    word(block, 8, little).unwrap() as usize,
-                    28,
-                    word(block, 20, little),
-                )),
-                2 => Some((
-                    half(block, 8, little).unwrap().into(),
-                    28,
-                    word(block, 20, little),
-                )),
-                3 => Some((0, 12, Some(length as u32 - 16))),
-                _ => None,
-            };
-            if let Some((interface, start, Some(captured))) = packet {
-                let end = (start + captured as usize).min(length - 4);
-                if let (Some(link), Some(frame)) = (links.get(interface), block.get(start..end)) {
-                    packets.push((LinkType(*link), frame.to_vec()));
-                }
-            }
-            at += length;
+            self.triples.insert(triple);
+        });
+        if let Err(skip) = found {
+            self.skip(skip);
         }
-        packets
     }
 
-    fn erf(bytes: &[u8]) -> Packets {
-        let mut packets = Packets::new();
-        let mut at = 0;
-        while let Some(length) = half(bytes, at + 10, false).map(usize::from) {
-            let Some(record) = bytes.get(at..at + length).filter(|_| length >= 16) else {
-                break;
-            };
-            packets.push((LinkType(197), record.to_vec()));
-            at += length;
-        }
-        packets
+    fn skip(&mut self, skip: Skip) {
+        *self.skips.entry(skip.name().into_owned()).or_default() += 1;
     }
 
-    fn snoop(bytes: &[u8]) -> Packets {
-        let mut packets = Packets::new();
-        let mut at = 16;
-        while let (Some(captured), Some(length)) =
-            (word(bytes, at + 4, false), word(bytes, at + 8, false))
-        {
-            let Some(frame) = bytes.get(at + 24..at + 24 + captured as usize) else {
-                break;
-            };
-            packets.push((LinkType(1), frame.to_vec()));
-            at += length as usize;
-        }
-        packets
+    /// In the order of [`FIGURES`].
+    fn figures(&self) -> [u64; 6] {
+        [
+            self.ip_packets,
+            self.pairs_outer.len() as u64,
+            self.pairs_inner.len() as u64,
+            self.tuples.len() as u64,
+            self.triples.len() as u64,
+            self.query_triples.len() as u64,
+        ]
     }
+}
+
+/// Calls `see` for every packet that can be read of a capture.
+fn read(path: &Path, mut see: impl FnMut(LinkType, &[u8])) -> Result<(), TraceError> {
+    let format = match path.extension() {
+        Some(extension) if extension == "tsh" => InputFormat::Tsh,
+        _ => InputFormat::Auto,
+    };
+    let mut capture = Capture::open(path, format)?;
+    while let Some(batch) = capture.next_batch()? {
+        let TraceBatch::Packets { bytes, packets } = batch else {
+            panic!("{} is no log", path.display());
+        };
+        for packet in packets {
+            let start = packet.start as usize;
+            see(packet.link, &bytes[start..start + packet.captured as usize]);
+        }
+    }
+    Ok(())
 }

@@ -59,10 +59,8 @@ fn behind_addresses(bytes: &[u8]) -> Vec<u8> {
 
 #[test]
 fn bare_ip() {
-    for link in [12, 14, 101] {
-        check_v4(link, &[]);
-        check_v6(link, &[]);
-    }
+    check_v4(101, &[]);
+    check_v6(101, &[]);
     check_v4(228, &[]);
     check_v6(229, &[]);
     check_skip(228, &v6(17, &[]), Skip::BadIpHeader);

@@ -1,4 +1,4 @@
-//! Where the walk begins for a link type, and the names of link types.
+//! Where the walk begins for a link type.
 
 use super::layer::{Layer, Step};
 use super::{Skip, bytes, cooked, ieee80211, meta, ppp};
@@ -11,8 +11,7 @@ pub(super) const ETHERNET: LinkType = LinkType(1);
 pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
     match link.0 {
         1 => Ok((Layer::Ethernet, frame)),
-        // Raw IP: the number as written today, and as two BSD systems wrote it.
-        12 | 14 | 101 => Ok((Layer::Ip, frame)),
+        101 => Ok((Layer::Ip, frame)),
         228 => Ok((Layer::Ipv4, frame)),
         229 => Ok((Layer::Ipv6, frame)),
         0 | 108 => cooked::loopback(frame),
@@ -36,7 +35,6 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         119 => ieee80211::prism(frame),
         163 => ieee80211::avs(frame),
         192 => meta::ppi(frame),
-        197 => meta::erf(frame),
         149 | 258 => meta::pktap(frame),
         239 => meta::nflog(frame),
         6 => cooked::token_ring(frame),
@@ -69,84 +67,7 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
 /// Link types that are decoded, for the tests that go through all of them.
 #[cfg(test)]
 pub(super) const DECODED: &[u16] = &[
-    0, 1, 6, 7, 8, 9, 10, 12, 14, 50, 51, 100, 101, 104, 105, 107, 108, 109, 113, 117, 119, 122,
-    123, 127, 129, 138, 149, 163, 166, 192, 197, 204, 205, 206, 219, 228, 229, 239, 240, 241, 242,
-    258, 274, 276, 281, 282, 284, 285,
+    0, 1, 6, 7, 8, 9, 10, 50, 51, 100, 101, 104, 105, 107, 108, 109, 113, 117, 119, 122, 123, 127,
+    129, 138, 149, 163, 166, 192, 204, 205, 206, 219, 228, 229, 239, 240, 241, 242, 258, 274, 276,
+    281, 282, 284, 285,
 ];
-
-/// The name of a link type that is not decoded but often met.
-pub(super) fn name(link: LinkType) -> Option<&'static str> {
-    Some(match link.0 {
-        3 => "ax25",
-        99 => "symantec_firewall",
-        114 => "localtalk",
-        118 => "cisco_ios",
-        130 => "juniper_mlppp",
-        131 => "juniper_mlfr",
-        132 => "juniper_es",
-        133 => "juniper_ggsn",
-        134 => "juniper_mfr",
-        135 => "juniper_atm2",
-        136 => "juniper_services",
-        137 => "juniper_atm1",
-        139 => "mtp2_with_phdr",
-        140 => "mtp2",
-        141 => "mtp3",
-        142 => "sccp",
-        143 => "docsis",
-        144 => "linux_irda",
-        164 => "juniper_monitor",
-        165 => "bacnet_ms_tp",
-        169 => "gprs_llc",
-        177 => "linux_lapd",
-        178 => "juniper_ether",
-        179 => "juniper_ppp",
-        180 => "juniper_frelay",
-        181 => "juniper_chdlc",
-        187 => "bluetooth_hci_h4",
-        189 => "usb_linux",
-        190 => "can20b",
-        195 => "ieee802_15_4_withfcs",
-        201 => "bluetooth_hci_h4_with_phdr",
-        202 => "ax25_kiss",
-        203 => "lapd",
-        209 => "ipmb_linux",
-        215 => "ieee802_15_4_nonask_phy",
-        220 => "usb_linux_mmapped",
-        224 => "fc_2",
-        225 => "fc_2_with_frame_delims",
-        226 => "ipnet",
-        227 => "can_socketcan",
-        230 => "ieee802_15_4_nofcs",
-        231 => "dbus",
-        235 => "dvb_ci",
-        243 => "mpeg_2_ts",
-        245 => "nfc_llcp",
-        247 => "infiniband",
-        248 => "sctp",
-        249 => "usbpcap",
-        251 => "bluetooth_le_ll",
-        252 => "wireshark_upper_pdu",
-        253 => "netlink",
-        254 => "bluetooth_linux_monitor",
-        255 => "bluetooth_bredr_bb",
-        256 => "bluetooth_le_ll_with_phdr",
-        257 => "profibus_dl",
-        259 => "epon",
-        264 => "iso_14443",
-        265 => "rds",
-        266 => "usb_darwin",
-        268 => "sdlc",
-        270 => "lorawan",
-        271 => "vsock",
-        272 => "nordic_ble",
-        273 => "docsis31_xra31",
-        275 => "displayport_aux",
-        278 => "openvizsla",
-        280 => "elee",
-        283 => "ieee802_15_4_tap",
-        288 => "usb_2_0",
-        289 => "atsc_alp",
-        _ => return None,
-    })
-}

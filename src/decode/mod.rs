@@ -17,6 +17,11 @@
 //! | `dns`, `dns_name` | DNS messages, names |
 //! | `skip` | the reasons for which there is nothing to count |
 
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, reason = "a test that panics has failed")
+)]
+
 mod bytes;
 mod common;
 mod cooked;

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::link;
 use crate::trace::LinkType;
 
 /// First code of the unsupported link types; the codes below it are fieldless reasons.
@@ -28,7 +27,7 @@ macro_rules! skips {
             pub fn name(self) -> Cow<'static, str> {
                 match self {
                     $(Self::$variant => Cow::Borrowed($name),)*
-                    Self::UnsupportedLink(link) => match link::name(link) {
+                    Self::UnsupportedLink(link) => match link.name() {
                         Some(name) => Cow::Owned(format!("link_type_{name}")),
                         None => Cow::Owned(format!("link_type_{}", link.0)),
                     },
