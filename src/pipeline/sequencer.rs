@@ -209,7 +209,7 @@ impl<'a> Sequencer<'a> {
         if self.slices.is_current(time_ns) {
             return Ok(Some(self.slices.current()));
         }
-        match self.slices.locate(time_ns) {
+        match self.slices.locate(time_ns, self.totals.packets) {
             Place::Open(slot) => Ok(Some(slot)),
             Place::Late => Ok(None),
             Place::Replace { slot, index } => {

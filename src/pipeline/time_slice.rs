@@ -87,9 +87,10 @@ pub(super) enum Place {
 
 /// The table of open slices.
 ///
-/// At most `capacity` are open. When one more is needed the one that was used least recently is
-/// closed: in a trace in time order that is the oldest; and a single packet with a wild time, or two
-/// clocks an hour apart, take one place each and disturb nobody.
+/// At most `capacity` are open. When one more is needed, and there is no place left or nobody used the
+/// least recently used one for [`IDLE_PACKETS`], that one is closed: in a trace in time order it is the
+/// oldest; and a single packet with a wild time, or two clocks an hour apart, take one place each and
+/// disturb nobody.
 #[derive(Debug)]
 pub(super) struct OpenSlices {
     grid: SliceGrid,
@@ -97,15 +98,20 @@ pub(super) struct OpenSlices {
     open: Vec<Open>,
     /// The slice used last.
     current: usize,
-    clock: u64,
     closed: ClosedSlices,
 }
+
+/// Packets after which a slice that got none of them is not waited for any longer. In a fast trace two
+/// slices take turns then, and their filters and sets stay in the cache; slices of a slow one stay open
+/// as long as there is place.
+const IDLE_PACKETS: u64 = 1 << 16;
 
 #[derive(Debug)]
 struct Open {
     index: i64,
     start_ns: i64,
     end_ns: i64,
+    /// Packets that there were before the last one of this slice.
     last_used: u64,
 }
 
@@ -116,7 +122,6 @@ impl OpenSlices {
             capacity,
             open: Vec::with_capacity(capacity),
             current: 0,
-            clock: 0,
             closed: ClosedSlices::default(),
         }
     }
@@ -141,12 +146,14 @@ impl OpenSlices {
         self.current
     }
 
-    /// Finds the place of a packet's slice, opening it if need be.
-    pub(super) fn locate(&mut self, time_ns: i64) -> Place {
+    /// Finds the place of a packet's slice, opening it if need be. There were `packets` before it.
+    pub(super) fn locate(&mut self, time_ns: i64, packets: u64) -> Place {
         let index = self.grid.index(time_ns);
-        self.clock += 1;
+        if let Some(left) = self.open.get_mut(self.current) {
+            left.last_used = packets;
+        }
         if let Some(slot) = self.open.iter().position(|open| open.index == index) {
-            self.open[slot].last_used = self.clock;
+            self.open[slot].last_used = packets;
             self.current = slot;
             return Place::Open(slot);
         }
@@ -158,15 +165,20 @@ impl OpenSlices {
             index,
             start_ns,
             end_ns,
-            last_used: self.clock,
+            last_used: packets,
         };
-        if self.open.len() < self.capacity {
-            self.open.push(opened);
-            self.current = self.open.len() - 1;
-        } else {
-            self.current = self.least_recently_used();
-            self.closed.insert(self.open[self.current].index);
-            self.open[self.current] = opened;
+        match self.least_recently_used() {
+            Some((slot, last_used))
+                if self.open.len() == self.capacity || packets - last_used > IDLE_PACKETS =>
+            {
+                self.closed.insert(self.open[slot].index);
+                self.open[slot] = opened;
+                self.current = slot;
+            }
+            _ => {
+                self.open.push(opened);
+                self.current = self.open.len() - 1;
+            }
         }
         Place::Replace {
             slot: self.current,
@@ -174,13 +186,12 @@ impl OpenSlices {
         }
     }
 
-    fn least_recently_used(&self) -> usize {
-        let oldest = self
-            .open
-            .iter()
+    /// The slice that is longest without a packet: its place, and when the last one came.
+    fn least_recently_used(&self) -> Option<(usize, u64)> {
+        let last_used = self.open.iter().map(|open| open.last_used);
+        last_used
             .enumerate()
-            .min_by_key(|(_, open)| open.last_used);
-        oldest.map_or(0, |(slot, _)| slot)
+            .min_by_key(|&(_, last_used)| last_used)
     }
 }
 
@@ -233,7 +244,10 @@ mod tests {
     fn locate_all(capacity: usize, width_ns: i64, times: &[i64]) -> Vec<Place> {
         let grid = SliceGrid::new(Some(width_ns), Align::Epoch, 0);
         let mut slices = OpenSlices::new(grid, capacity);
-        times.iter().map(|&time| slices.locate(time)).collect()
+        (0..)
+            .zip(times)
+            .map(|(packets, &time)| slices.locate(time, packets))
+            .collect()
     }
 
     #[test]
@@ -248,6 +262,19 @@ mod tests {
         let places = locate_all(2, 10, &[0, 10, 20, 5]);
         assert_eq!(places[3], Place::Late);
         assert_eq!(places[2], Place::Replace { slot: 0, index: 2 });
+    }
+
+    #[test]
+    fn a_slice_that_nobody_uses_gives_its_place_to_the_next() {
+        let mut slices = OpenSlices::new(SliceGrid::new(Some(10), Align::Epoch, 0), 8);
+        let slots: Vec<Place> = (0..5_u64)
+            .map(|i| slices.locate(i as i64 * 10, i * 2 * IDLE_PACKETS))
+            .collect();
+        let slot = |place: &Place| match *place {
+            Place::Replace { slot, .. } => slot,
+            _ => panic!("{place:?} is no new slice"),
+        };
+        assert_eq!(slots.iter().map(slot).collect::<Vec<_>>(), [0, 1, 0, 1, 0]);
     }
 
     #[test]
