@@ -66,6 +66,29 @@ fn a_cut_compressed_capture_delivers_its_packets_first() {
 }
 
 #[test]
+fn damage_is_told_of_the_codec_even_if_the_container_trips_first() {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(&pcap(50_000)).unwrap();
+    let mut file = encoder.finish().unwrap();
+    let middle = file.len() / 2;
+    file[middle..middle + 9].fill(0xff);
+    let outcome = read(&file);
+    assert!(outcome.packets.len() > 10_000, "{}", outcome.packets.len());
+    let error = outcome.error.unwrap();
+    assert!(
+        matches!(
+            error.kind,
+            TraceErrorKind::DamagedCompression {
+                codec: Compression::Bzip2,
+                cut: false,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_damaged_start_of_a_compressed_file_is_named_as_such() {
     let mut file = gzip(&pcap(10));
     file.truncate(12);
