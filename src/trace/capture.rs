@@ -20,6 +20,10 @@ use super::sniff::{self, Container};
 use super::tsh::Tsh;
 use super::window::Window;
 
+/// How far a damaged compressed stream is read on to see whether its codec finds the damage too: more
+/// than the largest block of any codec but LZMA's.
+const DAMAGE_SEARCH_BYTES: u64 = 16 << 20;
+
 /// How the container of an input is found.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum InputFormat {
@@ -121,7 +125,7 @@ impl Capture {
     pub fn next_batch(&mut self) -> Result<Option<TraceBatch<'_>>, TraceError> {
         if let Some(fault) = self.pending.take() {
             self.finished = true;
-            return Err(fault.in_file(&self.path));
+            return Err(self.cause_of(fault).in_file(&self.path));
         }
         if self.finished {
             return Ok(None);
@@ -142,7 +146,7 @@ impl Capture {
         match result {
             Err(fault) if nothing => {
                 self.finished = true;
-                return Err(fault.in_file(&self.path));
+                return Err(self.cause_of(fault).in_file(&self.path));
             }
             Err(fault) => self.pending = Some(fault),
             Ok(()) if nothing => {
@@ -159,6 +163,18 @@ impl Capture {
                 packets: &self.packets,
             }
         }))
+    }
+
+    /// Codecs find damage later than they hand over bytes that are wrong. What the container trips over
+    /// is then not the cause, and not the place to look at.
+    fn cause_of(&mut self, fault: Fault) -> Fault {
+        if self.compression == Compression::None {
+            return fault;
+        }
+        match self.window.skip(DAMAGE_SEARCH_BYTES) {
+            Err(cause) => cause,
+            Ok(_) => fault,
+        }
     }
 
     /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, `zeek-dns-tsv`, `zeek-dns-json` or

@@ -218,7 +218,7 @@ impl fmt::Display for TraceError {
             TraceErrorKind::Empty => {
                 write!(
                     f,
-                    "the file is empty; it may still be being written, or its copy failed"
+                    "it is empty; perhaps its writer has not begun yet, or its copy failed"
                 )
             }
             TraceErrorKind::CutInHeader {

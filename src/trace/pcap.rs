@@ -2,6 +2,12 @@
 //!
 //! Which of the many dialects a file is in is settled once, at its header; the loop over the records
 //! is compiled for each byte order, and for the common record header apart from the rest.
+//!
+//! The loop is our own because pcap-parser's record functions know one dialect each, and no limit of
+//! length. It is not faster, nor slower: over 10 million packets of 90 bytes in the page cache, `read`
+//! alone took 10.5 ns a packet on a busy two-core virtual machine, with this loop 12.7 ns, which
+//! includes turning the time and writing a [`PacketRef`], and with `parse_pcap_frame` 12.6 ns. Packets
+//! of 870 bytes took 54, 59 and 59 ns.
 
 use super::erf;
 use super::error::{Fault, TraceErrorKind};

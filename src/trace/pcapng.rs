@@ -171,7 +171,8 @@ impl Pcapng {
         self.word([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
     }
 
-    /// Reads the blocks that are here as a whole.
+    /// Reads the blocks that are here as a whole. What stops it counts only if there was no packet before
+    /// it: otherwise it is met again after these were delivered.
     fn scan(&mut self, bytes: &[u8], base: usize, out: &mut Vec<PacketRef>) -> (usize, Stop) {
         let mut at = 0;
         let mut untimed = self.last_time_ns.is_none();
@@ -184,7 +185,7 @@ impl Pcapng {
             if kind == SECTION_HEADER
                 && let Err(damage) = self.enter_section(&rest[8..12])
             {
-                return (at, self.bad_after(out, damage));
+                return (at, Stop::Bad(damage));
             }
             let length = self.word_at(rest, 4);
             // Some writers leave the padding out of the length; Wireshark reads them, so do we.
@@ -197,11 +198,11 @@ impl Pcapng {
                 let reason =
                     format!("the length of the block is given as {length}, the least is 12");
                 let kind = self.corrupt(reason);
-                return (at, self.bad_after(out, kind));
+                return (at, Stop::Bad(kind));
             }
             if wanted && length > MAX_BLOCK_BYTES {
                 let (length, limit) = (u64::from(length), u64::from(MAX_BLOCK_BYTES));
-                let packet = self.packets + out.len() as u64 + 1;
+                let packet = self.packets + 1;
                 return (
                     at,
                     Stop::Bad(TraceErrorKind::RecordTooLong {
@@ -227,24 +228,17 @@ impl Pcapng {
                 Ok(packet) => {
                     if let (true, Some(first)) = (untimed, self.last_time_ns) {
                         untimed = false;
-                        out.iter_mut().for_each(|packet| packet.time_ns = first);
+                        for earlier in out.iter_mut() {
+                            earlier.time_ns = first;
+                        }
                     }
                     out.extend(packet);
                 }
-                Err(damage) => return (at, self.bad_after(out, damage)),
+                Err(damage) => return (at, Stop::Bad(damage)),
             }
             at += padded as usize;
         }
         (at, Stop::Full)
-    }
-
-    /// The number of the packet in `damage` counts from what was read before this batch.
-    #[expect(clippy::unused_self, reason = "reads as the other ways to stop")]
-    fn bad_after(&self, out: &[PacketRef], mut damage: TraceErrorKind) -> Stop {
-        if let TraceErrorKind::CorruptBlock { packet, .. } = &mut damage {
-            *packet += out.len() as u64;
-        }
-        Stop::Bad(damage)
     }
 
     /// Takes over the byte order that a section header begins with.

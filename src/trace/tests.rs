@@ -2,6 +2,7 @@
 //! capture at all.
 
 mod arbitrary;
+mod capture;
 mod pcap;
 mod pcapng;
 

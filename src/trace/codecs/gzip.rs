@@ -57,7 +57,9 @@ impl Codec for Gzip {
             produced += got;
             self.input.consume(consumed);
             match result {
-                Err(error) => return Step::damaged(produced, error.to_string()),
+                Err(_) => {
+                    return Step::damaged(produced, "the deflate data or its checksum is wrong");
+                }
                 Ok(Status::StreamEnd) => {
                     self.member = None;
                     self.members += 1;
