@@ -157,7 +157,7 @@ impl Decoder {
     /// # Errors
     ///
     /// The reason why there is none.
-    #[inline]
+    #[inline(always)]
     pub fn decode<'a>(&self, link: LinkType, frame: &'a [u8]) -> Result<IpPacket<'a>, Skip> {
         if link == LinkType::ETHERNET {
             // Apart, lest the compiler look at the protocol, which no branch predictor knows,

@@ -15,17 +15,13 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// A rate or an error as a percentage, with three significant digits and at most four decimals:
-/// `1.05 %`, `0.0123 %`.
+/// A rate or an error as a percentage: `1.049 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let size = percent.abs();
-    let decimals = if size == 0.0 || size >= 100.0 {
-        0
-    } else {
-        (2 - size.log10().floor() as i32).clamp(0, 4) as usize
-    };
-    format!("{percent:.decimals$} %")
+    if percent != 0.0 && percent.abs() < 0.000_5 {
+        return "<0.001 %".to_owned();
+    }
+    format!("{percent:.3} %")
 }
 
 /// Bytes in the largest unit that keeps them whole: `64 KiB`.
@@ -73,9 +69,10 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(percent(0.010_49), "1.05 %");
-        assert_eq!(percent(-0.000_012_34), "-0.0012 %");
-        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(0.010_49), "1.049 %");
+        assert_eq!(percent(-0.000_123_4), "-0.012 %");
+        assert_eq!(percent(-0.000_001_234), "<0.001 %");
+        assert_eq!(percent(0.0), "0.000 %");
         assert_eq!(size(65_536), "64 KiB");
         assert_eq!(size(1_500), "1,500 B");
         assert_eq!(duration(500_000_000), "500 ms");
