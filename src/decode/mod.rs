@@ -157,6 +157,10 @@ impl Decoder {
     /// # Errors
     ///
     /// The reason why there is none.
+    #[expect(
+        clippy::inline_always,
+        reason = "in line, what the caller does not look at is never put together in memory"
+    )]
     #[inline(always)]
     pub fn decode<'a>(&self, link: LinkType, frame: &'a [u8]) -> Result<IpPacket<'a>, Skip> {
         if link == LinkType::ETHERNET {
