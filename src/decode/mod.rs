@@ -15,7 +15,7 @@
 //! | `ip` | IPv4 and IPv6 with extension headers |
 //! | `tunnel`, `udp_tunnel` | what may stand inside an IP packet |
 //! | `dns`, `dns_name` | DNS messages, names |
-//! | `skip` | the reasons for which there is nothing to count |
+//! | `skip` | the reasons why there is nothing to count |
 
 #![cfg_attr(
     test,
@@ -38,6 +38,8 @@ mod skip;
 mod tunnel;
 mod udp_tunnel;
 
+#[cfg(test)]
+mod ip_tests;
 #[cfg(test)]
 mod layer_tests;
 #[cfg(test)]
@@ -155,9 +157,13 @@ impl Decoder {
     /// # Errors
     ///
     /// The reason why there is none.
+    #[expect(
+        clippy::inline_always,
+        reason = "in line, what the caller does not look at is never put together in memory"
+    )]
     #[inline(always)]
     pub fn decode<'a>(&self, link: LinkType, frame: &'a [u8]) -> Result<IpPacket<'a>, Skip> {
-        if link == link::ETHERNET {
+        if link == LinkType::ETHERNET {
             // Apart, lest the compiler look at the protocol, which no branch predictor knows,
             // before the mode, which never changes.
             match self.tunnel {
