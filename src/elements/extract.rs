@@ -17,10 +17,10 @@
 use super::batch::Columns;
 use super::{ElementBatch, ElementColumns, ElementKind, ElementRule};
 use crate::decode::{
-    Addresses, DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_messages, labels_from_text,
+    Addresses, DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, dns_messages, labels_from_text,
 };
 use crate::hashing::Digester;
-use crate::trace::{DnsLogEntry, PacketRef, TraceBatch};
+use crate::trace::{DnsLogEntry, LinkType, PacketRef, TraceBatch};
 use std::net::IpAddr;
 
 /// Turns packets into elements.
@@ -29,6 +29,8 @@ pub struct Extractor {
     rule: ElementRule,
     dns_ports: Vec<u16>,
     decoder: Decoder,
+    /// Finds DNS messages inside tunnels, whichever addresses count.
+    inner: Decoder,
     columns: Columns,
 }
 
@@ -46,6 +48,7 @@ impl Extractor {
             dns_ports: [&[DNS_PORT], rule.dns_ports.as_slice()].concat(),
             rule,
             decoder: Decoder::new(tunnel),
+            inner: Decoder::new(Tunnel::Inner),
             columns: Columns {
                 digester,
                 attributes,
@@ -86,18 +89,14 @@ impl Extractor {
         bytes: &[u8],
         packets: &[PacketRef],
         out: &mut ElementBatch,
-        extract: impl Fn(&Self, &IpPacket<'_>, &mut ElementColumns) -> Result<u32, Skip>,
+        extract: impl Fn(&Self, LinkType, &[u8], &mut ElementColumns) -> Result<u32, Skip>,
     ) {
         let first = out.times_ns.len() as u32;
         out.times_ns
             .extend(packets.iter().map(|packet| packet.time_ns));
         for (number, packet) in (first..).zip(packets) {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            let elements = self
-                .decoder
-                .decode(packet.link, frame)
-                .and_then(|ip| extract(self, &ip, &mut out.elements));
-            match elements {
+            match extract(self, packet.link, frame, &mut out.elements) {
                 Ok(1) => {}
                 Ok(elements) => out.further.extend((1..elements).map(|_| number)),
                 Err(skip) => out.skipped.push((number, skip)),
@@ -106,7 +105,13 @@ impl Extractor {
     }
 
     #[inline(always)]
-    fn host_pair(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
+    fn host_pair(
+        &self,
+        link: LinkType,
+        frame: &[u8],
+        out: &mut ElementColumns,
+    ) -> Result<u32, Skip> {
+        let ip = self.decoder.decode(link, frame)?;
         self.push_pair(ip.addresses, out);
         Ok(1)
     }
@@ -132,7 +137,8 @@ impl Extractor {
     }
 
     #[inline]
-    fn host(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
+    fn host(&self, link: LinkType, frame: &[u8], out: &mut ElementColumns) -> Result<u32, Skip> {
+        let ip = self.decoder.decode(link, frame)?;
         self.push_host(ip.addresses, out);
         Ok(1)
     }
@@ -161,7 +167,8 @@ impl Extractor {
     }
 
     #[inline(always)]
-    fn flow(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
+    fn flow(&self, link: LinkType, frame: &[u8], out: &mut ElementColumns) -> Result<u32, Skip> {
+        let ip = self.decoder.decode(link, frame)?;
         self.push_flow(ip.addresses, ip.protocol, ip.ports().unwrap_or((0, 0)), out);
         Ok(1)
     }
@@ -196,9 +203,12 @@ impl Extractor {
         }
     }
 
-    fn dns(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
+    fn dns(&self, link: LinkType, frame: &[u8], out: &mut ElementColumns) -> Result<u32, Skip> {
+        let ip = self.decoder.decode(link, frame)?;
+        // The addresses are those of the header that counts; the message may be further inside.
+        let innermost = self.inner.decode(link, frame)?;
         let mut found = 0;
-        dns_messages(ip, &self.dns_ports, |message| {
+        dns_messages(&innermost, &self.dns_ports, |message| {
             if !(message.is_response && self.rule.queries_only) {
                 self.push_dns(ip.addresses, message.name, out);
                 found += 1;

@@ -46,25 +46,28 @@ impl SliceGrid {
     fn index(self, time_ns: i64) -> i64 {
         self.width_ns.map_or(0, |width| {
             let since = i128::from(time_ns) - i128::from(self.origin_ns);
-            // Both fit: |since| < 2^65 and width ≥ 1 ns would overflow only for the outermost times.
+            // Beyond the range only for widths of a few nanoseconds and a first packet at its end.
             since
                 .div_euclid(i128::from(width))
                 .clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
         })
     }
 
-    /// First nanosecond of the slice and first one behind it, saturated.
+    /// First nanosecond of the slice and first one behind it, saturated. Slices that are numbered by
+    /// the ends of the range hold all that is beyond them.
     pub(super) fn bounds(self, index: i64) -> (i64, i64) {
-        match self.width_ns {
-            None => (i64::MIN, i64::MAX),
-            Some(width) => {
-                let edge = |index: i128| {
-                    (index * i128::from(width) + i128::from(self.origin_ns))
-                        .clamp(i128::from(i64::MIN), i128::from(i64::MAX))
-                        as i64
-                };
-                (edge(i128::from(index)), edge(i128::from(index) + 1))
-            }
+        let Some(width) = self.width_ns else {
+            return (i64::MIN, i64::MAX);
+        };
+        let edge = |index: i128| {
+            let edge = index * i128::from(width) + i128::from(self.origin_ns);
+            edge.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+        };
+        let (start_ns, end_ns) = (edge(index.into()), edge(i128::from(index) + 1));
+        match index {
+            i64::MIN => (i64::MIN, end_ns),
+            i64::MAX => (start_ns, i64::MAX),
+            _ => (start_ns, end_ns),
         }
     }
 }
