@@ -33,6 +33,10 @@ Examples:
 /// dst, qname), each plain or compressed by gzip, zstd, xz, bzip2 or lz4.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch that the user sets or not"
+)]
 pub(crate) struct CountArgs {
     /// Files, directories, or - for standard input
     #[arg(required = true, value_name = "CAPTURE", help_heading = "Input")]

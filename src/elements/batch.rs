@@ -109,6 +109,10 @@ pub(super) struct Columns {
 impl Columns {
     /// Appends an element encoded as `key`, whose attributes stand one after the other between the
     /// `cuts`.
+    #[expect(
+        clippy::inline_always,
+        reason = "so that keys of fixed length are digested as such"
+    )]
     #[inline(always)]
     pub(super) fn push(self, to: &mut ElementColumns, key: &[u8], cuts: &[usize]) {
         to.digests.push(self.digester.digest(key));

@@ -9,6 +9,7 @@ use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
 use super::workers::Shards;
 use crate::elements::Extractor;
+use crate::filters::FilterKind;
 use crate::hashing::Digester;
 use crate::trace::{Capture, first_time_ns};
 use std::collections::VecDeque;
@@ -81,7 +82,7 @@ fn run<'scope>(
         plan.rule.clone(),
         plan.tunnel,
         Digester::new(plan.seed),
-        kind.is_some_and(|kind| kind.needs_attributes()),
+        kind.is_some_and(FilterKind::needs_attributes),
         plan.exact_limit_bytes.is_some(),
     ));
     let mut merge = Merge {
@@ -236,7 +237,7 @@ impl Merge<'_, '_, '_> {
                     self.open.push(feed);
                 }
                 batches += 1;
-                if batches % BATCHES_A_WORD == 0 {
+                if batches.is_multiple_of(BATCHES_A_WORD) {
                     let open: u64 = self.open.iter().map(Feed::bytes_read).sum();
                     watch.progress(self.bytes_done + open, sequencer.packets());
                 }

@@ -4,6 +4,7 @@ use super::model::CountParameters;
 use super::number::{duration, grouped, percent, size, time};
 use super::sparkline::Sparkline;
 use crate::pipeline::{CountSummary, SliceResult, Totals};
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 #[derive(Debug)]
@@ -38,7 +39,7 @@ impl<W: Write> CountTable<W> {
         let head = columns.line(
             time_width(decimals(parameters.slice_ns)),
             "start",
-            [
+            &[
                 "packets",
                 "elements",
                 "exact",
@@ -89,7 +90,7 @@ impl<W: Write> CountTable<W> {
             share(slice.observed_fpr),
         ];
         let start = time(slice.start_ns, self.decimals);
-        let line = self.columns.line(time_width(self.decimals), &start, cells);
+        let line = self.columns.line(time_width(self.decimals), &start, &cells);
         writeln!(self.out, "{line}")
     }
 
@@ -162,13 +163,13 @@ impl<W: Write> CountTable<W> {
             share(totals.observed_fpr),
         ];
         let label = format!("sum of {} slices", grouped(totals.slices));
-        let line = self.columns.line(time_width(self.decimals), &label, cells);
+        let line = self.columns.line(time_width(self.decimals), &label, &cells);
         writeln!(self.out, "{line}")
     }
 }
 
 impl Columns {
-    fn line(self, time_width: usize, start: &str, cells: [String; 8]) -> String {
+    fn line(self, time_width: usize, start: &str, cells: &[String; 8]) -> String {
         let shown = [
             true,
             true,
@@ -186,7 +187,8 @@ impl Columns {
             .zip([12, 12, 11, 11, 11, 12, 11, 13])
         {
             if shown {
-                line.push_str(&format!(" {cell:>width$}"));
+                // Writing to a String cannot fail.
+                let _ = write!(line, " {cell:>width$}");
             }
         }
         line
