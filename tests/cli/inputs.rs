@@ -13,6 +13,32 @@ fn a_pipe_gives_the_answer_of_the_file() {
     assert_eq!(piped, slices(&[path]));
 }
 
+/// A pipe can be read only once, whatever its name, and takes its place in the order of time although
+/// nobody can look ahead into it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_beside_a_file_takes_its_place_in_time() {
+    let (path, bytes) = sample();
+    let middle = record_offsets(&bytes)[5_500];
+    let (early, late) = (
+        bytes[..middle].to_vec(),
+        [&bytes[..24], &bytes[middle..]].concat(),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("part.pcap");
+    for (piped, stored) in [(&early, &late), (&late, &early)] {
+        fs::write(&file, stored).unwrap();
+        for align in ["epoch", "first"] {
+            let expected = slices(&["--align", align, path.to_str().unwrap()]);
+            for pipe in ["-", "/dev/stdin"] {
+                let line = ["count", "--format", "csv", "--align", align, pipe];
+                let line = [&line[..], &[file.to_str().unwrap()]].concat();
+                assert_eq!(feed(&line, piped).done(), expected, "{line:?}");
+            }
+        }
+    }
+}
+
 type Encoder = fn(&[u8]) -> Vec<u8>;
 
 const ENCODERS: [(&str, Encoder); 5] = [
