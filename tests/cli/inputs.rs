@@ -130,6 +130,22 @@ fn several_files_and_directories_are_one_trace() {
     assert_eq!(read, files.each_ref().map(|path| path.to_str().unwrap()));
 }
 
+#[test]
+fn a_directory_is_searched_for_the_format_that_is_named() {
+    let mut record = [0_u8; 44];
+    record[8] = 0x45;
+    record[20..24].copy_from_slice(&[10, 0, 0, 1]);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.tsh"), record.repeat(3)).unwrap();
+    let other = "A text whose ninth byte is no IPv4 header.\n";
+    fs::write(folder.path().join("notes.txt"), other).unwrap();
+    let directory = folder.path().to_str().unwrap();
+    let (document, run) = document(&["--input-format", "tsh", directory]);
+    run.done();
+    assert_eq!(document["inputs"].as_array().unwrap().len(), 1);
+    assert_eq!(document["totals"]["packets"], 3);
+}
+
 /// Time, client and its port, server, protocol, name (empty for a record without a query).
 const RECORDS: [(&str, &str, u16, &str, &str, &str); 6] = [
     ("1.0", "10.0.0.1", 4000, "10.0.0.53", "udp", "a.example"),
