@@ -96,7 +96,8 @@ pub struct Totals {
     pub quantiles: Option<Quantiles>,
 }
 
-/// Quantiles of the distinct elements of a slice (to three significant digits).
+/// Quantiles of the distinct elements of a slice, over the slices reported; least and most are exact,
+/// the others rounded up to three significant digits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Quantiles {
     /// Least.

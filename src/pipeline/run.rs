@@ -114,7 +114,7 @@ fn run<'scope>(
         plan.attributes(),
         shards,
         Shards::start(scope, &spec, shards, workers),
-        Collector::new(sink, shards, &bounds),
+        Collector::new(sink, shards, &spec.empty_tally(), &bounds),
     );
     merge
         .drain_into(&mut sequencer, watch)
