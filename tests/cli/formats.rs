@@ -163,3 +163,24 @@ fn every_reason_is_documented_and_no_other() {
         .collect();
     assert_eq!(manual, ours);
 }
+
+#[test]
+fn the_table_sums_what_its_lines_say() {
+    // Nine slices, then a packet of the first one: its slice is closed.
+    let log: String = (1..10)
+        .chain([1])
+        .fold("ts,src,dst,qname\n".to_owned(), |log, time| {
+            log + &format!("{time},10.0.0.1,10.0.0.2,a\n")
+        });
+    let table = super::feed(&["count", "-"], log.as_bytes()).done();
+    let sum = table
+        .lines()
+        .find(|line| line.starts_with("sum of 9 slices"))
+        .unwrap();
+    let cells: Vec<&str> = sum.split_whitespace().collect();
+    assert_eq!(cells[4..7], ["9", "9", "9"], "{table}");
+    assert!(
+        table.contains("10 packets, 10 of them IP, 1 too late"),
+        "{table}"
+    );
+}
