@@ -235,8 +235,11 @@ impl Sums {
 
     /// Counts a slice that is reported.
     fn count(&mut self, slice: &SliceResult) {
-        let distinct = slice.best().round() as u64;
         self.slices += 1;
+        let Some(best) = slice.best() else {
+            return;
+        };
+        let distinct = best.round() as u64;
         self.least = self.least.min(distinct);
         self.most = self.most.max(distinct);
         self.histogram.saturating_record(distinct);
@@ -253,7 +256,7 @@ impl Sums {
             estimate: self.estimate,
             std_error: self.variance.map(f64::sqrt),
             observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
-            quantiles: (self.slices > 0).then(|| Quantiles {
+            quantiles: (!self.histogram.is_empty()).then(|| Quantiles {
                 min: self.least,
                 p50: quantile(0.5),
                 p90: quantile(0.9),

@@ -19,6 +19,8 @@ pub(super) struct CountTable<W: Write> {
     /// Packets and elements of all slices; late ones are in none.
     packets: u64,
     elements_seen: u64,
+    /// Slices whose exact set passed its limit.
+    over_limit: u64,
 }
 
 /// Which of the columns that not every run has are there.
@@ -68,6 +70,7 @@ impl<W: Write> CountTable<W> {
             last_end_ns: None,
             packets: 0,
             elements_seen: 0,
+            over_limit: 0,
         })
     }
 
@@ -78,7 +81,8 @@ impl<W: Write> CountTable<W> {
             writeln!(self.out, "  … no packets for {}", gap(slice.start_ns, end))?;
         }
         self.last_end_ns = Some(slice.end_ns);
-        self.series.push(slice.best());
+        self.series.push(slice.best().unwrap_or(0.0));
+        self.over_limit += u64::from(slice.exact_over_limit);
         self.packets += slice.packets;
         self.elements_seen += slice.elements;
         let exact = if slice.exact_over_limit {
@@ -120,6 +124,14 @@ impl<W: Write> CountTable<W> {
                 grouped(q.p90),
                 grouped(q.p99),
                 grouped(q.max)
+            )?;
+        }
+        if self.over_limit > 0 {
+            writeln!(
+                self.out,
+                "the exact set passed its limit in {} of {} slices; raise it with --exact-limit",
+                grouped(self.over_limit),
+                grouped(totals.slices)
             )?;
         }
         if totals.empty_slices_omitted > 0 {

@@ -184,3 +184,25 @@ fn the_table_sums_what_its_lines_say() {
         "{table}"
     );
 }
+
+#[test]
+fn a_count_that_passed_its_limit_is_not_shown_as_zero() {
+    let line = [
+        "--exact-limit",
+        "1",
+        "--filter",
+        "exact",
+        "traces/generated.pcap",
+    ];
+    let (document, run) = document(&line);
+    run.done();
+    let totals = &document["totals"];
+    assert!(totals["exact"].is_null() && totals["quantiles"].is_null());
+    for slice in document["slices"].as_array().unwrap() {
+        assert_eq!(slice["exact_over_limit"], true);
+        assert!(slice["exact"].is_null());
+    }
+    let table = flowsieve(&[&["count"], &line[..]].concat()).done();
+    assert!(table.contains("passed its limit in 8 of 8 slices; raise it with --exact-limit"));
+    assert!(!table.contains("median"), "{table}");
+}
