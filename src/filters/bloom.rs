@@ -26,6 +26,13 @@
 //! | 9.6 | 7 | 0.010 |
 //! | 14.4 | 10 | 0.0010 |
 //!
+//! # In cache lines
+//!
+//! [`BloomLayout::Lines`] puts an element's bits into one line of 512 bits, one bit in each of k ≤ 8
+//! consecutive 64-bit words: one cache line an operation for a somewhat higher rate
+//! ([`super::sizing::blocked_fpr`]; 0.0105 instead of 0.0082 at 10 bits an element). A new element is then
+//! called a repeat with p = product of its words' shares of set bits.
+//!
 //! # Distinct elements
 //!
 //! A new element is called a repeat with p = (share of set bits)^k, exactly; the count is
@@ -35,11 +42,23 @@
 //!
 //! Remove; answer for part of the attributes.
 //!
-//! Reference: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7), 1970.
+//! Reference: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7), 1970;
+//! for the lines Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007.
 
+use super::line_probe::{BITS, LINE, place};
 use super::{ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting};
-use crate::bits::BitArray;
-use crate::hashing::{Digest, Probes};
+use crate::bits::{BitArray, Lines};
+use crate::hashing::{Digest, Probes, mix, reduce};
+
+/// Where the bits of one element stand.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum BloomLayout {
+    /// Anywhere in the array, as published.
+    #[default]
+    Anywhere,
+    /// In one cache line.
+    Lines,
+}
 
 /// Standard Bloom filter over the whole element.
 #[derive(Clone, Debug)]
@@ -81,6 +100,78 @@ impl MembershipFilter for BloomFilter {
         FilterStats {
             memory_bytes: self.core.bits.memory_bytes(),
             fill_ratio: self.core.bits.fill_ratio(),
+            counters: None,
+        }
+    }
+
+    fn distinct(&self) -> Option<Estimate> {
+        Some(self.counter.estimate())
+    }
+}
+
+/// Bloom filter in cache lines over the whole element: [`BloomLayout::Lines`].
+#[derive(Clone, Debug)]
+pub struct BloomLineFilter {
+    lines: Lines,
+    probes: u32,
+    counter: HipCounter,
+}
+
+impl BloomLineFilter {
+    /// A filter of `lines` ≥ 1 lines of 512 bits with `probes` (k, 1 to 8) bits an element.
+    pub fn new(lines: u64, probes: u32) -> Self {
+        Self {
+            lines: Lines::new(lines),
+            probes,
+            counter: HipCounter::default(),
+        }
+    }
+
+    fn line_of(&self, digest: Digest) -> u64 {
+        reduce(mix(digest, LINE), self.lines.len())
+    }
+}
+
+impl MembershipFilter for BloomLineFilter {
+    fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
+        let bits = mix(element.whole, BITS);
+        let index = self.line_of(element.whole);
+        let line = self.lines.get_mut(index);
+        let mut repeat_probability = 1.0;
+        let mut missing = 0;
+        for probe in 0..self.probes {
+            let (word, mask) = place(bits, probe);
+            repeat_probability *= f64::from(line[word].count_ones()) / 64.0;
+            missing |= !line[word] & mask;
+            line[word] |= mask;
+        }
+        if missing == 0 {
+            return Sighting::Repeat;
+        }
+        self.counter.record(repeat_probability);
+        Sighting::First
+    }
+
+    fn contains(&self, element: ElementDigests<'_>) -> bool {
+        let bits = mix(element.whole, BITS);
+        let line = self.lines.get(self.line_of(element.whole));
+        (0..self.probes).all(|probe| {
+            let (word, mask) = place(bits, probe);
+            line[word] & mask != 0
+        })
+    }
+
+    fn clear(&mut self) {
+        self.lines.clear();
+        self.counter = HipCounter::default();
+    }
+
+    fn stats(&self) -> FilterStats {
+        let memory_bytes = self.lines.memory_bytes();
+        FilterStats {
+            memory_bytes,
+            fill_ratio: self.lines.ones() as f64 / (memory_bytes * 8) as f64,
+            counters: None,
         }
     }
 
@@ -110,7 +201,7 @@ impl BloomCore {
 
     /// Probability that a new element is called a repeat in the present state.
     pub(super) fn repeat_probability(&self) -> f64 {
-        self.bits.fill_ratio().powi(self.probes as i32)
+        self.bits.fill_ratio().powi(self.probes.cast_signed())
     }
 
     pub(super) fn insert(&mut self, digest: Digest) -> Sighting {
@@ -118,7 +209,11 @@ impl BloomCore {
         for position in self.positions(digest) {
             fresh |= self.bits.set(position);
         }
-        if fresh { Sighting::First } else { Sighting::Repeat }
+        if fresh {
+            Sighting::First
+        } else {
+            Sighting::Repeat
+        }
     }
 
     /// Sets the bits at these addresses.
@@ -127,7 +222,11 @@ impl BloomCore {
         for &address in addresses {
             fresh |= self.bits.set(address);
         }
-        if fresh { Sighting::First } else { Sighting::Repeat }
+        if fresh {
+            Sighting::First
+        } else {
+            Sighting::Repeat
+        }
     }
 
     /// Whether the bits at these addresses are all set.

@@ -147,6 +147,7 @@ impl MembershipFilter for Cmdbf {
             fill_ratio: (attributes.fill_ratio * attributes.memory_bytes as f64
                 + self.combined.bits.fill_ratio() * combined as f64)
                 / memory_bytes as f64,
+            counters: None,
         }
     }
 

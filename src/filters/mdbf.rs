@@ -94,6 +94,7 @@ impl MembershipFilter for Mdbf {
         FilterStats {
             memory_bytes: self.filters.iter().map(|f| f.bits.memory_bytes()).sum(),
             fill_ratio: ones as f64 / bits as f64,
+            counters: None,
         }
     }
 

@@ -44,15 +44,12 @@
 //! Reference: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007,
 //! for the blocked layout; the counter and its use are this project's.
 
+use super::line_probe::{BITS, LINE, place};
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting,
 };
 use crate::bits::{Lines, WORDS_PER_LINE};
 use crate::hashing::{Digest, mix, reduce};
-
-/// Streams of [`mix`] that this structure uses; part of its definition.
-const LINE: u64 = 0x10;
-const BITS: u64 = 0x11;
 
 /// Blocked Bloom filter over the whole element, with an unbiased count.
 #[derive(Clone, Debug)]
@@ -97,13 +94,6 @@ impl SubsetFilter {
     }
 }
 
-/// Word and bit of the `probe`-th probe: consecutive words, each with six random bits of its own.
-#[inline]
-fn place(bits: u64, probe: u32) -> (usize, u64) {
-    let word = ((bits >> 61) as u32 + probe) as usize % WORDS_PER_LINE;
-    (word, 1 << (bits >> (6 * probe) & 63))
-}
-
 impl MembershipFilter for SubsetFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         self.insert_digest(element.whole)
@@ -130,6 +120,7 @@ impl MembershipFilter for SubsetFilter {
         FilterStats {
             memory_bytes,
             fill_ratio: self.lines.ones() as f64 / (memory_bytes * 8) as f64,
+            counters: None,
         }
     }
 
