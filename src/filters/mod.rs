@@ -7,6 +7,7 @@ mod counting;
 mod dleft;
 mod filter;
 mod hip;
+mod hll;
 mod line_probe;
 mod mdbf;
 mod scalable;
@@ -24,6 +25,7 @@ pub use filter::{
     MultiAttributeFilter, Pattern, PatternAnswer, RemovableFilter, Sighting,
 };
 pub use hip::HipCounter;
+pub use hll::HyperLogLog;
 pub use mdbf::Mdbf;
 pub use scalable::ScalableFilter;
 pub use spec::{FilterKind, FilterSpec, Sizing, SpecError};
