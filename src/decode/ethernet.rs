@@ -4,16 +4,16 @@ use super::bytes::{be16, be32, byte, from};
 use super::layer::{Layer, Step};
 use super::{Skip, cooked};
 
-/// Smallest EtherType; smaller numbers are lengths, and those above 1500 are neither.
+/// Smallest `EtherType`; smaller numbers are lengths, and those above 1500 are neither.
 const ETHERTYPE_MIN: u16 = 0x600;
 const LENGTH_MAX: u16 = 1500;
 
-/// Reads the two addresses and the EtherType or length.
+/// Reads the two addresses and the `EtherType` or length.
 pub(super) fn ethernet(frame: &[u8]) -> Step<'_> {
     type_or_length(be16(frame, 12)?, from(frame, 14)?)
 }
 
-/// What an EtherType or length announces.
+/// What an `EtherType` or length announces.
 pub(super) fn type_or_length(number: u16, bytes: &[u8]) -> Step<'_> {
     match number {
         ETHERTYPE_MIN.. => Ok((Layer::EtherType(number), bytes)),
@@ -24,12 +24,12 @@ pub(super) fn type_or_length(number: u16, bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// Goes on behind an EtherType at an offset.
+/// Goes on behind an `EtherType` at an offset.
 fn tagged(bytes: &[u8], at: usize) -> Step<'_> {
     type_or_length(be16(bytes, at)?, from(bytes, at + 2)?)
 }
 
-/// Reads the payload of an EtherType.
+/// Reads the payload of an `EtherType`.
 pub(super) fn ether_type(number: u16, bytes: &[u8]) -> Step<'_> {
     match number {
         // Either version: some routers mark IPv6 as 0x0800.
@@ -65,7 +65,7 @@ fn trill(bytes: &[u8]) -> Step<'_> {
     Ok((Layer::Ethernet, from(bytes, 6 + options)?))
 }
 
-/// MACsec is readable where it protects integrity only.
+/// `MACsec` is readable where it protects integrity only.
 fn macsec(bytes: &[u8]) -> Step<'_> {
     const CHANNEL_IDENTIFIER: u8 = 0x20;
     const ENCRYPTED: u8 = 0x08;
@@ -127,10 +127,14 @@ fn snap(bytes: &[u8]) -> Step<'_> {
 pub(super) fn mpls(bytes: &[u8]) -> Step<'_> {
     const BOTTOM_OF_STACK: u32 = 0x100;
     const PSEUDOWIRE_CONTROL_WORD: usize = 4;
+    const MAINTENANCE_LABEL: u32 = 14;
     let entry = be32(bytes, 0)?;
     let bytes = from(bytes, 4)?;
     if entry & BOTTOM_OF_STACK == 0 {
         return Ok((Layer::Mpls, bytes));
+    }
+    if entry >> 12 == MAINTENANCE_LABEL {
+        return Err(Skip::NotIp);
     }
     match byte(bytes, 0)? >> 4 {
         4 | 6 => cooked::by_version(bytes),

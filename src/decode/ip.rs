@@ -1,9 +1,9 @@
 //! IPv4 and IPv6 headers, with extension headers, as far as they were captured.
 //!
-//! Written here rather than taken from etherparse, whose lax slices refuse an IPv4 header with
-//! options that were cut off by the snapshot length (its addresses are readable and count), and
-//! name no upper-layer protocol where an extension header was cut; the tests hold the two against
-//! each other wherever etherparse has an answer.
+//! Written here rather than taken from etherparse 0.21, whose lax slices refuse an IPv4 header with
+//! options that were cut off by the snapshot length (its addresses are readable and count), look
+//! for extension headers in later fragments, which have none, and do not say what follows an
+//! extension header that was cut off. The tests hold the two against each other elsewhere.
 
 use super::bytes::{array, be16, byte};
 use super::{Addresses, IpPacket, Skip};
@@ -14,7 +14,7 @@ pub(super) const ICMP: u8 = 1;
 pub(super) const TCP: u8 = 6;
 /// Protocol number of UDP.
 pub(super) const UDP: u8 = 17;
-/// Protocol number of ICMPv6.
+/// Protocol number of `ICMPv6`.
 pub(super) const ICMPV6: u8 = 58;
 /// Protocol number of SCTP.
 pub(super) const SCTP: u8 = 132;

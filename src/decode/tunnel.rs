@@ -61,6 +61,8 @@ pub(super) fn gre(bytes: &[u8]) -> Step<'_> {
             let header = if byte(bytes, at)? >> 4 == 4 { 0 } else { 4 };
             Ok((Layer::Ip, from(bytes, at + header)?))
         }
+        // Wireless frames of one maker's access points.
+        0x8200..=0x83ff | 0x9000 => Ok((Layer::Ieee80211, from(bytes, at)?)),
         _ => Ok((Layer::EtherType(protocol), from(bytes, at)?)),
     }
 }

@@ -201,7 +201,7 @@ impl BloomCore {
 
     /// Probability that a new element is called a repeat in the present state.
     pub(super) fn repeat_probability(&self) -> f64 {
-        self.bits.fill_ratio().powi(self.probes.cast_signed())
+        self.bits.fill_ratio().powi(self.probes as i32)
     }
 
     pub(super) fn insert(&mut self, digest: Digest) -> Sighting {

@@ -84,7 +84,7 @@ impl CountingFilter {
 
 impl MembershipFilter for CountingFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let repeat_probability = self.counters.fill_ratio().powi(self.probes.cast_signed());
+        let repeat_probability = self.counters.fill_ratio().powi(self.probes as i32);
         let mut fresh = false;
         for position in self.positions(element.whole) {
             fresh |= self.counters.increment(position) == 0;

@@ -12,15 +12,9 @@ pub const DEFAULT_PROBES: u32 = 4;
 /// Most probes that the blocked filter makes in a line, one a word.
 pub const MAX_LINE_PROBES: u32 = 8;
 
-/// The whole number below a size or a count that was computed; 0 for none, the largest for too many.
-#[expect(clippy::cast_sign_loss, reason = "sizes are not negative")]
-pub(super) fn whole(value: f64) -> u64 {
-    value as u64
-}
-
 /// False-positive rate of a standard Bloom filter: (1 - e^(-kn/m))^k.
 pub fn bloom_fpr(bits: f64, probes: u32, elements: f64) -> f64 {
-    (-(-f64::from(probes) * elements / bits).exp_m1()).powi(probes.cast_signed())
+    (-(-f64::from(probes) * elements / bits).exp_m1()).powi(probes as i32)
 }
 
 /// The k with the least false-positive rate, round((m/n) ln 2), within `1..=most`.
@@ -28,7 +22,7 @@ pub fn best_probes(bits: f64, elements: f64, most: u32) -> u32 {
     if elements <= 0.0 {
         return DEFAULT_PROBES.min(most);
     }
-    (whole((bits / elements * LN_2).round()).min(u64::from(u32::MAX)) as u32).clamp(1, most)
+    ((bits / elements * LN_2).round() as u32).clamp(1, most)
 }
 
 /// Bits of a standard Bloom filter with the best k: n · log2(e) · log2(1/f).
@@ -59,7 +53,7 @@ pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
     for clear in 0..=query {
         let exponent: f64 = windows
             .iter()
-            .map(|w| 1.0 - (63.0_f64 / 64.0).powi((clear & w).count_ones().cast_signed()))
+            .map(|w| 1.0 - (63.0_f64 / 64.0).powi((clear & w).count_ones() as i32))
             .sum();
         let sign = if clear.count_ones() % 2 == 0 {
             1.0
@@ -130,7 +124,7 @@ fn mean_while_filling(
     let end = f64::from(probes) * elements / bits;
     let at = |step: u32| {
         let filled = -(-end * f64::from(step) / f64::from(STEPS)).exp_m1();
-        integrand(filled.powi(probes.cast_signed()))
+        integrand(filled.powi(probes as i32))
     };
     let inner: f64 = (1..STEPS)
         .map(|step| at(step) * if step % 2 == 0 { 2.0 } else { 4.0 })
@@ -143,15 +137,15 @@ pub fn split_fpr(part: f64, probes: u32, elements: f64) -> f64 {
     if part <= 1.0 {
         return f64::from(u8::from(elements > 0.0));
     }
-    (-(elements * (-part.recip()).ln_1p()).exp_m1()).powi(probes.cast_signed())
+    (-(elements * (-part.recip()).ln_1p()).exp_m1()).powi(probes as i32)
 }
 
 /// Functions k, counters a part m and elements n of a split filter of `counters` (M) in all for a
 /// rate P: k = ceil(lb 1/P), m = floor(M/k), n = floor(M ln² 2 / ln 1/P).
 pub fn split_design(counters: u64, fpr: f64) -> (u32, u64, u64) {
-    let probes = whole(fpr.recip().log2().ceil()) as u32;
+    let probes = fpr.recip().log2().ceil() as u32;
     let elements = counters as f64 * LN_2 * LN_2 / fpr.recip().ln();
-    (probes, counters / u64::from(probes), whole(elements))
+    (probes, counters / u64::from(probes), elements as u64)
 }
 
 /// Probability that a counter reaches `least` when it is incremented `load` = kn/m times on average:
@@ -179,7 +173,7 @@ pub fn scalable_fpr(link_fpr: f64, links: u32) -> f64 {
 /// Most links of a chain that keeps within `fpr`, with the rate `link_fpr` each.
 pub fn most_scalable_links(link_fpr: f64, fpr: f64) -> u32 {
     // A chain that reaches the rate exactly must not be lost to rounding.
-    whole((-fpr).ln_1p() / (-link_fpr).ln_1p() + 1e-9) as u32
+    ((-fpr).ln_1p() / (-link_fpr).ln_1p() + 1e-9) as u32
 }
 
 /// False-positive rate of a d-left filter whose elements hash to q = b + r bits: 1 - (1 - 2^-q)^n.
@@ -250,7 +244,7 @@ mod tests {
     fn a_run_over_new_elements_loses_the_mean_rate() {
         // A course report's spelling dictionary: 466 550 words at 1 %.
         let (bits, probes, words) = (4_471_909.0, 7, 466_550.0);
-        assert_eq!(whole(bloom_bits(0.01, words).ceil()), 4_471_909);
+        assert_eq!(bloom_bits(0.01, words).ceil() as u64, 4_471_909);
         assert_eq!(best_probes(bits, words, 32), probes);
         assert_close(bloom_fpr(bits, probes, words), 0.010_039_217, 1e-6);
         let mean = bloom_fpr_while_filling(bits, probes, words);

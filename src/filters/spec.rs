@@ -3,7 +3,7 @@
 use super::dleft::{Bucket, Bucket16, Bucket32, CELLS, SUBTABLES};
 use super::sizing::{
     DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, best_line_probes, best_probes, blocked_lines,
-    bloom_bits, dleft_fpr, split_fpr, whole,
+    bloom_bits, dleft_fpr, split_fpr,
 };
 use super::{
     BloomFilter, BloomLayout, BloomLineFilter, Cmdbf, Combination, CountingFilter, DleftFilter,
@@ -154,8 +154,22 @@ pub enum FilterSpec {
 
 /// Parameters that no filter can have; the text states the rule and a value that works.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct SpecError(String);
+#[non_exhaustive]
+pub enum SpecError {
+    /// The memory does not hold the smallest filter of the kind.
+    #[error("a {} filter needs at least {least} bytes, not {bytes}; ask for {least} or more", kind.name())]
+    TooLittleMemory {
+        /// The structure.
+        kind: FilterKind,
+        /// Bytes of the smallest one.
+        least: u64,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// Another rule is broken; the text says which.
+    #[error("{0}")]
+    Rule(String),
+}
 
 impl FilterSpec {
     /// Parameters of a structure for elements of `attributes` attributes.
@@ -189,7 +203,7 @@ impl FilterSpec {
                 let bits = match kind {
                     FilterKind::Subset => blocked_lines(fpr, elements) * Lines::LINE_BYTES * 8,
                     // By the published formulas (3) and (7) the rates of the arrays multiply.
-                    _ => whole(bloom_bits(fpr.powf(1.0 / arrays as f64), elements).ceil()),
+                    _ => bloom_bits(fpr.powf(1.0 / arrays as f64), elements).ceil() as u64,
                 };
                 check_memory(kind, bits.div_ceil(8).saturating_mul(arrays), arrays)?;
                 (bits, Some(expected))
@@ -271,7 +285,7 @@ impl FilterSpec {
             Self::Dleft { .. } => (SUBTABLES as u32, SUBTABLES as u32),
         };
         if probes == 0 || probes > most {
-            return Err(SpecError(format!(
+            return Err(SpecError::Rule(format!(
                 "a filter of this kind has 1 to {most} hash functions, not {probes}; {DEFAULT_PROBES} works"
             )));
         }
@@ -279,7 +293,7 @@ impl FilterSpec {
             Self::Cmdbf {
                 bits, combination, ..
             } if combination != Combination::Joint && !bits.is_power_of_two() => {
-                Err(SpecError(format!(
+                Err(SpecError::Rule(format!(
                     "XORed addresses need arrays of a power of two of bits, not {bits}; {} works",
                     bits.next_power_of_two()
                 )))
@@ -288,7 +302,7 @@ impl FilterSpec {
                 bits,
                 layout: BloomLayout::Lines,
                 ..
-            } if bits == 0 || bits % (Lines::LINE_BYTES * 8) != 0 => Err(SpecError(format!(
+            } if bits == 0 || bits % (Lines::LINE_BYTES * 8) != 0 => Err(SpecError::Rule(format!(
                 "a filter in cache lines has a multiple of 512 bits, not {bits}; {} works",
                 bits.max(1).next_multiple_of(Lines::LINE_BYTES * 8)
             ))),
@@ -307,7 +321,7 @@ impl FilterSpec {
                 ..
             } => {
                 if most_links == 0 || most_links > MAX_LINKS {
-                    return Err(SpecError(format!(
+                    return Err(SpecError::Rule(format!(
                         "a chain has 1 to {MAX_LINKS} links, not {most_links}; {DEFAULT_LINKS} works"
                     )));
                 }
@@ -490,20 +504,20 @@ impl FilterSpec {
             Sizing::Rate { fpr, expected } if kind == FilterKind::Scalable => {
                 // 1 - (1 - P)^d = fpr, and a link that is half full has P = 2^-k.
                 let link_fpr = -((-fpr).ln_1p() / links as f64).exp_m1();
-                let probes = (whole(link_fpr.recip().log2().ceil()) as u32).clamp(1, most);
-                let part = whole((expected.max(1) as f64 / links as f64 / LN_2).ceil());
+                let probes = (link_fpr.recip().log2().ceil() as u32).clamp(1, most);
+                let part = (expected.max(1) as f64 / links as f64 / LN_2).ceil() as u64;
                 (part * u64::from(probes), part, probes)
             }
             Sizing::Rate { fpr, expected } => {
                 let elements = expected.max(1) as f64;
                 let counters = bloom_bits(fpr, elements).ceil();
                 let probes = best_probes(counters, elements, most);
-                let mut part = whole(counters).div_ceil(u64::from(probes));
+                let mut part = (counters as u64).div_ceil(u64::from(probes));
                 // Small parts, and few of them, fall short of the formula for large ones.
                 while split_fpr(part as f64, probes, elements) > fpr {
                     part += part.div_ceil(64);
                 }
-                (whole(counters), part, probes)
+                (counters as u64, part, probes)
             }
         };
         Ok(match kind {
@@ -543,7 +557,7 @@ impl FilterSpec {
                     .find(|r| dleft_fpr(least + r, expected as f64) <= fpr)
                     .map(|r| (least, r))
                     .ok_or_else(|| {
-                        SpecError(format!(
+                        SpecError::Rule(format!(
                             "a d-left filter reaches rates down to {:.1e} with {expected} elements, not                              {fpr:e}; a Bloom filter reaches it",
                             dleft_fpr(least + 30, expected as f64)
                         ))
@@ -591,7 +605,7 @@ fn check_rate(fpr: f64) -> Result<(), SpecError> {
     if fpr > 0.0 && fpr < 1.0 {
         Ok(())
     } else {
-        Err(SpecError(format!(
+        Err(SpecError::Rule(format!(
             "a false-positive rate lies between 0 and 1, not {fpr}; 0.001 works"
         )))
     }
@@ -599,12 +613,12 @@ fn check_rate(fpr: f64) -> Result<(), SpecError> {
 
 fn check_counters(counters: u64, counter_bits: u32) -> Result<(), SpecError> {
     if counters == 0 {
-        return Err(SpecError(
+        return Err(SpecError::Rule(
             "a filter has at least one counter for each hash function, not 0; 1 works".to_owned(),
         ));
     }
     if counter_bits == 0 || counter_bits > 8 {
-        return Err(SpecError(format!(
+        return Err(SpecError::Rule(format!(
             "a counter has 1 to 8 bits, not {counter_bits}; {DEFAULT_COUNTER_BITS} works"
         )));
     }
@@ -613,19 +627,19 @@ fn check_counters(counters: u64, counter_bits: u32) -> Result<(), SpecError> {
 
 fn check_dleft(bucket_bits: u32, remainder_bits: u32, counter_bits: u32) -> Result<(), SpecError> {
     if counter_bits != 2 && counter_bits != 4 {
-        return Err(SpecError(format!(
+        return Err(SpecError::Rule(format!(
             "the count of a d-left cell has 2 or 4 bits, not {counter_bits}; {DEFAULT_COUNT_BITS} works"
         )));
     }
     let most = Bucket32::CELL_BITS - counter_bits;
     if remainder_bits == 0 || remainder_bits > most {
-        return Err(SpecError(format!(
+        return Err(SpecError::Rule(format!(
             "the remainder of a d-left cell has 1 to {most} bits, not {remainder_bits}; {} works",
             Bucket16::CELL_BITS - counter_bits
         )));
     }
     if bucket_bits > MAX_BUCKET_BITS {
-        return Err(SpecError(format!(
+        return Err(SpecError::Rule(format!(
             "a d-left subtable has at most 2^{MAX_BUCKET_BITS} buckets, not 2^{bucket_bits}; 20 works"
         )));
     }
@@ -641,13 +655,10 @@ fn check_memory(kind: FilterKind, bytes: u64, arrays: u64) -> Result<(), SpecErr
         _ => 8 * arrays,
     };
     if bytes < least {
-        return Err(SpecError(format!(
-            "a {} filter needs at least {least} bytes, not {bytes}",
-            kind.name()
-        )));
+        return Err(SpecError::TooLittleMemory { kind, least, bytes });
     }
     if bytes > MAX_BYTES {
-        return Err(SpecError(format!(
+        return Err(SpecError::Rule(format!(
             "a filter has at most {MAX_BYTES} bytes (1 TiB), not {bytes}; ask for less"
         )));
     }
@@ -701,7 +712,7 @@ mod tests {
                         }
                         FilterSpec::Scalable {
                             probes, most_links, ..
-                        } => scalable_fpr(0.5_f64.powi(probes.cast_signed()), most_links),
+                        } => scalable_fpr(0.5_f64.powi(probes as i32), most_links),
                         FilterSpec::Dleft {
                             bucket_bits,
                             remainder_bits,
@@ -760,7 +771,7 @@ mod tests {
             FilterSpec::new(FilterKind::Scalable, 0, tiny)
                 .unwrap_err()
                 .to_string(),
-            "a scalable filter needs at least 64 bytes, not 63"
+            "a scalable filter needs at least 64 bytes, not 63; ask for 64 or more"
         );
     }
 }

@@ -52,10 +52,7 @@ mod tests {
     #[test]
     fn digests_are_those_of_the_reference_implementation() {
         // XXH3_64bits of the empty input is published with the algorithm.
-        assert_eq!(
-            Digester::new(0).digest(b"").value(),
-            0x2d06_8005_38d3_94c2
-        );
+        assert_eq!(Digester::new(0).digest(b"").value(), 0x2d06_8005_38d3_94c2);
     }
 
     #[test]

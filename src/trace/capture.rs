@@ -20,6 +20,10 @@ use super::sniff::{self, Container};
 use super::tsh::Tsh;
 use super::window::Window;
 
+/// How far a damaged compressed stream is read on to see whether its codec finds the damage too: more
+/// than the largest block of any codec but LZMA's.
+const DAMAGE_SEARCH_BYTES: u64 = 16 << 20;
+
 /// How the container of an input is found.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum InputFormat {
@@ -67,7 +71,10 @@ impl Capture {
             return Self::from_reader(path, Box::new(io::stdin()), format);
         }
         let refused = |error| {
-            let fault = Fault { offset: None, kind: TraceErrorKind::Io(error) };
+            let fault = Fault {
+                offset: None,
+                kind: TraceErrorKind::Io(error),
+            };
             fault.in_file(path)
         };
         let file = File::open(path).map_err(refused)?;
@@ -87,7 +94,10 @@ impl Capture {
         format: InputFormat,
     ) -> Result<Self, TraceError> {
         let bytes_read = Arc::new(AtomicU64::new(0));
-        let source = Box::new(Counting { source: reader, count: Arc::clone(&bytes_read) });
+        let source = Box::new(Counting {
+            source: reader,
+            count: Arc::clone(&bytes_read),
+        });
         let (compression, source) = codecs::decompressor(source);
         let mut window = Window::new(source);
         let (container, reader) =
@@ -115,7 +125,7 @@ impl Capture {
     pub fn next_batch(&mut self) -> Result<Option<TraceBatch<'_>>, TraceError> {
         if let Some(fault) = self.pending.take() {
             self.finished = true;
-            return Err(fault.in_file(&self.path));
+            return Err(self.cause_of(fault).in_file(&self.path));
         }
         if self.finished {
             return Ok(None);
@@ -136,7 +146,7 @@ impl Capture {
         match result {
             Err(fault) if nothing => {
                 self.finished = true;
-                return Err(fault.in_file(&self.path));
+                return Err(self.cause_of(fault).in_file(&self.path));
             }
             Err(fault) => self.pending = Some(fault),
             Ok(()) if nothing => {
@@ -148,8 +158,23 @@ impl Capture {
         Ok(Some(if self.packets.is_empty() {
             TraceBatch::DnsLog(self.entries.batch())
         } else {
-            TraceBatch::Packets { bytes: self.window.buffered(), packets: &self.packets }
+            TraceBatch::Packets {
+                bytes: self.window.buffered(),
+                packets: &self.packets,
+            }
         }))
+    }
+
+    /// Codecs find damage later than they hand over bytes that are wrong. What the container trips over
+    /// is then not the cause, and not the place to look at.
+    fn cause_of(&mut self, fault: Fault) -> Fault {
+        if self.compression == Compression::None {
+            return fault;
+        }
+        match self.window.skip(DAMAGE_SEARCH_BYTES) {
+            Err(cause) => cause,
+            Ok(_) => fault,
+        }
     }
 
     /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, `zeek-dns-tsv`, `zeek-dns-json` or
@@ -190,10 +215,7 @@ impl std::fmt::Debug for Capture {
     }
 }
 
-fn open_container(
-    window: &mut Window,
-    format: InputFormat,
-) -> Result<(Container, Reader), Fault> {
+fn open_container(window: &mut Window, format: InputFormat) -> Result<(Container, Reader), Fault> {
     let container = match format {
         InputFormat::Auto => sniff::sniff(window)?,
         InputFormat::Tsh => Container::Tsh,
@@ -219,20 +241,18 @@ fn open_container(
 /// # Errors
 /// The file cannot be read.
 pub fn is_capture(path: &Path) -> Result<bool, TraceError> {
+    // Opening a pipe or a device for a look could wait forever.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Ok(false);
+    }
     match Capture::open(path, InputFormat::Auto) {
         Ok(_) => Ok(true),
-        Err(TraceError { kind: TraceErrorKind::Io(error), .. })
-            if error.kind() == io::ErrorKind::IsADirectory =>
-        {
-            Ok(false)
-        }
-        Err(error @ TraceError { kind: TraceErrorKind::Io(_), .. }) => Err(error),
-        Err(TraceError {
-            kind: TraceErrorKind::NotACapture { .. } | TraceErrorKind::Empty,
-            ..
-        }) => Ok(false),
         // What is a capture in a bad state is better reported than passed over.
-        Err(_) => Ok(true),
+        Err(error) => match &error.kind {
+            TraceErrorKind::NotACapture { .. } | TraceErrorKind::Empty => Ok(false),
+            TraceErrorKind::Io(_) => Err(error),
+            _ => Ok(true),
+        },
     }
 }
 

@@ -43,15 +43,26 @@ impl DnsCsv {
             source_port: None,
             destination_port: None,
         };
-        let mut log = Self { reader, columns: none, record: ByteRecord::new() };
+        let mut log = Self {
+            reader,
+            columns: none,
+            record: ByteRecord::new(),
+        };
         log.advance()?;
         let names: Vec<String> = log
             .record
             .iter()
-            .map(|name| String::from_utf8_lossy(name).trim_start_matches('\u{feff}').to_lowercase())
+            .map(|name| {
+                String::from_utf8_lossy(name)
+                    .trim_start_matches('\u{feff}')
+                    .to_lowercase()
+            })
             .collect();
-        let find =
-            |wanted: &[&str]| names.iter().position(|name| wanted.contains(&name.as_str()));
+        let find = |wanted: &[&str]| {
+            names
+                .iter()
+                .position(|name| wanted.contains(&name.as_str()))
+        };
         for (column, name) in log.columns.required.iter_mut().zip(REQUIRED) {
             *column = find(&[name])
                 .ok_or_else(|| Fault::line(0, 1, format!("there is no column `{name}`")))?;
@@ -103,19 +114,24 @@ impl DnsCsv {
     fn advance(&mut self) -> Result<bool, Fault> {
         self.reader.get_mut().left = MAX_LINE_BYTES + BUFFER_BYTES;
         let position = self.reader.position().clone();
-        self.reader.read_byte_record(&mut self.record).map_err(|error| {
-            let (offset, line) = (position.byte(), position.line());
-            match error.into_kind() {
-                ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-                    Fault::line(offset, line, error.to_string())
+        self.reader
+            .read_byte_record(&mut self.record)
+            .map_err(|error| {
+                let (offset, line) = (position.byte(), position.line());
+                match error.into_kind() {
+                    ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                        Fault::line(offset, line, error.to_string())
+                    }
+                    ErrorKind::Io(error) => Fault::from_io(error, offset),
+                    other => Fault::at(
+                        offset,
+                        TraceErrorKind::MalformedLine {
+                            line,
+                            reason: format!("{other:?}"),
+                        },
+                    ),
                 }
-                ErrorKind::Io(error) => Fault::from_io(error, offset),
-                other => Fault::at(
-                    offset,
-                    TraceErrorKind::MalformedLine { line, reason: format!("{other:?}") },
-                ),
-            }
-        })
+            })
     }
 }
 
@@ -167,7 +183,10 @@ mod tests {
         let log = read(b"ts,src,dst,qname\n1,::1,::2,a\n2,::1\n");
         assert_eq!(log.entries.len(), 1);
         let error = log.error.unwrap();
-        assert!(matches!(error.kind, TraceErrorKind::MalformedLine { line: 3, .. }), "{error}");
+        assert!(
+            matches!(error.kind, TraceErrorKind::MalformedLine { line: 3, .. }),
+            "{error}"
+        );
     }
 
     #[test]
@@ -177,6 +196,9 @@ mod tests {
         let log = read(&text);
         assert_eq!(log.entries.len(), 1);
         let error = log.error.unwrap();
-        assert!(matches!(error.kind, TraceErrorKind::MalformedLine { line: 3, .. }), "{error}");
+        assert!(
+            matches!(error.kind, TraceErrorKind::MalformedLine { line: 3, .. }),
+            "{error}"
+        );
     }
 }

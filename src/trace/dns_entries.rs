@@ -14,7 +14,7 @@ pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 /// The records of one batch, reused for the next.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    entries: Vec<DnsLogEntry>,
+    records: Vec<DnsLogEntry>,
     text: Vec<u8>,
     /// Records without a query, over all batches.
     pub(super) without_query: u64,
@@ -22,20 +22,23 @@ pub(super) struct Entries {
 
 impl Entries {
     pub(super) fn clear(&mut self) {
-        self.entries.clear();
+        self.records.clear();
         self.text.clear();
     }
 
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.records.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.records.is_empty()
     }
 
     pub(super) fn batch(&self) -> DnsLogBatch<'_> {
-        DnsLogBatch { entries: &self.entries, text: &self.text }
+        DnsLogBatch {
+            entries: &self.records,
+            text: &self.text,
+        }
     }
 
     /// Adds a record from its fields as written, or says which of them is wrong.
@@ -45,7 +48,9 @@ impl Entries {
             format!("{name} is \"{value}\", not {wanted}")
         };
         let address = |name: &str, value: &str| {
-            value.parse::<IpAddr>().map_err(|_| bad(name, value, "an IP address"))
+            value
+                .parse::<IpAddr>()
+                .map_err(|_| bad(name, value, "an IP address"))
         };
         let time_ns = time::from_text(fields.time)
             .ok_or_else(|| bad("the time", fields.time, "epoch seconds or an RFC 3339 time"))?;
@@ -53,7 +58,13 @@ impl Entries {
         let destination = address("the destination", fields.destination)?;
         let name = self.push_name(fields.name, fields.escaped);
         let transport = fields.transport();
-        self.entries.push(DnsLogEntry { time_ns, source, destination, transport, name });
+        self.records.push(DnsLogEntry {
+            time_ns,
+            source,
+            destination,
+            transport,
+            name,
+        });
         Ok(())
     }
 
@@ -78,7 +89,9 @@ impl Entries {
 
 /// The byte that Zeek writes as `\x2e`.
 fn escaped_byte(text: &[u8]) -> Option<u8> {
-    let &[b'\\', b'x', high, low, ..] = text else { return None };
+    let &[b'\\', b'x', high, low, ..] = text else {
+        return None;
+    };
     let digit = |byte: u8| char::from(byte).to_digit(16);
     Some((digit(high)? << 4 | digit(low)?) as u8)
 }
@@ -105,7 +118,11 @@ impl Fields<'_> {
             name if name.eq_ignore_ascii_case("tcp") => 6,
             number => number.parse().ok()?,
         };
-        Some((protocol, self.source_port?.parse().ok()?, self.destination_port?.parse().ok()?))
+        Some((
+            protocol,
+            self.source_port?.parse().ok()?,
+            self.destination_port?.parse().ok()?,
+        ))
     }
 }
 
@@ -173,7 +190,11 @@ mod tests {
             seen.push((lines.number(), window.unread()[..length].to_vec()));
         }
         let expected: [(u64, &[u8]); 4] = [(1, b"one"), (2, b"two"), (3, b""), (4, b"last")];
-        assert!(seen.iter().map(|(number, line)| (*number, line.as_slice())).eq(expected));
+        assert!(
+            seen.iter()
+                .map(|(number, line)| (*number, line.as_slice()))
+                .eq(expected)
+        );
 
         let mut window = Window::new(Box::new(std::io::repeat(b'x')));
         assert!(Lines::default().advance(&mut window).is_err());
@@ -190,7 +211,10 @@ mod tests {
             (r"a\x2eb", false, br"a\x2eb"),
         ] {
             let range = entries.push_name(name.as_bytes(), escaped);
-            assert_eq!(&entries.text[range.start as usize..range.end as usize], expected);
+            assert_eq!(
+                &entries.text[range.start as usize..range.end as usize],
+                expected
+            );
         }
     }
 }

@@ -41,5 +41,8 @@ pub(super) fn read(text: &[u8]) -> Log {
 }
 
 pub(super) fn names(log: &Log) -> Vec<&str> {
-    log.names.iter().map(|name| std::str::from_utf8(name).unwrap()).collect()
+    log.names
+        .iter()
+        .map(|name| std::str::from_utf8(name).unwrap())
+        .collect()
 }

@@ -52,7 +52,9 @@ impl ZeekTsv {
     /// Appends records to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(&mut self, window: &mut Window, out: &mut Entries) -> Result<(), Fault> {
         while out.len() < MAX_BATCH {
-            let Some(length) = self.lines.advance(window)? else { return Ok(()) };
+            let Some(length) = self.lines.advance(window)? else {
+                return Ok(());
+            };
             let line = &window.unread()[..length];
             let read = match line.split_first() {
                 None => Ok(()),
@@ -104,7 +106,11 @@ impl ZeekTsv {
         let columns = self.columns.ok_or("it comes before the line `#fields`")?;
         self.fields.clear();
         let mut start = 0;
-        for end in line.iter().enumerate().filter(|(_, byte)| **byte == self.separator) {
+        for end in line
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == self.separator)
+        {
             self.fields.push((start, end.0));
             start = end.0 + 1;
         }
@@ -164,7 +170,9 @@ impl ZeekJson {
     /// Appends records to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(&mut self, window: &mut Window, out: &mut Entries) -> Result<(), Fault> {
         while out.len() < MAX_BATCH {
-            let Some(length) = self.lines.advance(window)? else { return Ok(()) };
+            let Some(length) = self.lines.advance(window)? else {
+                return Ok(());
+            };
             let line = window.unread()[..length].trim_ascii();
             if !line.is_empty() {
                 read_json(line, out)
@@ -230,11 +238,20 @@ mod tests {
 
     #[test]
     fn a_malformed_line_is_named_and_what_came_before_is_delivered() {
-        let log = read(format!("{TSV}1700000004\tC5\tnobody\t1\t10.0.0.2\t53\tudp\tx\n").as_bytes());
+        let log =
+            read(format!("{TSV}1700000004\tC5\tnobody\t1\t10.0.0.2\t53\tudp\tx\n").as_bytes());
         assert_eq!(log.entries.len(), 3);
         let error = log.error.unwrap();
-        assert!(matches!(error.kind, TraceErrorKind::MalformedLine { line: 13, .. }), "{error}");
-        assert!(error.to_string().contains("the source is \"nobody\", not an IP address"), "{error}");
+        assert!(
+            matches!(error.kind, TraceErrorKind::MalformedLine { line: 13, .. }),
+            "{error}"
+        );
+        assert!(
+            error
+                .to_string()
+                .contains("the source is \"nobody\", not an IP address"),
+            "{error}"
+        );
     }
 
     #[test]

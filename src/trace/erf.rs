@@ -82,7 +82,12 @@ fn inner(record: &[u8]) -> Option<Inner> {
         Payload::Other => return None,
     };
     let captured = rest.len().checked_sub(subheader)?.min(wire as usize);
-    Some(Inner { start: start + subheader, captured, wire, link })
+    Some(Inner {
+        start: start + subheader,
+        captured,
+        wire,
+        link,
+    })
 }
 
 /// HDLC is PPP or Cisco HDLC; their address and control bytes tell which.
@@ -135,7 +140,11 @@ pub(super) fn is_plausible(head: &[u8], complete: bool) -> bool {
     let mut rest = head;
     for seen in 0..RECORDS_TO_TRY {
         if rest.is_empty() {
-            return if complete { seen > 0 && before.is_some() } else { seen >= ENOUGH_RECORDS };
+            return if complete {
+                seen > 0 && before.is_some()
+            } else {
+                seen >= ENOUGH_RECORDS
+            };
         }
         let Some(header) = rest.first_chunk::<HEADER_BYTES>() else {
             return seen >= ENOUGH_RECORDS;
@@ -150,7 +159,9 @@ pub(super) fn is_plausible(head: &[u8], complete: bool) -> bool {
             if let Some(before) = before {
                 // Reassembled AAL5 frames may be a little out of order.
                 let slack = if matches!(kind, 4 | 9) { 2 << 32 } else { 0 };
-                if time + slack < before || time.saturating_sub(before) >> 32 > WEEK_SECONDS {
+                if time.saturating_add(slack) < before
+                    || time.saturating_sub(before) >> 32 > WEEK_SECONDS
+                {
                     return false;
                 }
             }
@@ -178,7 +189,11 @@ enum Stop {
 
 impl Erf {
     /// Appends packets to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, window: &mut Window, out: &mut Vec<PacketRef>) -> Result<(), Fault> {
+    pub(super) fn fill(
+        &mut self,
+        window: &mut Window,
+        out: &mut Vec<PacketRef>,
+    ) -> Result<(), Fault> {
         loop {
             let base = window.position();
             let (consumed, stop) = scan(window.unread(), base, out);
@@ -205,7 +220,11 @@ impl Erf {
                         let (promised, present) = (count as u64, present as u64);
                         return Err(Fault::at(
                             window.offset(),
-                            TraceErrorKind::CutInRecord { packet, promised, present },
+                            TraceErrorKind::CutInRecord {
+                                packet,
+                                promised,
+                                present,
+                            },
                         ));
                     }
                 }
@@ -268,7 +287,12 @@ mod tests {
             (5, &[0, 0, 0, 0, 0x8f, 0, 3], 20, LinkType::CISCO_HDLC),
             (3, &[0, 0, 0, 0, 0xaa, 0xaa, 3], 20, LinkType::ATM_RFC1483),
             (4, &[0, 0, 0, 0, 0x45, 0, 0], 20, LinkType::RAW_IP),
-            (9, &[0, 0, 0, 0, 0, 0, 0, 0, 0xaa], 24, LinkType::ATM_RFC1483),
+            (
+                9,
+                &[0, 0, 0, 0, 0, 0, 0, 0, 0xaa],
+                24,
+                LinkType::ATM_RFC1483,
+            ),
             (22, &[0x45, 0, 0], 16, LinkType::RAW_IP),
         ];
         for (kind, payload, start, link) in cases {

@@ -110,19 +110,38 @@ pub(super) struct Fault {
 
 impl Fault {
     pub(super) fn at(offset: u64, kind: TraceErrorKind) -> Self {
-        Self { offset: Some(offset), kind }
+        Self {
+            offset: Some(offset),
+            kind,
+        }
     }
 
     pub(super) fn corrupt(offset: u64, packet: u64, reason: impl Into<String>) -> Self {
-        Self::at(offset, TraceErrorKind::CorruptBlock { packet, reason: reason.into() })
+        Self::at(
+            offset,
+            TraceErrorKind::CorruptBlock {
+                packet,
+                reason: reason.into(),
+            },
+        )
     }
 
     pub(super) fn line(offset: u64, line: u64, reason: impl Into<String>) -> Self {
-        Self::at(offset, TraceErrorKind::MalformedLine { line, reason: reason.into() })
+        Self::at(
+            offset,
+            TraceErrorKind::MalformedLine {
+                line,
+                reason: reason.into(),
+            },
+        )
     }
 
     pub(super) fn in_file(self, path: &Path) -> TraceError {
-        TraceError { path: path.to_path_buf(), offset: self.offset, kind: self.kind }
+        TraceError {
+            path: path.to_path_buf(),
+            offset: self.offset,
+            kind: self.kind,
+        }
     }
 }
 
@@ -137,7 +156,13 @@ pub(super) struct CodecDamage {
 
 impl fmt::Display for CodecDamage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} stream at offset {}: {}", self.codec.name(), self.offset, self.reason)
+        write!(
+            f,
+            "{} stream at offset {}: {}",
+            self.codec.name(),
+            self.offset,
+            self.reason
+        )
     }
 }
 
@@ -180,7 +205,9 @@ impl fmt::Display for TraceError {
         let offset = self.offset.unwrap_or(0);
         match &self.kind {
             TraceErrorKind::Io(error) => self.write_io(f, error),
-            TraceErrorKind::NotACapture { looks_like: Some(what) } => {
+            TraceErrorKind::NotACapture {
+                looks_like: Some(what),
+            } => {
                 write!(f, "not a capture that can be read: {what}")
             }
             TraceErrorKind::NotACapture { looks_like: None } => write!(
@@ -189,15 +216,26 @@ impl fmt::Display for TraceError {
                  pcapng, ERF and DNS logs are recognised, TSH must be named with --input-format tsh"
             ),
             TraceErrorKind::Empty => {
-                write!(f, "the file is empty; it may still be being written, or its copy failed")
+                write!(
+                    f,
+                    "it is empty; perhaps its writer has not begun yet, or its copy failed"
+                )
             }
-            TraceErrorKind::CutInHeader { container, needed, present } => write!(
+            TraceErrorKind::CutInHeader {
+                container,
+                needed,
+                present,
+            } => write!(
                 f,
                 "the file ends inside its {container} header: {} were expected, {present} are there; \
                  copy the file again",
                 Bytes(*needed)
             ),
-            TraceErrorKind::UnsupportedVersion { container, major, minor } => write!(
+            TraceErrorKind::UnsupportedVersion {
+                container,
+                major,
+                minor,
+            } => write!(
                 f,
                 "{container} version {major}.{minor} is not known; rewrite the file with a current tool, \
                  or check whether its header is damaged"
@@ -207,13 +245,21 @@ impl fmt::Display for TraceError {
                 "the {container} header is damaged at offset {offset}: {reason}; nothing can be read, copy \
                  the file again"
             ),
-            TraceErrorKind::CutInRecord { packet, promised, present } => write!(
+            TraceErrorKind::CutInRecord {
+                packet,
+                promised,
+                present,
+            } => write!(
                 f,
                 "the file ends inside the record of packet {packet}, at offset {offset}: {} were promised, \
                  {present} are there; everything before it was read",
                 Bytes(*promised)
             ),
-            TraceErrorKind::RecordTooLong { packet, length, limit } => write!(
+            TraceErrorKind::RecordTooLong {
+                packet,
+                length,
+                limit,
+            } => write!(
                 f,
                 "the record of packet {packet}, at offset {offset}, claims {}, more than the {limit} that \
                  are legal; the file is damaged from here on, everything before was read",
@@ -224,13 +270,19 @@ impl fmt::Display for TraceError {
                 "the record of packet {packet}, at offset {offset}, is damaged: {reason}; everything \
                  before it was read"
             ),
-            TraceErrorKind::DamagedCompression { codec, cut: true, .. } => write!(
+            TraceErrorKind::DamagedCompression {
+                codec, cut: true, ..
+            } => write!(
                 f,
                 "the {} data ends too early, at offset {offset} of the compressed file; everything before \
                  was read, copy the file again for the rest",
                 codec.name()
             ),
-            TraceErrorKind::DamagedCompression { codec, cut: false, reason } => write!(
+            TraceErrorKind::DamagedCompression {
+                codec,
+                cut: false,
+                reason,
+            } => write!(
                 f,
                 "the {} data is damaged near offset {offset} of the compressed file ({reason}); everything \
                  before was read, copy the file again for the rest",
@@ -250,7 +302,10 @@ impl TraceError {
         match error.kind() {
             io::ErrorKind::NotFound => write!(f, "no such file; check the path"),
             io::ErrorKind::PermissionDenied => {
-                write!(f, "permission denied; make the file readable or run as a user that may read it")
+                write!(
+                    f,
+                    "permission denied; make the file readable or run as a user that may read it"
+                )
             }
             io::ErrorKind::IsADirectory => {
                 write!(f, "is a directory; name the captures in it")
@@ -260,7 +315,10 @@ impl TraceError {
                 if let Some(offset) = self.offset {
                     write!(f, " at offset {offset}")?;
                 }
-                write!(f, ": {error}; check the disk or the network share and try again")
+                write!(
+                    f,
+                    ": {error}; check the disk or the network share and try again"
+                )
             }
         }
     }
@@ -281,7 +339,11 @@ mod tests {
 
     #[test]
     fn a_cut_record_is_one_sentence_with_place_and_figures() {
-        let kind = TraceErrorKind::CutInRecord { packet: 12, promised: 96, present: 40 };
+        let kind = TraceErrorKind::CutInRecord {
+            packet: 12,
+            promised: 96,
+            present: 40,
+        };
         let error = Fault::at(3312, kind).in_file(Path::new("x.pcap"));
         assert_eq!(
             error.to_string(),
@@ -294,16 +356,27 @@ mod tests {
     fn io_errors_have_a_remedy_and_a_source() {
         let fault = Fault::from_io(io::ErrorKind::PermissionDenied.into(), 0);
         let error = fault.in_file(Path::new("-"));
-        assert!(error.to_string().starts_with("standard input: permission denied; "));
+        assert!(
+            error
+                .to_string()
+                .starts_with("standard input: permission denied; ")
+        );
         assert!(std::error::Error::source(&error).is_some());
     }
 
     #[test]
     fn codec_damage_survives_the_way_through_io() {
-        let damage =
-            CodecDamage { codec: Compression::Gzip, offset: 7, cut: true, reason: String::new() };
+        let damage = CodecDamage {
+            codec: Compression::Gzip,
+            offset: 7,
+            cut: true,
+            reason: String::new(),
+        };
         let fault = Fault::from_io(io::Error::other(damage), 99);
         assert_eq!(fault.offset, Some(7));
-        assert!(matches!(fault.kind, TraceErrorKind::DamagedCompression { cut: true, .. }));
+        assert!(matches!(
+            fault.kind,
+            TraceErrorKind::DamagedCompression { cut: true, .. }
+        ));
     }
 }

@@ -17,7 +17,7 @@ impl LinkType {
     pub const FDDI: Self = Self(10);
     /// PPP in HDLC-like framing.
     pub const PPP_HDLC: Self = Self(50);
-    /// PPP over Ethernet, from the PPPoE header on.
+    /// PPP over Ethernet, from the header of its session on.
     pub const PPP_ETHER: Self = Self(51);
     /// LLC/SNAP encapsulated ATM.
     pub const ATM_RFC1483: Self = Self(100);
@@ -68,7 +68,9 @@ impl LinkType {
 
     /// Name of the `LINKTYPE_` registry in lower case (`ethernet`, `linux_sll`, …), if it has one.
     pub fn name(self) -> Option<&'static str> {
-        let index = NAMES.binary_search_by_key(&self.0, |&(number, _)| number).ok()?;
+        let index = NAMES
+            .binary_search_by_key(&self.0, |&(number, _)| number)
+            .ok()?;
         Some(NAMES[index].1)
     }
 }
@@ -316,7 +318,10 @@ mod tests {
             assert_eq!(LinkType(number).name(), Some(name));
         }
         assert_eq!(LinkType(65_535).name(), None);
-        assert_eq!(LinkType::IEEE802_11_RADIOTAP.name(), Some("ieee802_11_radiotap"));
+        assert_eq!(
+            LinkType::IEEE802_11_RADIOTAP.name(),
+            Some("ieee802_11_radiotap")
+        );
     }
 
     #[test]

@@ -8,6 +8,11 @@
 //!
 //! Packets are never copied: [`PacketRef`] points into the window that `read` filled.
 
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, reason = "a test that panics has failed")
+)]
+
 mod capture;
 mod codecs;
 mod compression;

@@ -8,7 +8,8 @@
 //! Blocks that hold no packets are passed over without being kept, however long they are.
 
 use pcap_parser::pcapng::{
-    parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le, parse_sectionheaderblock,
+    parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le,
+    parse_sectionheaderblock,
 };
 
 use super::erf;
@@ -47,9 +48,9 @@ struct Interface {
 pub(super) struct Pcapng {
     big_endian: bool,
     interfaces: Vec<Interface>,
-    /// Time of the last packet of the section that has one. Simple packets have none of their own:
-    /// they take this one, 0 at the start of a section.
-    last_time_ns: i64,
+    /// Time of the last packet that has one. Simple packets have none of their own and take this one;
+    /// before the first packet with a time they take that of the first one in their batch, or 0.
+    last_time_ns: Option<i64>,
     packets: u64,
 }
 
@@ -69,14 +70,22 @@ impl Pcapng {
         let present = window.require(SECTION_HEADER_BYTES)?;
         if present < SECTION_HEADER_BYTES {
             let (needed, present) = (SECTION_HEADER_BYTES as u64, present as u64);
-            let kind = TraceErrorKind::CutInHeader { container: "pcapng", needed, present };
+            let kind = TraceErrorKind::CutInHeader {
+                container: "pcapng",
+                needed,
+                present,
+            };
             return Err(Fault::at(window.offset(), kind));
         }
         Ok(Self::default())
     }
 
     /// Appends packets to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, window: &mut Window, out: &mut Vec<PacketRef>) -> Result<(), Fault> {
+    pub(super) fn fill(
+        &mut self,
+        window: &mut Window,
+        out: &mut Vec<PacketRef>,
+    ) -> Result<(), Fault> {
         loop {
             let base = window.position();
             let (consumed, stop) = self.scan(window.unread(), base, out);
@@ -105,7 +114,14 @@ impl Pcapng {
 
     fn cut(&self, offset: u64, promised: u64, present: u64) -> Fault {
         let packet = self.packets + 1;
-        Fault::at(offset, TraceErrorKind::CutInRecord { packet, promised, present })
+        Fault::at(
+            offset,
+            TraceErrorKind::CutInRecord {
+                packet,
+                promised,
+                present,
+            },
+        )
     }
 
     fn pass_over(&self, window: &mut Window, padded: u32, length: u32) -> Result<(), Fault> {
@@ -115,12 +131,18 @@ impl Pcapng {
             let present = window.offset() + window.unread().len() as u64 - offset;
             return Err(self.cut(offset, u64::from(padded), present));
         };
-        self.check_trailer(trailer, padded, length).map_err(|kind| Fault::at(offset, kind))?;
+        self.check_trailer(trailer, padded, length)
+            .map_err(|kind| Fault::at(offset, kind))?;
         window.consume(4);
         Ok(())
     }
 
-    fn check_trailer(&self, trailer: [u8; 4], padded: u32, length: u32) -> Result<(), TraceErrorKind> {
+    fn check_trailer(
+        &self,
+        trailer: [u8; 4],
+        padded: u32,
+        length: u32,
+    ) -> Result<(), TraceErrorKind> {
         let again = self.word(trailer);
         if again == length || again == padded {
             return Ok(());
@@ -131,20 +153,29 @@ impl Pcapng {
     }
 
     fn corrupt(&self, reason: impl Into<String>) -> TraceErrorKind {
-        TraceErrorKind::CorruptBlock { packet: self.packets + 1, reason: reason.into() }
+        TraceErrorKind::CorruptBlock {
+            packet: self.packets + 1,
+            reason: reason.into(),
+        }
     }
 
     fn word(&self, bytes: [u8; 4]) -> u32 {
-        if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
+        if self.big_endian {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
+        }
     }
 
     fn word_at(&self, bytes: &[u8], at: usize) -> u32 {
         self.word([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
     }
 
-    /// Reads the blocks that are here as a whole.
+    /// Reads the blocks that are here as a whole. What stops it counts only if there was no packet before
+    /// it: otherwise it is met again after these were delivered.
     fn scan(&mut self, bytes: &[u8], base: usize, out: &mut Vec<PacketRef>) -> (usize, Stop) {
         let mut at = 0;
+        let mut untimed = self.last_time_ns.is_none();
         while out.len() < MAX_BATCH {
             let rest = &bytes[at..];
             if rest.len() < FRAME_BYTES {
@@ -154,7 +185,7 @@ impl Pcapng {
             if kind == SECTION_HEADER
                 && let Err(damage) = self.enter_section(&rest[8..12])
             {
-                return (at, self.bad_after(out, damage));
+                return (at, Stop::Bad(damage));
             }
             let length = self.word_at(rest, 4);
             // Some writers leave the padding out of the length; Wireshark reads them, so do we.
@@ -164,14 +195,22 @@ impl Pcapng {
                 SECTION_HEADER | INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET
             );
             if (length as usize) < FRAME_BYTES {
-                let reason = format!("the length of the block is given as {length}, the least is 12");
+                let reason =
+                    format!("the length of the block is given as {length}, the least is 12");
                 let kind = self.corrupt(reason);
-                return (at, self.bad_after(out, kind));
+                return (at, Stop::Bad(kind));
             }
             if wanted && length > MAX_BLOCK_BYTES {
                 let (length, limit) = (u64::from(length), u64::from(MAX_BLOCK_BYTES));
-                let packet = self.packets + out.len() as u64 + 1;
-                return (at, Stop::Bad(TraceErrorKind::RecordTooLong { packet, length, limit }));
+                let packet = self.packets + 1;
+                return (
+                    at,
+                    Stop::Bad(TraceErrorKind::RecordTooLong {
+                        packet,
+                        length,
+                        limit,
+                    }),
+                );
             }
             let Some(block) = rest.get(..padded as usize) else {
                 let stop = if wanted {
@@ -186,21 +225,20 @@ impl Pcapng {
                 .check_trailer(*trailer, padded, length)
                 .and_then(|()| self.read_block(kind, block, base + at));
             match read {
-                Ok(packet) => out.extend(packet),
-                Err(damage) => return (at, self.bad_after(out, damage)),
+                Ok(packet) => {
+                    if let (true, Some(first)) = (untimed, self.last_time_ns) {
+                        untimed = false;
+                        for earlier in out.iter_mut() {
+                            earlier.time_ns = first;
+                        }
+                    }
+                    out.extend(packet);
+                }
+                Err(damage) => return (at, Stop::Bad(damage)),
             }
             at += padded as usize;
         }
         (at, Stop::Full)
-    }
-
-    /// The number of the packet in `damage` counts from what was read before this batch.
-    #[expect(clippy::unused_self, reason = "reads as the other ways to stop")]
-    fn bad_after(&self, out: &[PacketRef], mut damage: TraceErrorKind) -> Stop {
-        if let TraceErrorKind::CorruptBlock { packet, .. } = &mut damage {
-            *packet += out.len() as u64;
-        }
-        Stop::Bad(damage)
     }
 
     /// Takes over the byte order that a section header begins with.
@@ -222,9 +260,7 @@ impl Pcapng {
         match kind {
             SECTION_HEADER => self.read_section(block).map(|()| None),
             INTERFACE => self.read_interface(block).map(|()| None),
-            ENHANCED_PACKET | OBSOLETE_PACKET => {
-                self.read_packet(kind, block, start).map(Some)
-            }
+            ENHANCED_PACKET | OBSOLETE_PACKET => self.read_packet(kind, block, start).map(Some),
             SIMPLE_PACKET => self.read_simple_packet(block, start).map(Some),
             _ => Ok(None),
         }
@@ -236,10 +272,13 @@ impl Pcapng {
         let (major, minor) = (section.major_version, section.minor_version);
         if major != 1 || !matches!(minor, 0 | 2) {
             let container = "pcapng";
-            return Err(TraceErrorKind::UnsupportedVersion { container, major, minor });
+            return Err(TraceErrorKind::UnsupportedVersion {
+                container,
+                major,
+                minor,
+            });
         }
         self.interfaces.clear();
-        self.last_time_ns = 0;
         Ok(())
     }
 
@@ -255,9 +294,12 @@ impl Pcapng {
             return Err(self.corrupt("the section describes more than a million interfaces"));
         }
         // The parser's own clock knows neither powers of two nor big-endian offsets.
-        let options = description.options.iter().map(|option| (option.code.0, option.value()));
+        let options = description
+            .options
+            .iter()
+            .map(|option| (option.code.0, option.value()));
         self.interfaces.push(Interface {
-            link: link_type::canonical(description.linktype.0 as u16),
+            link: link_type::canonical(description.linktype.0.cast_unsigned() as u16),
             snap_length: description.snaplen,
             clock: Clock::from_options(options, self.big_endian),
         });
@@ -286,19 +328,27 @@ impl Pcapng {
             self.word_at(block, 8)
         } else {
             let bytes = [block[8], block[9]];
-            let number =
-                if self.big_endian { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) };
+            let number = if self.big_endian {
+                u16::from_be_bytes(bytes)
+            } else {
+                u16::from_le_bytes(bytes)
+            };
             u32::from(number)
         };
         let interface = self.interface(number)?;
-        let ticks =
-            u64::from(self.word_at(block, 12)) << 32 | u64::from(self.word_at(block, 16));
+        let ticks = u64::from(self.word_at(block, 12)) << 32 | u64::from(self.word_at(block, 16));
         let captured = self.word_at(block, 20);
         let (link, time_ns) = (interface.link, interface.clock.time_ns(ticks));
         self.check_captured(captured, block.len() - HEAD_BYTES - 4)?;
-        self.last_time_ns = time_ns;
+        self.last_time_ns = Some(time_ns);
         let wire = self.word_at(block, 24);
-        Ok(PacketRef { time_ns, start: (start + HEAD_BYTES) as u32, captured, wire, link })
+        Ok(PacketRef {
+            time_ns,
+            start: (start + HEAD_BYTES) as u32,
+            captured,
+            wire,
+            link,
+        })
     }
 
     fn read_simple_packet(&self, block: &[u8], start: usize) -> Result<PacketRef, TraceErrorKind> {
@@ -314,7 +364,7 @@ impl Pcapng {
         };
         self.check_captured(captured, block.len() - HEAD_BYTES - 4)?;
         Ok(PacketRef {
-            time_ns: self.last_time_ns,
+            time_ns: self.last_time_ns.unwrap_or(0),
             start: (start + HEAD_BYTES) as u32,
             captured,
             wire,

@@ -32,7 +32,10 @@ impl Clock {
         options: impl Iterator<Item = (u16, &'a [u8])>,
         big_endian: bool,
     ) -> Self {
-        let mut clock = Self { tick: Tick::Nanoseconds(1000), offset_ns: 0 };
+        let mut clock = Self {
+            tick: Tick::Nanoseconds(1000),
+            offset_ns: 0,
+        };
         for (code, value) in options.take_while(|&(code, _)| code != OPTION_END) {
             match (code, value) {
                 (OPTION_RESOLUTION, &[resolution, ..]) => clock.tick = tick(resolution),
@@ -88,8 +91,18 @@ mod tests {
 
     fn clock(resolution: u8, offset: i64) -> Clock {
         let offset = offset.to_be_bytes();
-        let options = [(9, [resolution].to_vec()), (14, offset.to_vec()), (0, vec![]), (9, vec![0])];
-        Clock::from_options(options.iter().map(|(code, value)| (*code, value.as_slice())), true)
+        let options = [
+            (9, [resolution].to_vec()),
+            (14, offset.to_vec()),
+            (0, vec![]),
+            (9, vec![0]),
+        ];
+        Clock::from_options(
+            options
+                .iter()
+                .map(|(code, value)| (*code, value.as_slice())),
+            true,
+        )
     }
 
     #[test]

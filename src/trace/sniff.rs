@@ -57,8 +57,11 @@ pub(super) fn sniff(window: &mut Window) -> Result<Container, Fault> {
     let (empty, looks_like) = (head.is_empty(), looks_like(head));
     // A damaged compressed stream or a failing disk explains an unknown start better.
     window.raise_failure()?;
-    let kind =
-        if empty { TraceErrorKind::Empty } else { TraceErrorKind::NotACapture { looks_like } };
+    let kind = if empty {
+        TraceErrorKind::Empty
+    } else {
+        TraceErrorKind::NotACapture { looks_like }
+    };
     Err(Fault::at(0, kind))
 }
 
@@ -76,36 +79,77 @@ fn dns_log(head: &[u8]) -> Option<Container> {
     let line = head.split(|&byte| byte == b'\n').next()?;
     let names: Vec<&[u8]> = line
         .split(|&byte| byte == b',')
-        .map(|name| name.trim_ascii())
+        .map(<[u8]>::trim_ascii)
         .map(|name| {
-            name.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\"")).unwrap_or(name)
+            name.strip_prefix(b"\"")
+                .and_then(|name| name.strip_suffix(b"\""))
+                .unwrap_or(name)
         })
         .collect();
-    let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()));
-    super::dns_csv::REQUIRED.iter().all(|name| has(name)).then_some(Container::DnsCsv)
+    let has = |wanted: &str| {
+        names
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()))
+    };
+    super::dns_csv::REQUIRED
+        .iter()
+        .all(|name| has(name))
+        .then_some(Container::DnsCsv)
 }
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack.windows(needle.len()).any(|window| window == needle)
+    haystack
+        .windows(needle.len())
+        .any(|window| window == needle)
 }
 
 /// What a stream that cannot be read seems to be, and what to do with it.
 fn looks_like(head: &[u8]) -> Option<&'static str> {
     const REMEDIES: &[(&[u8], &str)] = &[
-        (b"snoop\0\0\0", "it is a snoop capture (RFC 1761); convert it with `editcap -F pcap`"),
-        (b"\x1c\x00\x01\xac", "it is an Ixia capture; convert it with `editcap -F pcap`"),
-        (b"\xac\x01\x00\x1c", "it is an Ixia capture; convert it with `editcap -F pcap`"),
-        (b"GMBU", "it is a Microsoft Network Monitor capture; convert it with `editcap -F pcap`"),
-        (b"RTSS", "it is a Microsoft Network Monitor capture; convert it with `editcap -F pcap`"),
-        (b"XCP\0", "it is a NetXRay or Sniffer capture; convert it with `editcap -F pcap`"),
-        (b"TRSNIFF data", "it is a Sniffer capture; convert it with `editcap -F pcap`"),
-        (b"btsnoop\0", "it is a Bluetooth log, which holds no IP packets"),
+        (
+            b"snoop\0\0\0",
+            "it is a snoop capture (RFC 1761); convert it with `editcap -F pcap`",
+        ),
+        (
+            b"\x1c\x00\x01\xac",
+            "it is an Ixia capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"\xac\x01\x00\x1c",
+            "it is an Ixia capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"GMBU",
+            "it is a Microsoft Network Monitor capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"RTSS",
+            "it is a Microsoft Network Monitor capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"XCP\0",
+            "it is a NetXRay or Sniffer capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"TRSNIFF data",
+            "it is a Sniffer capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"btsnoop\0",
+            "it is a Bluetooth log, which holds no IP packets",
+        ),
         (b"PK\x03\x04", "it is a zip archive; unpack it first"),
         (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive; unpack it first"),
         (b"Rar!", "it is a rar archive; unpack it first"),
         (b"LZIP", "it is compressed with lzip; unpack it first"),
-        (b"\x1f\x9d", "it is compressed with compress; unpack it with `uncompress`"),
-        (b"\x5d\x00\x00", "it is compressed with lzma; unpack it with `xz --format=lzma -d`"),
+        (
+            b"\x1f\x9d",
+            "it is compressed with compress; unpack it with `uncompress`",
+        ),
+        (
+            b"\x5d\x00\x00",
+            "it is compressed with lzma; unpack it with `xz --format=lzma -d`",
+        ),
         (b"PAR1", "it is a Parquet file, not a capture"),
         (b"\x7fELF", "it is a program, not a capture"),
         (b"%PDF", "it is a PDF document, not a capture"),
@@ -117,10 +161,14 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
         return Some("it is a tar archive; unpack it first");
     }
     if head.starts_with(b"#separator") {
-        return Some("it is a Zeek log without a field `query`; of Zeek's logs dns.log can be read");
+        return Some(
+            "it is a Zeek log without a field `query`; of Zeek's logs dns.log can be read",
+        );
     }
     if is_dag_legacy(head) {
-        return Some("it seems to be a legacy DAG trace; convert it with `traceconvert` of libtrace");
+        return Some(
+            "it seems to be a legacy DAG trace; convert it with `traceconvert` of libtrace",
+        );
     }
     let start = &head[..head.len().min(512)];
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
@@ -137,9 +185,15 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
 fn is_dag_legacy(head: &[u8]) -> bool {
     let seconds = |record: &[u8]| u32::from_le_bytes([record[4], record[5], record[6], record[7]]);
     let mut records = head.chunks_exact(64).take(8).peekable();
-    let first = records.peek().map(|record| seconds(record)).unwrap_or_default();
+    let first = records
+        .peek()
+        .map(|record| seconds(record))
+        .unwrap_or_default();
     (788_918_400..1_262_304_000).contains(&first)
         && records.len() >= 3
         && records.is_sorted_by_key(seconds)
-        && head.chunks_exact(64).take(8).all(|record| seconds(record) - first < 7 * 86_400)
+        && head
+            .chunks_exact(64)
+            .take(8)
+            .all(|record| seconds(record) - first < 7 * 86_400)
 }

@@ -9,10 +9,10 @@ pub(super) fn saturate(nanoseconds: i128) -> i64 {
 
 /// Seconds in 32.32 fixed point, as ERF has them, rounded to the nearest nanosecond.
 pub(super) fn from_fixed_point(stamp: u64) -> i64 {
-    let seconds = (stamp >> 32) as i64;
+    let seconds = i64::from((stamp >> 32) as u32);
     let fraction = stamp & 0xffff_ffff;
     let nanoseconds = (fraction * NANOS_PER_SECOND as u64 + (1 << 31)) >> 32;
-    seconds * NANOS_PER_SECOND + nanoseconds as i64
+    seconds * NANOS_PER_SECOND + nanoseconds.cast_signed()
 }
 
 /// Epoch seconds written as a decimal number (`1700000000.123456`), exact to the nanosecond; an
@@ -28,8 +28,14 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
     }
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if !all_digits(whole) || !all_digits(fraction) {
-        let seconds = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
-        let seconds = if seconds { text.parse::<f64>().ok()? } else { return None };
+        let seconds = text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+        let seconds = if seconds {
+            text.parse::<f64>().ok()?
+        } else {
+            return None;
+        };
         return Some((seconds * NANOS_PER_SECOND as f64).round() as i64);
     }
     // 25 digits are far beyond the range, and cannot overflow the sum below.
@@ -37,7 +43,9 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
     let seconds = if whole.len() > 25 {
         i128::from(i64::MAX)
     } else {
-        whole.bytes().fold(0, |sum: i128, digit| sum * 10 + i128::from(digit - b'0'))
+        whole
+            .bytes()
+            .fold(0, |sum: i128, digit| sum * 10 + i128::from(digit - b'0'))
     };
     let nanoseconds = fraction
         .bytes()
@@ -50,8 +58,11 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
 
 /// A time of a log: epoch seconds, or RFC 3339.
 pub(super) fn from_text(text: &str) -> Option<i64> {
-    from_decimal_seconds(text)
-        .or_else(|| Some(saturate(text.parse::<jiff::Timestamp>().ok()?.as_nanosecond())))
+    from_decimal_seconds(text).or_else(|| {
+        Some(saturate(
+            text.parse::<jiff::Timestamp>().ok()?.as_nanosecond(),
+        ))
+    })
 }
 
 #[cfg(test)]
@@ -60,8 +71,14 @@ mod tests {
 
     #[test]
     fn decimal_seconds_are_exact() {
-        assert_eq!(from_text("1700000000.123456789"), Some(1_700_000_000_123_456_789));
-        assert_eq!(from_text("1700000000.1234567899"), Some(1_700_000_000_123_456_789));
+        assert_eq!(
+            from_text("1700000000.123456789"),
+            Some(1_700_000_000_123_456_789)
+        );
+        assert_eq!(
+            from_text("1700000000.1234567899"),
+            Some(1_700_000_000_123_456_789)
+        );
         assert_eq!(from_text("-0.5"), Some(-500_000_000));
         assert_eq!(from_text("7"), Some(7_000_000_000));
         assert_eq!(from_text("7."), Some(7_000_000_000));

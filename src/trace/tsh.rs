@@ -38,16 +38,28 @@ impl Tsh {
     }
 
     /// Appends packets to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, window: &mut Window, out: &mut Vec<PacketRef>) -> Result<(), Fault> {
+    pub(super) fn fill(
+        &mut self,
+        window: &mut Window,
+        out: &mut Vec<PacketRef>,
+    ) -> Result<(), Fault> {
         let present = window.require(RECORD_BYTES)?;
         if (1..RECORD_BYTES).contains(&present) {
             let (promised, present) = (RECORD_BYTES as u64, present as u64);
             let packet = self.packets + 1;
-            let kind = TraceErrorKind::CutInRecord { packet, promised, present };
+            let kind = TraceErrorKind::CutInRecord {
+                packet,
+                promised,
+                present,
+            };
             return Err(Fault::at(window.offset(), kind));
         }
         let base = window.position() + STAMP_BYTES;
-        let records = window.unread().chunks_exact(RECORD_BYTES).take(MAX_BATCH).enumerate();
+        let records = window
+            .unread()
+            .chunks_exact(RECORD_BYTES)
+            .take(MAX_BATCH)
+            .enumerate();
         out.extend(records.map(|(index, record)| PacketRef {
             time_ns: time_ns(record),
             start: (base + index * RECORD_BYTES) as u32,
@@ -117,7 +129,14 @@ mod tests {
         assert_eq!(packets.len(), 1);
         let kind = fault.unwrap().kind;
         assert!(
-            matches!(kind, TraceErrorKind::CutInRecord { packet: 2, promised: 44, present: 43 }),
+            matches!(
+                kind,
+                TraceErrorKind::CutInRecord {
+                    packet: 2,
+                    promised: 44,
+                    present: 43
+                }
+            ),
             "{kind:?}"
         );
     }
@@ -125,7 +144,10 @@ mod tests {
     #[test]
     fn something_else_is_refused() {
         let (_, fault) = read(vec![0; 88]);
-        assert!(matches!(fault.unwrap().kind, TraceErrorKind::NotACapture { .. }));
+        assert!(matches!(
+            fault.unwrap().kind,
+            TraceErrorKind::NotACapture { .. }
+        ));
         let (_, fault) = read(Vec::new());
         assert!(matches!(fault.unwrap().kind, TraceErrorKind::Empty));
     }

@@ -76,7 +76,10 @@ impl Window {
         let mut left = count - here;
         self.allocate();
         while left > 0 {
-            let room = self.buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+            let room = self
+                .buffer
+                .len()
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
             let got = self.read_into(0, room);
             self.base += got as u64;
             left -= got as u64;

@@ -13,7 +13,11 @@ pub(super) struct Bzip2 {
 
 impl Bzip2 {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, stream: None, streams: 0 }
+        Self {
+            input,
+            stream: None,
+            streams: 0,
+        }
     }
 }
 
@@ -29,7 +33,12 @@ impl Codec for Bzip2 {
                     [b'B', b'Z', b'h', ..] => {}
                     [] if self.streams > 0 => return Step::produced(0),
                     [] | [b'B'] | [b'B', b'Z'] => return Step::cut(0),
-                    _ => return trailing(&mut self.input, "what follows the last stream is not bzip2 data"),
+                    _ => {
+                        return trailing(
+                            &mut self.input,
+                            "what follows the last stream is not bzip2 data",
+                        );
+                    }
                 }
                 self.stream = Some(Decompress::new(false));
                 continue;
@@ -41,7 +50,7 @@ impl Codec for Bzip2 {
             produced += got;
             self.input.consume(consumed);
             match result {
-                Err(error) => return Step::damaged(produced, error),
+                Err(error) => return Step::damaged(produced, error.to_string()),
                 Ok(Status::StreamEnd) => {
                     self.stream = None;
                     self.streams += 1;

@@ -16,7 +16,11 @@ pub(super) struct Gzip {
 
 impl Gzip {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, member: None, members: 0 }
+        Self {
+            input,
+            member: None,
+            members: 0,
+        }
     }
 }
 
@@ -32,7 +36,12 @@ impl Codec for Gzip {
                     [0x1f, 0x8b, ..] => {}
                     [] if self.members > 0 => return Step::produced(0),
                     [] | [0x1f] => return Step::cut(0),
-                    _ => return trailing(&mut self.input, "what follows the last member is not gzip data"),
+                    _ => {
+                        return trailing(
+                            &mut self.input,
+                            "what follows the last member is not gzip data",
+                        );
+                    }
                 }
                 self.member = Some(Decompress::new_gzip(WINDOW_BITS));
                 continue;
@@ -48,7 +57,9 @@ impl Codec for Gzip {
             produced += got;
             self.input.consume(consumed);
             match result {
-                Err(error) => return Step::damaged(produced, error),
+                Err(_) => {
+                    return Step::damaged(produced, "the deflate data or its checksum is wrong");
+                }
                 Ok(Status::StreamEnd) => {
                     self.member = None;
                     self.members += 1;

@@ -12,12 +12,23 @@ pub(super) struct Input {
     /// Offset in the stream of the first byte of the buffer.
     base: u64,
     ended: bool,
+    /// A codec asked for more than there is.
+    overdrawn: bool,
     failure: Option<io::Error>,
 }
 
 impl Input {
     pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
-        Self { source, buffer: Vec::new(), start: 0, end: 0, base: 0, ended: false, failure: None }
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            base: 0,
+            ended: false,
+            overdrawn: false,
+            failure: None,
+        }
     }
 
     /// What is buffered, after a read if nothing was; empty at the end only.
@@ -86,6 +97,11 @@ impl Input {
         self.available().is_empty()
     }
 
+    /// True if a codec has asked for more than there is.
+    pub(super) fn is_overdrawn(&self) -> bool {
+        self.overdrawn
+    }
+
     /// Number of bytes consumed.
     pub(super) fn offset(&self) -> u64 {
         self.base + self.start as u64
@@ -97,23 +113,30 @@ impl Input {
     }
 }
 
+/// For codecs: a failure shows as an end, and is asked for afterwards.
 impl Read for Input {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
-        // Without a codec the window reads through here, straight into its own buffer.
-        if self.start == self.end && target.len() >= INPUT_BYTES && !self.ended {
-            let got = self.source.read(target)?;
-            self.base += got as u64;
-            return Ok(got);
-        }
         let count = self.available().len().min(target.len());
-        if count == 0
-            && let Some(error) = self.failure.take()
-        {
-            return Err(error);
-        }
-        let here = &self.buffer[self.start..];
-        target[..count].copy_from_slice(&here[..count]);
+        target[..count].copy_from_slice(&self.buffer[self.start..self.start + count]);
         self.consume(count);
+        self.overdrawn |= count < target.len() && self.ended;
         Ok(count)
+    }
+}
+
+/// Input without a codec: what was looked at first, then the source itself, straight into the target.
+pub(super) struct Plain(pub(super) Input);
+
+impl Read for Plain {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let Self(input) = self;
+        if input.start < input.end {
+            return input.read(target);
+        }
+        match input.take_failure() {
+            Some(error) => Err(error),
+            None if input.ended => Ok(0),
+            None => input.source.read(target),
+        }
     }
 }

@@ -8,24 +8,51 @@ use super::input::Input;
 use super::{Codec, Step, trailing};
 
 pub(super) struct Lz4 {
-    frame: FrameDecoder<Input>,
-    in_frame: bool,
-    frames: u64,
+    state: State,
+    any: bool,
+}
+
+/// A decoder serves one frame only: its buffers are made for the block size of that.
+enum State {
+    Between(Input),
+    InFrame(Box<FrameDecoder<Input>>, Kind),
+    /// Only while one state is exchanged for another.
+    Moving,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Frame,
+    /// The frame of the first tools, which has no mark at its end.
+    Legacy,
 }
 
 impl Lz4 {
     pub(super) fn new(input: Input) -> Self {
-        Self { frame: FrameDecoder::new(input), in_frame: false, frames: 0 }
+        Self {
+            state: State::Between(input),
+            any: false,
+        }
     }
 
-    /// Looks for the next frame; `Some` if there is none.
-    fn next_frame(&mut self) -> Option<Step> {
-        let any = self.frames > 0;
-        let input = self.frame.get_mut();
+    /// Enters the next frame; `Some` if there is none.
+    fn enter_frame(&mut self) -> Option<Step> {
+        let any = self.any;
+        let input = self.input();
         match input.peek(8) {
-            [0x04, 0x22, 0x4d, 0x18, ..] | [0x02, 0x21, 0x4c, 0x18, ..] => {
-                self.in_frame = true;
-                self.frames += 1;
+            &[magic @ (0x04 | 0x02), 0x22 | 0x21, 0x4d | 0x4c, 0x18, ..] => {
+                let kind = if magic == 0x04 {
+                    Kind::Frame
+                } else {
+                    Kind::Legacy
+                };
+                self.any = true;
+                self.state = match std::mem::replace(&mut self.state, State::Moving) {
+                    State::Between(input) => {
+                        State::InFrame(Box::new(FrameDecoder::new(input)), kind)
+                    }
+                    other => other,
+                };
                 None
             }
             &[0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, ..] => {
@@ -34,31 +61,48 @@ impl Lz4 {
             }
             [] if any => Some(Step::produced(0)),
             short if short.len() < 8 && !any => Some(Step::cut(0)),
-            _ => Some(trailing(input, "what follows the last frame is not lz4 data")),
+            _ => Some(trailing(
+                input,
+                "what follows the last frame is not lz4 data",
+            )),
         }
+    }
+
+    fn leave_frame(&mut self) {
+        self.state = match std::mem::replace(&mut self.state, State::Moving) {
+            State::InFrame(frame, _) => State::Between(frame.into_inner()),
+            other => other,
+        };
     }
 }
 
 impl Codec for Lz4 {
     fn step(&mut self, target: &mut [u8]) -> Step {
         loop {
-            if !self.in_frame {
-                if let Some(end) = self.next_frame() {
+            let State::InFrame(frame, kind) = &mut self.state else {
+                if let Some(end) = self.enter_frame() {
                     return end;
                 }
                 continue;
-            }
-            match self.frame.read(target) {
-                // The end of a frame shows as 0, as the end of the input does.
-                Ok(0) => self.in_frame = false,
+            };
+            match frame.read(target) {
+                // Both the end of a frame and the end of the input between its blocks show as 0.
+                Ok(0) if *kind == Kind::Frame && frame.get_ref().is_overdrawn() => {
+                    return Step::cut(0);
+                }
+                Ok(0) => self.leave_frame(),
                 Ok(produced) => return Step::produced(produced),
-                Err(_) if self.frame.get_mut().at_end() => return Step::cut(0),
-                Err(error) => return Step::damaged(0, error),
+                Err(_) if frame.get_mut().at_end() => return Step::cut(0),
+                Err(error) => return Step::damaged(0, error.to_string()),
             }
         }
     }
 
     fn input(&mut self) -> &mut Input {
-        self.frame.get_mut()
+        match &mut self.state {
+            State::Between(input) => input,
+            State::InFrame(frame, _) => frame.get_mut(),
+            State::Moving => unreachable!("no state is left half exchanged"),
+        }
     }
 }

@@ -13,7 +13,7 @@ mod zstd;
 
 use std::io::{self, Read};
 
-use self::input::Input;
+use self::input::{Input, Plain};
 use super::compression::Compression;
 use super::error::CodecDamage;
 
@@ -32,22 +32,41 @@ struct Damage {
 
 impl Step {
     fn produced(produced: usize) -> Self {
-        Self { produced, damage: None }
+        Self {
+            produced,
+            damage: None,
+        }
     }
 
     fn cut(produced: usize) -> Self {
-        let damage = Damage { cut: true, reason: "the compressed data ends too early".to_owned() };
-        Self { produced, damage: Some(damage) }
+        let damage = Damage {
+            cut: true,
+            reason: "the compressed data ends too early".to_owned(),
+        };
+        Self {
+            produced,
+            damage: Some(damage),
+        }
     }
 
-    fn damaged(produced: usize, reason: impl ToString) -> Self {
-        Self { produced, damage: Some(Damage { cut: false, reason: reason.to_string() }) }
+    fn damaged(produced: usize, reason: impl Into<String>) -> Self {
+        Self {
+            produced,
+            damage: Some(Damage {
+                cut: false,
+                reason: reason.into(),
+            }),
+        }
     }
 }
 
 /// What follows the last frame: zeros, which tapes and block devices append, or something else.
 fn trailing(input: &mut Input, otherwise: &str) -> Step {
-    if input.only_zeros_left() { Step::produced(0) } else { Step::damaged(0, otherwise) }
+    if input.only_zeros_left() {
+        Step::produced(0)
+    } else {
+        Step::damaged(0, otherwise)
+    }
 }
 
 trait Codec: Send {
@@ -62,14 +81,22 @@ pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dy
     let mut input = Input::new(source);
     let compression = Compression::sniff(input.peek(Compression::SNIFF_BYTES));
     let codec: Box<dyn Codec> = match compression {
-        Compression::None => return (compression, Box::new(input)),
+        Compression::None => return (compression, Box::new(Plain(input))),
         Compression::Gzip => Box::new(gzip::Gzip::new(input)),
         Compression::Zstd => Box::new(zstd::Zstd::new(input)),
         Compression::Xz => Box::new(xz::Xz::new(input)),
         Compression::Bzip2 => Box::new(bzip2::Bzip2::new(input)),
         Compression::Lz4 => Box::new(lz4::Lz4::new(input)),
     };
-    (compression, Box::new(Decompressor { compression, codec, pending: None, done: false }))
+    (
+        compression,
+        Box::new(Decompressor {
+            compression,
+            codec,
+            pending: None,
+            done: false,
+        }),
+    )
 }
 
 struct Decompressor {
@@ -98,7 +125,12 @@ impl Read for Decompressor {
         let error = input.take_failure().or_else(|| {
             step.damage.map(|Damage { cut, reason }| {
                 let (codec, offset) = (self.compression, input.offset());
-                io::Error::other(CodecDamage { codec, offset, cut, reason })
+                io::Error::other(CodecDamage {
+                    codec,
+                    offset,
+                    cut,
+                    reason,
+                })
             })
         });
         match error {

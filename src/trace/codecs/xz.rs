@@ -16,7 +16,10 @@ pub(super) struct Xz {
 
 impl Xz {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, stream: XzStream::new_mem_limit(true, MEMORY_LIMIT_KIB) }
+        Self {
+            input,
+            stream: XzStream::new_mem_limit(true, MEMORY_LIMIT_KIB),
+        }
     }
 }
 
@@ -31,7 +34,7 @@ impl Codec for Xz {
             let produced = (self.stream.total_out() - before) as usize;
             match result {
                 Err(_) if at_end => return Step::cut(produced),
-                Err(error) => return Step::damaged(produced, error),
+                Err(error) => return Step::damaged(produced, error.to_string()),
                 Ok(result) => {
                     self.input.consume(result.bytes_consumed);
                     if produced > 0 || result.status == Status::StreamEnd {

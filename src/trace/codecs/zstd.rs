@@ -23,17 +23,25 @@ pub(super) struct Zstd {
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     /// Before a frame; whether there was one already.
-    Between { any: bool },
+    Between {
+        any: bool,
+    },
     InFrame,
     /// The frame is broken; what it holds is handed over, then the damage is told.
-    Broken { cut: bool },
+    Broken {
+        cut: bool,
+    },
 }
 
 impl Zstd {
     pub(super) fn new(input: Input) -> Self {
         let mut frame = FrameDecoder::new();
         frame.set_max_window_size(WINDOW_LIMIT);
-        Self { input, frame, state: State::Between { any: false } }
+        Self {
+            input,
+            frame,
+            state: State::Between { any: false },
+        }
     }
 
     /// Enters the next frame; `Some` if there is none.
@@ -44,7 +52,7 @@ impl Zstd {
                     return Some(if self.input.at_end() {
                         Step::cut(0)
                     } else {
-                        Step::damaged(0, error)
+                        Step::damaged(0, error.to_string())
                     });
                 }
                 self.state = State::InFrame;
@@ -57,7 +65,10 @@ impl Zstd {
             }
             [] if any => Some(Step::produced(0)),
             short if short.len() < 8 && !any => Some(Step::cut(0)),
-            _ => Some(trailing(&mut self.input, "what follows the last frame is not zstd data")),
+            _ => Some(trailing(
+                &mut self.input,
+                "what follows the last frame is not zstd data",
+            )),
         }
     }
 
@@ -67,13 +78,20 @@ impl Zstd {
             // The decoder keeps a whole window back for references to it. An artificial end of the
             // frame makes it hand over what it decoded before the damage.
             let end = BlockDecodingStrategy::UptoBlocks(1);
-            let freed = self.frame.decode_blocks(END_OF_FRAME.as_slice(), end).is_ok();
+            let freed = self
+                .frame
+                .decode_blocks(END_OF_FRAME.as_slice(), end)
+                .is_ok();
             let cut = self.input.at_end();
             if freed && self.frame.can_collect() > 0 {
                 self.state = State::Broken { cut };
                 return Ok(());
             }
-            return Err(if cut { Step::cut(0) } else { Step::damaged(0, error) });
+            return Err(if cut {
+                Step::cut(0)
+            } else {
+                Step::damaged(0, error.to_string())
+            });
         }
         Ok(())
     }
@@ -91,7 +109,7 @@ impl Codec for Zstd {
             match self.frame.read(target) {
                 Ok(0) => {}
                 Ok(produced) => return Step::produced(produced),
-                Err(error) => return Step::damaged(0, error),
+                Err(error) => return Step::damaged(0, error.to_string()),
             }
             match self.state {
                 State::Broken { cut: true } => return Step::cut(0),
