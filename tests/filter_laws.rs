@@ -271,6 +271,41 @@ fn a_removal_undoes_an_insertion() {
     assert!(undone >= 60, "only {undone} filters were exact");
 }
 
+/// Elements come and go at random, some of them several times; each removal undoes an insertion.
+#[test]
+fn justified_removals_take_nothing_from_others() {
+    const DISTINCT: u32 = 700;
+    let elements = Elements::sharing(9, 97, 0..DISTINCT);
+    let columns: Vec<ElementDigests<'_>> = elements.iter().collect();
+    let digester = Digester::new(10);
+    for spec in specs() {
+        let mut filter = spec.build();
+        if filter.as_removable().is_none() {
+            continue;
+        }
+        let mut there = [0_u32; DISTINCT as usize];
+        for step in 0..6000_u32 {
+            let random = digester.digest(&step.to_le_bytes()).value();
+            let which = (random % u64::from(DISTINCT)) as usize;
+            // Fills up in the first half, empties in the second.
+            let insert = (random >> 32) % 100 < if step < 3000 { 60 } else { 40 };
+            if insert {
+                filter.insert(columns[which]);
+                there[which] += 1;
+            } else if there[which] > 0 {
+                let removable = filter.as_removable().expect("it is one");
+                removable.remove(columns[which]);
+                there[which] -= 1;
+            }
+            if step % 500 == 499 {
+                for (&element, &count) in columns.iter().zip(&there) {
+                    assert!(count == 0 || filter.contains(element), "{spec:?} {step}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn no_pattern_of_an_inserted_element_is_absent() {
     let elements = stream(8, 2000, 3000);
