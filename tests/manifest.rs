@@ -174,7 +174,7 @@ fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
             align: Align::Epoch,
         };
         plan.filter = None;
-        if name.ends_with(".tsh") {
+        if path.extension().is_some_and(|ending| ending == "tsh") {
             plan.input_format = InputFormat::Tsh;
         }
         if let Some((_, ports)) = DNS_PORTS.iter().find(|(file, _)| *file == name) {

@@ -5,7 +5,7 @@ use super::output::Output;
 use super::progress::Progress;
 use super::units::{parse_count, parse_duration_ns, parse_size};
 use super::{Outcome, UsageError};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
@@ -228,6 +228,8 @@ const DEFAULT_SHARDS: u32 = 8;
 /// Filter memory unless the user says otherwise.
 const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
 
+const UNWRITTEN: &str = "cannot write the results";
+
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut inputs = Inputs::find(&args.captures);
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
@@ -235,14 +237,15 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
     let styled = output.is_styled();
     let parameters = CountParameters::from(&plan);
-    let mut report = CountReport::begin(args.format.into(), &parameters, styled, output)?;
+    let mut report =
+        CountReport::begin(args.format.into(), &parameters, styled, output).context(UNWRITTEN)?;
     let result = count(&plan, &mut report, &progress);
     progress.finish();
     let summary = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
-        RunError::Sink(error) => anyhow::Error::from(error).context("cannot write the results"),
+        RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
     })?;
-    report.finish(&summary)?.commit()?;
+    report.finish(&summary).context(UNWRITTEN)?.commit()?;
     Ok(remark(args, &summary, &inputs, &progress))
 }
 
@@ -309,6 +312,11 @@ impl CountArgs {
         if self.undirected && matches!(self.element, Element::Src | Element::Dst) {
             return Err(UsageError(
                 "--undirected needs two ends: it goes with host-pair, flow and dns".into(),
+            ));
+        }
+        if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err(UsageError(
+                "standard input can be read only once; name - once, or files".into(),
             ));
         }
         let plan = CountPlan {

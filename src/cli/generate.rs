@@ -107,12 +107,12 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
         .into());
     }
     let summary = write_whole(&args.write, &plan)?;
-    if to_standard {
-        print(&summary, &mut io::stderr())?;
+    let printed = if to_standard {
+        print(&summary, &mut io::stderr())
     } else {
-        print(&summary, &mut io::stdout())?;
-    }
-    Ok(())
+        print(&summary, &mut io::stdout())
+    };
+    printed.context("cannot write the counts")
 }
 
 fn write_whole(path: &Path, plan: &GeneratePlan) -> anyhow::Result<GenerateSummary> {
@@ -126,16 +126,18 @@ fn write_whole(path: &Path, plan: &GeneratePlan) -> anyhow::Result<GenerateSumma
 }
 
 impl GenerateArgs {
-    fn plan(&self) -> anyhow::Result<GeneratePlan> {
+    fn plan(&self) -> Result<GeneratePlan, UsageError> {
         let kind = match self.kind {
             Kind::Traffic => GenerateKind::Traffic,
             Kind::Dns => GenerateKind::Dns,
         };
         let standard = GeneratePlan::new(kind, self.packets);
         let number = |option: Option<u64>, standard: u32, name: &str| {
-            option
-                .map_or(Ok(standard), u32::try_from)
-                .with_context(|| format!("--{name} is too large: it must be at most 16,777,216"))
+            option.map_or(Ok(standard), u32::try_from).map_err(|_| {
+                UsageError(format!(
+                    "--{name} is too large: it must be at most 16,777,216"
+                ))
+            })
         };
         Ok(GeneratePlan {
             pairs: number(self.pairs, standard.pairs, "pairs")?,

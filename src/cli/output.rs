@@ -17,7 +17,10 @@ pub(crate) enum Output {
         path: PathBuf,
     },
     /// Something that is no regular file (a device, a named pipe) and so must not be replaced.
-    Special(BufWriter<File>),
+    Special {
+        file: BufWriter<File>,
+        path: PathBuf,
+    },
 }
 
 impl Output {
@@ -31,7 +34,10 @@ impl Output {
                     .write(true)
                     .open(path)
                     .with_context(|| format!("cannot write {}", path.display()))?;
-                Ok(Self::Special(BufWriter::with_capacity(BUFFER, file)))
+                Ok(Self::Special {
+                    file: BufWriter::with_capacity(BUFFER, file),
+                    path: path.to_owned(),
+                })
             }
             Some(path) => {
                 let folder = match path.parent() {
@@ -63,8 +69,10 @@ impl Output {
     /// Puts the results in place.
     pub(crate) fn commit(self) -> Result<()> {
         match self {
-            Self::Standard(mut out) => Ok(out.flush()?),
-            Self::Special(mut out) => Ok(out.flush()?),
+            Self::Standard(mut out) => out.flush().context("cannot write to standard output"),
+            Self::Special { mut file, path } => file
+                .flush()
+                .with_context(|| format!("cannot write {}", path.display())),
             Self::File { file, path } => {
                 let context = || format!("cannot write {}", path.display());
                 let file = file
@@ -100,7 +108,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Standard(out) => out.write(bytes),
-            Self::Special(out) => out.write(bytes),
+            Self::Special { file, .. } => file.write(bytes),
             Self::File { file, .. } => file.write(bytes),
         }
     }
@@ -108,7 +116,7 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Standard(out) => out.flush(),
-            Self::Special(out) => out.flush(),
+            Self::Special { file, .. } => file.flush(),
             Self::File { file, .. } => file.flush(),
         }
     }

@@ -3,6 +3,7 @@
 use super::bytes::{be16, be32, byte, from};
 use super::layer::{Layer, Step};
 use super::{Skip, cooked};
+use etherparse::EtherType;
 
 /// Smallest `EtherType`; smaller numbers are lengths, and those above 1500 are neither.
 const ETHERTYPE_MIN: u16 = 0x600;
@@ -31,11 +32,15 @@ fn tagged(bytes: &[u8], at: usize) -> Step<'_> {
 
 /// Reads the payload of an `EtherType`.
 pub(super) fn ether_type(number: u16, bytes: &[u8]) -> Step<'_> {
+    const IPV4: u16 = EtherType::IPV4.0;
+    const IPV6: u16 = EtherType::IPV6.0;
+    const ARP: u16 = EtherType::ARP.0;
+    const REVERSE_ARP: u16 = 0x8035;
     match number {
-        // Either version: some routers mark IPv6 as 0x0800.
-        0x0800 => Ok((Layer::Ip, bytes)),
-        0x86dd => Ok((Layer::Ipv6, bytes)),
-        0x0806 | 0x8035 => Err(Skip::Arp),
+        // Either version: some routers mark IPv6 as IPv4.
+        IPV4 => Ok((Layer::Ip, bytes)),
+        IPV6 => Ok((Layer::Ipv6, bytes)),
+        ARP | REVERSE_ARP => Err(Skip::Arp),
         // VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad had one.
         0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300 => tagged(bytes, 2),
         0x8847 | 0x8848 => Ok((Layer::Mpls, bytes)),

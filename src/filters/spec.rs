@@ -195,7 +195,8 @@ impl FilterSpec {
         let (bits, expected) = match sizing {
             Sizing::Memory { bytes, expected } => {
                 check_memory(kind, bytes, arrays)?;
-                (bytes * 8 / arrays, expected)
+                // Whole words, so that no more memory is taken than was asked for.
+                (bytes / arrays / 8 * 64, expected)
             }
             Sizing::Rate { fpr, expected } => {
                 check_rate(fpr)?;

@@ -58,6 +58,9 @@ pub struct PlanError(String);
 /// Most shards.
 const MAX_SHARDS: u32 = 1024;
 
+/// Most memory of the filters of a slice.
+const MAX_FILTER_BYTES: u64 = 1 << 40;
+
 /// Filter memory below which more slices are kept open.
 const OPEN_SLICES_BYTES: u64 = 16 << 20;
 
@@ -74,6 +77,13 @@ impl FilterChoice {
         shards: u32,
     ) -> Result<Self, PlanError> {
         let shards = u64::from(shards.max(1));
+        if let Sizing::Memory { bytes, .. } = sizing
+            && bytes > MAX_FILTER_BYTES
+        {
+            return Err(PlanError(format!(
+                "filters have at most {MAX_FILTER_BYTES} bytes (1 TiB), not {bytes}; ask for less with --memory"
+            )));
+        }
         let share = match sizing {
             Sizing::Memory { bytes, expected } => Sizing::Memory {
                 bytes: bytes / shards,
@@ -109,7 +119,8 @@ impl CountPlan {
     ///
     /// # Errors
     ///
-    /// A width of 0 or less, or no or too many shards, or nothing to count with.
+    /// A width of 0 or less, no or too many shards, nothing to count with, or filters that do not fit
+    /// into the memory that the system gives.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slicing.width_ns.is_some_and(|width| width <= 0) {
             return Err(PlanError(
@@ -127,7 +138,25 @@ impl CountPlan {
                 "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact".into(),
             ));
         }
-        Ok(())
+        self.check_memory()
+    }
+
+    /// Asks the system whether it would give the memory of all filters, before anything is read: later
+    /// a refusal would end the program without a word.
+    fn check_memory(&self) -> Result<(), PlanError> {
+        let slices = self.open_slices();
+        let bytes = self
+            .filter_bytes()
+            .unwrap_or(0)
+            .saturating_mul(slices as u64);
+        let granted = usize::try_from(bytes)
+            .is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+        if granted {
+            return Ok(());
+        }
+        Err(PlanError(format!(
+            "the filters of up to {slices} open slices take {bytes} bytes, which this machine does not give; ask for less with --memory"
+        )))
     }
 
     /// Bytes of the filters of one slice, over all shards.

@@ -30,20 +30,25 @@ impl<W: Write> CountCsv<W> {
         let mut csv = csv::WriterBuilder::new()
             .has_headers(false)
             .from_writer(out);
-        csv.write_record(HEADER).map_err(io::Error::from)?;
+        csv.write_record(HEADER).map_err(cause)?;
         Ok(Self { csv })
     }
 
     pub(super) fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        self.csv
-            .serialize(SliceRow::from(slice))
-            .map_err(io::Error::from)
+        self.csv.serialize(SliceRow::from(slice)).map_err(cause)
     }
 
     pub(super) fn finish(self) -> io::Result<W> {
-        self.csv.into_inner().map_err(|error| {
-            let kind = error.error().kind();
-            io::Error::from(kind)
-        })
+        self.csv
+            .into_inner()
+            .map_err(csv::IntoInnerError::into_error)
+    }
+}
+
+/// The failure of the writer itself, of its own kind: a closed pipe must be seen as one.
+fn cause(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }

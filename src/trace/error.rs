@@ -227,9 +227,10 @@ impl fmt::Display for TraceError {
                 present,
             } => write!(
                 f,
-                "the file ends inside its {container} header: {} were expected, {present} are there; \
-                 copy the file again",
-                Bytes(*needed)
+                "the file ends inside its {container} header: {} were expected, {}; copy the \
+                 file again",
+                Bytes(*needed),
+                there(*present)
             ),
             TraceErrorKind::UnsupportedVersion {
                 container,
@@ -251,9 +252,10 @@ impl fmt::Display for TraceError {
                 present,
             } => write!(
                 f,
-                "the file ends inside the record of packet {packet}, at offset {offset}: {} were promised, \
-                 {present} are there; everything before it was read",
-                Bytes(*promised)
+                "the file ends inside the record of packet {packet}, at offset {offset}: {} were promised, {}; \
+                 everything before it was read",
+                Bytes(*promised),
+                there(*present)
             ),
             TraceErrorKind::RecordTooLong {
                 packet,
@@ -330,6 +332,15 @@ impl std::error::Error for TraceError {
             TraceErrorKind::Io(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+/// How many bytes are there instead.
+fn there(present: u64) -> String {
+    if present == 1 {
+        "1 is there".to_owned()
+    } else {
+        format!("{present} are there")
     }
 }
 

@@ -1,0 +1,165 @@
+//! Every format has the documented fields, and no others.
+
+use super::{document, flowsieve, text_of};
+use flowsieve::decode::Skip;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+const CAPTURE: &str = "traces/netns-dns.pcap";
+
+/// The first cells of the table behind `heading` in docs/output.md, without their backticks; a cell
+/// may hold several names.
+fn documented(heading: &str) -> Vec<String> {
+    let rows = table(heading);
+    rows.iter().flat_map(|cells| quoted(&cells[0])).collect()
+}
+
+/// The body of the table behind `heading` in docs/output.md.
+fn table(heading: &str) -> Vec<Vec<String>> {
+    let manual = text_of("docs/output.md");
+    let (_, rest) = manual.split_once(heading).unwrap();
+    let rows = rest.lines().skip_while(|line| !line.starts_with('|'));
+    rows.take_while(|line| line.starts_with('|'))
+        .skip(2)
+        .map(|line| line.split('|').map(|cell| cell.trim().to_owned()))
+        .map(|cells| cells.skip(1).collect())
+        .collect()
+}
+
+/// Everything in backticks.
+fn quoted(text: &str) -> Vec<String> {
+    let parts = text.split('`').skip(1).step_by(2);
+    parts.map(str::to_owned).collect()
+}
+
+fn fields(object: &Value) -> BTreeSet<String> {
+    object.as_object().unwrap().keys().cloned().collect()
+}
+
+fn set<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
+    names.map(str::to_owned).into()
+}
+
+fn documented_set(heading: &str, more: &[&str]) -> BTreeSet<String> {
+    let more = more.iter().map(ToString::to_string);
+    documented(heading).into_iter().chain(more).collect()
+}
+
+#[test]
+fn json_has_the_documented_fields() {
+    let (document, run) = document(&["--element", "dns", CAPTURE, "traces/generated.pcap"]);
+    run.done();
+    assert_eq!(
+        fields(&document),
+        set(["schema", "parameters", "slices", "inputs", "totals"])
+    );
+    assert_eq!(document["schema"], "flowsieve.count/1");
+    assert!(text_of("docs/output.md").contains("`flowsieve.count/1`"));
+    let parameters = documented_set("**`parameters`**", &[]);
+    assert_eq!(fields(&document["parameters"]), parameters);
+    let slices = document["slices"].as_array().unwrap();
+    for slice in slices {
+        assert_eq!(fields(slice), documented_set("**`slices`**", &[]));
+    }
+    assert!(slices.len() > 8);
+    assert_eq!(document["inputs"].as_array().unwrap().len(), 2);
+    for input in document["inputs"].as_array().unwrap() {
+        assert_eq!(fields(input), documented_set("**`inputs`**", &[]));
+        assert_eq!(input["container"], "pcap");
+    }
+    let totals = &document["totals"];
+    assert_eq!(fields(totals), documented_set("**`totals`**", &[]));
+    let totals_table = table("**`totals`**");
+    let quantiles = totals_table.iter().find(|row| row[0] == "`quantiles`");
+    let quantiles: BTreeSet<String> = quoted(&quantiles.unwrap()[1]).into_iter().collect();
+    assert_eq!(fields(&totals["quantiles"]), quantiles);
+    let reasons = documented_set("### Reasons", &[]);
+    let skipped = fields(&totals["skipped"]);
+    assert!(
+        skipped.len() > 2 && skipped.is_subset(&reasons),
+        "{skipped:?}"
+    );
+}
+
+#[test]
+fn json_lines_have_the_same_fields_and_say_what_they_are() {
+    let lines = flowsieve(&["count", "--format", "jsonl", CAPTURE]).done();
+    let lines: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let records: Vec<&str> = lines
+        .iter()
+        .map(|line| line["record"].as_str().unwrap())
+        .collect();
+    let slices = records.len() - 3;
+    assert_eq!(records[0], "parameters");
+    assert!(slices > 2 && records[1..=slices].iter().all(|&record| record == "slice"));
+    assert_eq!(records[slices + 1..], ["input", "totals"]);
+    let (document, _) = document(&[CAPTURE]);
+    for line in &lines {
+        let expected = match line["record"].as_str().unwrap() {
+            "parameters" => set(["record", "schema", "parameters"]),
+            "slice" => documented_set("**`slices`**", &["record"]),
+            "input" => documented_set("**`inputs`**", &["record"]),
+            _ => documented_set("**`totals`**", &["record"]),
+        };
+        assert_eq!(fields(line), expected);
+    }
+    assert_eq!(lines[0]["parameters"], document["parameters"]);
+    let last = lines.last().unwrap();
+    for (name, value) in document["totals"].as_object().unwrap() {
+        assert_eq!(&last[name], value, "{name}");
+    }
+}
+
+#[test]
+fn csv_has_the_documented_columns_and_the_numbers_of_json() {
+    for options in [
+        &["--memory", "512"][..],
+        &["--no-exact"],
+        &["--filter", "mdbf"],
+    ] {
+        let csv = super::slices(&[options, &[CAPTURE]].concat());
+        let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let header = lines.next().unwrap();
+        assert_eq!(header, documented("**`slices`**"));
+        let (document, _) = document(&[options, &[CAPTURE]].concat());
+        let slices = document["slices"].as_array().unwrap();
+        assert_eq!(lines.clone().count(), slices.len());
+        for (line, slice) in lines.zip(slices) {
+            for (name, cell) in header.iter().zip(line) {
+                let same = match &slice[name] {
+                    Value::Null => cell.is_empty(),
+                    value => serde_json::from_str::<Value>(cell).unwrap() == *value,
+                };
+                assert!(same, "{name}: {cell} and {}", slice[name]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_in_a_pipe_is_plain() {
+    let table = flowsieve(&["count", CAPTURE]).done();
+    assert!(!table.contains('\x1b'));
+    assert!(table.starts_with("distinct host pairs in slices of 1 s; "));
+}
+
+#[test]
+fn every_reason_is_documented_and_no_other() {
+    let rows = table("### Reasons");
+    let mut ours: Vec<(String, &str)> = Skip::ALL
+        .iter()
+        .map(|skip| {
+            let has_ip = if skip.has_ip() { "yes" } else { "no" };
+            (skip.name().into_owned(), has_ip)
+        })
+        .collect();
+    ours.push(("link_type_…".to_owned(), "no"));
+    let manual: Vec<(String, &str)> = rows
+        .iter()
+        .map(|row| (quoted(&row[0]).concat(), row[1].as_str()))
+        .collect();
+    assert_eq!(manual, ours);
+}

@@ -1,0 +1,188 @@
+//! Ways to hand over the same packets, and logs in place of packets.
+
+use super::{document, feed, record_offsets, sample, slices};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+
+#[test]
+fn a_pipe_gives_the_answer_of_the_file() {
+    let (path, bytes) = sample();
+    let piped = feed(&["count", "--format", "csv", "-"], &bytes).done();
+    assert_eq!(piped, slices(&[path]));
+}
+
+type Encoder = fn(&[u8]) -> Vec<u8>;
+
+const ENCODERS: [(&str, Encoder); 5] = [
+    ("gzip", gzip),
+    ("zstd", |data| {
+        ruzstd::encoding::compress_to_vec(data, ruzstd::encoding::CompressionLevel::Fastest)
+    }),
+    ("xz", |data| {
+        let options = lzma_rust2::XzOptions::with_preset(1);
+        let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();
+        encoder.write_all(data).unwrap();
+        encoder.finish().unwrap()
+    }),
+    ("bzip2", |data| {
+        let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        encoder.write_all(data).unwrap();
+        encoder.finish().unwrap()
+    }),
+    ("lz4", |data| {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(data).unwrap();
+        encoder.finish().unwrap()
+    }),
+];
+
+pub(crate) fn gzip(data: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn compression_is_recognised_whatever_the_name() {
+    let (path, bytes) = sample();
+    let expected = slices(&[path]);
+    let folder = tempfile::tempdir().unwrap();
+    for (name, encode) in ENCODERS {
+        let encoded = encode(&bytes);
+        let path = folder.path().join("capture");
+        fs::write(&path, &encoded).unwrap();
+        assert_eq!(slices(&[&path]), expected, "{name}");
+        let (document, _) = document(&[&path]);
+        assert_eq!(
+            document["inputs"][0]["container"],
+            format!("pcap in {name}")
+        );
+        let piped = feed(&["count", "--format", "csv", "-"], &encoded).done();
+        assert_eq!(piped, expected, "{name} in a pipe");
+    }
+}
+
+#[test]
+fn several_files_and_directories_are_one_trace() {
+    let (path, bytes) = sample();
+    let expected = slices(&[path]);
+    let offsets = record_offsets(&bytes);
+    let piece =
+        |from: usize, to: usize| [&bytes[..24], &bytes[offsets[from]..offsets[to]]].concat();
+    let last = offsets.len() - 1;
+    // The middle, the end and the beginning, in folders and beside files that are no captures.
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("b/c");
+    fs::create_dir_all(&inner).unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let files = [
+        folder.path().join("a.pcap"),
+        inner.join("late"),
+        inner.join("z.pcap.gz"),
+    ];
+    fs::write(&files[0], piece(2_500, 6_001)).unwrap();
+    fs::write(&files[1], piece(6_001, last)).unwrap();
+    fs::write(&files[2], gzip(&piece(0, 2_500))).unwrap();
+    fs::write(folder.path().join("notes.txt"), "Recorded on a Monday.\n").unwrap();
+    fs::write(inner.join("nothing"), "").unwrap();
+    assert_eq!(slices(&files), expected);
+    assert_eq!(slices(&[folder.path()]), expected);
+    assert_eq!(
+        slices(&[folder.path().join("a.pcap"), folder.path().join("b")]),
+        expected
+    );
+    let (document, run) = document(&[folder.path()]);
+    run.done();
+    let read: Vec<&str> = document["inputs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|input| input["path"].as_str().unwrap())
+        .collect();
+    assert_eq!(read, files.each_ref().map(|path| path.to_str().unwrap()));
+}
+
+/// Time, client and its port, server, protocol, name (empty for a record without a query).
+const RECORDS: [(&str, &str, u16, &str, &str, &str); 6] = [
+    ("1.0", "10.0.0.1", 4000, "10.0.0.53", "udp", "a.example"),
+    ("1.5", "10.0.0.1", 4001, "10.0.0.53", "udp", "A.Example"),
+    ("2.0", "10.0.0.2", 4000, "10.0.0.53", "tcp", "b.example"),
+    ("2.5", "10.0.0.2", 4000, "10.0.0.53", "tcp", "a.example"),
+    ("2.7", "10.0.0.9", 4000, "10.0.0.53", "udp", ""),
+    (
+        "3.0",
+        "2001:db8::1",
+        4000,
+        "2001:db8::53",
+        "udp",
+        "b.example",
+    ),
+];
+
+/// The records as Zeek writes them, with tabs and as JSON, and as CSV without protocol and ports.
+fn logs() -> [(&'static str, String); 3] {
+    let mut tsv = "#separator \\x09\n#unset_field\t-\n#path\tdns\n\
+        #fields\tts\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tquery\n"
+        .to_owned();
+    let mut json = String::new();
+    let mut csv = "ts,src,dst,qname\n".to_owned();
+    for (time, client, port, server, protocol, name) in RECORDS {
+        let unset = if name.is_empty() { "-" } else { name };
+        writeln!(
+            tsv,
+            "{time}\t{client}\t{port}\t{server}\t53\t{protocol}\t{unset}"
+        )
+        .unwrap();
+        let query = match name {
+            "" => String::new(),
+            name => format!(r#","query":"{name}""#),
+        };
+        writeln!(
+            json,
+            r#"{{"ts":{time},"id.orig_h":"{client}","id.orig_p":{port},"id.resp_h":"{server}","id.resp_p":53,"proto":"{protocol}"{query}}}"#
+        )
+        .unwrap();
+        writeln!(csv, "{time},{client},{server},{name}").unwrap();
+    }
+    [
+        ("zeek-dns-tsv", tsv),
+        ("zeek-dns-json", json),
+        ("dns-csv", csv),
+    ]
+}
+
+#[test]
+fn dns_logs_are_counted_like_the_packets_they_tell_of() {
+    let folder = tempfile::tempdir().unwrap();
+    for (container, log) in logs() {
+        let path = folder.path().join(container);
+        fs::write(&path, log).unwrap();
+        let path = path.to_str().unwrap();
+        // CSV without ports has no flows.
+        let flows = if container == "dns-csv" {
+            (0, json!({"no_transport_in_log": 6}))
+        } else {
+            (5, json!({}))
+        };
+        for (element, (distinct, skipped)) in [
+            ("dns", (4, json!({"dns_no_question": 1}))),
+            ("host-pair", (4, json!({}))),
+            ("src", (4, json!({}))),
+            ("dst", (2, json!({}))),
+            ("flow", flows),
+        ] {
+            let (document, run) = document(&["--slice", "all", "--element", element, path]);
+            run.done();
+            assert_eq!(document["inputs"][0]["container"], container);
+            let totals = &document["totals"];
+            assert_eq!(totals["packets"], 6, "{container}");
+            assert_eq!(totals["exact"], distinct, "{container} {element}");
+            assert_eq!(totals["skipped"], skipped, "{container} {element}");
+        }
+        // All records are queries.
+        let queries = slices(&["--element", "dns", "--queries-only", path]);
+        assert_eq!(queries, slices(&["--element", "dns", path]), "{container}");
+    }
+}

@@ -1,0 +1,125 @@
+//! The program as its users run it: what it prints, what it says of bad input, how it exits.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+mod answers;
+mod formats;
+mod inputs;
+mod limits;
+mod output;
+mod trouble;
+mod usage;
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+
+/// What the program left behind.
+#[derive(Debug)]
+struct Run {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// Runs the program without anything on its standard input.
+fn flowsieve<S: AsRef<OsStr>>(args: &[S]) -> Run {
+    feed(args, &[])
+}
+
+/// Runs the program with these bytes on its standard input.
+fn feed<S: AsRef<OsStr>>(args: &[S], input: &[u8]) -> Run {
+    let mut child = program(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    thread::scope(|scope| {
+        // A program that does not read its input closes it; that is no failure of the test.
+        scope.spawn(move || stdin.write_all(input).ok());
+        let output = child.wait_with_output().unwrap();
+        Run {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    })
+}
+
+fn program<S: AsRef<OsStr>>(args: &[S]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flowsieve"));
+    command.current_dir(repository()).args(args);
+    command
+}
+
+impl Run {
+    /// The standard output of a run in which nothing was wrong.
+    fn done(self) -> String {
+        assert_eq!((self.code, self.err.as_str()), (Some(0), ""));
+        self.out
+    }
+
+    /// The only sentence on standard error.
+    fn sentence(&self) -> &str {
+        let sentence = self.err.strip_suffix('\n').unwrap_or_default();
+        let sentence = sentence.strip_prefix("flowsieve: ").unwrap_or_default();
+        let is_one = !sentence.is_empty()
+            && !sentence.contains('\n')
+            && !sentence.contains(". ")
+            && !sentence.ends_with('.');
+        assert!(is_one, "not one sentence: {}", self.err);
+        sentence
+    }
+}
+
+/// The JSON document of `count` with these arguments, and how the run ended.
+fn document<S: AsRef<OsStr>>(args: &[S]) -> (Value, Run) {
+    let mut line: Vec<&OsStr> = vec!["count".as_ref(), "--format".as_ref(), "json".as_ref()];
+    line.extend(args.iter().map(AsRef::as_ref));
+    let run = flowsieve(&line);
+    let document = serde_json::from_str(&run.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", run.out, run.err));
+    (document, run)
+}
+
+/// Slices as CSV: all that a count says, but nothing of its inputs.
+fn slices<S: AsRef<OsStr>>(args: &[S]) -> String {
+    let mut line: Vec<&OsStr> = vec!["count".as_ref(), "--format".as_ref(), "csv".as_ref()];
+    line.extend(args.iter().map(AsRef::as_ref));
+    flowsieve(&line).done()
+}
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text_of(name: &str) -> String {
+    fs::read_to_string(repository().join(name)).unwrap()
+}
+
+/// The generated capture of this repository, 8,000 packets in eight seconds.
+fn sample() -> (PathBuf, Vec<u8>) {
+    let path = repository().join("traces/generated.pcap");
+    let bytes = fs::read(&path).unwrap();
+    (path, bytes)
+}
+
+/// Where each record of a classic little-endian pcap begins, and where the last one ends.
+fn record_offsets(pcap: &[u8]) -> Vec<usize> {
+    let mut offsets = vec![24];
+    let mut at = 24;
+    while at < pcap.len() {
+        at += 16 + u32::from_le_bytes(pcap[at + 8..at + 12].try_into().unwrap()) as usize;
+        offsets.push(at);
+    }
+    offsets
+}

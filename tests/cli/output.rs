@@ -1,0 +1,234 @@
+//! Where results go: a file whole or not at all, a named pipe, a reader that leaves early.
+
+use super::{document, flowsieve, program, sample, slices};
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+fn names_in(folder: &Path) -> Vec<String> {
+    fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_file_holds_what_standard_output_would() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result.csv");
+    let result = path.to_str().unwrap();
+    let line = [
+        "count",
+        "--format",
+        "csv",
+        "traces/generated.pcap",
+        "-o",
+        result,
+    ];
+    for _ in 0..2 {
+        assert_eq!(flowsieve(&line).done(), "");
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            slices(&["traces/generated.pcap"])
+        );
+        fs::write(&path, "older").unwrap();
+    }
+    // What could be read of a bad input is a result, too.
+    let run = flowsieve(&[&line[..], &["missing.pcap"]].concat());
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().starts_with("missing.pcap: "));
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        slices(&["traces/generated.pcap"])
+    );
+    assert_eq!(names_in(folder.path()), ["result.csv"]);
+}
+
+#[test]
+fn a_dash_is_standard_output() {
+    let dash = flowsieve(&["count", "traces/netns-dns.pcap", "-o", "-"]).done();
+    assert_eq!(dash, flowsieve(&["count", "traces/netns-dns.pcap"]).done());
+    assert!(!Path::new("-").exists());
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    for place in [
+        folder.path().join("no/such/result"),
+        folder.path().to_owned(),
+    ] {
+        let place = place.to_str().unwrap();
+        let run = flowsieve(&["count", "traces/generated.pcap", "-o", place]);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+        let start = format!("cannot write {place}: ");
+        assert!(run.sentence().starts_with(&start), "{}", run.err);
+        let run = flowsieve(&["generate", "--packets", "10", "-w", place]);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+        assert!(run.sentence().starts_with(&start), "{}", run.err);
+        assert!(names_in(folder.path()).is_empty());
+    }
+}
+
+#[test]
+fn a_run_that_is_ended_leaves_the_old_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result");
+    fs::write(&path, "older").unwrap();
+    let mut child = program(&["count", "-", "-o", path.to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&sample().1).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"older");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_without_the_right_to_write_keeps_its_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("result");
+    fs::write(&path, "older").unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+    if fs::write(folder.path().join("probe"), "").is_ok() {
+        eprintln!("skipped: this user may write everywhere");
+        return;
+    }
+    let run = flowsieve(&[
+        "count",
+        "traces/generated.pcap",
+        "-o",
+        path.to_str().unwrap(),
+    ]);
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().starts_with("cannot write "));
+    assert_eq!(fs::read(&path).unwrap(), b"older");
+    assert_eq!(names_in(folder.path()), ["result"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_is_written_to_and_stays() {
+    use std::os::unix::fs::FileTypeExt;
+    use std::process::Command;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&path)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let reader = std::thread::spawn({
+        let path = path.clone();
+        move || fs::read_to_string(path).unwrap()
+    });
+    let line = ["count", "traces/generated.pcap", "--format", "csv", "-o"];
+    flowsieve(&[&line[..], &[path.to_str().unwrap()]].concat()).done();
+    assert_eq!(reader.join().unwrap(), slices(&["traces/generated.pcap"]));
+    assert!(fs::symlink_metadata(&path).unwrap().file_type().is_fifo());
+    assert_eq!(names_in(folder.path()), ["pipe"]);
+}
+
+/// Runs the program for a reader that takes so many bytes and leaves; its exit code, and what it said.
+fn read_partly(line: &[&str], bytes: usize) -> (Option<i32>, String) {
+    let mut child = program(line)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut vec![0; bytes]).unwrap();
+    drop(stdout);
+    let output = child.wait_with_output().unwrap();
+    (
+        output.status.code(),
+        String::from_utf8(output.stderr).unwrap(),
+    )
+}
+
+#[test]
+fn a_reader_that_leaves_early_is_no_error() {
+    for format in ["table", "csv", "json", "jsonl"] {
+        for slice in ["1s", "1ms"] {
+            let line = [
+                "count",
+                "--format",
+                format,
+                "--slice",
+                slice,
+                "traces/generated.pcap",
+            ];
+            assert_eq!(read_partly(&line, 0), (Some(0), String::new()), "{line:?}");
+        }
+        let long = [
+            "count",
+            "--format",
+            format,
+            "--slice",
+            "1ms",
+            "traces/generated.pcap",
+        ];
+        assert_eq!(
+            read_partly(&long, 1_000),
+            (Some(0), String::new()),
+            "{long:?}"
+        );
+    }
+    let line = ["generate", "-w", "-", "--packets", "20k"];
+    assert_eq!(read_partly(&line, 1_000), (Some(0), String::new()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.pcap");
+    let line = ["generate", "--packets", "10", "-w", path.to_str().unwrap()];
+    assert_eq!(read_partly(&line, 0), (Some(0), String::new()));
+    assert_eq!(names_in(folder.path()), ["out.pcap"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    for line in [
+        &["count", "traces/generated.pcap"][..],
+        &[
+            "count",
+            "--format",
+            "csv",
+            "--slice",
+            "1ms",
+            "traces/generated.pcap",
+        ],
+        &["generate", "-w", "-", "--packets", "10"],
+    ] {
+        let full = fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap();
+        let output = program(line).stdout(full).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{line:?}: {err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        assert!(err.starts_with("flowsieve: cannot write "), "{err}");
+    }
+}
+
+#[test]
+fn remarks_come_when_asked_for_and_not_into_the_result() {
+    let run = flowsieve(&["count", "--verbose", "traces/generated.pcap"]);
+    assert_eq!(run.code, Some(0));
+    assert!(run.err.contains("8000 packets in "), "{}", run.err);
+    assert_eq!(
+        run.out,
+        flowsieve(&["count", "traces/generated.pcap"]).done()
+    );
+    let (_, run) = document(&["--quiet", "missing.pcap"]);
+    assert_eq!(run.code, Some(1));
+    run.sentence();
+}

@@ -1,0 +1,168 @@
+//! Bad input: one sentence each on standard error, exit code 1, and in the result what was readable.
+
+use super::inputs::gzip;
+use super::{document, feed, record_offsets, sample};
+use std::fs;
+use std::path::Path;
+
+/// Counts a bad input alone and beside a good one; it must yield `packets` packets and one sentence
+/// that names it and has these words in it.
+fn check(bad: &Path, packets: u64, words: &[&str]) {
+    let (good, _) = sample();
+    let name = bad.to_str().unwrap();
+    for (inputs, expected) in [
+        (vec![bad], packets),
+        (vec![bad, &good], packets + 8_000),
+        (vec![&good, bad], packets + 8_000),
+    ] {
+        let (document, run) = document(&inputs);
+        assert_eq!(run.code, Some(1), "{name}");
+        let sentence = run.sentence();
+        assert!(sentence.starts_with(&format!("{name}: ")), "{sentence}");
+        for word in words {
+            assert!(sentence.contains(word), "no `{word}` in: {sentence}");
+        }
+        assert_eq!(document["totals"]["packets"], expected, "{sentence}");
+        // The document says the same, if the input got that far.
+        let input = document["inputs"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|input| input["path"] == name);
+        if let Some(input) = input {
+            assert_eq!(input["packets"], packets);
+            assert_eq!(input["error"], sentence);
+        }
+    }
+}
+
+fn check_bytes(name: &str, bytes: &[u8], packets: u64, words: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    check(&path, packets, words);
+}
+
+#[test]
+fn what_is_no_capture() {
+    let not = "not a capture that can be read";
+    check_bytes("a.txt", b"It rained.\n", 0, &[not, "it is text"]);
+    check_bytes("a.zip", b"PK\x03\x04\0\0\0\0", 0, &[not, "unpack it first"]);
+    check_bytes("a.bin", &[0x9d; 4_000], 0, &[not]);
+    check_bytes("b.txt.gz", &gzip(b"It rained.\n"), 0, &[not, "it is text"]);
+    check_bytes("empty.pcap", b"", 0, &["it is empty"]);
+    check_bytes("empty.gz", &gzip(b""), 0, &["it is empty"]);
+}
+
+#[test]
+fn what_ends_too_early() {
+    let (_, bytes) = sample();
+    let header = [
+        "inside its pcap header",
+        "24 bytes were expected, 10 are there",
+    ];
+    check_bytes("header.pcap", &bytes[..10], 0, &header);
+    let offsets = record_offsets(&bytes);
+    let at = format!(
+        "inside the record of packet 1001, at offset {}",
+        offsets[1_000]
+    );
+    for more in [1, 15, 16, 40] {
+        let cut = &bytes[..offsets[1_000] + more];
+        check_bytes(
+            "record.pcap",
+            cut,
+            1_000,
+            &[&at, &format!("{more} are there")],
+        );
+    }
+    // Compressed without a loss in between, the cut comes out at the same place.
+    check_bytes(
+        "record.gz",
+        &gzip(&bytes[..offsets[1_000] + 7]),
+        1_000,
+        &[&at],
+    );
+}
+
+#[test]
+fn what_is_damaged_within() {
+    let (_, bytes) = sample();
+    let offsets = record_offsets(&bytes);
+    let mut damaged = bytes.clone();
+    damaged[offsets[777] + 11] = 0x7f;
+    let at = format!("the record of packet 778, at offset {}", offsets[777]);
+    check_bytes("long.pcap", &damaged, 777, &[&at, "more than"]);
+    let log = "ts,src,dst,qname\n1,10.0.0.1,10.0.0.2,a\n2,10.0.0.1,10.0.0.2,b\n3,10.0.0.1\n";
+    let at = format!("line 4, at offset {}", log.find("3,10").unwrap());
+    check_bytes("dns.csv", log.as_bytes(), 2, &[&at]);
+}
+
+#[test]
+fn a_compressed_stream_that_breaks_off_counts_up_to_there() {
+    let (_, bytes) = sample();
+    let whole = gzip(&bytes);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.pcap.gz");
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let (document, run) = document(&[&path]);
+    assert_eq!(run.code, Some(1));
+    let packets = document["totals"]["packets"].as_u64().unwrap();
+    assert!((2_000..7_000).contains(&packets), "{packets}");
+    let at = format!("at offset {} of the compressed file", whole.len() / 2);
+    check(&path, packets, &["gzip", "ends too early", &at]);
+    // It is a prefix of the trace: every slice but the last one that is left has its packets.
+    let slices = document["slices"].as_array().unwrap();
+    for slice in &slices[..slices.len() - 1] {
+        assert_eq!(slice["packets"], 1_000);
+    }
+}
+
+#[test]
+fn what_is_not_there_or_not_for_us() {
+    let folder = tempfile::tempdir().unwrap();
+    check(&folder.path().join("missing.pcap"), 0, &["no such file"]);
+    check(folder.path(), 0, &["no capture in this directory"]);
+    fs::write(folder.path().join("notes.txt"), "It rained.\n").unwrap();
+    check(folder.path(), 0, &["no capture in this directory"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_may_not_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("secret.pcap");
+    fs::write(&path, sample().1).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+    if fs::read(&path).is_ok() {
+        eprintln!("skipped: this user may read everything");
+        return;
+    }
+    check(&path, 0, &["permission denied"]);
+    // In a directory it is named, too, and not passed over as no capture.
+    let (_, run) = document(&[folder.path()]);
+    assert_eq!(run.code, Some(1));
+    let start = format!("{}: permission denied", path.display());
+    assert!(run.sentence().starts_with(&start), "{}", run.err);
+}
+
+#[test]
+fn standard_input_has_a_name_of_its_own() {
+    let run = feed(&["count", "-"], b"It rained.\n");
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().starts_with("standard input: not a capture"));
+}
+
+#[test]
+fn every_bad_input_gets_its_own_line() {
+    let (good, _) = sample();
+    let good = good.to_str().unwrap();
+    let (document, run) = document(&["missing-1", good, "missing-2"]);
+    assert_eq!(run.code, Some(1));
+    let lines: Vec<&str> = run.err.lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].starts_with("flowsieve: missing-1: "));
+    assert!(lines[1].starts_with("flowsieve: missing-2: "));
+    assert_eq!(document["totals"]["packets"], 8_000);
+}

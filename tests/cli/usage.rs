@@ -1,0 +1,115 @@
+//! A wrong command line: exit code 2, the reason on standard error, nothing done.
+
+use super::flowsieve;
+use std::fs;
+
+/// What is wrong, and a word that must be in the complaint.
+const WRONG: &[(&[&str], &str)] = &[
+    (&["--slice", "0s"], "1s"),
+    (&["--slice", "5"], "unit"),
+    (&["--slice=-1s"], "duration"),
+    (&["--slice", "200000d"], "292 years"),
+    (&["--memory", "1"], "--memory 512"),
+    (&["--memory", "1B", "--shards", "1"], "64 or more"),
+    (&["--memory", "64K"], "64KiB"),
+    (&["--memory", "2000TiB"], "ask for less"),
+    (&["--shards", "0"], "shards"),
+    (&["--shards", "1025"], "shards"),
+    (&["--threads", "0"], "threads"),
+    (&["--fpr", "0", "--expect", "1k"], "0.001"),
+    (&["--fpr", "1", "--expect", "1k"], "0.001"),
+    (&["--fpr", "nan", "--expect", "1k"], "0.001"),
+    (&["--fpr=-0.1", "--expect", "1k"], "0.001"),
+    (&["--fpr", "0.1"], "--expect"),
+    (
+        &["--fpr", "0.1", "--expect", "1k", "--memory", "1MiB"],
+        "--memory",
+    ),
+    (&["--undirected", "--element", "src"], "--undirected"),
+    (&["--undirected", "--element", "dst"], "--undirected"),
+    (&["--filter", "exact", "--no-exact"], "--no-exact"),
+    (&["--quiet", "--verbose"], "--verbose"),
+    (&["--element", "packets"], "host-pair"),
+    (&["--frobnicate"], "--frobnicate"),
+    (&["-", "-"], "once"),
+];
+
+#[test]
+fn count_refuses_and_touches_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("result");
+    fs::write(&result, "older").unwrap();
+    for (options, word) in WRONG {
+        let output = ["-o", result.to_str().unwrap(), "traces/generated.pcap"];
+        let run = flowsieve(&[&["count"], *options, &output].concat());
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(2), ""),
+            "{options:?}: {}",
+            run.err
+        );
+        assert!(run.err.contains(word), "no `{word}` in: {}", run.err);
+        if !run.err.starts_with("error: ") {
+            run.sentence();
+        }
+        assert_eq!(fs::read(&result).unwrap(), b"older", "{options:?}");
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "{options:?}"
+        );
+    }
+}
+
+#[test]
+fn generate_refuses_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.pcap");
+    for options in [
+        &["--packets", "x"][..],
+        &["--pairs", "0"],
+        &["--pairs", "99G"],
+        &["--names", "99G"],
+        &["--snaplen", "10"],
+        &["--dns", "101"],
+        &["--duration", "60"],
+    ] {
+        let run = flowsieve(&[&["generate", "-w", path.to_str().unwrap()], options].concat());
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(2), ""),
+            "{options:?}: {}",
+            run.err
+        );
+        if !run.err.starts_with("error: ") {
+            run.sentence();
+        }
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            0,
+            "{options:?}"
+        );
+    }
+}
+
+#[test]
+fn a_line_without_a_task_is_wrong_and_a_question_is_not() {
+    for line in [&[][..], &["count"], &["generate"], &["weigh"]] {
+        let run = flowsieve(line);
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{line:?}");
+        assert!(
+            run.err.contains("Usage") || run.err.contains("usage"),
+            "{}",
+            run.err
+        );
+    }
+    for line in [
+        &["--help"][..],
+        &["--version"],
+        &["count", "--help"],
+        &["count", "-h"],
+        &["generate", "--help"],
+    ] {
+        assert!(!flowsieve(line).done().is_empty());
+    }
+}
