@@ -73,7 +73,13 @@ fn what_ends_too_early() {
             "record.pcap",
             cut,
             1_000,
-            &[&at, &format!("{more} are there")],
+            &[
+                &at,
+                &format!(
+                    "{more} {}",
+                    if more == 1 { "is there" } else { "are there" }
+                ),
+            ],
         );
     }
     // Compressed without a loss in between, the cut comes out at the same place.
