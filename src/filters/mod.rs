@@ -1,6 +1,7 @@
 //! Wing: what remembers. One published structure a file; all of them speak digests and know nothing
 //! of packets, addresses or names.
 
+pub mod allocation;
 mod bloom;
 mod cmdbf;
 mod filter;
