@@ -96,7 +96,7 @@ skips! {
     LaterFragment = 33 "later_fragment" true,
     /// The ports are those of DNS, but there is no payload (TCP handshakes, acknowledgements).
     DnsNoPayload = 34 "dns_no_payload" true,
-    /// A DNS message without a question.
+    /// A DNS message, or a record of a DNS log, without a question.
     DnsNoQuestion = 35 "dns_no_question" true,
     /// A DNS message that breaks off, as captured, before the end of its first question.
     DnsCutShort = 36 "dns_cut_short" true,

@@ -78,7 +78,8 @@ impl Extractor {
                 for entry in log.entries {
                     let number = out.times_ns.len() as u32;
                     out.times_ns.push(entry.time_ns);
-                    let name = &log.text[entry.name.start as usize..entry.name.end as usize];
+                    let name = entry.name.as_ref();
+                    let name = name.map(|name| &log.text[name.start as usize..name.end as usize]);
                     if let Err(skip) = self.log_entry(entry, name, &mut out.elements) {
                         out.skipped.push((number, skip));
                     }
@@ -251,7 +252,7 @@ impl Extractor {
     fn log_entry(
         &self,
         entry: &DnsLogEntry,
-        name: &[u8],
+        name: Option<&[u8]>,
         out: &mut ElementColumns,
     ) -> Result<(), Skip> {
         let addresses = match (entry.source, entry.destination) {
@@ -274,6 +275,7 @@ impl Extractor {
                 self.push_flow(addresses, protocol, (source, destination), out);
             }
             ElementKind::Dns => {
+                let name = name.ok_or(Skip::DnsNoQuestion)?;
                 let mut labels = [0; NAME_MAX];
                 let labels = labels_from_text(name, &mut labels).ok_or(Skip::DnsMalformed)?;
                 self.push_dns(addresses, labels, out);

@@ -194,11 +194,6 @@ impl Capture {
         Arc::clone(&self.bytes_read)
     }
 
-    /// Number of records of a DNS log, so far, that were passed over because they have no query.
-    pub fn records_without_query(&self) -> u64 {
-        self.entries.without_query
-    }
-
     /// Path, or name, under which it was opened.
     pub fn path(&self) -> &Path {
         &self.path

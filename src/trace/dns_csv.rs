@@ -94,10 +94,6 @@ impl DnsCsv {
         let optional = |column: Option<usize>| column.and_then(|column| field(column).ok());
         // An empty cell is a record without a query; the root is written as a dot.
         let name = self.record.get(name).ok_or("it has too few columns")?;
-        if name.is_empty() {
-            out.without_query += 1;
-            return Ok(());
-        }
         out.push(&Fields {
             time: field(time)?,
             source: field(source)?,
@@ -105,7 +101,7 @@ impl DnsCsv {
             protocol: optional(self.columns.protocol),
             source_port: optional(self.columns.source_port),
             destination_port: optional(self.columns.destination_port),
-            name,
+            name: (!name.is_empty()).then_some(name),
             escaped: false,
         })
     }

@@ -16,8 +16,6 @@ pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 pub(super) struct Entries {
     records: Vec<DnsLogEntry>,
     text: Vec<u8>,
-    /// Records without a query, over all batches.
-    pub(super) without_query: u64,
 }
 
 impl Entries {
@@ -56,7 +54,7 @@ impl Entries {
             .ok_or_else(|| bad("the time", fields.time, "epoch seconds or an RFC 3339 time"))?;
         let source = address("the source", fields.source)?;
         let destination = address("the destination", fields.destination)?;
-        let name = self.push_name(fields.name, fields.escaped);
+        let name = fields.name.map(|name| self.push_name(name, fields.escaped));
         let transport = fields.transport();
         self.records.push(DnsLogEntry {
             time_ns,
@@ -105,7 +103,8 @@ pub(super) struct Fields<'a> {
     pub(super) protocol: Option<&'a str>,
     pub(super) source_port: Option<&'a str>,
     pub(super) destination_port: Option<&'a str>,
-    pub(super) name: &'a [u8],
+    /// None if the record has no query.
+    pub(super) name: Option<&'a [u8]>,
     /// The name may hold bytes as `\x2e`.
     pub(super) escaped: bool,
 }

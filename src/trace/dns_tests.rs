@@ -5,8 +5,10 @@ use std::path::Path;
 use super::{Capture, DnsLogEntry, InputFormat, TraceBatch, TraceError};
 
 pub(super) struct Log {
+    /// Records with a query, and their names.
     pub(super) entries: Vec<DnsLogEntry>,
     pub(super) names: Vec<Vec<u8>>,
+    /// Number of records without one.
     pub(super) without_query: u64,
     pub(super) container: &'static str,
     pub(super) error: Option<TraceError>,
@@ -25,18 +27,21 @@ pub(super) fn read(text: &[u8]) -> Log {
     loop {
         match capture.next_batch() {
             Ok(Some(TraceBatch::DnsLog(batch))) => {
-                log.entries.extend_from_slice(batch.entries);
-                let name = |entry: &DnsLogEntry| {
-                    batch.text[entry.name.start as usize..entry.name.end as usize].to_vec()
-                };
-                log.names.extend(batch.entries.iter().map(name));
+                for entry in batch.entries {
+                    let Some(name) = entry.name.clone() else {
+                        log.without_query += 1;
+                        continue;
+                    };
+                    let name = &batch.text[name.start as usize..name.end as usize];
+                    log.names.push(name.to_vec());
+                    log.entries.push(entry.clone());
+                }
             }
             Ok(Some(TraceBatch::Packets { .. })) => panic!("a log has no packets"),
             Ok(None) => break,
             Err(error) => log.error = Some(error),
         }
     }
-    log.without_query = capture.records_without_query();
     log
 }
 

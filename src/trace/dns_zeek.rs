@@ -124,10 +124,11 @@ impl ZeekTsv {
         };
         let optional = |column: Option<usize>| column.and_then(|column| text(column).ok());
         let query = field(columns.query)?;
-        if query == self.unset {
-            out.without_query += 1;
-            return Ok(());
-        }
+        let name = match query {
+            query if query == self.unset => None,
+            query if query == self.empty => Some(&b""[..]),
+            query => Some(query),
+        };
         out.push(&Fields {
             time: text(columns.time)?,
             source: text(columns.source)?,
@@ -135,7 +136,7 @@ impl ZeekTsv {
             protocol: optional(columns.protocol),
             source_port: optional(columns.source_port),
             destination_port: optional(columns.destination_port),
-            name: if query == self.empty { b"" } else { query },
+            name,
             escaped: true,
         })
     }
@@ -185,10 +186,6 @@ impl ZeekJson {
 
 fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
     let record: Record<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let Some(query) = record.query else {
-        out.without_query += 1;
-        return Ok(());
-    };
     let port = |value: Option<&'_ RawValue>| value.map(|value| value.get().to_owned());
     let (source_port, destination_port) = (port(record.source_port), port(record.destination_port));
     out.push(&Fields {
@@ -198,7 +195,7 @@ fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
         protocol: record.protocol.as_deref(),
         source_port: source_port.as_deref(),
         destination_port: destination_port.as_deref(),
-        name: query.as_bytes(),
+        name: record.query.as_deref().map(str::as_bytes),
         escaped: true,
     })
 }

@@ -38,8 +38,8 @@ pub struct DnsLogEntry {
     /// Transport protocol number and ports (source, destination), where the log has them.
     pub transport: Option<(u8, u16, u16)>,
     /// Where the query name stands in the batch's text: labels separated by dots, as written in the
-    /// log, without a final dot; empty for the root.
-    pub name: Range<u32>,
+    /// log, without a final dot; empty for the root. None if the record has no query.
+    pub name: Option<Range<u32>>,
 }
 
 /// Records of a DNS log, with the text that their names point into.
