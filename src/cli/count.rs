@@ -33,45 +33,49 @@ Examples:
 /// dst, qname), each plain or compressed by gzip, zstd, xz, bzip2 or lz4.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch that the user sets or not"
+)]
 pub(crate) struct CountArgs {
     /// Files, directories, or - for standard input
     #[arg(required = true, value_name = "CAPTURE", help_heading = "Input")]
     captures: Vec<PathBuf>,
 
-    /// How to read the captures: tsh has no mark by which it could be recognised
-    #[arg(long, value_enum, default_value_t = Format::Auto, help_heading = "Input")]
+    /// auto recognises all formats but tsh, which has no mark
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Auto, help_heading = "Input")]
     input_format: Format,
 
     /// What is counted
-    #[arg(long, value_enum, default_value_t = Element::HostPair, help_heading = "Elements")]
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = Element::HostPair, help_heading = "Elements")]
     element: Element,
 
     /// Count both directions as one
     #[arg(long, help_heading = "Elements")]
     undirected: bool,
 
-    /// Which IP header counts when one packet is inside another
-    #[arg(long, value_enum, default_value_t = Header::Outer, help_heading = "Elements")]
+    /// Which IP header of tunnelled packets counts
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Header::Outer, help_heading = "Elements")]
     tunnel: Header,
 
     /// Of DNS messages count the queries only
     #[arg(long, help_heading = "Elements")]
     queries_only: bool,
 
-    /// A port on which DNS is spoken besides 53 (may be given several times)
+    /// One more port on which DNS is spoken, besides 53
     #[arg(long, value_name = "PORT", help_heading = "Elements")]
     dns_port: Vec<u16>,
 
-    /// Width of a time slice, such as 500ms, 1s, 5min, 1h; `all` makes one slice
+    /// Width of a time slice, such as 500ms or 5min, or `all`
     #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = parse_slice, help_heading = "Time slices")]
     slice: SliceWidth,
 
     /// Where slices begin: at multiples of the width since 1970, or at the first packet
-    #[arg(long, value_enum, default_value_t = Boundary::Epoch, help_heading = "Time slices")]
+    #[arg(long, value_enum, value_name = "TO", default_value_t = Boundary::Epoch, help_heading = "Time slices")]
     align: Boundary,
 
     /// The structure that counts
-    #[arg(long, value_enum, default_value_t = Filter::Subset, help_heading = "Filter")]
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Filter::Subset, help_heading = "Filter")]
     filter: Filter,
 
     /// Memory of the filter for one slice, such as 64KiB [default: 64KiB]
@@ -79,33 +83,47 @@ pub(crate) struct CountArgs {
     memory: Option<u64>,
 
     /// Size the filter for this false-positive rate at --expect elements
-    #[arg(long, value_name = "RATE", requires = "expect", help_heading = "Filter")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        requires = "expect",
+        help_heading = "Filter"
+    )]
     fpr: Option<f64>,
 
-    /// Distinct elements expected in a slice, to choose the number of hash functions
+    /// Distinct elements expected in a slice
+    ///
+    /// Chooses the number of hash functions (4 if it is not known).
     #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = "Filter")]
     expect: Option<u64>,
 
     /// Seed of all hash functions
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, help_heading = "Filter")]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0,
+        help_heading = "Filter"
+    )]
     seed: u64,
 
-    /// Partitions of the elements, each with a filter of its own
-    /// [default: 8 for subset and exact, 1 for the published structures]
+    /// Partitions with a filter each [default: 8; published structures: 1]
+    ///
+    /// Elements are divided among them by their digest. Results depend on their number, and more
+    /// than two threads need more than one.
     #[arg(long, value_name = "COUNT", help_heading = "Filter")]
     shards: Option<u32>,
 
-    /// Do without the exact count: memory stays bounded whatever the capture
+    /// Do without the exact count: memory stays small whatever comes
     #[arg(long, help_heading = "Exact count")]
     no_exact: bool,
 
-    /// Memory of the exact count; a slice that needs more says so
+    /// Memory of the exact count; past it the count says so
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size, help_heading = "Exact count")]
     exact_limit: u64,
 
     /// Threads; results do not depend on them [default: all processors]
-    #[arg(long, value_name = "COUNT", help_heading = "Speed")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Speed")]
+    threads: Option<u16>,
 
     /// How results are written
     #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
@@ -119,7 +137,7 @@ pub(crate) struct CountArgs {
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
     quiet: bool,
 
-    /// Say how fast it went even if standard error is no terminal
+    /// Say how fast it went, even in a pipe
     #[arg(short, long, help_heading = "Output")]
     verbose: bool,
 }
@@ -211,8 +229,8 @@ const DEFAULT_SHARDS: u32 = 8;
 const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
 
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
-    let inputs = Inputs::find(&args.captures)?;
-    let plan = args.plan(inputs.files)?;
+    let mut inputs = Inputs::find(&args.captures);
+    let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
     let styled = output.is_styled();
@@ -225,17 +243,25 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         RunError::Sink(error) => anyhow::Error::from(error).context("cannot write the results"),
     })?;
     report.finish(&summary)?.commit()?;
-    Ok(remark(args, &summary, inputs.others, &progress))
+    Ok(remark(args, &summary, &inputs, &progress))
 }
 
 /// Says on standard error what does not belong into the results.
-fn remark(args: &CountArgs, summary: &CountSummary, others: usize, progress: &Progress) -> Outcome {
+fn remark(
+    args: &CountArgs,
+    summary: &CountSummary,
+    inputs: &Inputs,
+    progress: &Progress,
+) -> Outcome {
+    let errors = summary
+        .inputs
+        .iter()
+        .filter_map(|input| input.error.as_ref());
+    let problems = inputs.problems.iter().cloned();
     let mut outcome = Outcome::Done;
-    for input in &summary.inputs {
-        if let Some(error) = &input.error {
-            eprintln!("flowsieve: {error}");
-            outcome = Outcome::Incomplete;
-        }
+    for problem in problems.chain(errors.map(ToString::to_string)) {
+        eprintln!("flowsieve: {problem}");
+        outcome = Outcome::Incomplete;
     }
     if args.verbose || (stderr().is_terminal() && !args.quiet) {
         let seconds = progress.elapsed().as_secs_f64();
@@ -244,8 +270,11 @@ fn remark(args: &CountArgs, summary: &CountSummary, others: usize, progress: &Pr
             "{packets} packets in {seconds:.3} s: {:.2} million packets/s",
             packets as f64 / seconds / 1e6
         );
-        if others > 0 {
-            eprintln!("{others} files in the directories are no captures and were left out");
+        if inputs.others > 0 {
+            eprintln!(
+                "{} files in the directories are no captures and were left out",
+                inputs.others
+            );
         }
     }
     outcome
@@ -274,9 +303,7 @@ impl CountArgs {
             Filter::Bloom | Filter::Mdbf | Filter::Cmdbf => 1,
         });
         let filter = structure
-            .map(|structure| {
-                FilterChoice::new(structure, kind.attributes().len(), sizing, shards)
-            })
+            .map(|structure| FilterChoice::new(structure, kind.attributes().len(), sizing, shards))
             .transpose()
             .map_err(usage)?;
         if self.undirected && matches!(self.element, Element::Src | Element::Dst) {
@@ -311,9 +338,10 @@ impl CountArgs {
             exact_limit_bytes: (!self.no_exact).then_some(self.exact_limit),
             seed: self.seed,
             shards,
-            threads: self
-                .threads
-                .unwrap_or_else(|| available_parallelism().map_or(1, usize::from)),
+            threads: self.threads.map_or_else(
+                || available_parallelism().map_or(1, usize::from),
+                usize::from,
+            ),
         };
         plan.check().map_err(usage)?;
         Ok(plan)

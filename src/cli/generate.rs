@@ -3,10 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use flowsieve::generate::{GenerateKind, GeneratePlan, GenerateSummary, SNAPLEN_MIN, generate};
 
+use super::UsageError;
+use super::output::Output;
 use super::units::{parse_count, parse_duration_ns};
 
 const EXAMPLES: &str = "\
@@ -97,18 +99,30 @@ fn percent() -> clap::builder::RangedI64ValueParser<u8> {
 /// Generates the capture and says what is in it.
 pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let plan = args.plan()?;
-    if args.write.as_os_str() == "-" {
-        if io::stdout().is_terminal() {
-            bail!("a capture is not for a terminal: name a file with -w, or redirect the output");
-        }
-        let mut out = io::stdout().lock();
-        let summary = generate(&plan, &mut out).context("cannot write to standard output")?;
-        drop(out);
-        return Ok(print(&summary, &mut io::stderr())?);
+    let to_standard = args.write.as_os_str() == "-";
+    if to_standard && io::stdout().is_terminal() {
+        return Err(UsageError(
+            "a capture is not for a terminal: name a file with -w, or redirect the output".into(),
+        )
+        .into());
     }
-    let summary = write_whole(&args.write, &plan)
-        .with_context(|| format!("cannot generate {}", args.write.display()))?;
-    Ok(print(&summary, &mut io::stdout())?)
+    let summary = write_whole(&args.write, &plan)?;
+    if to_standard {
+        print(&summary, &mut io::stderr())?;
+    } else {
+        print(&summary, &mut io::stdout())?;
+    }
+    Ok(())
+}
+
+fn write_whole(path: &Path, plan: &GeneratePlan) -> anyhow::Result<GenerateSummary> {
+    let mut output = Output::open(Some(path))?;
+    let summary = generate(plan, &mut output).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => UsageError(error.to_string()).into(),
+        _ => anyhow::Error::from(error).context(format!("cannot write {}", path.display())),
+    })?;
+    output.commit()?;
+    Ok(summary)
 }
 
 impl GenerateArgs {
@@ -138,25 +152,6 @@ impl GenerateArgs {
             ..standard
         })
     }
-}
-
-/// The file takes its name only when it is complete; until then it stands beside it without one.
-fn write_whole(path: &Path, plan: &GeneratePlan) -> anyhow::Result<GenerateSummary> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        // What the umask leaves of these, as for any file that a program creates.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.prefix(".flowsieve-").tempfile_in(folder)?;
-    let summary = generate(plan, file.as_file_mut())?;
-    file.persist(path)?;
-    Ok(summary)
 }
 
 fn print(summary: &GenerateSummary, out: &mut dyn Write) -> io::Result<()> {

@@ -1,6 +1,5 @@
 //! From what the user named to the files that are read.
 
-use anyhow::{Context, Result, bail};
 use flowsieve::trace::is_capture;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,45 +11,50 @@ pub(crate) struct Inputs {
     pub(crate) files: Vec<PathBuf>,
     /// Files in directories that are no captures.
     pub(crate) others: usize,
+    /// What is wrong with directories, a sentence each.
+    pub(crate) problems: Vec<String>,
 }
 
 impl Inputs {
     /// Files and `-` stay as they are; directories are walked for captures, recognised by content.
-    ///
-    /// # Errors
-    ///
-    /// A directory that cannot be listed, or that holds no capture.
-    pub(crate) fn find(named: &[PathBuf]) -> Result<Self> {
+    pub(crate) fn find(named: &[PathBuf]) -> Self {
         let mut inputs = Self::default();
         for path in named {
             if path.is_dir() {
-                let before = inputs.files.len();
-                inputs.walk(path)?;
-                if inputs.files.len() == before {
-                    bail!(
+                let before = (inputs.files.len(), inputs.problems.len());
+                inputs.walk(path);
+                if (inputs.files.len(), inputs.problems.len()) == before {
+                    inputs.problems.push(format!(
                         "{}: there is no capture in this directory; name one that holds pcap, pcapng or ERF files",
                         path.display()
-                    );
+                    ));
                 }
             } else {
                 inputs.files.push(path.clone());
             }
         }
-        Ok(inputs)
+        inputs
     }
 
-    fn walk(&mut self, directory: &Path) -> Result<()> {
-        let context = || format!("{}: cannot list this directory", directory.display());
-        let mut entries = fs::read_dir(directory)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .with_context(context)?;
+    fn walk(&mut self, directory: &Path) {
+        let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let mut entries = match entries {
+            Ok(entries) => entries,
+            Err(error) => {
+                self.problems.push(format!(
+                    "{}: this directory cannot be listed ({error}); its captures are left out",
+                    directory.display()
+                ));
+                return;
+            }
+        };
         entries.sort_by_key(fs::DirEntry::path);
         for entry in entries {
             let path = entry.path();
-            // Links to directories are not followed: they may lead in circles.
-            let kind = entry.file_type().with_context(context)?;
-            if kind.is_dir() {
-                self.walk(&path)?;
+            // Links to directories are not followed: they may lead in circles. Only regular files are
+            // looked into: reading from a device or a pipe may never end.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.walk(&path);
             } else if path.is_file() {
                 // A file that cannot be read is kept: opening it says why.
                 if is_capture(&path).unwrap_or(true) {
@@ -60,7 +64,6 @@ impl Inputs {
                 }
             }
         }
-        Ok(())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where results go: standard output, or a file that appears whole or not at all.
 
 use anyhow::{Context, Result};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -15,6 +16,8 @@ pub(crate) enum Output {
         file: BufWriter<NamedTempFile>,
         path: PathBuf,
     },
+    /// Something that is no regular file (a device, a named pipe) and so must not be replaced.
+    Special(BufWriter<File>),
 }
 
 impl Output {
@@ -23,15 +26,23 @@ impl Output {
         match path {
             None => Ok(Self::standard()),
             Some(path) if path == Path::new("-") => Ok(Self::standard()),
+            Some(path) if fs::metadata(path).is_ok_and(|data| !data.is_file()) => {
+                let file = OpenOptions::new()
+                    .write(true)
+                    .open(path)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(Self::Special(BufWriter::with_capacity(BUFFER, file)))
+            }
             Some(path) => {
                 let folder = match path.parent() {
                     Some(folder) if !folder.as_os_str().is_empty() => folder,
                     _ => Path::new("."),
                 };
-                let file = NamedTempFile::new_in(folder)
+                let file = temporary_file()
+                    .tempfile_in(folder)
                     .with_context(|| format!("cannot write {}", path.display()))?;
                 Ok(Self::File {
-                    file: BufWriter::new(file),
+                    file: BufWriter::with_capacity(BUFFER, file),
                     path: path.to_owned(),
                 })
             }
@@ -39,7 +50,7 @@ impl Output {
     }
 
     fn standard() -> Self {
-        Self::Standard(BufWriter::new(io::stdout()))
+        Self::Standard(BufWriter::with_capacity(BUFFER, io::stdout()))
     }
 
     /// Whether this is a terminal that may be styled.
@@ -53,6 +64,7 @@ impl Output {
     pub(crate) fn commit(self) -> Result<()> {
         match self {
             Self::Standard(mut out) => Ok(out.flush()?),
+            Self::Special(mut out) => Ok(out.flush()?),
             Self::File { file, path } => {
                 let context = || format!("cannot write {}", path.display());
                 let file = file
@@ -69,10 +81,26 @@ impl Output {
     }
 }
 
+/// A file beside the one that is to be, with the rights that any file gets which a program creates.
+fn temporary_file() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".flowsieve-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder
+}
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 256 << 10;
+
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Standard(out) => out.write(bytes),
+            Self::Special(out) => out.write(bytes),
             Self::File { file, .. } => file.write(bytes),
         }
     }
@@ -80,6 +108,7 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Standard(out) => out.flush(),
+            Self::Special(out) => out.flush(),
             Self::File { file, .. } => file.flush(),
         }
     }

@@ -28,13 +28,16 @@ pub(super) fn family(number: u32, bytes: &[u8]) -> Step<'_> {
 pub(super) fn loopback(bytes: &[u8]) -> Step<'_> {
     let number = le32(bytes, 0)?;
     let rest = from(bytes, 4)?;
-    match number.min(number.swap_bytes()) {
-        small @ ..=0xff => family(small, rest),
+    match (bytes, number.min(number.swap_bytes())) {
+        (_, small @ ..=0xff) => family(small, rest),
+        // Some systems capture PPP and Cisco HDLC links under the same type.
+        ([0xff, 0x03, ..], _) => Ok((Layer::Ppp, bytes)),
+        ([0x0f | 0x8f, 0, ..], _) => Ok((Layer::CiscoHdlc, bytes)),
         _ => Err(Skip::NotIp),
     }
 }
 
-/// Linux cooked capture: the protocol is an EtherType or one of Linux's own small numbers.
+/// Linux cooked capture: the protocol is an `EtherType` or one of Linux's own small numbers.
 pub(super) fn linux_cooked(bytes: &[u8]) -> Step<'_> {
     linux_protocol(be16(bytes, 14)?, from(bytes, 16)?)
 }
@@ -127,12 +130,12 @@ pub(super) fn packet_filter_log(bytes: &[u8]) -> Step<'_> {
     family(byte(bytes, 1)?.into(), from(bytes, length)?)
 }
 
-/// IP over InfiniBand: a global routing header, then an EtherType and two reserved bytes.
+/// IP over `InfiniBand`: a global routing header, then an `EtherType` and two reserved bytes.
 pub(super) fn infiniband(bytes: &[u8]) -> Step<'_> {
     Ok((Layer::EtherType(be16(bytes, 40)?), from(bytes, 44)?))
 }
 
-/// A switch chip's tag of `length` bytes between the Ethernet addresses and the EtherType.
+/// A switch chip's tag of `length` bytes between the Ethernet addresses and the `EtherType`.
 pub(super) fn switch_tag(bytes: &[u8], length: usize) -> Step<'_> {
     ethernet::type_or_length(be16(bytes, 12 + length)?, from(bytes, 14 + length)?)
 }

@@ -1,14 +1,18 @@
 //! DNS messages in UDP datagrams and TCP segments: direction and first question.
 //!
 //! Messages are taken as they stand in the packet at hand. A TCP segment yields every message that
-//! begins in it behind a length at the right place; segments are not put together, so what goes on
-//! from the segment before is read as if it began here, as any reader does that keeps no state.
+//! begins in it behind a length at the right place. Segments are not put together, so one that goes
+//! on from the segment before is read as if it began here: what cannot be a message is told from
+//! what can by its opcode, number of questions and class.
 
 use super::dns_name::{self, NAME_MAX};
 use super::{IpPacket, Skip, ip};
 
 /// The port of DNS.
 pub const DNS_PORT: u16 = 53;
+
+/// Bytes of a message before its first question.
+const MESSAGE_HEADER: usize = 12;
 
 /// What is counted of a DNS message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -60,7 +64,8 @@ fn in_datagram(datagram: &[u8], found: &mut impl FnMut(DnsMessage<'_>)) -> Resul
         return Err(Skip::DnsNoPayload);
     }
     let whole = length <= datagram.len();
-    message(&datagram[HEADER..length.min(datagram.len())], whole, found)
+    let bytes = &datagram[HEADER..length.min(datagram.len())];
+    message(bytes, whole, true, found)
 }
 
 /// The messages that begin in a TCP segment.
@@ -86,34 +91,205 @@ fn in_segment(segment: &[u8], found: &mut impl FnMut(DnsMessage<'_>)) -> Result<
         let length = usize::from(u16::from_be_bytes(*length));
         let whole = length <= tail.len();
         let (bytes, behind) = tail.split_at(length.min(tail.len()));
-        let this = message(bytes, whole, found);
+        let this = message(bytes, whole, false, found);
         outcome = if outcome.is_ok() { outcome } else { this };
         rest = behind;
     }
     outcome
 }
 
-/// Reads the head and the first question of a message; `whole` says whether all of it is there.
-fn message(bytes: &[u8], whole: bool, found: &mut impl FnMut(DnsMessage<'_>)) -> Result<(), Skip> {
-    const HEADER: usize = 12;
-    const TYPE_AND_CLASS: usize = 4;
+/// Reads the head and the first question of a message; `whole` says whether all of it is there,
+/// `sure` whether it is known that a message begins here.
+fn message(
+    bytes: &[u8],
+    whole: bool,
+    sure: bool,
+    found: &mut impl FnMut(DnsMessage<'_>),
+) -> Result<(), Skip> {
     let beyond = if whole {
         Skip::DnsMalformed
     } else {
         Skip::DnsCutShort
     };
-    let head: &[u8; HEADER] = bytes.first_chunk().ok_or(beyond)?;
+    let head: &[u8; MESSAGE_HEADER] = bytes.first_chunk().ok_or(beyond)?;
     if head[4..6] == [0, 0] {
         return Err(Skip::DnsNoQuestion);
     }
     let mut buffer = [0; NAME_MAX];
-    let (length, behind) = dns_name::read(bytes, HEADER, &mut buffer, beyond)?;
-    if bytes.len() < behind + TYPE_AND_CLASS {
-        return Err(beyond);
+    let (length, behind) = dns_name::read(bytes, MESSAGE_HEADER, &mut buffer, beyond)?;
+    let &[_, _, class_high, class_low] = bytes
+        .get(behind..)
+        .and_then(<[u8]>::first_chunk)
+        .ok_or(beyond)?;
+    let class = u16::from_be_bytes([class_high, class_low]);
+    if !sure && !is_plausible(head, class) {
+        return Err(Skip::DnsMalformed);
     }
     found(DnsMessage {
         is_response: head[2] & 0x80 != 0,
         name: &buffer[..length],
     });
     Ok(())
+}
+
+/// Whether these can be the head of a message and the class of its only question.
+fn is_plausible(head: &[u8; MESSAGE_HEADER], class: u16) -> bool {
+    // Query, inverse query, status, notify, update.
+    let opcode = matches!(head[2] >> 3 & 15, 0 | 1 | 2 | 4 | 5);
+    // Internet, chaos, Hesiod, none, any.
+    let class = matches!(class, 1 | 3 | 4 | 254 | 255);
+    opcode && class && head[4..6] == [0, 1]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::packets::{join, tcp, udp, v4};
+    use super::super::{Decoder, dotted};
+    use super::*;
+    use crate::trace::LinkType;
+
+    /// All messages of an IP packet as text, and the outcome.
+    fn messages(packet: &[u8]) -> (Vec<String>, Result<(), Skip>) {
+        let packet = Decoder::default().decode(LinkType(228), packet).unwrap();
+        let mut found = Vec::new();
+        let outcome = dns_messages(&packet, &[DNS_PORT, 5300], |message| {
+            let sign = if message.is_response { '<' } else { '>' };
+            found.push(format!("{sign}{}", dotted(message.name)));
+        });
+        (found, outcome)
+    }
+
+    #[track_caller]
+    fn check(packet: &[u8], expected: &[&str], outcome: Result<(), Skip>) {
+        let (found, actual) = messages(packet);
+        assert_eq!(found, expected);
+        assert_eq!(actual, outcome);
+    }
+
+    /// A message with one question of class internet.
+    fn question(flags: u8, name: &[u8]) -> Vec<u8> {
+        join(&[
+            &[0, 7, flags, 0, 0, 1, 0, 0, 0, 0, 0, 0],
+            name,
+            &[0, 0, 1, 0, 1],
+        ])
+    }
+
+    fn prefixed(message: &[u8]) -> Vec<u8> {
+        join(&[&(message.len() as u16).to_be_bytes(), message])
+    }
+
+    #[test]
+    fn datagrams() {
+        let name = b"\x03WwW\x07example\x03com";
+        let query = question(1, name);
+        check(
+            &v4(17, &udp(1000, 53, &query)),
+            &[">www.example.com"],
+            Ok(()),
+        );
+        check(
+            &v4(17, &udp(53, 1000, &question(0x81, name))),
+            &["<www.example.com"],
+            Ok(()),
+        );
+        check(
+            &v4(17, &udp(5300, 1000, &query)),
+            &[">www.example.com"],
+            Ok(()),
+        );
+        check(&v4(17, &udp(1000, 53, &question(1, b""))), &[">."], Ok(()));
+        check(&v4(17, &udp(1000, 5353, &query)), &[], Err(Skip::NotDns));
+        check(&v4(132, &udp(1000, 53, &query)), &[], Err(Skip::NotDns));
+        check(&v4(17, &udp(1000, 53, b"")), &[], Err(Skip::DnsNoPayload));
+        check(
+            &v4(17, &udp(1000, 53, b"junk")),
+            &[],
+            Err(Skip::DnsMalformed),
+        );
+        check(
+            &v4(17, &udp(1000, 53, &[0; 40])),
+            &[],
+            Err(Skip::DnsNoQuestion),
+        );
+        check(
+            &v4(17, &udp(1000, 53, &question(1, b"\x41a"))),
+            &[],
+            Err(Skip::DnsMalformed),
+        );
+        let mut later = v4(17, &udp(1000, 53, &query));
+        later[7] = 1;
+        check(&later, &[], Err(Skip::LaterFragment));
+        // Of a fragmented datagram the first piece is read.
+        later[6..8].copy_from_slice(&[0x20, 0]);
+        check(&later, &[">www.example.com"], Ok(()));
+    }
+
+    #[test]
+    fn datagrams_cut_short_anywhere() {
+        let packet = v4(17, &udp(1000, 53, &question(1, b"\x07example\x03com")));
+        for cut in 20..packet.len() {
+            let expected = if cut < 24 {
+                Skip::NotDns
+            } else {
+                Skip::DnsCutShort
+            };
+            check(&packet[..cut], &[], Err(expected));
+        }
+    }
+
+    #[test]
+    fn segments() {
+        let one = prefixed(&question(1, b"\x03one"));
+        let two = prefixed(&question(0x81, b"\x03two"));
+        check(&v4(6, &tcp(1000, 53, &one)), &[">one"], Ok(()));
+        check(
+            &v4(6, &tcp(1000, 53, &join(&[&one, &two]))),
+            &[">one", "<two"],
+            Ok(()),
+        );
+        // The second goes on in the next segment; only its length or half of that is here.
+        for cut in 1..two.len() {
+            let payload = join(&[&one, &two[..cut]]);
+            check(&v4(6, &tcp(1000, 53, &payload)), &[">one"], Ok(()));
+            check(
+                &v4(6, &tcp(1000, 53, &two[..cut])),
+                &[],
+                Err(Skip::DnsCutShort),
+            );
+        }
+        // Something else in between is stepped over.
+        let payload = join(&[&prefixed(b"junk"), &[0, 0], &two]);
+        check(&v4(6, &tcp(1000, 53, &payload)), &["<two"], Ok(()));
+        // What goes on from before: opcode, number of questions or class tell.
+        for (at, byte) in [(4, 0x18), (6, 1), (7, 2), (21, 3), (22, 2)] {
+            let mut other = one.clone();
+            other[at] = byte;
+            check(&v4(6, &tcp(1000, 53, &other)), &[], Err(Skip::DnsMalformed));
+        }
+        check(&v4(6, &tcp(1000, 53, b"")), &[], Err(Skip::DnsNoPayload));
+        let mut reset = tcp(1000, 53, &one);
+        reset[13] = 4;
+        check(&v4(6, &reset), &[], Err(Skip::DnsNoPayload));
+        // A header with options; one that is no header.
+        let mut options = tcp(1000, 53, &join(&[&[1; 4], &one]));
+        options[12] = 0x60;
+        check(&v4(6, &options), &[">one"], Ok(()));
+        options[12] = 0x40;
+        check(&v4(6, &options), &[], Err(Skip::DnsMalformed));
+    }
+
+    proptest! {
+        #[test]
+        fn any_payload_is_survived(payload: Vec<u8>) {
+            for packet in [v4(17, &udp(53, 53, &payload)), v4(6, &tcp(53, 53, &payload))] {
+                for cut in [20, 28, 40, 50, packet.len()] {
+                    let (found, outcome) = messages(&packet[..cut.min(packet.len())]);
+                    prop_assert_eq!(found.is_empty(), outcome.is_err());
+                }
+            }
+        }
+    }
 }

@@ -23,37 +23,46 @@ pub(super) fn read(
     beyond: Skip,
 ) -> Result<(usize, usize), Skip> {
     let mut at = start;
+    // Labels that stand one behind the other, which is all of nearly every name, are copied at once.
+    let mut run = start;
     let mut length = 0;
     let mut behind = None;
     let mut pointers = 0;
     loop {
         let first = *message.get(at).ok_or(beyond)?;
-        let bytes = usize::from(first & 0x3f);
+        let low_bits = usize::from(first & 0x3f);
         match first >> 6 {
-            0 if bytes == 0 => return Ok((length, behind.unwrap_or(at + 1))),
-            0 => {
-                let label = message.get(at..=at + bytes).ok_or(beyond)?;
-                // The final zero byte, though not kept, counts.
-                let room = &mut buffer[length..NAME_MAX - 1];
-                let place = room.get_mut(..label.len()).ok_or(Skip::DnsMalformed)?;
-                place.copy_from_slice(label);
-                // The length byte, at most 63, is no letter.
-                place.make_ascii_lowercase();
-                length += label.len();
-                at += label.len();
+            0 if low_bits == 0 => {
+                length = append(buffer, length, &message[run..at])?;
+                return Ok((length, behind.unwrap_or(at + 1)));
             }
+            0 => at += 1 + low_bits,
             3 => {
                 let low = *message.get(at + 1).ok_or(beyond)?;
                 pointers += 1;
                 if pointers > POINTERS_MAX {
                     return Err(Skip::DnsMalformed);
                 }
+                length = append(buffer, length, &message[run..at])?;
                 behind.get_or_insert(at + 2);
-                at = bytes << 8 | usize::from(low);
+                at = low_bits << 8 | usize::from(low);
+                run = at;
             }
             _ => return Err(Skip::DnsMalformed),
         }
     }
+}
+
+/// Appends labels in lower case; returns the new length.
+fn append(buffer: &mut [u8; NAME_MAX], length: usize, labels: &[u8]) -> Result<usize, Skip> {
+    // The final zero byte, though not kept, counts.
+    let place = buffer[length..NAME_MAX - 1]
+        .get_mut(..labels.len())
+        .ok_or(Skip::DnsMalformed)?;
+    place.copy_from_slice(labels);
+    // Length bytes, at most 63, are no letters.
+    place.make_ascii_lowercase();
+    Ok(length + labels.len())
 }
 
 /// Writes a name as text: labels joined by dots, no final dot, `.` for the root.
@@ -167,8 +176,9 @@ mod tests {
 
     #[test]
     fn text_becomes_labels() {
-        let check =
-            |text, labels: Option<&[u8]>| assert_eq!(wire(text).as_deref(), labels, "{text}");
+        fn check(text: &str, labels: Option<&[u8]>) {
+            assert_eq!(wire(text).as_deref(), labels, "{text}");
+        }
         check("", Some(b""));
         check(".", Some(b""));
         check("Example.COM", Some(b"\x07example\x03com"));

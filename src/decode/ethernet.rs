@@ -3,17 +3,18 @@
 use super::bytes::{be16, be32, byte, from};
 use super::layer::{Layer, Step};
 use super::{Skip, cooked};
+use etherparse::EtherType;
 
-/// Smallest EtherType; smaller numbers are lengths, and those above 1500 are neither.
+/// Smallest `EtherType`; smaller numbers are lengths, and those above 1500 are neither.
 const ETHERTYPE_MIN: u16 = 0x600;
 const LENGTH_MAX: u16 = 1500;
 
-/// Reads the two addresses and the EtherType or length.
+/// Reads the two addresses and the `EtherType` or length.
 pub(super) fn ethernet(frame: &[u8]) -> Step<'_> {
     type_or_length(be16(frame, 12)?, from(frame, 14)?)
 }
 
-/// What an EtherType or length announces.
+/// What an `EtherType` or length announces.
 pub(super) fn type_or_length(number: u16, bytes: &[u8]) -> Step<'_> {
     match number {
         ETHERTYPE_MIN.. => Ok((Layer::EtherType(number), bytes)),
@@ -24,18 +25,22 @@ pub(super) fn type_or_length(number: u16, bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// Goes on behind an EtherType at an offset.
+/// Goes on behind an `EtherType` at an offset.
 fn tagged(bytes: &[u8], at: usize) -> Step<'_> {
     type_or_length(be16(bytes, at)?, from(bytes, at + 2)?)
 }
 
-/// Reads the payload of an EtherType.
+/// Reads the payload of an `EtherType`.
 pub(super) fn ether_type(number: u16, bytes: &[u8]) -> Step<'_> {
+    const IPV4: u16 = EtherType::IPV4.0;
+    const IPV6: u16 = EtherType::IPV6.0;
+    const ARP: u16 = EtherType::ARP.0;
+    const REVERSE_ARP: u16 = 0x8035;
     match number {
-        // Either version: some routers mark IPv6 as 0x0800.
-        0x0800 => Ok((Layer::Ip, bytes)),
-        0x86dd => Ok((Layer::Ipv6, bytes)),
-        0x0806 | 0x8035 => Err(Skip::Arp),
+        // Either version: some routers mark IPv6 as IPv4.
+        IPV4 => Ok((Layer::Ip, bytes)),
+        IPV6 => Ok((Layer::Ipv6, bytes)),
+        ARP | REVERSE_ARP => Err(Skip::Arp),
         // VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad had one.
         0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300 => tagged(bytes, 2),
         0x8847 | 0x8848 => Ok((Layer::Mpls, bytes)),
@@ -65,7 +70,7 @@ fn trill(bytes: &[u8]) -> Step<'_> {
     Ok((Layer::Ethernet, from(bytes, 6 + options)?))
 }
 
-/// MACsec is readable where it protects integrity only.
+/// `MACsec` is readable where it protects integrity only.
 fn macsec(bytes: &[u8]) -> Step<'_> {
     const CHANNEL_IDENTIFIER: u8 = 0x20;
     const ENCRYPTED: u8 = 0x08;
@@ -127,10 +132,14 @@ fn snap(bytes: &[u8]) -> Step<'_> {
 pub(super) fn mpls(bytes: &[u8]) -> Step<'_> {
     const BOTTOM_OF_STACK: u32 = 0x100;
     const PSEUDOWIRE_CONTROL_WORD: usize = 4;
+    const MAINTENANCE_LABEL: u32 = 14;
     let entry = be32(bytes, 0)?;
     let bytes = from(bytes, 4)?;
     if entry & BOTTOM_OF_STACK == 0 {
         return Ok((Layer::Mpls, bytes));
+    }
+    if entry >> 12 == MAINTENANCE_LABEL {
+        return Err(Skip::NotIp);
     }
     match byte(bytes, 0)? >> 4 {
         4 | 6 => cooked::by_version(bytes),

@@ -55,8 +55,19 @@ fn is_avs(bytes: &[u8]) -> Result<bool, Skip> {
     Ok(be32(bytes, 0)? & 0xffff_f000 == 0x8021_1000)
 }
 
+/// How an 802.11 frame was written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Form {
+    /// As sent.
+    Plain,
+    /// With the header padded to a multiple of four bytes.
+    Padded,
+    /// With the two bytes of the frame control swapped, and those of the sequence control.
+    Swapped,
+}
+
 /// An 802.11 frame; of use are data frames that are neither empty nor encrypted.
-pub(super) fn frame(bytes: &[u8], padded: bool) -> Step<'_> {
+pub(super) fn frame(bytes: &[u8], form: Form) -> Step<'_> {
     const DATA: u8 = 2;
     const NO_DATA: u8 = 0x40;
     const WITH_QUALITY: u8 = 0x80;
@@ -67,7 +78,10 @@ pub(super) fn frame(bytes: &[u8], padded: bool) -> Step<'_> {
     const AGGREGATE: u8 = 0x80;
     const AGGREGATE_HEADER: usize = 14;
 
-    let [control, flags] = array(bytes, 0)?;
+    let [mut control, mut flags] = array(bytes, 0)?;
+    if form == Form::Swapped {
+        (control, flags) = (flags, control);
+    }
     if control & 3 != 0 {
         return Err(Skip::BadLinkHeader);
     }
@@ -77,7 +91,12 @@ pub(super) fn frame(bytes: &[u8], padded: bool) -> Step<'_> {
     if flags & PROTECTED != 0 {
         return Err(Skip::Encrypted);
     }
-    if le16(bytes, 22)? & 15 != 0 {
+    let sequence = le16(bytes, 22)?;
+    let fragment = match form {
+        Form::Swapped => sequence.swap_bytes(),
+        _ => sequence,
+    };
+    if fragment & 15 != 0 {
         return Err(Skip::LinkFragment);
     }
     let mut header = 24;
@@ -92,7 +111,7 @@ pub(super) fn frame(bytes: &[u8], padded: bool) -> Step<'_> {
             header += 4;
         }
     }
-    if padded {
+    if form == Form::Padded {
         header = header.next_multiple_of(4);
     }
     if aggregate {

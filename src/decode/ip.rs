@@ -1,23 +1,25 @@
 //! IPv4 and IPv6 headers, with extension headers, as far as they were captured.
 //!
-//! Written here rather than taken from etherparse, whose lax slices refuse an IPv4 header with
-//! options that were cut off by the snapshot length (its addresses are readable and count), and
-//! name no upper-layer protocol where an extension header was cut; the tests hold the two against
-//! each other wherever etherparse has an answer.
+//! Written here rather than taken from etherparse 0.21, whose lax slices refuse an IPv4 header with
+//! options that were cut off by the snapshot length (its addresses are readable and count), look
+//! for extension headers in later fragments, which have none, and do not say what follows an
+//! extension header that was cut off. The numbers are etherparse's, and the tests hold the two
+//! against each other wherever both have an answer.
 
 use super::bytes::{array, be16, byte};
 use super::{Addresses, IpPacket, Skip};
+use etherparse::IpNumber;
 
 /// Protocol number of ICMP.
-pub(super) const ICMP: u8 = 1;
+pub(super) const ICMP: u8 = IpNumber::ICMP.0;
 /// Protocol number of TCP.
-pub(super) const TCP: u8 = 6;
+pub(super) const TCP: u8 = IpNumber::TCP.0;
 /// Protocol number of UDP.
-pub(super) const UDP: u8 = 17;
-/// Protocol number of ICMPv6.
-pub(super) const ICMPV6: u8 = 58;
+pub(super) const UDP: u8 = IpNumber::UDP.0;
+/// Protocol number of `ICMPv6`.
+pub(super) const ICMPV6: u8 = IpNumber::IPV6_ICMP.0;
 /// Protocol number of SCTP.
-pub(super) const SCTP: u8 = 132;
+pub(super) const SCTP: u8 = IpNumber::SCTP.0;
 
 /// Bytes of an IPv4 header without options.
 pub(super) const V4_HEADER: usize = 20;
@@ -25,12 +27,12 @@ pub(super) const V4_HEADER: usize = 20;
 pub(super) const V6_HEADER: usize = 40;
 
 /// IPv6 extension headers.
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
-const DESTINATION_OPTIONS: u8 = 60;
-const SHIM6: u8 = 140;
+const HOP_BY_HOP: u8 = IpNumber::IPV6_HEADER_HOP_BY_HOP.0;
+const ROUTING: u8 = IpNumber::IPV6_ROUTE_HEADER.0;
+const FRAGMENT: u8 = IpNumber::IPV6_FRAGMENTATION_HEADER.0;
+const AUTHENTICATION: u8 = IpNumber::AUTHENTICATION_HEADER.0;
+const DESTINATION_OPTIONS: u8 = IpNumber::IPV6_DESTINATION_OPTIONS.0;
+const SHIM6: u8 = IpNumber::SHIM6.0;
 
 /// Reads an IPv4 header.
 pub(super) fn v4(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {

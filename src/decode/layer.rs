@@ -7,10 +7,9 @@
 use super::{IpPacket, Skip, Tunnel, cooked, ethernet, ieee80211, ip, link, meta, ppp, tunnel};
 use crate::trace::LinkType;
 
-/// Steps that are taken at most for one frame. A tower of VLAN tags, labels and tunnels on real
-/// networks stays below twenty; every step but the cheapest needs four bytes of its own, so what
-/// is given up here is made up to be given up.
-const STEPS_MAX: usize = 64;
+/// Steps that are taken at most for one frame. A tower of tags, labels and tunnels on real networks
+/// stays below twenty headers; one that comes here was built to see where a reader gives up.
+const STEPS_MAX: usize = 256;
 
 /// What begins at a position of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,7 +18,7 @@ pub(super) enum Layer {
     Link(LinkType),
     /// An Ethernet frame, from its destination address on.
     Ethernet,
-    /// The payload of an EtherType.
+    /// The payload of an `EtherType`.
     EtherType(u16),
     /// An 802.2 LLC header.
     Llc,
@@ -41,6 +40,8 @@ pub(super) enum Layer {
     Ieee80211,
     /// An 802.11 frame whose header is padded to a multiple of four bytes.
     Ieee80211Padded,
+    /// An 802.11 frame whose first two bytes, the frame control, stand in swapped order.
+    Ieee80211Swapped,
     /// An IP header of the version that its first nibble says.
     Ip,
     /// An IPv4 header.
@@ -66,8 +67,9 @@ fn step(layer: Layer, bytes: &[u8]) -> Step<'_> {
         Layer::CiscoHdlc => ppp::cisco_hdlc(bytes),
         Layer::Hdlc => ppp::hdlc(bytes),
         Layer::PppOe => ppp::pppoe(bytes),
-        Layer::Ieee80211 => ieee80211::frame(bytes, false),
-        Layer::Ieee80211Padded => ieee80211::frame(bytes, true),
+        Layer::Ieee80211 => ieee80211::frame(bytes, ieee80211::Form::Plain),
+        Layer::Ieee80211Padded => ieee80211::frame(bytes, ieee80211::Form::Padded),
+        Layer::Ieee80211Swapped => ieee80211::frame(bytes, ieee80211::Form::Swapped),
         Layer::Ip => cooked::by_version(bytes),
         Layer::Ipv4 | Layer::Ipv6 => unreachable!("the walk reads IP headers itself"),
     }

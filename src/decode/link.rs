@@ -1,63 +1,76 @@
-//! Where the walk begins for a link type, and the names of link types.
+//! Where the walk begins for a link type.
 
 use super::layer::{Layer, Step};
 use super::{Skip, bytes, cooked, ieee80211, meta, ppp};
 use crate::trace::LinkType;
 
-/// Ethernet, the link type of nearly every capture.
-pub(super) const ETHERNET: LinkType = LinkType(1);
-
 /// Reads what the link type puts before the first header that others share.
 pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
     match link.0 {
         1 => Ok((Layer::Ethernet, frame)),
-        // Raw IP: the number as written today, and as two BSD systems wrote it.
+
+        // Raw IP; headers that carry a link type carry it as BSD systems number it, too.
         12 | 14 | 101 => Ok((Layer::Ip, frame)),
         228 => Ok((Layer::Ipv4, frame)),
         229 => Ok((Layer::Ipv6, frame)),
+
+        // Loopback, Linux cooked captures, packet filters, an encrypting interface.
         0 | 108 => cooked::loopback(frame),
         113 => cooked::linux_cooked(frame),
         276 => cooked::linux_cooked_2(frame),
-        9 => Ok((Layer::Ppp, frame)),
+        109 => cooked::encrypting_interface(frame),
+        117 => cooked::packet_filter_log(frame),
+        239 => meta::nflog(frame),
+
+        // PPP: in HDLC framing, over Ethernet, with a byte of direction in the place of the
+        // address field or before it; SLIP.
         50 => Ok((Layer::Hdlc, frame)),
         51 => Ok((Layer::PppOe, frame)),
-        // One byte of direction stands before the frame, or in the place of its address field.
-        166 => ppp::pppd(frame),
+        166 if frame.get(1) == Some(&3) => Ok((Layer::Ppp, &frame[2..])),
+        9 | 166 => Ok((Layer::Ppp, frame)),
         204 => Ok((Layer::Ppp, bytes::from(frame, 1)?)),
-        205 => Ok((Layer::CiscoHdlc, bytes::from(frame, 1)?)),
+        8 => cooked::slip(frame),
+
+        // Cisco HDLC and Frame Relay, plain and behind a byte of direction; MPLS.
         104 => Ok((Layer::CiscoHdlc, frame)),
+        205 => Ok((Layer::CiscoHdlc, bytes::from(frame, 1)?)),
         107 => ppp::frame_relay(frame),
         206 => ppp::frame_relay(bytes::from(frame, 1)?),
+        219 => Ok((Layer::Mpls, frame)),
+
+        // 802.11: bare, and behind the headers of radiotap, Prism, AVS.
         105 => Ok((Layer::Ieee80211, frame)),
         127 => ieee80211::radiotap(frame),
         119 => ieee80211::prism(frame),
         163 => ieee80211::avs(frame),
+
+        // Headers that name the link type of what follows.
         192 => meta::ppi(frame),
-        197 => meta::erf(frame),
         149 | 258 => meta::pktap(frame),
-        239 => meta::nflog(frame),
+
+        // Token ring, FDDI, ARCNET, ATM, Fibre Channel, FireWire, InfiniBand.
         6 => cooked::token_ring(frame),
         10 => cooked::fddi(frame),
         7 => cooked::arcnet(frame, false),
         129 => cooked::arcnet(frame, true),
-        8 => cooked::slip(frame),
         100 => cooked::atm(frame),
         123 => Ok((Layer::Llc, bytes::from(frame, 4)?)),
-        109 => cooked::encrypting_interface(frame),
-        117 => cooked::packet_filter_log(frame),
         122 => Ok((Layer::Llc, bytes::from(frame, 16)?)),
         138 => Ok((
             Layer::EtherType(bytes::be16(frame, 16)?),
             bytes::from(frame, 18)?,
         )),
         242 => cooked::infiniband(frame),
+
         // Ethernet behind a header of fixed length: a card's own, preambles, a switch's tag.
         240 | 282 => Ok((Layer::Ethernet, bytes::from(frame, 4)?)),
         241 => Ok((Layer::Ethernet, bytes::from(frame, 12)?)),
         274 => Ok((Layer::Ethernet, bytes::from(frame, 8)?)),
+
         // Ethernet with a switch's tag between addresses and EtherType.
         281 | 284 => cooked::switch_tag(frame, 4),
         285 => cooked::switch_tag(frame, 8),
+
         _ => Err(Skip::UnsupportedLink(link)),
     }
 }
@@ -66,83 +79,6 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
 #[cfg(test)]
 pub(super) const DECODED: &[u16] = &[
     0, 1, 6, 7, 8, 9, 10, 12, 14, 50, 51, 100, 101, 104, 105, 107, 108, 109, 113, 117, 119, 122,
-    123, 127, 129, 138, 149, 163, 166, 192, 197, 204, 205, 206, 228, 229, 239, 240, 241, 242, 258,
+    123, 127, 129, 138, 149, 163, 166, 192, 204, 205, 206, 219, 228, 229, 239, 240, 241, 242, 258,
     274, 276, 281, 282, 284, 285,
 ];
-
-/// The name of a link type that is not decoded but often met.
-pub(super) fn name(link: LinkType) -> Option<&'static str> {
-    Some(match link.0 {
-        3 => "ax25",
-        99 => "symantec_firewall",
-        114 => "localtalk",
-        118 => "cisco_ios",
-        130 => "juniper_mlppp",
-        131 => "juniper_mlfr",
-        132 => "juniper_es",
-        133 => "juniper_ggsn",
-        134 => "juniper_mfr",
-        135 => "juniper_atm2",
-        136 => "juniper_services",
-        137 => "juniper_atm1",
-        139 => "mtp2_with_phdr",
-        140 => "mtp2",
-        141 => "mtp3",
-        142 => "sccp",
-        143 => "docsis",
-        144 => "linux_irda",
-        164 => "juniper_monitor",
-        165 => "bacnet_ms_tp",
-        169 => "gprs_llc",
-        177 => "linux_lapd",
-        178 => "juniper_ether",
-        179 => "juniper_ppp",
-        180 => "juniper_frelay",
-        181 => "juniper_chdlc",
-        187 => "bluetooth_hci_h4",
-        189 => "usb_linux",
-        190 => "can20b",
-        195 => "ieee802_15_4_withfcs",
-        201 => "bluetooth_hci_h4_with_phdr",
-        202 => "ax25_kiss",
-        203 => "lapd",
-        209 => "ipmb_linux",
-        215 => "ieee802_15_4_nonask_phy",
-        220 => "usb_linux_mmapped",
-        224 => "fc_2",
-        225 => "fc_2_with_frame_delims",
-        226 => "ipnet",
-        227 => "can_socketcan",
-        230 => "ieee802_15_4_nofcs",
-        231 => "dbus",
-        235 => "dvb_ci",
-        243 => "mpeg_2_ts",
-        245 => "nfc_llcp",
-        247 => "infiniband",
-        248 => "sctp",
-        249 => "usbpcap",
-        251 => "bluetooth_le_ll",
-        252 => "wireshark_upper_pdu",
-        253 => "netlink",
-        254 => "bluetooth_linux_monitor",
-        255 => "bluetooth_bredr_bb",
-        256 => "bluetooth_le_ll_with_phdr",
-        257 => "profibus_dl",
-        259 => "epon",
-        264 => "iso_14443",
-        265 => "rds",
-        266 => "usb_darwin",
-        268 => "sdlc",
-        270 => "lorawan",
-        271 => "vsock",
-        272 => "nordic_ble",
-        273 => "docsis31_xra31",
-        275 => "displayport_aux",
-        278 => "openvizsla",
-        280 => "elee",
-        283 => "ieee802_15_4_tap",
-        288 => "usb_2_0",
-        289 => "atsc_alp",
-        _ => return None,
-    })
-}

@@ -1,4 +1,4 @@
-//! Headers that say what kind of frame they carry: capture cards, firewalls, service chains.
+//! Headers that say what kind of frame they carry: of capture tools, firewalls, service chains.
 
 use super::Skip;
 use super::bytes::{array, be16, byte, from, le16, le32};
@@ -28,33 +28,6 @@ pub(super) fn pktap(bytes: &[u8]) -> Step<'_> {
         return Err(Skip::NotIp);
     }
     carried(258, le32(bytes, 8)?, from(bytes, length)?)
-}
-
-/// Endace's extensible record format: time, type, flags, lengths, extension headers.
-pub(super) fn erf(bytes: &[u8]) -> Step<'_> {
-    const TYPE: usize = 8;
-    const MORE_HEADERS: u8 = 0x80;
-    const EXTENSION: usize = 8;
-    let kind = byte(bytes, TYPE)?;
-    let mut at = 16;
-    let mut more = kind & MORE_HEADERS != 0;
-    while more {
-        more = byte(bytes, at)? & MORE_HEADERS != 0;
-        at += EXTENSION;
-    }
-    let (layer, inner_header) = match kind & !MORE_HEADERS {
-        // Packet over SONET, plain and coloured.
-        1 | 10 | 15 | 17 | 19 => (Layer::Hdlc, 0),
-        5 => (Layer::Hdlc, 4),
-        // Ethernet, behind two bytes of alignment.
-        2 | 11 | 16 | 20 => (Layer::Ethernet, 2),
-        // The first cell or the whole of an AAL5 frame, behind the cell's header.
-        3 | 4 => (Layer::Llc, 4),
-        22 => (Layer::Ipv4, 0),
-        23 => (Layer::Ipv6, 0),
-        _ => return Err(Skip::NotIp),
-    };
-    Ok((layer, from(bytes, at + inner_header)?))
 }
 
 /// Linux's netfilter log: family, then attributes in the byte order of the machine that captured.

@@ -15,7 +15,12 @@
 //! | `ip` | IPv4 and IPv6 with extension headers |
 //! | `tunnel`, `udp_tunnel` | what may stand inside an IP packet |
 //! | `dns`, `dns_name` | DNS messages, names |
-//! | `skip` | the reasons for which there is nothing to count |
+//! | `skip` | the reasons why there is nothing to count |
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, reason = "a test that panics has failed")
+)]
 
 mod bytes;
 mod common;
@@ -32,6 +37,15 @@ mod ppp;
 mod skip;
 mod tunnel;
 mod udp_tunnel;
+
+#[cfg(test)]
+mod ip_tests;
+#[cfg(test)]
+mod layer_tests;
+#[cfg(test)]
+mod packets;
+#[cfg(test)]
+mod tunnel_tests;
 
 pub use dns::{DNS_PORT, DnsMessage, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text};
@@ -94,11 +108,21 @@ pub struct IpPacket<'a> {
     pub transport: &'a [u8],
 }
 
+/// The protocols that begin with two ports. A table, since comparisons would become a branch between
+/// TCP and UDP, which traffic mixes at random: mispredicting it costs as much as the decoding.
+static HAS_PORTS: [bool; 256] = {
+    let mut table = [false; 256];
+    table[ip::TCP as usize] = true;
+    table[ip::UDP as usize] = true;
+    table[ip::SCTP as usize] = true;
+    table
+};
+
 impl IpPacket<'_> {
     /// Source and destination port of TCP, UDP and SCTP, where both were captured.
     #[inline]
     pub fn ports(&self) -> Option<(u16, u16)> {
-        if self.later_fragment || !matches!(self.protocol, ip::TCP | ip::UDP | ip::SCTP) {
+        if self.later_fragment || !HAS_PORTS[usize::from(self.protocol)] {
             return None;
         }
         let &[a, b, c, d] = self.transport.first_chunk()?;
@@ -133,13 +157,27 @@ impl Decoder {
     /// # Errors
     ///
     /// The reason why there is none.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "in line, what the caller does not look at is never put together in memory"
+    )]
+    #[inline(always)]
     pub fn decode<'a>(&self, link: LinkType, frame: &'a [u8]) -> Result<IpPacket<'a>, Skip> {
-        if link == link::ETHERNET
-            && let Some(packet) = common::decode(frame)
-            && (self.tunnel == Tunnel::Outer || !udp_tunnel::may_be_one(&packet))
-        {
-            return Ok(packet);
+        if link == LinkType::ETHERNET {
+            // Apart, lest the compiler look at the protocol, which no branch predictor knows,
+            // before the mode, which never changes.
+            match self.tunnel {
+                Tunnel::Outer => {
+                    if let Some(packet) = common::decode(frame) {
+                        return Ok(packet);
+                    }
+                }
+                Tunnel::Inner => {
+                    if let Some(packet) = common::decode_no_tunnel(frame) {
+                        return Ok(packet);
+                    }
+                }
+            }
         }
         layer::walk(link, frame, self.tunnel)
     }

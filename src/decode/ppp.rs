@@ -22,14 +22,6 @@ pub(super) fn ppp(bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// PPP as pppd sees it: a direction in the place of the address field.
-pub(super) fn pppd(bytes: &[u8]) -> Step<'_> {
-    match bytes {
-        [_, 0x03, rest @ ..] => Ok((Layer::Ppp, rest)),
-        _ => Ok((Layer::Ppp, bytes)),
-    }
-}
-
 /// The session stage of PPP over Ethernet.
 pub(super) fn pppoe(bytes: &[u8]) -> Step<'_> {
     const SESSION_DATA: u8 = 0;
@@ -42,7 +34,7 @@ pub(super) fn pppoe(bytes: &[u8]) -> Step<'_> {
     Ok((Layer::Ppp, &payload[..payload.len().min(length)]))
 }
 
-/// Cisco HDLC: address, control, EtherType.
+/// Cisco HDLC: address, control, `EtherType`.
 pub(super) fn cisco_hdlc(bytes: &[u8]) -> Step<'_> {
     match be16(bytes, 2)? {
         // Cisco's own address resolution and discovery, and OSI.
@@ -61,7 +53,7 @@ pub(super) fn hdlc(bytes: &[u8]) -> Step<'_> {
     }
 }
 
-/// Frame Relay: address, then either unnumbered information with an NLPID, or Cisco's EtherType.
+/// Frame Relay: address, then either unnumbered information with an NLPID, or Cisco's `EtherType`.
 pub(super) fn frame_relay(bytes: &[u8]) -> Step<'_> {
     const LAST_ADDRESS_BYTE: u8 = 1;
     const ADDRESS_MAX: usize = 4;

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::link;
 use crate::trace::LinkType;
 
 /// First code of the unsupported link types; the codes below it are fieldless reasons.
@@ -28,7 +27,7 @@ macro_rules! skips {
             pub fn name(self) -> Cow<'static, str> {
                 match self {
                     $(Self::$variant => Cow::Borrowed($name),)*
-                    Self::UnsupportedLink(link) => match link::name(link) {
+                    Self::UnsupportedLink(link) => match link.name() {
                         Some(name) => Cow::Owned(format!("link_type_{name}")),
                         None => Cow::Owned(format!("link_type_{}", link.0)),
                     },
@@ -71,9 +70,9 @@ skips! {
     CutShort = 1 "cut_short" false,
     /// An address resolution message (ARP, RARP).
     Arp = 2 "arp" false,
-    /// An EtherType that is neither IP nor known to carry it.
+    /// An `EtherType` that is neither IP nor known to carry it.
     NotIpEthertype = 3 "not_ip_ethertype" false,
-    /// An 802.2 LLC frame of another protocol (spanning tree, IS-IS, NetBIOS and the like).
+    /// An 802.2 LLC frame of another protocol (spanning tree, IS-IS, `NetBIOS` and the like).
     NotIpLlc = 4 "not_ip_llc" false,
     /// A PPP frame of another protocol (link control, authentication, compressed headers).
     NotIpPpp = 5 "not_ip_ppp" false,
@@ -97,7 +96,7 @@ skips! {
     LaterFragment = 33 "later_fragment" true,
     /// The ports are those of DNS, but there is no payload (TCP handshakes, acknowledgements).
     DnsNoPayload = 34 "dns_no_payload" true,
-    /// A DNS message without a question.
+    /// A DNS message, or a record of a DNS log, without a question.
     DnsNoQuestion = 35 "dns_no_question" true,
     /// A DNS message that breaks off, as captured, before the end of its first question.
     DnsCutShort = 36 "dns_cut_short" true,

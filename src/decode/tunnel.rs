@@ -2,7 +2,8 @@
 
 use super::bytes::{array, be16, byte, from};
 use super::layer::{Layer, Step};
-use super::{IpPacket, Skip, ip, udp_tunnel};
+use super::{IpPacket, Skip, udp_tunnel};
+use etherparse::IpNumber;
 
 /// The beginning of the inside of a tunnel, if the packet is a tunnel's. ICMP is none: the header
 /// that its errors quote was never on its way here.
@@ -11,17 +12,17 @@ pub(super) fn inside<'a>(packet: &IpPacket<'a>) -> Option<(Layer, &'a [u8])> {
         return None;
     }
     let bytes = packet.transport;
-    match packet.protocol {
-        4 => Some((Layer::Ip, bytes)),
-        41 => Some((Layer::Ipv6, bytes)),
-        47 => gre(bytes).ok(),
-        // EtherIP: version, and what remains reserved.
-        97 => Some((Layer::Ethernet, bytes.get(2..)?)),
-        103 => pim_register(bytes).ok(),
-        137 => Some((Layer::Mpls, bytes)),
+    match IpNumber(packet.protocol) {
+        IpNumber::IPV4 => Some((Layer::Ip, bytes)),
+        IpNumber::IPV6 => Some((Layer::Ipv6, bytes)),
+        IpNumber::GRE => gre(bytes).ok(),
+        // Version, and what remains reserved.
+        IpNumber::ETHER_IP => Some((Layer::Ethernet, bytes.get(2..)?)),
+        IpNumber::PIM => pim_register(bytes).ok(),
+        IpNumber::MPLS_IN_IP => Some((Layer::Mpls, bytes)),
         // Ethernet as such, as behind segment routing headers.
-        143 => Some((Layer::Ethernet, bytes)),
-        ip::UDP => udp_tunnel::inside(bytes).ok(),
+        IpNumber(143) => Some((Layer::Ethernet, bytes)),
+        IpNumber::UDP => udp_tunnel::inside(bytes).ok(),
         _ => None,
     }
 }
@@ -61,6 +62,8 @@ pub(super) fn gre(bytes: &[u8]) -> Step<'_> {
             let header = if byte(bytes, at)? >> 4 == 4 { 0 } else { 4 };
             Ok((Layer::Ip, from(bytes, at + header)?))
         }
+        // Wireless frames of one maker's access points.
+        0x8200..=0x83ff | 0x9000 => Ok((Layer::Ieee80211, from(bytes, at)?)),
         _ => Ok((Layer::EtherType(protocol), from(bytes, at)?)),
     }
 }

@@ -4,14 +4,31 @@ use super::bytes::{array, be16, byte, from};
 use super::layer::{Layer, Step};
 use super::{IpPacket, Skip, ip, tunnel};
 
-/// Whether a packet that the common path decoded could be a tunnel's.
+/// Whether a packet that the common path decoded could be a tunnel's; yes for all that are.
+///
+/// Without a branch on the protocol, which traffic mixes at random.
 #[inline]
 pub(super) fn may_be_one(packet: &IpPacket<'_>) -> bool {
-    packet.protocol == ip::UDP
-        && packet
-            .ports()
-            .is_some_and(|(a, b)| header_of(a).is_some() || header_of(b).is_some())
+    let (a, b) = packet.ports().unwrap_or_default();
+    let marked = |port: u16| MARKED[usize::from(port) % MARKED.len()];
+    (packet.protocol == ip::UDP) & (marked(a) | marked(b))
 }
+
+/// Remainders of the ports in [`header_of`]: of other ports one in a hundred has the same.
+static MARKED: [bool; 1024] = {
+    let mut table = [false; 1024];
+    let mut at = 0;
+    while at < PORTS.len() {
+        table[PORTS[at] as usize % table.len()] = true;
+        at += 1;
+    }
+    table
+};
+
+/// All ports that belong to a tunnel.
+const PORTS: [u16; 12] = [
+    1701, 2152, 3544, 4341, 4342, 4754, 4789, 8472, 4790, 5247, 6081, 6635,
+];
 
 /// How a tunnel's own header is read.
 type Header = for<'a> fn(&'a [u8]) -> Step<'a>;
@@ -158,7 +175,7 @@ fn vxlan_gpe(bytes: &[u8]) -> Step<'_> {
     Ok((layer, from(bytes, 8)?))
 }
 
-/// Generic network virtualisation: options, then what an EtherType says.
+/// Generic network virtualisation: options, then what an `EtherType` says.
 fn geneve(bytes: &[u8]) -> Step<'_> {
     let first = byte(bytes, 0)?;
     if first >> 6 != 0 {
@@ -184,7 +201,25 @@ fn capwap(bytes: &[u8]) -> Step<'_> {
     let frame = from(bytes, usize::from(length >> 3) * 4)?;
     match (native, kind >> 1 & 31) {
         (false, _) => Ok((Layer::Ethernet, frame)),
+        // Some makers' access points swap the two bytes of frame control. In data frames between
+        // the two the first byte has a bit where the version, always 0, would be.
+        (true, 1) if byte(frame, 0)? & 3 != 0 => Ok((Layer::Ieee80211Swapped, frame)),
         (true, 1) => Ok((Layer::Ieee80211, frame)),
         (true, _) => Err(Skip::NotIp),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_of_ports_is_complete() {
+        let ports: Vec<u16> = (0..=u16::MAX)
+            .filter(|&port| header_of(port).is_some())
+            .collect();
+        let mut listed = PORTS;
+        listed.sort_unstable();
+        assert_eq!(ports, listed);
     }
 }

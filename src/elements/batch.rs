@@ -3,28 +3,19 @@
 use crate::decode::Skip;
 use crate::hashing::{Digest, Digester};
 
-/// What became of a packet.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Outcome {
-    /// It gave an element.
-    Element,
-    /// No packet of its own: one more element of the packet before (DNS over TCP).
-    FurtherElement,
-    /// It gave none.
-    Skipped(Skip),
-}
-
-/// The outcomes of a run of packets in trace order, and the elements among them.
+/// A run of packets in trace order, and their elements.
 ///
-/// `times_ns` and `outcomes` have one entry an outcome. `digests` (and `attributes`, `keys`, if they
-/// are wanted) have one entry an element, in the same order.
+/// A packet gives one element as a rule; the exceptions are listed, so that the rule costs nothing.
 #[derive(Debug, Default)]
 pub struct ElementBatch {
-    /// Time of the packet in nanoseconds since the epoch.
+    /// Time of each packet in nanoseconds since the epoch.
     pub times_ns: Vec<i64>,
-    /// What became of it.
-    pub outcomes: Vec<Outcome>,
-    /// The elements.
+    /// Packets that gave no element, by their number in the batch, ascending.
+    pub skipped: Vec<(u32, Skip)>,
+    /// Packets that gave more than one (DNS over TCP), by their number, ascending: once for each
+    /// further element.
+    pub further: Vec<u32>,
+    /// The elements, in the order of their packets.
     pub elements: ElementColumns,
 }
 
@@ -95,26 +86,14 @@ impl ElementColumns {
         self.attributes.clear();
         self.keys.clear();
     }
-
-    /// Appends the `index`-th element of `from`, which has `arity` attributes.
-    #[inline]
-    pub fn push_from(&mut self, from: &Self, index: usize, arity: usize) {
-        self.digests.push(from.digests[index]);
-        if !from.attributes.is_empty() {
-            self.attributes
-                .extend_from_slice(&from.attributes[index * arity..(index + 1) * arity]);
-        }
-        if !from.keys.is_empty() {
-            self.keys.push(from.keys.get(index));
-        }
-    }
 }
 
 impl ElementBatch {
     /// Forgets all and keeps the memory.
     pub fn clear(&mut self) {
         self.times_ns.clear();
-        self.outcomes.clear();
+        self.skipped.clear();
+        self.further.clear();
         self.elements.clear();
     }
 }
@@ -130,7 +109,11 @@ pub(super) struct Columns {
 impl Columns {
     /// Appends an element encoded as `key`, whose attributes stand one after the other between the
     /// `cuts`.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "so that keys of fixed length are digested as such"
+    )]
+    #[inline(always)]
     pub(super) fn push(self, to: &mut ElementColumns, key: &[u8], cuts: &[usize]) {
         to.digests.push(self.digester.digest(key));
         if self.attributes {

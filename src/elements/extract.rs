@@ -14,13 +14,18 @@
 //! Addresses have 4 or 16 bytes, ports 2, all in network byte order. The digest of an attribute is
 //! that of its bytes alone.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a key that goes through memory between two functions costs 5 ns a packet, measured"
+)]
+
 use super::batch::Columns;
-use super::{ElementBatch, ElementKind, ElementRule, Outcome};
+use super::{ElementBatch, ElementColumns, ElementKind, ElementRule};
 use crate::decode::{
-    Addresses, DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_messages, labels_from_text,
+    Addresses, DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, dns_messages, labels_from_text,
 };
 use crate::hashing::Digester;
-use crate::trace::{DnsLogEntry, PacketRef, TraceBatch};
+use crate::trace::{DnsLogEntry, LinkType, PacketRef, TraceBatch};
 use std::net::IpAddr;
 
 /// Turns packets into elements.
@@ -29,6 +34,8 @@ pub struct Extractor {
     rule: ElementRule,
     dns_ports: Vec<u16>,
     decoder: Decoder,
+    /// Finds DNS messages inside tunnels, whichever addresses count.
+    inner: Decoder,
     columns: Columns,
 }
 
@@ -46,6 +53,7 @@ impl Extractor {
             dns_ports: [&[DNS_PORT], rule.dns_ports.as_slice()].concat(),
             rule,
             decoder: Decoder::new(tunnel),
+            inner: Decoder::new(Tunnel::Inner),
             columns: Columns {
                 digester,
                 attributes,
@@ -68,182 +76,216 @@ impl Extractor {
             },
             TraceBatch::DnsLog(log) => {
                 for entry in log.entries {
-                    let name = &log.text[entry.name.start as usize..entry.name.end as usize];
-                    if let Err(skip) = self.log_entry(entry, name, out) {
-                        skipped(entry.time_ns, skip, out);
+                    let number = out.times_ns.len() as u32;
+                    out.times_ns.push(entry.time_ns);
+                    let name = entry.name.as_ref();
+                    let name = name.map(|name| &log.text[name.start as usize..name.end as usize]);
+                    if let Err(skip) = self.log_entry(entry, name, &mut out.elements) {
+                        out.skipped.push((number, skip));
                     }
                 }
             }
         }
     }
 
-    #[inline]
+    /// Appends packets, each of which gives as many elements as `extract` says.
+    #[inline(always)]
     fn packets(
         &self,
         bytes: &[u8],
         packets: &[PacketRef],
         out: &mut ElementBatch,
-        element: impl Fn(&Self, &IpPacket<'_>, i64, &mut ElementBatch) -> Result<(), Skip>,
+        extract: impl Fn(&Self, LinkType, &[u8], &mut ElementColumns) -> Result<u32, Skip>,
     ) {
-        for packet in packets {
+        let first = out.times_ns.len() as u32;
+        out.times_ns
+            .extend(packets.iter().map(|packet| packet.time_ns));
+        for (number, packet) in (first..).zip(packets) {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            let outcome = self
-                .decoder
-                .decode(packet.link, frame)
-                .and_then(|ip| element(self, &ip, packet.time_ns, out));
-            if let Err(skip) = outcome {
-                skipped(packet.time_ns, skip, out);
+            match extract(self, packet.link, frame, &mut out.elements) {
+                Ok(1) => {}
+                Ok(elements) => out.further.extend((1..elements).map(|_| number)),
+                Err(skip) => out.skipped.push((number, skip)),
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn host_pair(
         &self,
-        ip: &IpPacket<'_>,
-        time_ns: i64,
-        out: &mut ElementBatch,
-    ) -> Result<(), Skip> {
-        let (addresses, _) = self.directed(ip.addresses, (0, 0));
-        let (key, cuts) = Key::pair(addresses);
-        self.push(time_ns, key.as_slice(), &cuts, out);
-        Ok(())
+        link: LinkType,
+        frame: &[u8],
+        out: &mut ElementColumns,
+    ) -> Result<u32, Skip> {
+        let ip = self.decoder.decode(link, frame)?;
+        self.push_pair(ip.addresses, out);
+        Ok(1)
     }
 
-    #[inline]
-    fn host(&self, ip: &IpPacket<'_>, time_ns: i64, out: &mut ElementBatch) -> Result<(), Skip> {
-        self.push_host(ip.addresses, time_ns, out);
-        Ok(())
-    }
-
-    fn push_host(&self, addresses: Addresses, time_ns: i64, out: &mut ElementBatch) {
-        let source = self.rule.kind == ElementKind::Source;
-        let mut key = Key::default();
-        match addresses {
+    #[inline(always)]
+    fn push_pair(&self, addresses: Addresses, out: &mut ElementColumns) {
+        match self.directed(addresses, (0, 0)).0 {
             Addresses::V4 {
-                source: s,
-                destination: d,
+                source,
+                destination,
             } => {
-                key.push(&[4]);
-                key.push(if source { &s } else { &d });
+                let key = encode_v4([source, destination], &[]);
+                self.columns.push(out, &key[..9], &[1, 5, 9]);
             }
             Addresses::V6 {
-                source: s,
-                destination: d,
+                source,
+                destination,
             } => {
-                key.push(&[6]);
-                key.push(if source { &s } else { &d });
+                let key: [u8; 33] = encode_v6(&[&source, &destination]);
+                self.columns.push(out, &key, &[1, 17, 33]);
             }
         }
-        self.push(time_ns, key.as_slice(), &[1, key.len], out);
     }
 
     #[inline]
-    fn flow(&self, ip: &IpPacket<'_>, time_ns: i64, out: &mut ElementBatch) -> Result<(), Skip> {
-        let ports = ip.ports().unwrap_or((0, 0));
-        self.push_flow(ip.addresses, ip.protocol, ports, time_ns, out);
-        Ok(())
+    fn host(&self, link: LinkType, frame: &[u8], out: &mut ElementColumns) -> Result<u32, Skip> {
+        let ip = self.decoder.decode(link, frame)?;
+        self.push_host(ip.addresses, out);
+        Ok(1)
     }
 
     #[inline]
+    fn push_host(&self, addresses: Addresses, out: &mut ElementColumns) {
+        let of_source = self.rule.kind == ElementKind::Source;
+        match addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                let host = if of_source { source } else { destination };
+                let key = encode_v4([host], &[]);
+                self.columns.push(out, &key[..5], &[1, 5]);
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                let host = if of_source { source } else { destination };
+                let key: [u8; 17] = encode_v6(&[&host]);
+                self.columns.push(out, &key, &[1, 17]);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn flow(&self, link: LinkType, frame: &[u8], out: &mut ElementColumns) -> Result<u32, Skip> {
+        let ip = self.decoder.decode(link, frame)?;
+        self.push_flow(ip.addresses, ip.protocol, ip.ports().unwrap_or((0, 0)), out);
+        Ok(1)
+    }
+
+    #[inline(always)]
     fn push_flow(
         &self,
         addresses: Addresses,
         protocol: u8,
         ports: (u16, u16),
-        time_ns: i64,
-        out: &mut ElementBatch,
+        out: &mut ElementColumns,
     ) {
         let (addresses, ports) = self.directed(addresses, ports);
-        let (mut key, [_, source, pair]) = Key::pair(addresses);
-        key.push(&[protocol]);
-        key.push(&ports.0.to_be_bytes());
-        key.push(&ports.1.to_be_bytes());
-        let cuts = [1, source, pair, pair + 1, pair + 3, pair + 5];
-        self.push(time_ns, key.as_slice(), &cuts, out);
+        let (from, to) = (ports.0.to_be_bytes(), ports.1.to_be_bytes());
+        match addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                let tail = [protocol, from[0], from[1], to[0], to[1]];
+                let key = encode_v4([source, destination], &tail);
+                self.columns.push(out, &key[..14], &[1, 5, 9, 10, 12, 14]);
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                let parts: [&[u8]; 5] = [&source, &destination, &[protocol], &from, &to];
+                let key: [u8; 38] = encode_v6(&parts);
+                self.columns.push(out, &key, &[1, 17, 33, 34, 36, 38]);
+            }
+        }
     }
 
-    fn dns(&self, ip: &IpPacket<'_>, time_ns: i64, out: &mut ElementBatch) -> Result<(), Skip> {
-        let (addresses, _) = self.directed(ip.addresses, (0, 0));
+    fn dns(&self, link: LinkType, frame: &[u8], out: &mut ElementColumns) -> Result<u32, Skip> {
+        let ip = self.decoder.decode(link, frame)?;
+        // The addresses are those of the header that counts; the message may be further inside.
+        let innermost = self.inner.decode(link, frame)?;
         let mut found = 0;
-        dns_messages(ip, &self.dns_ports, |message| {
-            if message.is_response && self.rule.queries_only {
-                return;
+        dns_messages(&innermost, &self.dns_ports, |message| {
+            if !(message.is_response && self.rule.queries_only) {
+                self.push_dns(ip.addresses, message.name, out);
+                found += 1;
             }
-            self.push_dns(addresses, message.name, time_ns, found > 0, out);
-            found += 1;
         })?;
         if found == 0 {
             return Err(Skip::DnsResponse);
         }
-        Ok(())
+        Ok(found)
     }
 
-    fn push_dns(
-        &self,
-        addresses: Addresses,
-        labels: &[u8],
-        time_ns: i64,
-        further: bool,
-        out: &mut ElementBatch,
-    ) {
-        let (pair, [one, source, end]) = Key::pair(addresses);
+    fn push_dns(&self, addresses: Addresses, labels: &[u8], out: &mut ElementColumns) {
         let mut key = [0; MAX_DNS_KEY];
-        key[..end].copy_from_slice(pair.as_slice());
-        key[end..end + labels.len()].copy_from_slice(labels);
-        let whole = end + labels.len();
-        self.push(time_ns, &key[..whole], &[one, source, end, whole], out);
-        if further {
-            if let Some(last) = out.outcomes.last_mut() {
-                *last = Outcome::FurtherElement;
+        let cuts = match self.directed(addresses, (0, 0)).0 {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                key[..9].copy_from_slice(&encode_v4([source, destination], &[])[..9]);
+                [1, 5, 9, 9 + labels.len()]
             }
-        }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                key[..33].copy_from_slice(&encode_v6::<33>(&[&source, &destination]));
+                [1, 17, 33, 33 + labels.len()]
+            }
+        };
+        key[cuts[2]..cuts[3]].copy_from_slice(labels);
+        self.columns.push(out, &key[..cuts[3]], &cuts);
     }
 
     /// One record of a DNS log: it has an address pair and a name, and perhaps ports.
     fn log_entry(
         &self,
         entry: &DnsLogEntry,
-        name: &[u8],
-        out: &mut ElementBatch,
+        name: Option<&[u8]>,
+        out: &mut ElementColumns,
     ) -> Result<(), Skip> {
         let addresses = match (entry.source, entry.destination) {
-            (IpAddr::V4(s), IpAddr::V4(d)) => Addresses::V4 {
-                source: s.octets(),
-                destination: d.octets(),
+            (IpAddr::V4(source), IpAddr::V4(destination)) => Addresses::V4 {
+                source: source.octets(),
+                destination: destination.octets(),
             },
-            (IpAddr::V6(s), IpAddr::V6(d)) => Addresses::V6 {
-                source: s.octets(),
-                destination: d.octets(),
+            (IpAddr::V6(source), IpAddr::V6(destination)) => Addresses::V6 {
+                source: source.octets(),
+                destination: destination.octets(),
             },
             _ => return Err(Skip::MixedFamilies),
         };
         match self.rule.kind {
-            ElementKind::HostPair => {
-                let (key, cuts) = Key::pair(self.directed(addresses, (0, 0)).0);
-                self.push(entry.time_ns, key.as_slice(), &cuts, out);
-            }
-            ElementKind::Source | ElementKind::Destination => {
-                self.push_host(addresses, entry.time_ns, out);
-            }
+            ElementKind::HostPair => self.push_pair(addresses, out),
+            ElementKind::Source | ElementKind::Destination => self.push_host(addresses, out),
             ElementKind::Flow => {
                 let (protocol, source, destination) =
                     entry.transport.ok_or(Skip::NoTransportInLog)?;
-                let ports = (source, destination);
-                self.push_flow(addresses, protocol, ports, entry.time_ns, out);
+                self.push_flow(addresses, protocol, (source, destination), out);
             }
             ElementKind::Dns => {
+                let name = name.ok_or(Skip::DnsNoQuestion)?;
                 let mut labels = [0; NAME_MAX];
                 let labels = labels_from_text(name, &mut labels).ok_or(Skip::DnsMalformed)?;
-                let (addresses, _) = self.directed(addresses, (0, 0));
-                self.push_dns(addresses, labels, entry.time_ns, false, out);
+                self.push_dns(addresses, labels, out);
             }
         }
         Ok(())
     }
 
     /// The addresses and ports as they are, or the smaller end first if direction does not count.
-    #[inline]
+    #[inline(always)]
     fn directed(&self, addresses: Addresses, ports: (u16, u16)) -> (Addresses, (u16, u16)) {
         if !self.rule.undirected {
             return (addresses, ports);
@@ -264,74 +306,38 @@ impl Extractor {
             (addresses, ports)
         }
     }
-
-    #[inline]
-    fn push(&self, time_ns: i64, key: &[u8], cuts: &[usize], out: &mut ElementBatch) {
-        out.times_ns.push(time_ns);
-        out.outcomes.push(Outcome::Element);
-        self.columns.push(&mut out.elements, key, cuts);
-    }
 }
 
-fn skipped(time_ns: i64, skip: Skip, out: &mut ElementBatch) {
-    out.times_ns.push(time_ns);
-    out.outcomes.push(Outcome::Skipped(skip));
-}
-
-/// Longest encoding of a DNS triple: family, two IPv6 addresses, a name of 255 bytes.
+/// Longest encoding of a DNS triple: family, two IPv6 addresses, a name.
 const MAX_DNS_KEY: usize = 1 + 32 + NAME_MAX;
 
-/// An encoding of at most a flow's length, built in place.
-struct Key {
-    bytes: [u8; 40],
-    len: usize,
+/// Family, addresses and further bytes one after the other, at most 16 together.
+///
+/// They are put together in a register and not in memory: a digest reads them back in words that
+/// straddle the parts, and a load that straddles two recent stores costs more than all the rest.
+#[inline(always)]
+fn encode_v4<const N: usize>(addresses: [[u8; 4]; N], tail: &[u8]) -> [u8; 16] {
+    let mut key = 4_u128;
+    let mut shift = 8;
+    for address in addresses {
+        key |= u128::from(u32::from_le_bytes(address)) << shift;
+        shift += 32;
+    }
+    for &byte in tail {
+        key |= u128::from(byte) << shift;
+        shift += 8;
+    }
+    key.to_le_bytes()
 }
 
-impl Default for Key {
-    #[inline]
-    fn default() -> Self {
-        Self {
-            bytes: [0; 40],
-            len: 0,
-        }
+/// Family and parts one after the other; together they have N bytes.
+#[inline]
+fn encode_v6<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
+    let mut key = [6; N];
+    let mut at = 1;
+    for part in parts {
+        key[at..at + part.len()].copy_from_slice(part);
+        at += part.len();
     }
-}
-
-impl Key {
-    /// Family and addresses, and where the source begins, the destination begins, and both end.
-    #[inline]
-    fn pair(addresses: Addresses) -> (Self, [usize; 3]) {
-        let mut key = Self::default();
-        match addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } => {
-                key.push(&[4]);
-                key.push(&source);
-                key.push(&destination);
-                (key, [1, 5, 9])
-            }
-            Addresses::V6 {
-                source,
-                destination,
-            } => {
-                key.push(&[6]);
-                key.push(&source);
-                key.push(&destination);
-                (key, [1, 17, 33])
-            }
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, part: &[u8]) {
-        self.bytes[self.len..self.len + part.len()].copy_from_slice(part);
-        self.len += part.len();
-    }
-
-    #[inline]
-    fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
+    key
 }

@@ -5,6 +5,6 @@ mod batch;
 mod extract;
 mod kind;
 
-pub use batch::{ElementBatch, ElementColumns, Keys, Outcome};
+pub use batch::{ElementBatch, ElementColumns, Keys};
 pub use extract::Extractor;
 pub use kind::{ElementKind, ElementRule};

@@ -1,7 +1,7 @@
 //! How to share memory between the combinations of attributes that queries ask for, as pure functions.
 //!
-//! Each combination S has n_S distinct values and a weight w_S, the share of the queries that ask for
-//! it. Minimised is the weighted false-positive rate F = Σ w_S f_S with M bits in all.
+//! Each combination S has `n_S` distinct values and a weight `w_S`, the share of the queries that
+//! ask for it. Minimised is the weighted false-positive rate `F = Σ w_S f_S` with M bits in all.
 //!
 //! # A filter for each combination
 //!
@@ -22,10 +22,10 @@
 //!     k_S = round(log2(w_S / n_S) + const) positions,     Σ n_S k_S ≤ M ln 2
 //! ```
 //!
-//! so that half of the bits are set at the end and f_S = 2^(-k_S) is in the right proportion. The
+//! so that half of the bits are set at the end and `f_S = 2^(-k_S)` is in the right proportion. The
 //! constant is the largest that keeps the sum. Rounding k costs 1 to 6 percent of F.
 //!
-//! | M = 2^27, n_S = 5 million for all | own filters: F | CBFM, one cut | BFM |
+//! | M = 2^27, 5 million values of each | own filters: F | CBFM, one cut | BFM |
 //! |---|---|---|---|
 //! | all 7 combinations of three attributes alike | 0.158 | 0.572 | 0.857 |
 //! | all three 1/3, {1,3} 1/3, {2,3} 1/3 | 0.0136 | 0.00147 | 0.667 |
@@ -45,16 +45,16 @@ const C: f64 = LN_2 * LN_2;
 /// What queries want of one combination of attributes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
-    /// Distinct values of the combination (n_S > 0).
+    /// Distinct values of the combination (`n_S > 0`).
     pub elements: f64,
-    /// Share of the queries that ask for it (w_S ≥ 0).
+    /// Share of the queries that ask for it (`w_S ≥ 0`).
     pub weight: f64,
 }
 
 /// Memory of one combination and what it gives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// Bits of its own filter (m_S); 0 if it gets none.
+    /// Bits of its own filter (`m_S`); 0 if it gets none.
     pub bits: f64,
     /// Its false-positive rate; 1 without a filter.
     pub fpr: f64,
@@ -103,7 +103,7 @@ pub fn own_filters(demands: &[Demand], bits: f64) -> Vec<Share> {
     }
 }
 
-/// Positions k_S of each combination in one array of `bits`, from 1 to `most`.
+/// Positions `k_S` of each combination in one array of `bits`, from 1 to `most`.
 ///
 /// At least 1 even if that fills more than half of the array: every combination that is asked for
 /// is stored.
@@ -141,7 +141,7 @@ pub fn shared_probes(demands: &[Demand], bits: f64, most: u32) -> Vec<u32> {
 }
 
 /// False-positive rate of each combination in one array of `bits` in which combination S sets
-/// `probes[S]` positions an element: (1 - e^(-Σ n k / M))^(k_S).
+/// `probes[S]` positions an element: `(1 - e^(-Σ n k / M))^(k_S)`.
 pub fn shared_fpr(demands: &[Demand], probes: &[u32], bits: f64) -> Vec<f64> {
     let written: f64 = demands
         .iter()
@@ -152,7 +152,7 @@ pub fn shared_fpr(demands: &[Demand], probes: &[u32], bits: f64) -> Vec<f64> {
     probes.iter().map(|&k| fill.powi(k as i32)).collect()
 }
 
-/// F = Σ w_S f_S.
+/// `F = Σ w_S f_S`.
 pub fn weighted_fpr(demands: &[Demand], rates: impl IntoIterator<Item = f64>) -> f64 {
     demands
         .iter()

@@ -51,7 +51,7 @@ use crate::hashing::{Digest, Probes};
 /// Cartesian join of Bloom filters.
 #[derive(Clone, Debug)]
 pub struct CartesianFilter {
-    /// Cell of (x₁, …, x_d): x₁ + x₂ m + x₃ m² + …
+    /// The cell at the addresses x₁, x₂, … is x₁ + x₂ m + x₃ m² + …
     bits: BitArray,
     /// m⁰, m¹, …, one an attribute.
     strides: Vec<u64>,

@@ -71,7 +71,7 @@ pub struct Cmdbf {
 
 impl Cmdbf {
     /// `attributes` (L) filters and the combined one, of `bits` (m) each, with `probes` (k)
-    /// functions. XORed addresses stay in range only if m is a power of two:
+    /// functions. Addresses that are combined by XOR stay in range only if m is a power of two:
     /// [`super::FilterSpec::build`] checks that.
     pub fn new(attributes: usize, bits: u64, probes: u32, combination: Combination) -> Self {
         Self {

@@ -39,17 +39,17 @@ pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
 }
 
 /// False-positive rate of a query with `probes` in a blocked filter into which several kinds of
-/// elements are written, each given by its number n_j of distinct elements and its k_j.
+/// elements are written, each given by its number `n_j` of distinct elements and its `k_j`.
 ///
-/// Exact for a Poisson number of elements a line. With λ_j = n_j / lines the number of elements of
-/// kind j that begin at word s is Poisson(λ_j/8), so by inclusion and exclusion over the probes T
-/// that are clear
+/// Exact for a Poisson number of elements a line. With `λ_j = n_j / lines` the number of elements of
+/// kind j that begin at word s is Poisson with mean `λ_j / 8`, so by inclusion and exclusion over the
+/// probes T that are clear
 ///
 /// ```text
 /// f = Σ_T (-1)^|T| Π_j Π_s exp(-(λ_j/8) (1 - (63/64)^|T ∩ window_j(s)|))
 /// ```
 ///
-/// with window_j(s) = the k_j words from s on. Costs 2^k · 8 steps a kind.
+/// with `window_j(s)` = the `k_j` words from s on. Costs 2^k · 8 steps a kind.
 pub fn shared_blocked_fpr(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
     let window = |start: u32, probes: u32| {
         let low = (1_u32 << probes) - 1;

@@ -128,12 +128,26 @@ pub enum FilterSpec {
 
 /// Parameters that no filter can have; the text states the rule and a value that works.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct SpecError(String);
+#[non_exhaustive]
+pub enum SpecError {
+    /// The memory does not hold the smallest filter of the kind.
+    #[error("a {} filter needs at least {least} bytes, not {bytes}; ask for {least} or more", kind.name())]
+    TooLittleMemory {
+        /// The structure.
+        kind: FilterKind,
+        /// Bytes of the smallest one.
+        least: u64,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// Another rule is broken; the text says which.
+    #[error("{0}")]
+    Rule(String),
+}
 
 impl SpecError {
     pub(super) fn new(rule: impl Into<String>) -> Self {
-        Self(rule.into())
+        Self::Rule(rule.into())
     }
 }
 
@@ -167,7 +181,7 @@ impl FilterSpec {
             }
             Sizing::Rate { fpr, expected } => {
                 if !(fpr > 0.0 && fpr < 1.0) {
-                    return Err(SpecError(format!(
+                    return Err(SpecError::Rule(format!(
                         "a false-positive rate lies between 0 and 1, not {fpr}; 0.001 works"
                     )));
                 }
@@ -234,7 +248,7 @@ impl FilterSpec {
             Self::Subset { probes, .. } => (probes, MAX_LINE_PROBES),
         };
         if probes == 0 || probes > most {
-            return Err(SpecError(format!(
+            return Err(SpecError::Rule(format!(
                 "a filter of this kind has 1 to {most} hash functions, not {probes}; {DEFAULT_PROBES} works"
             )));
         }
@@ -242,7 +256,7 @@ impl FilterSpec {
             Self::Cmdbf {
                 bits, combination, ..
             } if combination != Combination::Joint && !bits.is_power_of_two() => {
-                Err(SpecError(format!(
+                Err(SpecError::Rule(format!(
                     "XORed addresses need arrays of a power of two of bits, not {bits}; {} works",
                     bits.next_power_of_two()
                 )))
@@ -258,7 +272,7 @@ impl FilterSpec {
                 check_attributes(attributes)?;
                 let cells = size.checked_pow(attributes as u32);
                 if cells.is_none_or(|cells| cells == 0 || cells > MAX_BYTES * 8) {
-                    return Err(SpecError(format!(
+                    return Err(SpecError::Rule(format!(
                         "a Cartesian join has from 1 to 2^43 cells (m^d), which {size} addresses for each of {attributes} attributes do not make; 2 works"
                     )));
                 }
@@ -370,13 +384,10 @@ fn check_memory(kind: FilterKind, bytes: u64, arrays: u64) -> Result<(), SpecErr
         _ => 8 * arrays,
     };
     if bytes < least {
-        return Err(SpecError(format!(
-            "a {} filter needs at least {least} bytes, not {bytes}",
-            kind.name()
-        )));
+        return Err(SpecError::TooLittleMemory { kind, least, bytes });
     }
     if bytes > MAX_BYTES {
-        return Err(SpecError(format!(
+        return Err(SpecError::Rule(format!(
             "a filter has at most {MAX_BYTES} bytes (1 TiB), not {bytes}; ask for less"
         )));
     }
@@ -385,7 +396,7 @@ fn check_memory(kind: FilterKind, bytes: u64, arrays: u64) -> Result<(), SpecErr
 
 fn check_attributes(attributes: usize) -> Result<(), SpecError> {
     if attributes == 0 || attributes > MAX_ATTRIBUTES {
-        return Err(SpecError(format!(
+        return Err(SpecError::Rule(format!(
             "a matrix is for 1 to {MAX_ATTRIBUTES} attributes, not {attributes}; 3 works"
         )));
     }
@@ -422,10 +433,8 @@ fn matrix(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<FilterS
                         .min()
                         .unwrap_or_default()
                         .div_ceil(8);
-                    SpecError(format!(
-                        "a {} filter for {attributes} attributes needs at least {least} bytes, not {bytes}",
-                        kind.name()
-                    ))
+                    let least = u64::try_from(least).unwrap_or(u64::MAX);
+                    SpecError::TooLittleMemory { kind, least, bytes }
                 },
             )?
         }
@@ -440,7 +449,7 @@ fn matrix(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<FilterS
                 });
             }
             matrix_sizing::least_plan(&families, attributes, fpr, elements).ok_or_else(|| {
-                SpecError(format!(
+                SpecError::Rule(format!(
                     "no {} filter has a false-positive rate of {fpr} with {expected} elements; ask for a higher rate",
                     kind.name()
                 ))

@@ -18,8 +18,8 @@
 //! - insert: for the whole element, and for each planned combination of its attributes, set one bit in
 //!   each of k words of the digest's line. The element was new if any bit of the whole was clear.
 //! - contains: all k bits of the whole are set.
-//! - query with some attributes: if their combination is planned, its k_S bits are set. If not, planned
-//!   parts of it can say no; if they say yes and cover the query, the answer is
+//! - query with some attributes: if their combination is planned, its `k_S` bits are set. If not,
+//!   planned parts of it can say no; if they say yes and cover the query, the answer is
 //!   [`PatternAnswer::PresentApart`]. Larger combinations cannot help.
 //!
 //! One cache line a combination whatever the size of the filter, where a standard Bloom filter touches
@@ -70,7 +70,7 @@ const BITS: u64 = 0x11;
 pub struct PlannedCombination {
     /// Its attributes, bit i for attribute i.
     pub mask: u32,
-    /// Bits that each of its values sets (k_S, 1 to 8).
+    /// Bits that each of its values sets (`k_S`, 1 to 8).
     pub probes: u32,
 }
 

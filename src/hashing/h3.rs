@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Two different values collide with probability 2^-b over the choice of the rows, and any two
-//! positions are independent. But h is linear, h(x) ⊕ h(y) = h(x ⊕ y), whatever the rows: XORed
-//! addresses of *one* function tell two pairs with the same XOR not apart.
+//! positions are independent. But h is linear, h(x) ⊕ h(y) = h(x ⊕ y), whatever the rows: if
+//! addresses of *one* function are XORed, two pairs with the same XOR are not told apart.
 //!
 //! Reference: Carter, Wegman, "Universal classes of hash functions", JCSS 18(2), 1979 (class H3).
 

@@ -2,7 +2,7 @@
 //!
 //! A digest is uniform already; what is needed of it are several numbers that do not depend on each
 //! other. Each comes from a folded multiplication (the two halves of a 64 x 64 -> 128 bit product,
-//! XORed) of the digest and a constant of its own, which costs about a nanosecond.
+//! combined by XOR) of the digest and a constant of its own, which costs about a nanosecond.
 
 use super::Digest;
 
@@ -63,7 +63,10 @@ impl Iterator for Probes {
         }
         self.left -= 1;
         self.state = self.state.wrapping_add(GOLDEN);
-        Some(reduce(fold(self.state, FOLD ^ self.state.rotate_left(32)), self.positions))
+        Some(reduce(
+            fold(self.state, FOLD ^ self.state.rotate_left(32)),
+            self.positions,
+        ))
     }
 }
 

@@ -108,7 +108,12 @@ impl<'a> Collector<'a> {
     }
 
     /// Takes a shard's tally.
-    pub(super) fn tally(&mut self, closing: u64, shard: usize, tally: ShardTally) -> io::Result<()> {
+    pub(super) fn tally(
+        &mut self,
+        closing: u64,
+        shard: usize,
+        tally: ShardTally,
+    ) -> io::Result<()> {
         if let Some(waiting) = self.waiting.get_mut(&closing) {
             waiting.tallies[shard] = Some(tally);
             waiting.missing -= 1;
@@ -223,7 +228,8 @@ impl Sums {
     /// Counts a slice that is reported.
     fn count(&mut self, slice: &SliceResult) {
         self.slices += 1;
-        self.histogram.saturating_record(slice.best().round() as u64);
+        self.histogram
+            .saturating_record(slice.best().round() as u64);
     }
 
     fn totals(self) -> Totals {

@@ -5,15 +5,16 @@ use hashbrown::{HashSet, HashTable};
 
 /// A set of byte strings of at most 65,535 bytes.
 ///
-/// Strings of at most 15 bytes (IPv4 pairs and flows) stand in the table itself; longer ones in one
-/// growing array that a second table points into. Both are hashed with random keys, so that nobody
-/// can choose elements that collide.
+/// Strings of 9 bytes that begin with a 4 (IPv4 pairs) and others of at most 15 (IPv4 flows) stand in
+/// tables of their own; longer ones in one growing array that a table points into. All are hashed with
+/// random keys, so that nobody can choose elements that collide.
 ///
 /// When more memory would be needed than the limit, the set gives up: it frees everything, and from
 /// then on it has no answer.
 #[derive(Debug)]
 pub(super) struct ExactSet {
     hasher: RandomState,
+    pairs: HashSet<u64, RandomState>,
     short: HashSet<[u64; 2], RandomState>,
     long: HashTable<Place>,
     bytes: Vec<u8>,
@@ -38,6 +39,7 @@ impl ExactSet {
     pub(super) fn new(limit_bytes: u64) -> Self {
         let hasher = RandomState::new();
         Self {
+            pairs: HashSet::with_hasher(hasher.clone()),
             short: HashSet::with_hasher(hasher.clone()),
             long: HashTable::new(),
             bytes: Vec::new(),
@@ -52,6 +54,17 @@ impl ExactSet {
     pub(super) fn insert(&mut self, key: &[u8]) -> bool {
         if self.over_limit {
             return false;
+        }
+        if let [4, pair @ ..] = key
+            && let Ok(pair) = pair.try_into()
+        {
+            return if self.pairs.len() == self.pairs.capacity()
+                && !self.may_grow(self.pairs.allocation_size(), 1024)
+            {
+                false
+            } else {
+                self.pairs.insert(u64::from_ne_bytes(pair))
+            };
         }
         match short(key) {
             Some(packed) => {
@@ -101,29 +114,30 @@ impl ExactSet {
         if self.memory_bytes() + growth <= self.limit_bytes {
             return true;
         }
-        let hasher = self.hasher.clone();
         *self = Self {
             over_limit: true,
-            short: HashSet::with_hasher(hasher),
-            long: HashTable::new(),
-            bytes: Vec::new(),
-            ..std::mem::replace(self, Self::new(0))
+            ..Self::new(self.limit_bytes)
         };
         false
     }
 
     /// Bytes allocated.
     fn memory_bytes(&self) -> u64 {
-        (self.short.allocation_size() + self.long.allocation_size() + self.bytes.capacity()) as u64
+        let tables = self.pairs.allocation_size()
+            + self.short.allocation_size()
+            + self.long.allocation_size();
+        (tables + self.bytes.capacity()) as u64
     }
 
     /// Number of distinct strings, unless the limit was passed.
     pub(super) fn len(&self) -> Option<u64> {
-        (!self.over_limit).then_some((self.short.len() + self.long.len()) as u64)
+        let strings = self.pairs.len() + self.short.len() + self.long.len();
+        (!self.over_limit).then_some(strings as u64)
     }
 
     /// Forgets everything and keeps the memory.
     pub(super) fn clear(&mut self) {
+        self.pairs.clear();
         self.short.clear();
         self.long.clear();
         self.bytes.clear();
@@ -141,7 +155,10 @@ fn short(key: &[u8]) -> Option<[u64; 2]> {
     packed[..key.len()].copy_from_slice(key);
     packed[15] = key.len() as u8;
     let (low, high) = packed.split_at(8);
-    let word = |half: &[u8]| half.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    let word = |half: &[u8]| {
+        half.iter()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte))
+    };
     Some([word(low), word(high)])
 }
 
@@ -153,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_as_a_set_of_byte_strings(keys in prop::collection::vec(prop::collection::vec(0_u8..3, 0..20), 0..500)) {
+        fn behaves_as_a_set_of_byte_strings(keys in prop::collection::vec(prop::collection::vec(3_u8..6, 0..20), 0..500)) {
             let mut set = ExactSet::new(1 << 30);
             let mut twin = BTreeSet::new();
             for key in &keys {

@@ -1,7 +1,8 @@
-//! One input: its packets become batches of outcomes, in a thread of its own or in the caller's.
+//! One input: its packets become batches of elements, in a thread of its own or in the caller's.
 
+use super::sequencer::Cursor;
 use crate::elements::{ElementBatch, Extractor};
-use crate::trace::{Capture, TraceError};
+use crate::trace::{Capture, Compression, TraceError};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,10 +17,8 @@ pub(super) struct Feed {
     source: Source,
     /// The present batch.
     pub(super) batch: ElementBatch,
-    /// Next outcome in it.
-    pub(super) outcome: usize,
-    /// Next element in it.
-    pub(super) element: usize,
+    /// How far it has been taken.
+    pub(super) cursor: Cursor,
     /// Packets taken.
     pub(super) packets: u64,
     bytes: Arc<AtomicU64>,
@@ -70,8 +69,7 @@ impl Feed {
         Self {
             source,
             batch: ElementBatch::default(),
-            outcome: 0,
-            element: 0,
+            cursor: Cursor::default(),
             packets: 0,
             bytes,
             input,
@@ -86,12 +84,12 @@ impl Feed {
 
     /// Whether the present batch is used up.
     pub(super) fn is_drained(&self) -> bool {
-        self.outcome == self.batch.times_ns.len()
+        self.cursor.packet == self.batch.times_ns.len()
     }
 
-    /// Time of the next outcome; the present batch must not be used up.
+    /// Time of the next packet; the present batch must not be used up.
     pub(super) fn next_ns(&self) -> i64 {
-        self.batch.times_ns[self.outcome]
+        self.batch.times_ns[self.cursor.packet]
     }
 
     /// Replaces the present batch by the next one that is not empty; false at the end.
@@ -100,8 +98,7 @@ impl Feed {
     ///
     /// The input is damaged or cannot be read further. It is at its end then.
     pub(super) fn refill(&mut self) -> Result<bool, TraceError> {
-        self.outcome = 0;
-        self.element = 0;
+        self.cursor = Cursor::default();
         match &mut self.source {
             Source::Here { capture, extractor } => {
                 self.batch.clear();
@@ -159,8 +156,8 @@ fn decode(
 
 fn describe(capture: &Capture) -> String {
     match capture.compression() {
-        Some(compression) => format!("{} in {compression}", capture.container()),
-        None => capture.container().to_owned(),
+        Compression::None => capture.container().to_owned(),
+        compression => format!("{} in {}", capture.container(), compression.name()),
     }
 }
 

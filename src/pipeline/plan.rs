@@ -84,12 +84,15 @@ impl FilterChoice {
                 expected: expected.div_ceil(shards),
             },
         };
-        let shard = FilterSpec::new(kind, attributes, share).map_err(|error| match sizing {
-            Sizing::Memory { bytes, .. } if shards > 1 => PlanError(format!(
-                "{bytes} bytes for {shards} shards are {} bytes each, and {error}; ask for more memory or for --shards 1",
-                bytes / shards
-            )),
-            _ => PlanError::from(error),
+        let shard = FilterSpec::new(kind, attributes, share).map_err(|error| match error {
+            SpecError::TooLittleMemory { least, .. } if shards > 1 => {
+                let least = least * shards;
+                PlanError(format!(
+                    "{shards} shards of a {} filter need at least {least} bytes; ask for --memory {least} or more, or for fewer --shards",
+                    kind.name()
+                ))
+            }
+            error => PlanError::from(error),
         })?;
         Ok(Self { kind, shard })
     }

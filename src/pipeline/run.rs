@@ -9,6 +9,7 @@ use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
 use super::workers::Shards;
 use crate::elements::Extractor;
+use crate::filters::FilterKind;
 use crate::hashing::Digester;
 use crate::trace::{Capture, first_time_ns};
 use std::collections::VecDeque;
@@ -81,7 +82,7 @@ fn run<'scope>(
         plan.rule.clone(),
         plan.tunnel,
         Digester::new(plan.seed),
-        kind.is_some_and(|kind| kind.needs_attributes()),
+        kind.is_some_and(FilterKind::needs_attributes),
         plan.exact_limit_bytes.is_some(),
     ));
     let mut merge = Merge {
@@ -154,7 +155,7 @@ fn in_time_order(plan: &CountPlan, inputs: &mut [InputResult]) -> VecDeque<Upcom
     upcoming.into()
 }
 
-/// The open inputs, from which the earliest outcome is always taken next.
+/// The open inputs, from which the earliest packet is always taken next.
 struct Merge<'scope, 'env, 'run> {
     scope: &'scope Scope<'scope, 'env>,
     plan: &'run CountPlan,
@@ -184,8 +185,7 @@ impl Merge<'_, '_, '_> {
                 }
             };
             let threaded = self.plan.threads > 1 && self.open.len() < MAX_DECODE_THREADS;
-            let mut feed =
-                Feed::start(self.scope, input, capture, &self.extractor, threaded);
+            let mut feed = Feed::start(self.scope, input, capture, &self.extractor, threaded);
             self.inputs[input].container = Some(feed.container.clone());
             if self.refill(&mut feed) {
                 self.open.push(feed);
@@ -206,7 +206,7 @@ impl Merge<'_, '_, '_> {
         false
     }
 
-    /// Time of the earliest outcome at hand.
+    /// Time of the earliest packet at hand.
     fn first_ns(&self) -> Option<i64> {
         self.open.iter().map(Feed::next_ns).min()
     }
@@ -224,13 +224,12 @@ impl Merge<'_, '_, '_> {
             let feed = &mut self.open[earliest];
             let end = match limit {
                 None => feed.batch.times_ns.len(),
-                Some(limit) => (feed.outcome + 1..feed.batch.times_ns.len())
+                Some(limit) => (feed.cursor.packet + 1..feed.batch.times_ns.len())
                     .find(|&i| feed.batch.times_ns[i] > limit)
                     .unwrap_or(feed.batch.times_ns.len()),
             };
             let before = sequencer.packets();
-            feed.element = sequencer.take(&feed.batch, feed.outcome..end, feed.element)?;
-            feed.outcome = end;
+            sequencer.take(&feed.batch, &mut feed.cursor, end)?;
             feed.packets += sequencer.packets() - before;
             if feed.is_drained() {
                 let mut feed = self.open.swap_remove(earliest);
@@ -238,7 +237,7 @@ impl Merge<'_, '_, '_> {
                     self.open.push(feed);
                 }
                 batches += 1;
-                if batches % BATCHES_A_WORD == 0 {
+                if batches.is_multiple_of(BATCHES_A_WORD) {
                     let open: u64 = self.open.iter().map(Feed::bytes_read).sum();
                     watch.progress(self.bytes_done + open, sequencer.packets());
                 }
@@ -249,21 +248,28 @@ impl Merge<'_, '_, '_> {
         }
     }
 
-    /// The open feed with the earliest next outcome; of equal ones the input that was given first.
+    /// The open feed with the earliest next packet; of equal ones the input that was given first.
     fn earliest(&self) -> Option<usize> {
         (0..self.open.len()).min_by_key(|&i| (self.open[i].next_ns(), self.open[i].input))
     }
 
-    /// Up to which time the feed may go on alone: another input has an outcome then.
+    /// Up to which time the feed may go on alone: another input has a packet then.
     fn limit(&self, feed: usize) -> Option<i64> {
         let input = self.open[feed].input;
         let others = self.open.iter().filter(|other| other.input != input);
         // Of equal times the input given first goes first.
         let others = others.map(|other| {
             let next = other.next_ns();
-            if other.input < input { next.saturating_sub(1) } else { next }
+            if other.input < input {
+                next.saturating_sub(1)
+            } else {
+                next
+            }
         });
-        let upcoming = self.upcoming.front().map(|next| next.first_ns.saturating_sub(1));
+        let upcoming = self
+            .upcoming
+            .front()
+            .map(|next| next.first_ns.saturating_sub(1));
         others.chain(upcoming).min()
     }
 }

@@ -1,4 +1,4 @@
-//! Cuts the stream of outcomes into time slices, routes the elements to their shards and closes
+//! Cuts the stream of packets into time slices, routes the elements to their shards and closes
 //! slices. The only place that knows the order of the trace.
 
 use super::collector::{ClosedSlice, Collector};
@@ -6,7 +6,7 @@ use super::results::Totals;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
 use super::workers::{Shards, WorkerGone};
 use crate::decode::Skip;
-use crate::elements::{ElementBatch, ElementColumns, Outcome};
+use crate::elements::{ElementBatch, ElementColumns};
 use crate::hashing::{mix, reduce};
 use std::collections::BTreeMap;
 use std::io;
@@ -61,10 +61,17 @@ struct RunTotals {
     skipped: BTreeMap<Skip, u64>,
 }
 
-#[derive(Default)]
-struct RunTally {
-    packets: u64,
-    elements: u64,
+/// How far a batch has been taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cursor {
+    /// Next packet.
+    pub(super) packet: usize,
+    /// Next element.
+    element: usize,
+    /// Next entry of the list of skipped packets.
+    skipped: usize,
+    /// Next entry of the list of further elements.
+    further: usize,
 }
 
 impl<'a> Sequencer<'a> {
@@ -96,44 +103,78 @@ impl<'a> Sequencer<'a> {
         self.totals.packets
     }
 
-    /// Takes the outcomes `range` of a batch; `element` is the number of the first element among
-    /// them. Returns the number of the first element behind them.
+    /// Takes the packets of a batch up to number `end`, from where `cursor` stands.
     pub(super) fn take(
         &mut self,
         batch: &ElementBatch,
-        range: Range<usize>,
-        mut element: usize,
-    ) -> Result<usize, Stop> {
-        let mut next = range.start;
-        while next < range.end {
-            let (run, place) = match self.place(batch.times_ns[next])? {
-                Some(slot) => {
-                    // All that follow in the same slice go to the same place.
-                    let end = (next + 1..range.end)
-                        .find(|&i| !self.slices.is_current(batch.times_ns[i]))
-                        .unwrap_or(range.end);
-                    (next..end, Some(slot))
-                }
-                None => (next..next + 1, None),
+        cursor: &mut Cursor,
+        end: usize,
+    ) -> Result<(), Stop> {
+        while cursor.packet < end {
+            let place = self.place(batch.times_ns[cursor.packet])?;
+            let run_end = match place {
+                // All that follow in the same slice go to the same place.
+                Some(_) => self.end_of_run(&batch.times_ns[..end], cursor.packet + 1),
+                None => cursor.packet + 1,
             };
-            next = run.end;
-            let tally = self.tally(&batch.outcomes[run.clone()]);
-            let elements = element..element + tally.elements as usize;
-            element = elements.end;
+            let packets = cursor.packet..run_end;
+            let elements = self.advance(batch, cursor, run_end);
             match place {
                 Some(slot) => {
                     let slice = &mut self.slots[slot].slice;
-                    slice.packets += tally.packets;
-                    slice.elements += tally.elements;
+                    slice.packets += packets.len() as u64;
+                    slice.elements += elements.len() as u64;
                     if self.one_slice {
-                        self.stretch(slot, &batch.times_ns[run]);
+                        self.stretch(slot, &batch.times_ns[packets]);
                     }
                     self.route(slot, &batch.elements, elements)?;
                 }
-                None => self.totals.late += tally.packets,
+                None => self.totals.late += packets.len() as u64,
             }
         }
-        Ok(element)
+        Ok(())
+    }
+
+    /// Number of the first packet from `from` on that does not lie in the current slice.
+    fn end_of_run(&self, times_ns: &[i64], from: usize) -> usize {
+        let current = self.slices.current_range();
+        let rest = &times_ns[from..];
+        // Nearly always all of them do; asked without leaving early, that takes vector instructions.
+        if rest
+            .iter()
+            .fold(true, |all, time| all & current.contains(time))
+        {
+            return times_ns.len();
+        }
+        from + rest
+            .iter()
+            .take_while(|time| current.contains(time))
+            .count()
+    }
+
+    /// Moves the cursor to packet `end`, counts what it passes into the totals, and returns the
+    /// numbers of the elements that it passes.
+    fn advance(&mut self, batch: &ElementBatch, cursor: &mut Cursor, end: usize) -> Range<usize> {
+        let first = cursor.element;
+        let mut elements = end - cursor.packet;
+        while let Some(&(packet, skip)) = batch.skipped.get(cursor.skipped)
+            && (packet as usize) < end
+        {
+            *self.totals.skipped.entry(skip).or_default() += 1;
+            cursor.skipped += 1;
+            elements -= 1;
+        }
+        while let Some(&packet) = batch.further.get(cursor.further)
+            && (packet as usize) < end
+        {
+            cursor.further += 1;
+            elements += 1;
+        }
+        self.totals.packets += (end - cursor.packet) as u64;
+        self.totals.elements += elements as u64;
+        cursor.packet = end;
+        cursor.element += elements;
+        first..cursor.element
     }
 
     /// Closes all slices; the totals.
@@ -168,7 +209,7 @@ impl<'a> Sequencer<'a> {
         if self.slices.is_current(time_ns) {
             return Ok(Some(self.slices.current()));
         }
-        match self.slices.locate(time_ns) {
+        match self.slices.locate(time_ns, self.totals.packets) {
             Place::Open(slot) => Ok(Some(slot)),
             Place::Late => Ok(None),
             Place::Replace { slot, index } => {
@@ -217,27 +258,6 @@ impl<'a> Sequencer<'a> {
         Ok(())
     }
 
-    /// Counts outcomes: packets and elements among them, into the totals too.
-    fn tally(&mut self, outcomes: &[Outcome]) -> RunTally {
-        let mut run = RunTally::default();
-        for outcome in outcomes {
-            match outcome {
-                Outcome::Element => {
-                    run.packets += 1;
-                    run.elements += 1;
-                }
-                Outcome::FurtherElement => run.elements += 1,
-                Outcome::Skipped(skip) => {
-                    run.packets += 1;
-                    *self.totals.skipped.entry(*skip).or_default() += 1;
-                }
-            }
-        }
-        self.totals.packets += run.packets;
-        self.totals.elements += run.elements;
-        run
-    }
-
     fn stretch(&mut self, slot: usize, times_ns: &[i64]) {
         let slice = &mut self.slots[slot].slice;
         for &time_ns in times_ns {
@@ -253,12 +273,25 @@ impl<'a> Sequencer<'a> {
         from: &ElementColumns,
         elements: Range<usize>,
     ) -> Result<(), Stop> {
+        let shards = self.shard_count as u64;
+        let arity = self.arity;
+        let with_attributes = !from.attributes.is_empty();
+        let with_keys = !from.keys.is_empty();
+        let waiting = &mut self.slots[slot].waiting;
         for element in elements {
-            let shard = reduce(mix(from.digests[element], ROUTE), self.shard_count as u64) as usize;
-            let waiting = &mut self.slots[slot].waiting[shard];
-            waiting.push_from(from, element, self.arity);
-            if waiting.len() == BATCH {
-                self.shards.add(shard, slot, waiting)?;
+            let digest = from.digests[element];
+            let shard = reduce(mix(digest, ROUTE), shards) as usize;
+            let to = &mut waiting[shard];
+            to.digests.push(digest);
+            if with_attributes {
+                let attributes = &from.attributes[element * arity..(element + 1) * arity];
+                to.attributes.extend_from_slice(attributes);
+            }
+            if with_keys {
+                to.keys.push(from.keys.get(element));
+            }
+            if to.len() == BATCH {
+                self.shards.add(shard, slot, to)?;
             }
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Tumbling windows of packet time, and which of them are open.
 
+use std::ops::Range;
+
 /// Where slice boundaries lie.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Align {
@@ -44,25 +46,28 @@ impl SliceGrid {
     fn index(self, time_ns: i64) -> i64 {
         self.width_ns.map_or(0, |width| {
             let since = i128::from(time_ns) - i128::from(self.origin_ns);
-            // Both fit: |since| < 2^65 and width ≥ 1 ns would overflow only for the outermost times.
+            // Beyond the range only for widths of a few nanoseconds and a first packet at its end.
             since
                 .div_euclid(i128::from(width))
                 .clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
         })
     }
 
-    /// First nanosecond of the slice and first one behind it, saturated.
+    /// First nanosecond of the slice and first one behind it, saturated. Slices that are numbered by
+    /// the ends of the range hold all that is beyond them.
     pub(super) fn bounds(self, index: i64) -> (i64, i64) {
-        match self.width_ns {
-            None => (i64::MIN, i64::MAX),
-            Some(width) => {
-                let edge = |index: i128| {
-                    (index * i128::from(width) + i128::from(self.origin_ns))
-                        .clamp(i128::from(i64::MIN), i128::from(i64::MAX))
-                        as i64
-                };
-                (edge(i128::from(index)), edge(i128::from(index) + 1))
-            }
+        let Some(width) = self.width_ns else {
+            return (i64::MIN, i64::MAX);
+        };
+        let edge = |index: i128| {
+            let edge = index * i128::from(width) + i128::from(self.origin_ns);
+            edge.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+        };
+        let (start_ns, end_ns) = (edge(index.into()), edge(i128::from(index) + 1));
+        match index {
+            i64::MIN => (i64::MIN, end_ns),
+            i64::MAX => (start_ns, i64::MAX),
+            _ => (start_ns, end_ns),
         }
     }
 }
@@ -85,9 +90,10 @@ pub(super) enum Place {
 
 /// The table of open slices.
 ///
-/// At most `capacity` are open. When one more is needed the one that was used least recently is
-/// closed: in a trace in time order that is the oldest; and a single packet with a wild time, or two
-/// clocks an hour apart, take one place each and disturb nobody.
+/// At most `capacity` are open. When one more is needed, and there is no place left or nobody used the
+/// least recently used one for [`IDLE_PACKETS`], that one is closed: in a trace in time order it is the
+/// oldest; and a single packet with a wild time, or two clocks an hour apart, take one place each and
+/// disturb nobody.
 #[derive(Debug)]
 pub(super) struct OpenSlices {
     grid: SliceGrid,
@@ -95,15 +101,20 @@ pub(super) struct OpenSlices {
     open: Vec<Open>,
     /// The slice used last.
     current: usize,
-    clock: u64,
     closed: ClosedSlices,
 }
+
+/// Packets after which a slice that got none of them is not waited for any longer. In a fast trace two
+/// slices take turns then, and their filters and sets stay in the cache; slices of a slow one stay open
+/// as long as there is place.
+const IDLE_PACKETS: u64 = 1 << 16;
 
 #[derive(Debug)]
 struct Open {
     index: i64,
     start_ns: i64,
     end_ns: i64,
+    /// Packets that there were before the last one of this slice.
     last_used: u64,
 }
 
@@ -114,7 +125,6 @@ impl OpenSlices {
             capacity,
             open: Vec::with_capacity(capacity),
             current: 0,
-            clock: 0,
             closed: ClosedSlices::default(),
         }
     }
@@ -127,18 +137,26 @@ impl OpenSlices {
             .is_some_and(|open| open.start_ns <= time_ns && time_ns < open.end_ns)
     }
 
+    /// Times that lie in the slice used last.
+    pub(super) fn current_range(&self) -> Range<i64> {
+        let open = &self.open[self.current];
+        open.start_ns..open.end_ns
+    }
+
     /// The place of the slice used last.
     #[inline]
     pub(super) const fn current(&self) -> usize {
         self.current
     }
 
-    /// Finds the place of a packet's slice, opening it if need be.
-    pub(super) fn locate(&mut self, time_ns: i64) -> Place {
+    /// Finds the place of a packet's slice, opening it if need be. There were `packets` before it.
+    pub(super) fn locate(&mut self, time_ns: i64, packets: u64) -> Place {
         let index = self.grid.index(time_ns);
-        self.clock += 1;
+        if let Some(left) = self.open.get_mut(self.current) {
+            left.last_used = packets;
+        }
         if let Some(slot) = self.open.iter().position(|open| open.index == index) {
-            self.open[slot].last_used = self.clock;
+            self.open[slot].last_used = packets;
             self.current = slot;
             return Place::Open(slot);
         }
@@ -150,15 +168,20 @@ impl OpenSlices {
             index,
             start_ns,
             end_ns,
-            last_used: self.clock,
+            last_used: packets,
         };
-        if self.open.len() < self.capacity {
-            self.open.push(opened);
-            self.current = self.open.len() - 1;
-        } else {
-            self.current = self.least_recently_used();
-            self.closed.insert(self.open[self.current].index);
-            self.open[self.current] = opened;
+        match self.least_recently_used() {
+            Some((slot, last_used))
+                if self.open.len() == self.capacity || packets - last_used > IDLE_PACKETS =>
+            {
+                self.closed.insert(self.open[slot].index);
+                self.open[slot] = opened;
+                self.current = slot;
+            }
+            _ => {
+                self.open.push(opened);
+                self.current = self.open.len() - 1;
+            }
         }
         Place::Replace {
             slot: self.current,
@@ -166,13 +189,12 @@ impl OpenSlices {
         }
     }
 
-    fn least_recently_used(&self) -> usize {
-        let oldest = self
-            .open
-            .iter()
+    /// The slice that is longest without a packet: its place, and when the last one came.
+    fn least_recently_used(&self) -> Option<(usize, u64)> {
+        let last_used = self.open.iter().map(|open| open.last_used);
+        last_used
             .enumerate()
-            .min_by_key(|(_, open)| open.last_used);
-        oldest.map_or(0, |(slot, _)| slot)
+            .min_by_key(|&(_, last_used)| last_used)
     }
 }
 
@@ -225,7 +247,10 @@ mod tests {
     fn locate_all(capacity: usize, width_ns: i64, times: &[i64]) -> Vec<Place> {
         let grid = SliceGrid::new(Some(width_ns), Align::Epoch, 0);
         let mut slices = OpenSlices::new(grid, capacity);
-        times.iter().map(|&time| slices.locate(time)).collect()
+        (0..)
+            .zip(times)
+            .map(|(packets, &time)| slices.locate(time, packets))
+            .collect()
     }
 
     #[test]
@@ -240,6 +265,19 @@ mod tests {
         let places = locate_all(2, 10, &[0, 10, 20, 5]);
         assert_eq!(places[3], Place::Late);
         assert_eq!(places[2], Place::Replace { slot: 0, index: 2 });
+    }
+
+    #[test]
+    fn a_slice_that_nobody_uses_gives_its_place_to_the_next() {
+        let mut slices = OpenSlices::new(SliceGrid::new(Some(10), Align::Epoch, 0), 8);
+        let slots: Vec<Place> = (0..5_u64)
+            .map(|i| slices.locate(i as i64 * 10, i * 2 * IDLE_PACKETS))
+            .collect();
+        let slot = |place: &Place| match *place {
+            Place::Replace { slot, .. } => slot,
+            _ => panic!("{place:?} is no new slice"),
+        };
+        assert_eq!(slots.iter().map(slot).collect::<Vec<_>>(), [0, 1, 0, 1, 0]);
     }
 
     #[test]

@@ -27,7 +27,9 @@ pub(super) struct CountCsv<W: Write> {
 impl<W: Write> CountCsv<W> {
     pub(super) fn begin(out: W) -> io::Result<Self> {
         // The header is written here and not by serde, so that it is there without any slice.
-        let mut csv = csv::WriterBuilder::new().has_headers(false).from_writer(out);
+        let mut csv = csv::WriterBuilder::new()
+            .has_headers(false)
+            .from_writer(out);
         csv.write_record(HEADER).map_err(io::Error::from)?;
         Ok(Self { csv })
     }

@@ -7,7 +7,7 @@ pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -15,16 +15,13 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// A rate or an error as a percentage, with three significant digits: `0.0123 %`.
+/// A rate or an error as a percentage: `1.049 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let size = percent.abs();
-    let decimals = if size == 0.0 || size >= 100.0 {
-        0
-    } else {
-        (2 - size.log10().floor() as i32).clamp(0, 6) as usize
-    };
-    format!("{percent:.decimals$} %")
+    if percent != 0.0 && percent.abs() < 0.000_5 {
+        return "<0.001 %".to_owned();
+    }
+    format!("{percent:.3} %")
 }
 
 /// Bytes in the largest unit that keeps them whole: `64 KiB`.
@@ -72,15 +69,19 @@ mod tests {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_234_567), "1,234,567");
-        assert_eq!(percent(0.010_49), "1.05 %");
-        assert_eq!(percent(-0.000_012_34), "-0.00123 %");
-        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(0.010_49), "1.049 %");
+        assert_eq!(percent(-0.000_123_4), "-0.012 %");
+        assert_eq!(percent(-0.000_001_234), "<0.001 %");
+        assert_eq!(percent(0.0), "0.000 %");
         assert_eq!(size(65_536), "64 KiB");
         assert_eq!(size(1_500), "1,500 B");
         assert_eq!(duration(500_000_000), "500 ms");
         assert_eq!(duration(90_000_000_000), "90 s");
         assert_eq!(time(1_700_000_000_250_000_000, 0), "2023-11-14T22:13:20Z");
-        assert_eq!(time(1_700_000_000_250_000_000, 3), "2023-11-14T22:13:20.250Z");
+        assert_eq!(
+            time(1_700_000_000_250_000_000, 3),
+            "2023-11-14T22:13:20.250Z"
+        );
         assert_eq!(time(-1, 0), "1969-12-31T23:59:59Z");
     }
 }

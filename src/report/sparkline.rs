@@ -37,7 +37,11 @@ impl Sparkline {
             return;
         }
         if self.values.len() == COLUMNS {
-            self.values = self.values.chunks(2).map(|pair| pair[0].max(pair[1])).collect();
+            self.values = self
+                .values
+                .chunks(2)
+                .map(|pair| pair[0].max(pair[1]))
+                .collect();
             self.each *= 2;
         }
         self.values.push(value);

@@ -4,6 +4,7 @@ use super::model::CountParameters;
 use super::number::{duration, grouped, percent, size, time};
 use super::sparkline::Sparkline;
 use crate::pipeline::{CountSummary, SliceResult, Totals};
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 #[derive(Debug)]
@@ -38,8 +39,17 @@ impl<W: Write> CountTable<W> {
         let head = columns.line(
             time_width(decimals(parameters.slice_ns)),
             "start",
-            ["packets", "elements", "exact", "first", "estimate", "± std error", "rel. error", "observed FPR"]
-                .map(str::to_owned),
+            &[
+                "packets",
+                "elements",
+                "exact",
+                "first",
+                "estimate",
+                "± std error",
+                "rel. error",
+                "observed FPR",
+            ]
+            .map(str::to_owned),
         );
         if styled {
             writeln!(out, "\x1b[1m{head}\x1b[0m")?;
@@ -80,7 +90,7 @@ impl<W: Write> CountTable<W> {
             share(slice.observed_fpr),
         ];
         let start = time(slice.start_ns, self.decimals);
-        let line = self.columns.line(time_width(self.decimals), &start, cells);
+        let line = self.columns.line(time_width(self.decimals), &start, &cells);
         writeln!(self.out, "{line}")
     }
 
@@ -153,13 +163,13 @@ impl<W: Write> CountTable<W> {
             share(totals.observed_fpr),
         ];
         let label = format!("sum of {} slices", grouped(totals.slices));
-        let line = self.columns.line(time_width(self.decimals), &label, cells);
+        let line = self.columns.line(time_width(self.decimals), &label, &cells);
         writeln!(self.out, "{line}")
     }
 }
 
 impl Columns {
-    fn line(self, time_width: usize, start: &str, cells: [String; 8]) -> String {
+    fn line(self, time_width: usize, start: &str, cells: &[String; 8]) -> String {
         let shown = [
             true,
             true,
@@ -171,9 +181,14 @@ impl Columns {
             self.filter && self.exact,
         ];
         let mut line = format!("{start:<time_width$}");
-        for ((cell, shown), width) in cells.iter().zip(shown).zip([12, 12, 11, 11, 11, 12, 11, 13]) {
+        for ((cell, shown), width) in cells
+            .iter()
+            .zip(shown)
+            .zip([12, 12, 11, 11, 11, 12, 11, 13])
+        {
             if shown {
-                line.push_str(&format!(" {cell:>width$}"));
+                // Writing to a String cannot fail.
+                let _ = write!(line, " {cell:>width$}");
             }
         }
         line
@@ -195,8 +210,15 @@ fn title(parameters: &CountParameters) -> String {
         ),
         _ => "exact set only".to_owned(),
     };
-    let direction = if parameters.undirected { "undirected " } else { "" };
-    format!("distinct {direction}{} {slices}; {filter}", parameters.elements_plural)
+    let direction = if parameters.undirected {
+        "undirected "
+    } else {
+        ""
+    };
+    format!(
+        "distinct {direction}{} {slices}; {filter}",
+        parameters.elements_plural
+    )
 }
 
 /// Decimals of the second in multiples of this width.

@@ -1,13 +1,20 @@
 //! The one error of this layer: which file, where in it, what was wrong, what to do.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::compression::Compression;
 
 /// A capture could not be opened, or could not be read to its end.
+///
+/// Displays as one sentence that names the file, the place, what was wrong and what to do next.
 #[derive(Debug)]
 pub struct TraceError {
     /// The file, or `-` for standard input.
     pub path: PathBuf,
-    /// Offset in the (decompressed) stream at which the trouble begins, where one is known.
+    /// Byte offset at which the trouble begins, where one is known: in the decompressed stream, except
+    /// for [`TraceErrorKind::DamagedCompression`], where it counts bytes of the compressed file.
     pub offset: Option<u64>,
     /// What was wrong.
     pub kind: TraceErrorKind,
@@ -18,5 +25,358 @@ pub struct TraceError {
 #[non_exhaustive]
 pub enum TraceErrorKind {
     /// The operating system refused.
-    Io(std::io::Error),
+    Io(io::Error),
+    /// The content is of no kind that can be read.
+    NotACapture {
+        /// What it seems to be, where that can be told, with its remedy.
+        looks_like: Option<&'static str>,
+    },
+    /// The file (or what it decompresses to) has no bytes at all.
+    Empty,
+    /// The stream ends inside the file header.
+    CutInHeader {
+        /// Name of the container.
+        container: &'static str,
+        /// Bytes that the header takes.
+        needed: u64,
+        /// Bytes that are there.
+        present: u64,
+    },
+    /// The container is known, its version is not.
+    UnsupportedVersion {
+        /// Name of the container.
+        container: &'static str,
+        /// Major version.
+        major: u16,
+        /// Minor version.
+        minor: u16,
+    },
+    /// The file header contradicts its format.
+    CorruptHeader {
+        /// Name of the container.
+        container: &'static str,
+        /// What contradicts what.
+        reason: String,
+    },
+    /// The stream ends inside a record.
+    CutInRecord {
+        /// Number of the packet, from 1, that the record holds or would come next.
+        packet: u64,
+        /// Bytes that the record takes, header included, as far as that is known.
+        promised: u64,
+        /// Bytes that are there.
+        present: u64,
+    },
+    /// A record or block claims more bytes than its format allows.
+    RecordTooLong {
+        /// Number of the packet, from 1, that the record holds or would come next.
+        packet: u64,
+        /// Claimed length in bytes.
+        length: u64,
+        /// Largest legal length in bytes.
+        limit: u64,
+    },
+    /// A record or block contradicts its format.
+    CorruptBlock {
+        /// Number of the packet, from 1, that the block holds or would come next.
+        packet: u64,
+        /// What contradicts what.
+        reason: String,
+    },
+    /// The compressed stream is cut or damaged; everything decompressed before it was delivered.
+    DamagedCompression {
+        /// The codec.
+        codec: Compression,
+        /// The file ends too early, rather than being damaged in itself.
+        cut: bool,
+        /// What the decompressor said.
+        reason: String,
+    },
+    /// A line of a DNS log is not as its header promises.
+    MalformedLine {
+        /// Line number, from 1.
+        line: u64,
+        /// What was wrong with it.
+        reason: String,
+    },
+}
+
+/// Trouble before it knows which file it is in.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) offset: Option<u64>,
+    pub(super) kind: TraceErrorKind,
+}
+
+impl Fault {
+    pub(super) fn at(offset: u64, kind: TraceErrorKind) -> Self {
+        Self {
+            offset: Some(offset),
+            kind,
+        }
+    }
+
+    pub(super) fn corrupt(offset: u64, packet: u64, reason: impl Into<String>) -> Self {
+        Self::at(
+            offset,
+            TraceErrorKind::CorruptBlock {
+                packet,
+                reason: reason.into(),
+            },
+        )
+    }
+
+    pub(super) fn line(offset: u64, line: u64, reason: impl Into<String>) -> Self {
+        Self::at(
+            offset,
+            TraceErrorKind::MalformedLine {
+                line,
+                reason: reason.into(),
+            },
+        )
+    }
+
+    pub(super) fn in_file(self, path: &Path) -> TraceError {
+        TraceError {
+            path: path.to_path_buf(),
+            offset: self.offset,
+            kind: self.kind,
+        }
+    }
+}
+
+/// Damage of a compressed stream, on its way through `std::io::Read` up to the window.
+#[derive(Debug)]
+pub(super) struct CodecDamage {
+    pub(super) codec: Compression,
+    pub(super) offset: u64,
+    pub(super) cut: bool,
+    pub(super) reason: String,
+}
+
+impl fmt::Display for CodecDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} stream at offset {}: {}",
+            self.codec.name(),
+            self.offset,
+            self.reason
+        )
+    }
+}
+
+impl std::error::Error for CodecDamage {}
+
+impl Fault {
+    /// A failed `read` at `offset`: either the damage of a compressed stream or a refusal of the
+    /// operating system.
+    pub(super) fn from_io(error: io::Error, offset: u64) -> Self {
+        match error.downcast::<CodecDamage>() {
+            Ok(damage) => Self::at(
+                damage.offset,
+                TraceErrorKind::DamagedCompression {
+                    codec: damage.codec,
+                    cut: damage.cut,
+                    reason: damage.reason,
+                },
+            ),
+            Err(error) => Self::at(offset, TraceErrorKind::Io(error)),
+        }
+    }
+}
+
+/// "1 byte", "2 bytes".
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} byte{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.as_os_str() == "-" {
+            write!(f, "standard input: ")?;
+        } else {
+            write!(f, "{}: ", self.path.display())?;
+        }
+        let offset = self.offset.unwrap_or(0);
+        match &self.kind {
+            TraceErrorKind::Io(error) => self.write_io(f, error),
+            TraceErrorKind::NotACapture {
+                looks_like: Some(what),
+            } => {
+                write!(f, "not a capture that can be read: {what}")
+            }
+            TraceErrorKind::NotACapture { looks_like: None } => write!(
+                f,
+                "not a capture that can be read: its first bytes belong to no known container; pcap, \
+                 pcapng, ERF and DNS logs are recognised, TSH must be named with --input-format tsh"
+            ),
+            TraceErrorKind::Empty => {
+                write!(
+                    f,
+                    "it is empty; perhaps its writer has not begun yet, or its copy failed"
+                )
+            }
+            TraceErrorKind::CutInHeader {
+                container,
+                needed,
+                present,
+            } => write!(
+                f,
+                "the file ends inside its {container} header: {} were expected, {present} are there; \
+                 copy the file again",
+                Bytes(*needed)
+            ),
+            TraceErrorKind::UnsupportedVersion {
+                container,
+                major,
+                minor,
+            } => write!(
+                f,
+                "{container} version {major}.{minor} is not known; rewrite the file with a current tool, \
+                 or check whether its header is damaged"
+            ),
+            TraceErrorKind::CorruptHeader { container, reason } => write!(
+                f,
+                "the {container} header is damaged at offset {offset}: {reason}; nothing can be read, copy \
+                 the file again"
+            ),
+            TraceErrorKind::CutInRecord {
+                packet,
+                promised,
+                present,
+            } => write!(
+                f,
+                "the file ends inside the record of packet {packet}, at offset {offset}: {} were promised, \
+                 {present} are there; everything before it was read",
+                Bytes(*promised)
+            ),
+            TraceErrorKind::RecordTooLong {
+                packet,
+                length,
+                limit,
+            } => write!(
+                f,
+                "the record of packet {packet}, at offset {offset}, claims {}, more than the {limit} that \
+                 are legal; the file is damaged from here on, everything before was read",
+                Bytes(*length)
+            ),
+            TraceErrorKind::CorruptBlock { packet, reason } => write!(
+                f,
+                "the record of packet {packet}, at offset {offset}, is damaged: {reason}; everything \
+                 before it was read"
+            ),
+            TraceErrorKind::DamagedCompression {
+                codec, cut: true, ..
+            } => write!(
+                f,
+                "the {} data ends too early, at offset {offset} of the compressed file; everything before \
+                 was read, copy the file again for the rest",
+                codec.name()
+            ),
+            TraceErrorKind::DamagedCompression {
+                codec,
+                cut: false,
+                reason,
+            } => write!(
+                f,
+                "the {} data is damaged near offset {offset} of the compressed file ({reason}); everything \
+                 before was read, copy the file again for the rest",
+                codec.name()
+            ),
+            TraceErrorKind::MalformedLine { line, reason } => write!(
+                f,
+                "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; everything \
+                 before it was read"
+            ),
+        }
+    }
+}
+
+impl TraceError {
+    fn write_io(&self, f: &mut fmt::Formatter<'_>, error: &io::Error) -> fmt::Result {
+        match error.kind() {
+            io::ErrorKind::NotFound => write!(f, "no such file; check the path"),
+            io::ErrorKind::PermissionDenied => {
+                write!(
+                    f,
+                    "permission denied; make the file readable or run as a user that may read it"
+                )
+            }
+            io::ErrorKind::IsADirectory => {
+                write!(f, "is a directory; name the captures in it")
+            }
+            _ => {
+                write!(f, "cannot be read")?;
+                if let Some(offset) = self.offset {
+                    write!(f, " at offset {offset}")?;
+                }
+                write!(
+                    f,
+                    ": {error}; check the disk or the network share and try again"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for TraceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.kind {
+            TraceErrorKind::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_record_is_one_sentence_with_place_and_figures() {
+        let kind = TraceErrorKind::CutInRecord {
+            packet: 12,
+            promised: 96,
+            present: 40,
+        };
+        let error = Fault::at(3312, kind).in_file(Path::new("x.pcap"));
+        assert_eq!(
+            error.to_string(),
+            "x.pcap: the file ends inside the record of packet 12, at offset 3312: 96 bytes were promised, \
+             40 are there; everything before it was read"
+        );
+    }
+
+    #[test]
+    fn io_errors_have_a_remedy_and_a_source() {
+        let fault = Fault::from_io(io::ErrorKind::PermissionDenied.into(), 0);
+        let error = fault.in_file(Path::new("-"));
+        assert!(
+            error
+                .to_string()
+                .starts_with("standard input: permission denied; ")
+        );
+        assert!(std::error::Error::source(&error).is_some());
+    }
+
+    #[test]
+    fn codec_damage_survives_the_way_through_io() {
+        let damage = CodecDamage {
+            codec: Compression::Gzip,
+            offset: 7,
+            cut: true,
+            reason: String::new(),
+        };
+        let fault = Fault::from_io(io::Error::other(damage), 99);
+        assert_eq!(fault.offset, Some(7));
+        assert!(matches!(
+            fault.kind,
+            TraceErrorKind::DamagedCompression { cut: true, .. }
+        ));
+    }
 }

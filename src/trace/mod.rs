@@ -1,8 +1,41 @@
 //! Ground: where packets come from. Containers and decompression end here; what leaves is bytes
 //! with a time, a length and a link type.
+//!
+//! ```text
+//!   file ─► codecs ─► window ─► pcap │ pcapng │ erf │ tsh ─► batches of packets
+//!                            └► zeek log │ csv ────────────► batches of DNS records
+//! ```
+//!
+//! Packets are never copied: [`PacketRef`] points into the window that `read` filled.
 
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, reason = "a test that panics has failed")
+)]
+
+mod capture;
+mod codecs;
+mod compression;
+mod dns_csv;
+mod dns_entries;
+#[cfg(test)]
+mod dns_tests;
+mod dns_zeek;
+mod erf;
 mod error;
+mod link_type;
 mod packet;
+mod pcap;
+mod pcapng;
+mod pcapng_clock;
+mod sniff;
+#[cfg(test)]
+mod tests;
+mod time;
+mod tsh;
+mod window;
 
+pub use capture::{Capture, InputFormat, first_time_ns, is_capture};
+pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
-pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, PacketRef, TraceBatch};
+pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};

@@ -3,6 +3,10 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
+/// Largest number of packets or log records in one batch: enough to spread the cost of a step over many,
+/// few enough that a batch and the packets in it stay in the cache.
+pub const MAX_BATCH: usize = 1024;
+
 /// Link-layer header type of a packet, by its `LINKTYPE_` number as in pcap and pcapng files.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct LinkType(pub u16);
@@ -34,8 +38,8 @@ pub struct DnsLogEntry {
     /// Transport protocol number and ports (source, destination), where the log has them.
     pub transport: Option<(u8, u16, u16)>,
     /// Where the query name stands in the batch's text: labels separated by dots, as written in the
-    /// log, without a final dot; empty for the root.
-    pub name: Range<u32>,
+    /// log, without a final dot; empty for the root. None if the record has no query.
+    pub name: Option<Range<u32>>,
 }
 
 /// Records of a DNS log, with the text that their names point into.

@@ -1,0 +1,279 @@
+//! A capture: opened, recognised, and read batch by batch.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::codecs;
+use super::compression::Compression;
+use super::dns_csv::DnsCsv;
+use super::dns_entries::Entries;
+use super::dns_zeek::{ZeekJson, ZeekTsv};
+use super::erf::Erf;
+use super::error::{Fault, TraceError, TraceErrorKind};
+use super::packet::{MAX_BATCH, PacketRef, TraceBatch};
+use super::pcap::Pcap;
+use super::pcapng::Pcapng;
+use super::sniff::{self, Container};
+use super::tsh::Tsh;
+use super::window::Window;
+
+/// How far a damaged compressed stream is read on to see whether its codec finds the damage too: more
+/// than the largest block of any codec but LZMA's.
+const DAMAGE_SEARCH_BYTES: u64 = 16 << 20;
+
+/// How the container of an input is found.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum InputFormat {
+    /// By its content.
+    #[default]
+    Auto,
+    /// TSH, which cannot be told by its content. Compression is still recognised.
+    Tsh,
+}
+
+/// A capture file or a DNS log, from which packets or records are read in batches.
+///
+/// Everything before a damaged place is delivered; then comes one error, then the end.
+pub struct Capture {
+    path: PathBuf,
+    window: Window,
+    reader: Reader,
+    container: Container,
+    compression: Compression,
+    bytes_read: Arc<AtomicU64>,
+    packets: Vec<PacketRef>,
+    entries: Entries,
+    /// The error that follows the batch just delivered.
+    pending: Option<Fault>,
+    finished: bool,
+}
+
+enum Reader {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+    Erf(Erf),
+    Tsh(Tsh),
+    ZeekTsv(ZeekTsv),
+    ZeekJson(ZeekJson),
+    DnsCsv(Box<DnsCsv>),
+}
+
+impl Capture {
+    /// Opens the capture at `path`, or standard input if `path` is `-`.
+    ///
+    /// # Errors
+    /// The file cannot be read, is empty, is no capture, or is cut or damaged in its header.
+    pub fn open(path: &Path, format: InputFormat) -> Result<Self, TraceError> {
+        if path.as_os_str() == "-" {
+            return Self::from_reader(path, Box::new(io::stdin()), format);
+        }
+        let refused = |error| {
+            let fault = Fault {
+                offset: None,
+                kind: TraceErrorKind::Io(error),
+            };
+            fault.in_file(path)
+        };
+        let file = File::open(path).map_err(refused)?;
+        if file.metadata().map_err(refused)?.is_dir() {
+            return Err(refused(io::ErrorKind::IsADirectory.into()));
+        }
+        Self::from_reader(path, Box::new(file), format)
+    }
+
+    /// Reads a capture from `reader`; errors call it `name`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn from_reader(
+        name: &Path,
+        reader: Box<dyn Read + Send>,
+        format: InputFormat,
+    ) -> Result<Self, TraceError> {
+        let bytes_read = Arc::new(AtomicU64::new(0));
+        let source = Box::new(Counting {
+            source: reader,
+            count: Arc::clone(&bytes_read),
+        });
+        let (compression, source) = codecs::decompressor(source);
+        let mut window = Window::new(source);
+        let (container, reader) =
+            open_container(&mut window, format).map_err(|fault| fault.in_file(name))?;
+        Ok(Self {
+            path: name.to_path_buf(),
+            window,
+            reader,
+            container,
+            compression,
+            bytes_read,
+            packets: Vec::with_capacity(MAX_BATCH),
+            entries: Entries::default(),
+            pending: None,
+            finished: false,
+        })
+    }
+
+    /// Reads the next batch, of at most [`MAX_BATCH`] packets or records and never empty; `None` at
+    /// the end.
+    ///
+    /// # Errors
+    /// The capture is cut or damaged here, or cannot be read on. All packets before that place have
+    /// been returned; the next call returns `None`.
+    pub fn next_batch(&mut self) -> Result<Option<TraceBatch<'_>>, TraceError> {
+        if let Some(fault) = self.pending.take() {
+            self.finished = true;
+            return Err(self.cause_of(fault).in_file(&self.path));
+        }
+        if self.finished {
+            return Ok(None);
+        }
+        self.packets.clear();
+        self.entries.clear();
+        let (window, packets, entries) = (&mut self.window, &mut self.packets, &mut self.entries);
+        let result = match &mut self.reader {
+            Reader::Pcap(reader) => reader.fill(window, packets),
+            Reader::Pcapng(reader) => reader.fill(window, packets),
+            Reader::Erf(reader) => reader.fill(window, packets),
+            Reader::Tsh(reader) => reader.fill(window, packets),
+            Reader::ZeekTsv(reader) => reader.fill(window, entries),
+            Reader::ZeekJson(reader) => reader.fill(window, entries),
+            Reader::DnsCsv(reader) => reader.fill(entries),
+        };
+        let nothing = self.packets.is_empty() && self.entries.is_empty();
+        match result {
+            Err(fault) if nothing => {
+                self.finished = true;
+                return Err(self.cause_of(fault).in_file(&self.path));
+            }
+            Err(fault) => self.pending = Some(fault),
+            Ok(()) if nothing => {
+                self.finished = true;
+                return Ok(None);
+            }
+            Ok(()) => {}
+        }
+        Ok(Some(if self.packets.is_empty() {
+            TraceBatch::DnsLog(self.entries.batch())
+        } else {
+            TraceBatch::Packets {
+                bytes: self.window.buffered(),
+                packets: &self.packets,
+            }
+        }))
+    }
+
+    /// Codecs find damage later than they hand over bytes that are wrong. What the container trips over
+    /// is then not the cause, and not the place to look at.
+    fn cause_of(&mut self, fault: Fault) -> Fault {
+        if self.compression == Compression::None {
+            return fault;
+        }
+        match self.window.skip(DAMAGE_SEARCH_BYTES) {
+            Err(cause) => cause,
+            Ok(_) => fault,
+        }
+    }
+
+    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, `zeek-dns-tsv`, `zeek-dns-json` or
+    /// `dns-csv`.
+    pub fn container(&self) -> &'static str {
+        self.container.name()
+    }
+
+    /// Compression around the container.
+    pub fn compression(&self) -> Compression {
+        self.compression
+    }
+
+    /// Counter of the bytes taken from the file so far, as they are on disk, that is, compressed. It
+    /// may be read from another thread.
+    pub fn bytes_read(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.bytes_read)
+    }
+
+    /// Path, or name, under which it was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Capture")
+            .field("path", &self.path)
+            .field("container", &self.container)
+            .field("compression", &self.compression)
+            .finish_non_exhaustive()
+    }
+}
+
+fn open_container(window: &mut Window, format: InputFormat) -> Result<(Container, Reader), Fault> {
+    let container = match format {
+        InputFormat::Auto => sniff::sniff(window)?,
+        InputFormat::Tsh => Container::Tsh,
+    };
+    let reader = match container {
+        Container::Pcap => Reader::Pcap(Pcap::open(window)?),
+        Container::Pcapng => Reader::Pcapng(Pcapng::open(window)?),
+        Container::Erf => Reader::Erf(Erf::default()),
+        Container::Tsh => Reader::Tsh(Tsh::open(window)?),
+        Container::ZeekDnsTsv => Reader::ZeekTsv(ZeekTsv::default()),
+        Container::ZeekDnsJson => Reader::ZeekJson(ZeekJson::default()),
+        Container::DnsCsv => {
+            let taken = std::mem::replace(window, Window::new(Box::new(io::empty())));
+            Reader::DnsCsv(Box::new(DnsCsv::open(taken)?))
+        }
+    };
+    Ok((container, reader))
+}
+
+/// Whether [`Capture::open`] would recognise the file, told from its first bytes: for walking through
+/// directories.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn is_capture(path: &Path) -> Result<bool, TraceError> {
+    // Opening a pipe or a device for a look could wait forever.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Ok(false);
+    }
+    match Capture::open(path, InputFormat::Auto) {
+        Ok(_) => Ok(true),
+        // What is a capture in a bad state is better reported than passed over.
+        Err(error) => match &error.kind {
+            TraceErrorKind::NotACapture { .. } | TraceErrorKind::Empty => Ok(false),
+            TraceErrorKind::Io(_) => Err(error),
+            _ => Ok(true),
+        },
+    }
+}
+
+/// Time of the first packet or record of a capture, in nanoseconds since the epoch; `None` if it has
+/// none. Only the start of the file is read.
+///
+/// # Errors
+/// The file cannot be opened, or is damaged before its first packet.
+pub fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, TraceError> {
+    let mut capture = Capture::open(path, format)?;
+    Ok(match capture.next_batch()? {
+        Some(TraceBatch::Packets { packets, .. }) => packets.first().map(|packet| packet.time_ns),
+        Some(TraceBatch::DnsLog(batch)) => batch.entries.first().map(|entry| entry.time_ns),
+        None => None,
+    })
+}
+
+struct Counting {
+    source: Box<dyn Read + Send>,
+    count: Arc<AtomicU64>,
+}
+
+impl Read for Counting {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let count = self.source.read(target)?;
+        self.count.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}

@@ -1,0 +1,142 @@
+//! Buffered compressed input that knows how far it was consumed and can look ahead.
+
+use std::io::{self, Read};
+
+const INPUT_BYTES: usize = 128 * 1024;
+
+pub(super) struct Input {
+    source: Box<dyn Read + Send>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Offset in the stream of the first byte of the buffer.
+    base: u64,
+    ended: bool,
+    /// A codec asked for more than there is.
+    overdrawn: bool,
+    failure: Option<io::Error>,
+}
+
+impl Input {
+    pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            base: 0,
+            ended: false,
+            overdrawn: false,
+            failure: None,
+        }
+    }
+
+    /// What is buffered, after a read if nothing was; empty at the end only.
+    pub(super) fn available(&mut self) -> &[u8] {
+        self.peek(1)
+    }
+
+    /// What is buffered, at least `count` bytes (few) unless the input ends before.
+    pub(super) fn peek(&mut self, count: usize) -> &[u8] {
+        if self.end - self.start < count && !self.ended {
+            self.buffer.resize(INPUT_BYTES, 0);
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.base += self.start as u64;
+            self.end -= self.start;
+            self.start = 0;
+            while self.end < count && !self.ended {
+                match self.source.read(&mut self.buffer[self.end..]) {
+                    Ok(0) => self.ended = true,
+                    Ok(got) => self.end += got,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => {
+                        self.failure = Some(error);
+                        self.ended = true;
+                    }
+                }
+            }
+        }
+        &self.buffer[self.start..self.end]
+    }
+
+    pub(super) fn consume(&mut self, count: usize) {
+        debug_assert!(count <= self.end - self.start);
+        self.start += count;
+    }
+
+    /// Consumes `count` bytes; false if the input ends before.
+    pub(super) fn skip(&mut self, mut count: u64) -> bool {
+        while count > 0 {
+            let here = self.available().len();
+            if here == 0 {
+                return false;
+            }
+            let now = here.min(usize::try_from(count).unwrap_or(usize::MAX));
+            self.consume(now);
+            count -= now as u64;
+        }
+        true
+    }
+
+    /// True if nothing but zero bytes (of a tape block, say) is left; then they are consumed.
+    pub(super) fn only_zeros_left(&mut self) -> bool {
+        loop {
+            let here = self.available();
+            if here.is_empty() {
+                return true;
+            }
+            if here.iter().any(|&byte| byte != 0) {
+                return false;
+            }
+            let count = here.len();
+            self.consume(count);
+        }
+    }
+
+    pub(super) fn at_end(&mut self) -> bool {
+        self.available().is_empty()
+    }
+
+    /// True if a codec has asked for more than there is.
+    pub(super) fn is_overdrawn(&self) -> bool {
+        self.overdrawn
+    }
+
+    /// Number of bytes consumed.
+    pub(super) fn offset(&self) -> u64 {
+        self.base + self.start as u64
+    }
+
+    /// The error of the source, which it shows as an end.
+    pub(super) fn take_failure(&mut self) -> Option<io::Error> {
+        self.failure.take()
+    }
+}
+
+/// For codecs: a failure shows as an end, and is asked for afterwards.
+impl Read for Input {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let count = self.available().len().min(target.len());
+        target[..count].copy_from_slice(&self.buffer[self.start..self.start + count]);
+        self.consume(count);
+        self.overdrawn |= count < target.len() && self.ended;
+        Ok(count)
+    }
+}
+
+/// Input without a codec: what was looked at first, then the source itself, straight into the target.
+pub(super) struct Plain(pub(super) Input);
+
+impl Read for Plain {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let Self(input) = self;
+        if input.start < input.end {
+            return input.read(target);
+        }
+        match input.take_failure() {
+            Some(error) => Err(error),
+            None if input.ended => Ok(0),
+            None => input.source.read(target),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Decompression: one codec a file, each fed from one kind of input, all read through one reader.
+//!
+//! A codec hands over every byte that it could decompress before it says that the stream is damaged.
+
+mod bzip2;
+mod gzip;
+mod input;
+mod lz4;
+#[cfg(test)]
+mod tests;
+mod xz;
+mod zstd;
+
+use std::io::{self, Read};
+
+use self::input::{Input, Plain};
+use super::compression::Compression;
+use super::error::CodecDamage;
+
+/// What one step of a codec brought.
+struct Step {
+    /// Bytes written; 0 together with no damage means that the stream is complete.
+    produced: usize,
+    damage: Option<Damage>,
+}
+
+/// Why decompression cannot go on.
+struct Damage {
+    cut: bool,
+    reason: String,
+}
+
+impl Step {
+    fn produced(produced: usize) -> Self {
+        Self {
+            produced,
+            damage: None,
+        }
+    }
+
+    fn cut(produced: usize) -> Self {
+        let damage = Damage {
+            cut: true,
+            reason: "the compressed data ends too early".to_owned(),
+        };
+        Self {
+            produced,
+            damage: Some(damage),
+        }
+    }
+
+    fn damaged(produced: usize, reason: impl Into<String>) -> Self {
+        Self {
+            produced,
+            damage: Some(Damage {
+                cut: false,
+                reason: reason.into(),
+            }),
+        }
+    }
+}
+
+/// What follows the last frame: zeros, which tapes and block devices append, or something else.
+fn trailing(input: &mut Input, otherwise: &str) -> Step {
+    if input.only_zeros_left() {
+        Step::produced(0)
+    } else {
+        Step::damaged(0, otherwise)
+    }
+}
+
+trait Codec: Send {
+    /// Decompresses into `target`, which is never empty.
+    fn step(&mut self, target: &mut [u8]) -> Step;
+
+    fn input(&mut self) -> &mut Input;
+}
+
+/// Tells from the content how `source` is compressed, and wraps it in the decompressor for that.
+pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dyn Read + Send>) {
+    let mut input = Input::new(source);
+    let compression = Compression::sniff(input.peek(Compression::SNIFF_BYTES));
+    let codec: Box<dyn Codec> = match compression {
+        Compression::None => return (compression, Box::new(Plain(input))),
+        Compression::Gzip => Box::new(gzip::Gzip::new(input)),
+        Compression::Zstd => Box::new(zstd::Zstd::new(input)),
+        Compression::Xz => Box::new(xz::Xz::new(input)),
+        Compression::Bzip2 => Box::new(bzip2::Bzip2::new(input)),
+        Compression::Lz4 => Box::new(lz4::Lz4::new(input)),
+    };
+    (
+        compression,
+        Box::new(Decompressor {
+            compression,
+            codec,
+            pending: None,
+            done: false,
+        }),
+    )
+}
+
+struct Decompressor {
+    compression: Compression,
+    codec: Box<dyn Codec>,
+    /// The error that follows the bytes already handed over.
+    pending: Option<io::Error>,
+    done: bool,
+}
+
+impl Read for Decompressor {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        if let Some(error) = self.pending.take() {
+            return Err(error);
+        }
+        if self.done || target.is_empty() {
+            return Ok(0);
+        }
+        let step = self.codec.step(target);
+        if step.produced > 0 && step.damage.is_none() {
+            return Ok(step.produced);
+        }
+        self.done = true;
+        let input = self.codec.input();
+        // A refusal of the operating system looks like a cut to the codec, but is the cause of it.
+        let error = input.take_failure().or_else(|| {
+            step.damage.map(|Damage { cut, reason }| {
+                let (codec, offset) = (self.compression, input.offset());
+                io::Error::other(CodecDamage {
+                    codec,
+                    offset,
+                    cut,
+                    reason,
+                })
+            })
+        });
+        match error {
+            Some(error) if step.produced == 0 => Err(error),
+            error => {
+                self.pending = error;
+                Ok(step.produced)
+            }
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! What all DNS logs have in common: records and the text of their names, line by line.
+
+use std::net::IpAddr;
+use std::ops::Range;
+
+use super::error::Fault;
+use super::packet::{DnsLogBatch, DnsLogEntry};
+use super::time;
+use super::window::Window;
+
+/// Longest line that is read. A DNS name has at most 255 bytes; the rest is room for answers.
+pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// The records of one batch, reused for the next.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    records: Vec<DnsLogEntry>,
+    text: Vec<u8>,
+}
+
+impl Entries {
+    pub(super) fn clear(&mut self) {
+        self.records.clear();
+        self.text.clear();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub(super) fn batch(&self) -> DnsLogBatch<'_> {
+        DnsLogBatch {
+            entries: &self.records,
+            text: &self.text,
+        }
+    }
+
+    /// Adds a record from its fields as written, or says which of them is wrong.
+    pub(super) fn push(&mut self, fields: &Fields<'_>) -> Result<(), String> {
+        let bad = |name: &str, value: &str, wanted: &str| {
+            let value: String = value.chars().take(60).collect();
+            format!("{name} is \"{value}\", not {wanted}")
+        };
+        let address = |name: &str, value: &str| {
+            value
+                .parse::<IpAddr>()
+                .map_err(|_| bad(name, value, "an IP address"))
+        };
+        let time_ns = time::from_text(fields.time)
+            .ok_or_else(|| bad("the time", fields.time, "epoch seconds or an RFC 3339 time"))?;
+        let source = address("the source", fields.source)?;
+        let destination = address("the destination", fields.destination)?;
+        let name = fields.name.map(|name| self.push_name(name, fields.escaped));
+        let transport = fields.transport();
+        self.records.push(DnsLogEntry {
+            time_ns,
+            source,
+            destination,
+            transport,
+            name,
+        });
+        Ok(())
+    }
+
+    fn push_name(&mut self, name: &[u8], escaped: bool) -> Range<u32> {
+        let start = self.text.len();
+        let mut rest = name;
+        while let Some((&first, tail)) = rest.split_first() {
+            if let (true, Some(byte)) = (escaped, escaped_byte(rest)) {
+                self.text.push(byte);
+                rest = &rest[4..];
+            } else {
+                self.text.push(first);
+                rest = tail;
+            }
+        }
+        if self.text.len() > start && self.text.last() == Some(&b'.') {
+            self.text.pop();
+        }
+        start as u32..self.text.len() as u32
+    }
+}
+
+/// The byte that Zeek writes as `\x2e`.
+fn escaped_byte(text: &[u8]) -> Option<u8> {
+    let &[b'\\', b'x', high, low, ..] = text else {
+        return None;
+    };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    Some((digit(high)? << 4 | digit(low)?) as u8)
+}
+
+/// Fields of a record, as written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'a> {
+    pub(super) time: &'a str,
+    pub(super) source: &'a str,
+    pub(super) destination: &'a str,
+    pub(super) protocol: Option<&'a str>,
+    pub(super) source_port: Option<&'a str>,
+    pub(super) destination_port: Option<&'a str>,
+    /// None if the record has no query.
+    pub(super) name: Option<&'a [u8]>,
+    /// The name may hold bytes as `\x2e`.
+    pub(super) escaped: bool,
+}
+
+impl Fields<'_> {
+    /// Protocol and ports, if all three are there and make sense.
+    fn transport(&self) -> Option<(u8, u16, u16)> {
+        let protocol = match self.protocol? {
+            name if name.eq_ignore_ascii_case("udp") => 17,
+            name if name.eq_ignore_ascii_case("tcp") => 6,
+            number => number.parse().ok()?,
+        };
+        Some((
+            protocol,
+            self.source_port?.parse().ok()?,
+            self.destination_port?.parse().ok()?,
+        ))
+    }
+}
+
+/// Lines of a window, counted; none longer than [`MAX_LINE_BYTES`].
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    number: u64,
+    /// Bytes of the next line that are known to hold no line end.
+    searched: usize,
+    /// Length of the line that was handed out last, with its end.
+    current: usize,
+}
+
+impl Lines {
+    /// Number, from 1, of the line last handed out.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Consumes the line handed out before and finds the next one, without its end; false at the end of
+    /// the stream. The line is `&window.unread()[..length]`.
+    pub(super) fn advance(&mut self, window: &mut Window) -> Result<Option<usize>, Fault> {
+        window.consume(self.current);
+        self.current = 0;
+        loop {
+            let here = window.unread();
+            if let Some(end) = here[self.searched..].iter().position(|&byte| byte == b'\n') {
+                let end = self.searched + end;
+                self.number += 1;
+                self.searched = 0;
+                self.current = end + 1;
+                let carriage = here[..end].last() == Some(&b'\r');
+                return Ok(Some(end - usize::from(carriage)));
+            }
+            let length = here.len();
+            if length > MAX_LINE_BYTES {
+                let reason = format!("it is longer than {MAX_LINE_BYTES} bytes");
+                return Err(Fault::line(window.offset(), self.number + 1, reason));
+            }
+            self.searched = length;
+            if window.require(length + 1)? == length {
+                self.searched = 0;
+                if length == 0 {
+                    return Ok(None);
+                }
+                self.number += 1;
+                self.current = length;
+                return Ok(Some(length));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_counted() {
+        let text = b"one\r\ntwo\n\nlast".to_vec();
+        let mut window = Window::new(Box::new(std::io::Cursor::new(text)));
+        let mut lines = Lines::default();
+        let mut seen = Vec::new();
+        while let Some(length) = lines.advance(&mut window).unwrap() {
+            seen.push((lines.number(), window.unread()[..length].to_vec()));
+        }
+        let expected: [(u64, &[u8]); 4] = [(1, b"one"), (2, b"two"), (3, b""), (4, b"last")];
+        assert!(
+            seen.iter()
+                .map(|(number, line)| (*number, line.as_slice()))
+                .eq(expected)
+        );
+
+        let mut window = Window::new(Box::new(std::io::repeat(b'x')));
+        assert!(Lines::default().advance(&mut window).is_err());
+    }
+
+    #[test]
+    fn names_lose_their_escapes_and_their_final_dot() {
+        let mut entries = Entries::default();
+        for (name, escaped, expected) in [
+            ("a.example.", true, &b"a.example"[..]),
+            (".", true, b""),
+            ("", true, b""),
+            (r"a\x2eb\xff\x2", true, b"a.b\xff\\x2"),
+            (r"a\x2eb", false, br"a\x2eb"),
+        ] {
+            let range = entries.push_name(name.as_bytes(), escaped);
+            assert_eq!(
+                &entries.text[range.start as usize..range.end as usize],
+                expected
+            );
+        }
+    }
+}

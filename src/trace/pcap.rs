@@ -1,0 +1,347 @@
+//! pcap: a file header of 24 bytes, then records of a header and a packet.
+//!
+//! Which of the many dialects a file is in is settled once, at its header; the loop over the records
+//! is compiled for each byte order, and for the common record header apart from the rest.
+//!
+//! The loop is our own because pcap-parser's record functions know one dialect each, and no limit of
+//! length. It is not faster, nor slower: over 10 million packets of 90 bytes in the page cache, `read`
+//! alone took 10.5 ns a packet on a busy two-core virtual machine, with this loop 12.7 ns, which
+//! includes turning the time and writing a [`PacketRef`], and with `parse_pcap_frame` 12.6 ns. Packets
+//! of 870 bytes took 54, 59 and 59 ns.
+
+use super::erf;
+use super::error::{Fault, TraceErrorKind};
+use super::link_type;
+use super::packet::{LinkType, MAX_BATCH, PacketRef};
+use super::time::NANOS_PER_SECOND;
+use super::window::Window;
+
+/// Longest packet that a record may hold, in bytes: libpcap's largest snapshot length.
+pub(super) const MAX_PACKET_BYTES: u32 = 262_144;
+
+const FILE_HEADER_BYTES: usize = 24;
+
+/// How many records the guess between dialects of the same magic number looks at.
+const RECORDS_TO_TRY: usize = 3;
+
+/// Order of the two lengths in a record header.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Lengths {
+    CapturedFirst,
+    /// Files of version 2.2 and before.
+    WireFirst,
+    /// Version 2.3 was written both ways; the captured length is the smaller one.
+    Unsure,
+}
+
+/// The dialect of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Pcap {
+    big_endian: bool,
+    /// Bytes of a record header: 16, or more in dialects that append fields.
+    record_header: usize,
+    lengths: Lengths,
+    /// Nanoseconds in one unit of the fraction of a second.
+    fraction: i64,
+    link: LinkType,
+    packets: u64,
+}
+
+enum Stop {
+    Full,
+    /// The next record is not complete; its length as far as known, and the bytes of it that must be here.
+    Need(usize),
+    TooLong(u32),
+}
+
+impl Pcap {
+    /// Reads the file header and settles the dialect.
+    pub(super) fn open(window: &mut Window) -> Result<Self, Fault> {
+        let present = window.require(FILE_HEADER_BYTES)?;
+        let Some(&head) = window.unread().first_chunk::<FILE_HEADER_BYTES>() else {
+            let (needed, present) = (FILE_HEADER_BYTES as u64, present as u64);
+            return Err(Fault::at(
+                window.offset(),
+                TraceErrorKind::CutInHeader {
+                    container: "pcap",
+                    needed,
+                    present,
+                },
+            ));
+        };
+        let (mut pcap, snap_length) = Self::from_header(head)?;
+        window.consume(FILE_HEADER_BYTES);
+        let candidates: &[usize] = match head {
+            [0xa1, 0xb2, 0xcd, 0x34, ..] | [0x34, 0xcd, 0xb2, 0xa1, ..] => &[24, 28],
+            [0xa1, 0xb2, 0x3c, 0x4d, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => &[16],
+            _ => &[16, 24, 20],
+        };
+        pcap.choose_record_header(window, candidates, snap_length);
+        Ok(pcap)
+    }
+
+    /// Reads what the file header says; also returns the snapshot length.
+    fn from_header(head: [u8; FILE_HEADER_BYTES]) -> Result<(Self, u32), Fault> {
+        // The modified magic number is not known to the parser in both byte orders.
+        let mut standard = head;
+        match head {
+            [0xa1, 0xb2, 0xcd, 0x34, ..] => {
+                standard[..4].copy_from_slice(&[0xa1, 0xb2, 0xc3, 0xd4]);
+            }
+            [0x34, 0xcd, 0xb2, 0xa1, ..] => {
+                standard[..4].copy_from_slice(&[0xd4, 0xc3, 0xb2, 0xa1]);
+            }
+            _ => {}
+        }
+        let unknown = || Fault::at(0, TraceErrorKind::NotACapture { looks_like: None });
+        let (_, header) = pcap_parser::parse_pcap_header(&standard).map_err(|_| unknown())?;
+        let (major, minor) = (header.version_major, header.version_minor);
+        let network = header.network.0.cast_unsigned();
+        let container = "pcap";
+        if major < 2 {
+            let kind = TraceErrorKind::UnsupportedVersion {
+                container,
+                major,
+                minor,
+            };
+            return Err(Fault::at(4, kind));
+        }
+        // Above these bits stands the length of the frame check sequence, below them the link type.
+        if network & 0x03ff_0000 != 0 {
+            let reason = format!("the reserved bits of its link type {network:#010x} are not zero");
+            return Err(Fault::at(
+                20,
+                TraceErrorKind::CorruptHeader { container, reason },
+            ));
+        }
+        let mut fraction = if header.is_nanosecond_precision() {
+            1
+        } else {
+            1000
+        };
+        let mut link = network as u16;
+        if (major, minor) == (2, 2)
+            && let Some(aix) = aix_link_type(link)
+        {
+            (link, fraction) = (aix, 1);
+        }
+        let lengths = match (major, minor) {
+            (2, 0..=2) | (543, 0) => Lengths::WireFirst,
+            (2, 3) => Lengths::Unsure,
+            _ => Lengths::CapturedFirst,
+        };
+        let pcap = Self {
+            big_endian: header.is_bigendian(),
+            record_header: 16,
+            lengths,
+            fraction,
+            link: link_type::canonical(link),
+            packets: 0,
+        };
+        Ok((pcap, header.snaplen))
+    }
+
+    /// Several dialects share a magic number and differ in the length of the record header only. The
+    /// one whose first records make most sense is taken; of equals, the first.
+    fn choose_record_header(
+        &mut self,
+        window: &mut Window,
+        candidates: &[usize],
+        snap_length: u32,
+    ) {
+        self.record_header = candidates[0];
+        // Nothing more is waited for while what is here is sane: the stream may be live.
+        window.fill(1);
+        if self.oddities(window.unread(), false, snap_length) == 0 {
+            return;
+        }
+        window.fill((RECORDS_TO_TRY + 1) * MAX_PACKET_BYTES as usize);
+        let complete = window.is_complete();
+        let odd = |&length: &usize| {
+            let candidate = Self {
+                record_header: length,
+                ..self.clone()
+            };
+            candidate.oddities(window.unread(), complete, snap_length)
+        };
+        if let Some(&best) = candidates.iter().min_by_key(|length| odd(length)) {
+            self.record_header = best;
+        }
+    }
+
+    /// Counts what is strange about the first odd record among the first few. The weights are
+    /// Wireshark's, so that both take a damaged file for the same dialect.
+    fn oddities(&self, bytes: &[u8], complete: bool, snap_length: u32) -> u32 {
+        let mut rest = bytes;
+        for _ in 0..RECORDS_TO_TRY {
+            if rest.is_empty() {
+                return 0;
+            }
+            let (Some(header), Some(body)) = (rest.first_chunk(), rest.get(self.record_header..))
+            else {
+                return u32::from(complete);
+            };
+            let (_, fraction, captured, wire) = self.header_fields(header);
+            let odd = [
+                i64::from(fraction) * self.fraction >= NANOS_PER_SECOND,
+                captured > MAX_PACKET_BYTES,
+                wire > 128 << 20,
+                captured > snap_length,
+                captured > wire,
+            ];
+            let odd = odd.into_iter().map(u32::from).sum();
+            if odd > 0 {
+                return odd;
+            }
+            rest = match body.get(captured as usize..) {
+                Some(rest) => rest,
+                None if complete => return 2,
+                None => return 0,
+            };
+        }
+        0
+    }
+
+    fn header_fields(&self, header: &[u8; 16]) -> (u32, u32, u32, u32) {
+        if self.big_endian {
+            self.fields::<true, false>(header)
+        } else {
+            self.fields::<false, false>(header)
+        }
+    }
+
+    /// Seconds, fraction, captured and wire length of a record.
+    #[inline]
+    fn fields<const BIG: bool, const PLAIN: bool>(
+        &self,
+        header: &[u8; 16],
+    ) -> (u32, u32, u32, u32) {
+        let word = |at: usize| {
+            let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
+            if BIG {
+                u32::from_be_bytes(bytes)
+            } else {
+                u32::from_le_bytes(bytes)
+            }
+        };
+        let (first, second) = (word(8), word(12));
+        let swap = !PLAIN
+            && match self.lengths {
+                Lengths::CapturedFirst => false,
+                Lengths::WireFirst => true,
+                Lengths::Unsure => first > second,
+            };
+        let (captured, wire) = if swap {
+            (second, first)
+        } else {
+            (first, second)
+        };
+        (word(0), word(4), captured, wire)
+    }
+
+    /// Appends packets to `out` (empty when called); leaves it empty at the end.
+    pub(super) fn fill(
+        &mut self,
+        window: &mut Window,
+        out: &mut Vec<PacketRef>,
+    ) -> Result<(), Fault> {
+        loop {
+            let base = window.position();
+            let bytes = window.unread();
+            let plain = self.record_header == 16 && self.lengths == Lengths::CapturedFirst;
+            let (consumed, stop) = match (self.big_endian, plain) {
+                (false, true) => self.scan::<false, true>(bytes, base, out),
+                (false, false) => self.scan::<false, false>(bytes, base, out),
+                (true, true) => self.scan::<true, true>(bytes, base, out),
+                (true, false) => self.scan::<true, false>(bytes, base, out),
+            };
+            window.consume(consumed);
+            self.packets += out.len() as u64;
+            if !out.is_empty() {
+                if self.link == LinkType::ERF {
+                    erf::unwrap_all(window.buffered(), out);
+                }
+                return Ok(());
+            }
+            let packet = self.packets + 1;
+            match stop {
+                Stop::Full => {}
+                Stop::TooLong(length) => {
+                    let (length, limit) = (u64::from(length), u64::from(MAX_PACKET_BYTES));
+                    return Err(Fault::at(
+                        window.offset(),
+                        TraceErrorKind::RecordTooLong {
+                            packet,
+                            length,
+                            limit,
+                        },
+                    ));
+                }
+                Stop::Need(count) => {
+                    let present = window.require(count)?;
+                    if present == 0 {
+                        return Ok(());
+                    }
+                    if present < count {
+                        let (promised, present) = (count as u64, present as u64);
+                        return Err(Fault::at(
+                            window.offset(),
+                            TraceErrorKind::CutInRecord {
+                                packet,
+                                promised,
+                                present,
+                            },
+                        ));
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn scan<const BIG: bool, const PLAIN: bool>(
+        &self,
+        bytes: &[u8],
+        base: usize,
+        out: &mut Vec<PacketRef>,
+    ) -> (usize, Stop) {
+        let record_header = if PLAIN { 16 } else { self.record_header };
+        let mut at = 0;
+        while out.len() < MAX_BATCH {
+            let Some(header) = bytes[at..].first_chunk::<16>() else {
+                return (at, Stop::Need(record_header));
+            };
+            let (seconds, fraction, captured, wire) = self.fields::<BIG, PLAIN>(header);
+            if captured > MAX_PACKET_BYTES {
+                return (at, Stop::TooLong(captured));
+            }
+            let start = at + record_header;
+            let next = start + captured as usize;
+            if next > bytes.len() {
+                return (at, Stop::Need(next - at));
+            }
+            out.push(PacketRef {
+                time_ns: i64::from(seconds) * NANOS_PER_SECOND
+                    + i64::from(fraction) * self.fraction,
+                start: (base + start) as u32,
+                captured,
+                wire,
+                link: self.link,
+            });
+            at = next;
+        }
+        (at, Stop::Full)
+    }
+}
+
+/// Link types as AIX's tcpdump writes them (interface types of RFC 1573) in files of version 2.2, with
+/// fractions in nanoseconds.
+fn aix_link_type(link: u16) -> Option<u16> {
+    match link {
+        6 => Some(1),
+        9 => Some(6),
+        15 => Some(10),
+        24 => Some(0),
+        _ => None,
+    }
+}

@@ -1,0 +1,399 @@
+//! pcapng: sections of blocks; each section has its own byte order and its own interfaces.
+//!
+//! ```text
+//!   0      4        8                        length - 4
+//!   │ type │ length │ body, padded to 4 bytes │ length │
+//! ```
+//!
+//! Blocks that hold no packets are passed over without being kept, however long they are.
+
+use pcap_parser::pcapng::{
+    parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le,
+    parse_sectionheaderblock,
+};
+
+use super::erf;
+use super::error::{Fault, TraceErrorKind};
+use super::link_type;
+use super::packet::{LinkType, MAX_BATCH, PacketRef};
+use super::pcap::MAX_PACKET_BYTES;
+use super::pcapng_clock::Clock;
+use super::window::Window;
+
+/// Longest block that is kept whole, in bytes; the same bound as Wireshark's.
+const MAX_BLOCK_BYTES: u32 = 16 << 20;
+
+/// More interfaces than any section has; it bounds the memory that a hostile file can take.
+const MAX_INTERFACES: usize = 1 << 20;
+
+/// Type, length, and the length again.
+const FRAME_BYTES: usize = 12;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const OBSOLETE_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const ENHANCED_PACKET: u32 = 6;
+
+#[derive(Debug)]
+struct Interface {
+    link: LinkType,
+    /// Longest captured length; 0 for no limit.
+    snap_length: u32,
+    clock: Clock,
+}
+
+/// A pcapng file, as far as it was read.
+#[derive(Debug, Default)]
+pub(super) struct Pcapng {
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+    /// Time of the last packet that has one. Simple packets have none of their own and take this one;
+    /// before the first packet with a time they take that of the first one in their batch, or 0.
+    last_time_ns: Option<i64>,
+    packets: u64,
+}
+
+enum Stop {
+    Full,
+    /// So many bytes must be here for the next block.
+    Need(usize),
+    /// A block of no interest that is not here as a whole: its padded length, and its length.
+    PassOver(u32, u32),
+    Bad(TraceErrorKind),
+}
+
+impl Pcapng {
+    pub(super) fn open(window: &mut Window) -> Result<Self, Fault> {
+        // A file of pcapng is at least a section header; a shorter one is cut there.
+        const SECTION_HEADER_BYTES: usize = 28;
+        let present = window.require(SECTION_HEADER_BYTES)?;
+        if present < SECTION_HEADER_BYTES {
+            let (needed, present) = (SECTION_HEADER_BYTES as u64, present as u64);
+            let kind = TraceErrorKind::CutInHeader {
+                container: "pcapng",
+                needed,
+                present,
+            };
+            return Err(Fault::at(window.offset(), kind));
+        }
+        Ok(Self::default())
+    }
+
+    /// Appends packets to `out` (empty when called); leaves it empty at the end.
+    pub(super) fn fill(
+        &mut self,
+        window: &mut Window,
+        out: &mut Vec<PacketRef>,
+    ) -> Result<(), Fault> {
+        loop {
+            let base = window.position();
+            let (consumed, stop) = self.scan(window.unread(), base, out);
+            window.consume(consumed);
+            self.packets += out.len() as u64;
+            if !out.is_empty() {
+                erf::unwrap_all(window.buffered(), out);
+                return Ok(());
+            }
+            match stop {
+                Stop::Full => {}
+                Stop::Bad(kind) => return Err(Fault::at(window.offset(), kind)),
+                Stop::Need(count) => {
+                    let present = window.require(count)?;
+                    if present == 0 {
+                        return Ok(());
+                    }
+                    if present < count {
+                        return Err(self.cut(window.offset(), count as u64, present as u64));
+                    }
+                }
+                Stop::PassOver(padded, length) => self.pass_over(window, padded, length)?,
+            }
+        }
+    }
+
+    fn cut(&self, offset: u64, promised: u64, present: u64) -> Fault {
+        let packet = self.packets + 1;
+        Fault::at(
+            offset,
+            TraceErrorKind::CutInRecord {
+                packet,
+                promised,
+                present,
+            },
+        )
+    }
+
+    fn pass_over(&self, window: &mut Window, padded: u32, length: u32) -> Result<(), Fault> {
+        let offset = window.offset();
+        let whole = window.skip(u64::from(padded) - 4)? && window.require(4)? >= 4;
+        let Some(&trailer) = window.unread().first_chunk::<4>().filter(|_| whole) else {
+            let present = window.offset() + window.unread().len() as u64 - offset;
+            return Err(self.cut(offset, u64::from(padded), present));
+        };
+        self.check_trailer(trailer, padded, length)
+            .map_err(|kind| Fault::at(offset, kind))?;
+        window.consume(4);
+        Ok(())
+    }
+
+    fn check_trailer(
+        &self,
+        trailer: [u8; 4],
+        padded: u32,
+        length: u32,
+    ) -> Result<(), TraceErrorKind> {
+        let again = self.word(trailer);
+        if again == length || again == padded {
+            return Ok(());
+        }
+        Err(self.corrupt(format!(
+            "the length of the block is given as {length} at its start and as {again} at its end"
+        )))
+    }
+
+    fn corrupt(&self, reason: impl Into<String>) -> TraceErrorKind {
+        TraceErrorKind::CorruptBlock {
+            packet: self.packets + 1,
+            reason: reason.into(),
+        }
+    }
+
+    fn word(&self, bytes: [u8; 4]) -> u32 {
+        if self.big_endian {
+            u32::from_be_bytes(bytes)
+        } else {
+            u32::from_le_bytes(bytes)
+        }
+    }
+
+    fn word_at(&self, bytes: &[u8], at: usize) -> u32 {
+        self.word([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+    }
+
+    /// Reads the blocks that are here as a whole. What stops it counts only if there was no packet before
+    /// it: otherwise it is met again after these were delivered.
+    fn scan(&mut self, bytes: &[u8], base: usize, out: &mut Vec<PacketRef>) -> (usize, Stop) {
+        let mut at = 0;
+        let mut untimed = self.last_time_ns.is_none();
+        while out.len() < MAX_BATCH {
+            let rest = &bytes[at..];
+            if rest.len() < FRAME_BYTES {
+                return (at, Stop::Need(FRAME_BYTES));
+            }
+            let kind = self.word_at(rest, 0);
+            if kind == SECTION_HEADER
+                && let Err(damage) = self.enter_section(&rest[8..12])
+            {
+                return (at, Stop::Bad(damage));
+            }
+            let length = self.word_at(rest, 4);
+            // Some writers leave the padding out of the length; Wireshark reads them, so do we.
+            let padded = length.saturating_add(3) & !3;
+            let wanted = matches!(
+                kind,
+                SECTION_HEADER | INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET
+            );
+            if (length as usize) < FRAME_BYTES {
+                let reason =
+                    format!("the length of the block is given as {length}, the least is 12");
+                let kind = self.corrupt(reason);
+                return (at, Stop::Bad(kind));
+            }
+            if wanted && length > MAX_BLOCK_BYTES {
+                let (length, limit) = (u64::from(length), u64::from(MAX_BLOCK_BYTES));
+                let packet = self.packets + 1;
+                return (
+                    at,
+                    Stop::Bad(TraceErrorKind::RecordTooLong {
+                        packet,
+                        length,
+                        limit,
+                    }),
+                );
+            }
+            let Some(block) = rest.get(..padded as usize) else {
+                let stop = if wanted {
+                    Stop::Need(padded as usize)
+                } else {
+                    Stop::PassOver(padded, length)
+                };
+                return (at, stop);
+            };
+            let trailer = block.last_chunk().expect("a block has at least 12 bytes");
+            let read = self
+                .check_trailer(*trailer, padded, length)
+                .and_then(|()| self.read_block(kind, block, base + at));
+            match read {
+                Ok(packet) => {
+                    if let (true, Some(first)) = (untimed, self.last_time_ns) {
+                        untimed = false;
+                        for earlier in out.iter_mut() {
+                            earlier.time_ns = first;
+                        }
+                    }
+                    out.extend(packet);
+                }
+                Err(damage) => return (at, Stop::Bad(damage)),
+            }
+            at += padded as usize;
+        }
+        (at, Stop::Full)
+    }
+
+    /// Takes over the byte order that a section header begins with.
+    fn enter_section(&mut self, magic: &[u8]) -> Result<(), TraceErrorKind> {
+        self.big_endian = match magic {
+            [0x1a, 0x2b, 0x3c, 0x4d] => true,
+            [0x4d, 0x3c, 0x2b, 0x1a] => false,
+            _ => return Err(self.corrupt("the section header has no byte-order magic")),
+        };
+        Ok(())
+    }
+
+    fn read_block(
+        &mut self,
+        kind: u32,
+        block: &[u8],
+        start: usize,
+    ) -> Result<Option<PacketRef>, TraceErrorKind> {
+        match kind {
+            SECTION_HEADER => self.read_section(block).map(|()| None),
+            INTERFACE => self.read_interface(block).map(|()| None),
+            ENHANCED_PACKET | OBSOLETE_PACKET => self.read_packet(kind, block, start).map(Some),
+            SIMPLE_PACKET => self.read_simple_packet(block, start).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn read_section(&mut self, block: &[u8]) -> Result<(), TraceErrorKind> {
+        let (_, section) = parse_sectionheaderblock(block)
+            .map_err(|_| self.corrupt("the section header cannot be read"))?;
+        let (major, minor) = (section.major_version, section.minor_version);
+        if major != 1 || !matches!(minor, 0 | 2) {
+            let container = "pcapng";
+            return Err(TraceErrorKind::UnsupportedVersion {
+                container,
+                major,
+                minor,
+            });
+        }
+        self.interfaces.clear();
+        Ok(())
+    }
+
+    fn read_interface(&mut self, block: &[u8]) -> Result<(), TraceErrorKind> {
+        let parsed = if self.big_endian {
+            parse_interfacedescriptionblock_be(block)
+        } else {
+            parse_interfacedescriptionblock_le(block)
+        };
+        let (_, description) =
+            parsed.map_err(|_| self.corrupt("the interface description cannot be read"))?;
+        if self.interfaces.len() == MAX_INTERFACES {
+            return Err(self.corrupt("the section describes more than a million interfaces"));
+        }
+        // The parser's own clock knows neither powers of two nor big-endian offsets.
+        let options = description
+            .options
+            .iter()
+            .map(|option| (option.code.0, option.value()));
+        self.interfaces.push(Interface {
+            link: link_type::canonical(description.linktype.0.cast_unsigned() as u16),
+            snap_length: description.snaplen,
+            clock: Clock::from_options(options, self.big_endian),
+        });
+        Ok(())
+    }
+
+    /// Enhanced packets, and the obsolete ones, which differ in the width of the interface number:
+    ///
+    /// ```text
+    ///   8           12          16         20         24     28
+    ///   │ interface │ time high │ time low │ captured │ wire │ packet, options
+    /// ```
+    ///
+    /// Decoded here rather than by the parser, which allocates a list of options for each packet.
+    fn read_packet(
+        &mut self,
+        kind: u32,
+        block: &[u8],
+        start: usize,
+    ) -> Result<PacketRef, TraceErrorKind> {
+        const HEAD_BYTES: usize = 28;
+        if block.len() < HEAD_BYTES + 4 {
+            return Err(self.corrupt("the block is too short for a packet block"));
+        }
+        let number = if kind == ENHANCED_PACKET {
+            self.word_at(block, 8)
+        } else {
+            let bytes = [block[8], block[9]];
+            let number = if self.big_endian {
+                u16::from_be_bytes(bytes)
+            } else {
+                u16::from_le_bytes(bytes)
+            };
+            u32::from(number)
+        };
+        let interface = self.interface(number)?;
+        let ticks = u64::from(self.word_at(block, 12)) << 32 | u64::from(self.word_at(block, 16));
+        let captured = self.word_at(block, 20);
+        let (link, time_ns) = (interface.link, interface.clock.time_ns(ticks));
+        self.check_captured(captured, block.len() - HEAD_BYTES - 4)?;
+        self.last_time_ns = Some(time_ns);
+        let wire = self.word_at(block, 24);
+        Ok(PacketRef {
+            time_ns,
+            start: (start + HEAD_BYTES) as u32,
+            captured,
+            wire,
+            link,
+        })
+    }
+
+    fn read_simple_packet(&self, block: &[u8], start: usize) -> Result<PacketRef, TraceErrorKind> {
+        const HEAD_BYTES: usize = 12;
+        if block.len() < HEAD_BYTES + 4 {
+            return Err(self.corrupt("the block is too short for a simple packet block"));
+        }
+        let interface = self.interface(0)?;
+        let wire = self.word_at(block, 8);
+        let captured = match interface.snap_length {
+            0 => wire,
+            limit => wire.min(limit),
+        };
+        self.check_captured(captured, block.len() - HEAD_BYTES - 4)?;
+        Ok(PacketRef {
+            time_ns: self.last_time_ns.unwrap_or(0),
+            start: (start + HEAD_BYTES) as u32,
+            captured,
+            wire,
+            link: interface.link,
+        })
+    }
+
+    fn interface(&self, number: u32) -> Result<&Interface, TraceErrorKind> {
+        self.interfaces.get(number as usize).ok_or_else(|| {
+            self.corrupt(format!(
+                "it belongs to interface {number}, the section has described {} so far",
+                self.interfaces.len()
+            ))
+        })
+    }
+
+    fn check_captured(&self, captured: u32, room: usize) -> Result<(), TraceErrorKind> {
+        if captured > MAX_PACKET_BYTES {
+            return Err(TraceErrorKind::RecordTooLong {
+                packet: self.packets + 1,
+                length: u64::from(captured),
+                limit: u64::from(MAX_PACKET_BYTES),
+            });
+        }
+        if captured as usize > room {
+            return Err(self.corrupt(format!(
+                "the block has room for {room} bytes and claims to hold {captured}"
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! Which container a stream is in, told from its content, never from its name.
+
+use super::erf;
+use super::error::{Fault, TraceErrorKind};
+use super::window::Window;
+
+/// How much of a stream is looked at when it has no magic number.
+const SNIFF_BYTES: usize = 64 * 1024;
+
+/// What a stream of packets or of DNS records is written in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Container {
+    Pcap,
+    Pcapng,
+    Erf,
+    Tsh,
+    ZeekDnsTsv,
+    ZeekDnsJson,
+    DnsCsv,
+}
+
+impl Container {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Pcap => "pcap",
+            Self::Pcapng => "pcapng",
+            Self::Erf => "erf",
+            Self::Tsh => "tsh",
+            Self::ZeekDnsTsv => "zeek-dns-tsv",
+            Self::ZeekDnsJson => "zeek-dns-json",
+            Self::DnsCsv => "dns-csv",
+        }
+    }
+}
+
+/// Recognises the container at the start of `window`, without consuming anything.
+pub(super) fn sniff(window: &mut Window) -> Result<Container, Fault> {
+    // Four bytes first: a live stream may take long to bring more.
+    window.fill(4);
+    match window.unread() {
+        [0xa1, 0xb2, 0xc3, 0xd4, ..]
+        | [0xd4, 0xc3, 0xb2, 0xa1, ..]
+        | [0xa1, 0xb2, 0x3c, 0x4d, ..]
+        | [0x4d, 0x3c, 0xb2, 0xa1, ..]
+        | [0xa1, 0xb2, 0xcd, 0x34, ..]
+        | [0x34, 0xcd, 0xb2, 0xa1, ..] => return Ok(Container::Pcap),
+        [0x0a, 0x0d, 0x0d, 0x0a, ..] => return Ok(Container::Pcapng),
+        _ => {}
+    }
+    window.fill(SNIFF_BYTES);
+    let head = window.unread();
+    let found = dns_log(head)
+        .or_else(|| erf::is_plausible(head, window.is_complete()).then_some(Container::Erf));
+    if let Some(container) = found {
+        return Ok(container);
+    }
+    let (empty, looks_like) = (head.is_empty(), looks_like(head));
+    // A damaged compressed stream or a failing disk explains an unknown start better.
+    window.raise_failure()?;
+    let kind = if empty {
+        TraceErrorKind::Empty
+    } else {
+        TraceErrorKind::NotACapture { looks_like }
+    };
+    Err(Fault::at(0, kind))
+}
+
+fn dns_log(head: &[u8]) -> Option<Container> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    if head.starts_with(b"#separator") {
+        let mut lines = head.split(|&byte| byte == b'\n');
+        let fields = lines.find(|line| line.starts_with(b"#fields"))?;
+        return contains(fields, b"query").then_some(Container::ZeekDnsTsv);
+    }
+    if head.starts_with(b"{") {
+        let zeek = contains(head, b"\"id.orig_h\"") && contains(head, b"\"query\"");
+        return zeek.then_some(Container::ZeekDnsJson);
+    }
+    let line = head.split(|&byte| byte == b'\n').next()?;
+    let names: Vec<&[u8]> = line
+        .split(|&byte| byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .map(|name| {
+            name.strip_prefix(b"\"")
+                .and_then(|name| name.strip_suffix(b"\""))
+                .unwrap_or(name)
+        })
+        .collect();
+    let has = |wanted: &str| {
+        names
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()))
+    };
+    super::dns_csv::REQUIRED
+        .iter()
+        .all(|name| has(name))
+        .then_some(Container::DnsCsv)
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack
+        .windows(needle.len())
+        .any(|window| window == needle)
+}
+
+/// What a stream that cannot be read seems to be, and what to do with it.
+fn looks_like(head: &[u8]) -> Option<&'static str> {
+    const REMEDIES: &[(&[u8], &str)] = &[
+        (
+            b"snoop\0\0\0",
+            "it is a snoop capture (RFC 1761); convert it with `editcap -F pcap`",
+        ),
+        (
+            b"\x1c\x00\x01\xac",
+            "it is an Ixia capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"\xac\x01\x00\x1c",
+            "it is an Ixia capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"GMBU",
+            "it is a Microsoft Network Monitor capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"RTSS",
+            "it is a Microsoft Network Monitor capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"XCP\0",
+            "it is a NetXRay or Sniffer capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"TRSNIFF data",
+            "it is a Sniffer capture; convert it with `editcap -F pcap`",
+        ),
+        (
+            b"btsnoop\0",
+            "it is a Bluetooth log, which holds no IP packets",
+        ),
+        (b"PK\x03\x04", "it is a zip archive; unpack it first"),
+        (b"7z\xbc\xaf\x27\x1c", "it is a 7z archive; unpack it first"),
+        (b"Rar!", "it is a rar archive; unpack it first"),
+        (b"LZIP", "it is compressed with lzip; unpack it first"),
+        (
+            b"\x1f\x9d",
+            "it is compressed with compress; unpack it with `uncompress`",
+        ),
+        (
+            b"\x5d\x00\x00",
+            "it is compressed with lzma; unpack it with `xz --format=lzma -d`",
+        ),
+        (b"PAR1", "it is a Parquet file, not a capture"),
+        (b"\x7fELF", "it is a program, not a capture"),
+        (b"%PDF", "it is a PDF document, not a capture"),
+    ];
+    if let Some((_, remedy)) = REMEDIES.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Some(remedy);
+    }
+    if head.get(257..262) == Some(b"ustar") {
+        return Some("it is a tar archive; unpack it first");
+    }
+    if head.starts_with(b"#separator") {
+        return Some(
+            "it is a Zeek log without a field `query`; of Zeek's logs dns.log can be read",
+        );
+    }
+    if is_dag_legacy(head) {
+        return Some(
+            "it seems to be a legacy DAG trace; convert it with `traceconvert` of libtrace",
+        );
+    }
+    let start = &head[..head.len().min(512)];
+    let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
+    if !start.is_empty() && start.iter().all(is_text) && std::str::from_utf8(start).is_ok() {
+        return Some(
+            "it is text; of text, Zeek's dns.log (TSV, JSON) and CSV with the columns ts, src, dst and \
+             qname can be read",
+        );
+    }
+    None
+}
+
+/// Fixed 64-byte records, each with a little-endian 32.32 time stamp, in order, from 1995 to 2010.
+fn is_dag_legacy(head: &[u8]) -> bool {
+    let seconds = |record: &[u8]| u32::from_le_bytes([record[4], record[5], record[6], record[7]]);
+    let mut records = head.chunks_exact(64).take(8).peekable();
+    let first = records
+        .peek()
+        .map(|record| seconds(record))
+        .unwrap_or_default();
+    (788_918_400..1_262_304_000).contains(&first)
+        && records.len() >= 3
+        && records.is_sorted_by_key(seconds)
+        && head
+            .chunks_exact(64)
+            .take(8)
+            .all(|record| seconds(record) - first < 7 * 86_400)
+}

@@ -1,0 +1,106 @@
+//! Time stamps of all containers, turned into nanoseconds since the epoch; saturating, never wrapping.
+
+pub(super) const NANOS_PER_SECOND: i64 = 1_000_000_000;
+
+/// Clamps a time in nanoseconds to what an `i64` can hold.
+pub(super) fn saturate(nanoseconds: i128) -> i64 {
+    i64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Seconds in 32.32 fixed point, as ERF has them, rounded to the nearest nanosecond.
+pub(super) fn from_fixed_point(stamp: u64) -> i64 {
+    let seconds = i64::from((stamp >> 32) as u32);
+    let fraction = stamp & 0xffff_ffff;
+    let nanoseconds = (fraction * NANOS_PER_SECOND as u64 + (1 << 31)) >> 32;
+    seconds * NANOS_PER_SECOND + nanoseconds.cast_signed()
+}
+
+/// Epoch seconds written as a decimal number (`1700000000.123456`), exact to the nanosecond; an
+/// exponent (`1.7e9`) goes through floating point.
+pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) {
+        let seconds = text
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+        let seconds = if seconds {
+            text.parse::<f64>().ok()?
+        } else {
+            return None;
+        };
+        return Some((seconds * NANOS_PER_SECOND as f64).round() as i64);
+    }
+    // 25 digits are far beyond the range, and cannot overflow the sum below.
+    let whole = whole.trim_start_matches('0');
+    let seconds = if whole.len() > 25 {
+        i128::from(i64::MAX)
+    } else {
+        whole
+            .bytes()
+            .fold(0, |sum: i128, digit| sum * 10 + i128::from(digit - b'0'))
+    };
+    let nanoseconds = fraction
+        .bytes()
+        .chain(std::iter::repeat(b'0'))
+        .take(9)
+        .fold(0, |sum: i128, digit| sum * 10 + i128::from(digit - b'0'));
+    let time = seconds * i128::from(NANOS_PER_SECOND) + nanoseconds;
+    Some(saturate(if negative { -time } else { time }))
+}
+
+/// A time of a log: epoch seconds, or RFC 3339.
+pub(super) fn from_text(text: &str) -> Option<i64> {
+    from_decimal_seconds(text).or_else(|| {
+        Some(saturate(
+            text.parse::<jiff::Timestamp>().ok()?.as_nanosecond(),
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimal_seconds_are_exact() {
+        assert_eq!(
+            from_text("1700000000.123456789"),
+            Some(1_700_000_000_123_456_789)
+        );
+        assert_eq!(
+            from_text("1700000000.1234567899"),
+            Some(1_700_000_000_123_456_789)
+        );
+        assert_eq!(from_text("-0.5"), Some(-500_000_000));
+        assert_eq!(from_text("7"), Some(7_000_000_000));
+        assert_eq!(from_text("7."), Some(7_000_000_000));
+        assert_eq!(from_text(".25"), Some(250_000_000));
+        assert_eq!(from_text("1.5e3"), Some(1_500_000_000_000));
+        for bad in ["", ".", "-", "nan", "inf", "abc", "1,5", "0x10"] {
+            assert_eq!(from_text(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn rfc_3339_is_read() {
+        assert_eq!(from_text("1970-01-01T00:00:01.5Z"), Some(1_500_000_000));
+        assert_eq!(from_text("1970-01-01T01:00:01+01:00"), Some(1_000_000_000));
+    }
+
+    #[test]
+    fn extremes_saturate() {
+        assert_eq!(from_text("99999999999999999999999999999"), Some(i64::MAX));
+        assert_eq!(from_text("-99999999999999999999999999999"), Some(i64::MIN));
+        assert_eq!(from_text("9e99"), Some(i64::MAX));
+        assert_eq!(from_fixed_point(u64::MAX), 4_294_967_296 * NANOS_PER_SECOND);
+        assert_eq!(from_fixed_point(1 << 31), 500_000_000);
+    }
+}

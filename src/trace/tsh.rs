@@ -1,0 +1,154 @@
+//! TSH, the format of the NLANR traces: records of 44 bytes, all numbers big-endian.
+//!
+//! ```text
+//!   0         4           5                8            28                        44
+//!   │ seconds │ interface │ microseconds   │ IPv4 header │ first bytes of the TCP header
+//! ```
+//!
+//! There is no magic number and nothing in a record that is always the same, so that it is read
+//! only when asked for.
+
+use super::error::{Fault, TraceErrorKind};
+use super::packet::{LinkType, MAX_BATCH, PacketRef};
+use super::time::NANOS_PER_SECOND;
+use super::window::Window;
+
+const RECORD_BYTES: usize = 44;
+const STAMP_BYTES: usize = 8;
+
+#[derive(Debug, Default)]
+pub(super) struct Tsh {
+    packets: u64,
+}
+
+impl Tsh {
+    /// Checks that the first record holds an IPv4 header, which tells most other files.
+    pub(super) fn open(window: &mut Window) -> Result<Self, Fault> {
+        let present = window.require(RECORD_BYTES)?;
+        match window.unread().get(STAMP_BYTES) {
+            _ if present == 0 => Err(Fault::at(0, TraceErrorKind::Empty)),
+            Some(version) if version >> 4 != 4 => {
+                let looks_like = Some(
+                    "its first record holds no IPv4 header where TSH has one; leave --input-format out",
+                );
+                Err(Fault::at(0, TraceErrorKind::NotACapture { looks_like }))
+            }
+            _ => Ok(Self::default()),
+        }
+    }
+
+    /// Appends packets to `out` (empty when called); leaves it empty at the end.
+    pub(super) fn fill(
+        &mut self,
+        window: &mut Window,
+        out: &mut Vec<PacketRef>,
+    ) -> Result<(), Fault> {
+        let present = window.require(RECORD_BYTES)?;
+        if (1..RECORD_BYTES).contains(&present) {
+            let (promised, present) = (RECORD_BYTES as u64, present as u64);
+            let packet = self.packets + 1;
+            let kind = TraceErrorKind::CutInRecord {
+                packet,
+                promised,
+                present,
+            };
+            return Err(Fault::at(window.offset(), kind));
+        }
+        let base = window.position() + STAMP_BYTES;
+        let records = window
+            .unread()
+            .chunks_exact(RECORD_BYTES)
+            .take(MAX_BATCH)
+            .enumerate();
+        out.extend(records.map(|(index, record)| PacketRef {
+            time_ns: time_ns(record),
+            start: (base + index * RECORD_BYTES) as u32,
+            captured: (RECORD_BYTES - STAMP_BYTES) as u32,
+            wire: u32::from(u16::from_be_bytes([record[10], record[11]])),
+            link: LinkType::RAW_IP,
+        }));
+        window.consume(out.len() * RECORD_BYTES);
+        self.packets += out.len() as u64;
+        Ok(())
+    }
+}
+
+fn time_ns(record: &[u8]) -> i64 {
+    let seconds = u32::from_be_bytes([record[0], record[1], record[2], record[3]]);
+    let microseconds = u32::from_be_bytes([0, record[5], record[6], record[7]]);
+    i64::from(seconds) * NANOS_PER_SECOND + i64::from(microseconds) * 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> [u8; RECORD_BYTES] {
+        let mut record = [0; RECORD_BYTES];
+        record[..12].copy_from_slice(&[0, 0, 0, 7, 2, 0, 0, 15, 0x45, 0, 5, 220]);
+        record
+    }
+
+    fn read(bytes: Vec<u8>) -> (Vec<PacketRef>, Option<Fault>) {
+        let mut window = Window::new(Box::new(std::io::Cursor::new(bytes)));
+        let mut tsh = match Tsh::open(&mut window) {
+            Ok(tsh) => tsh,
+            Err(fault) => return (Vec::new(), Some(fault)),
+        };
+        let mut all = Vec::new();
+        loop {
+            let mut out = Vec::new();
+            match tsh.fill(&mut window, &mut out) {
+                Ok(()) if out.is_empty() => return (all, None),
+                Ok(()) => all.append(&mut out),
+                Err(fault) => return (all, Some(fault)),
+            }
+        }
+    }
+
+    #[test]
+    fn records_become_raw_ip_packets() {
+        let (packets, fault) = read(record().repeat(3000));
+        assert!(fault.is_none());
+        assert_eq!(packets.len(), 3000);
+        let expected = PacketRef {
+            time_ns: 7_000_015_000,
+            start: 8,
+            captured: 36,
+            wire: 1500,
+            link: LinkType::RAW_IP,
+        };
+        assert_eq!(packets[0], expected);
+    }
+
+    #[test]
+    fn a_cut_record_ends_the_file() {
+        let mut bytes = record().repeat(2);
+        bytes.pop();
+        let (packets, fault) = read(bytes);
+        assert_eq!(packets.len(), 1);
+        let kind = fault.unwrap().kind;
+        assert!(
+            matches!(
+                kind,
+                TraceErrorKind::CutInRecord {
+                    packet: 2,
+                    promised: 44,
+                    present: 43
+                }
+            ),
+            "{kind:?}"
+        );
+    }
+
+    #[test]
+    fn something_else_is_refused() {
+        let (_, fault) = read(vec![0; 88]);
+        assert!(matches!(
+            fault.unwrap().kind,
+            TraceErrorKind::NotACapture { .. }
+        ));
+        let (_, fault) = read(Vec::new());
+        assert!(matches!(fault.unwrap().kind, TraceErrorKind::Empty));
+    }
+}

@@ -1,0 +1,236 @@
+//! A window that slides over a stream: large reads straight into the buffer that packets point into.
+
+use std::io::{self, Read};
+
+use super::error::Fault;
+
+/// Size of the buffer. Large enough that `read` costs little a packet, small enough that what was
+/// just read is still in the second-level cache when it is decoded.
+const WINDOW_BYTES: usize = 512 * 1024;
+
+/// The buffered part of a stream, and where in the stream it stands.
+///
+/// ```text
+///   buffer   [ consumed │ unread │ free ]
+///            0          start    end
+/// ```
+pub(super) struct Window {
+    source: Box<dyn Read + Send>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Offset in the stream of the first byte of the buffer.
+    base: u64,
+    ended: bool,
+    failure: Option<io::Error>,
+}
+
+impl Window {
+    pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            base: 0,
+            ended: false,
+            failure: None,
+        }
+    }
+
+    /// The whole buffer up to the last byte read: what the positions of packets refer to.
+    pub(super) fn buffered(&self) -> &[u8] {
+        &self.buffer[..self.end]
+    }
+
+    pub(super) fn unread(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Position in [`Self::buffered`] of the first unread byte.
+    pub(super) fn position(&self) -> usize {
+        self.start
+    }
+
+    /// Offset in the stream of the first unread byte.
+    pub(super) fn offset(&self) -> u64 {
+        self.base + self.start as u64
+    }
+
+    pub(super) fn consume(&mut self, count: usize) {
+        debug_assert!(count <= self.end - self.start);
+        self.start += count;
+    }
+
+    /// Consumes `count` bytes, which may be far more than the buffer holds; none of them is kept.
+    /// Returns false if the stream ends inside them.
+    pub(super) fn skip(&mut self, count: u64) -> Result<bool, Fault> {
+        let here = (self.end - self.start) as u64;
+        if count <= here {
+            self.start += count as usize;
+            return Ok(true);
+        }
+        self.base += self.end as u64;
+        self.start = 0;
+        self.end = 0;
+        let mut left = count - here;
+        self.allocate();
+        while left > 0 {
+            let room = self
+                .buffer
+                .len()
+                .min(usize::try_from(left).unwrap_or(usize::MAX));
+            let got = self.read_into(0, room);
+            self.base += got as u64;
+            left -= got as u64;
+            if got == 0 {
+                self.raise_failure()?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes at least `count` bytes unread, unless the stream ends before; returns how many there are.
+    ///
+    /// Moves what is unread to the front of the buffer, so that positions handed out before are void.
+    /// The buffer grows as bytes arrive, never because a length was claimed.
+    ///
+    /// # Errors
+    /// The source failed before `count` bytes were there.
+    pub(super) fn require(&mut self, count: usize) -> Result<usize, Fault> {
+        let here = self.fill(count);
+        if here < count {
+            self.raise_failure()?;
+        }
+        Ok(here)
+    }
+
+    /// As [`Self::require`], but keeps a failure of the source for later.
+    pub(super) fn fill(&mut self, count: usize) -> usize {
+        if self.end - self.start < count {
+            self.allocate();
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.base += self.start as u64;
+            self.end -= self.start;
+            self.start = 0;
+            while self.end < count {
+                if self.end == self.buffer.len() {
+                    self.buffer.resize(self.end * 2, 0);
+                }
+                let got = self.read_into(self.end, self.buffer.len());
+                self.end += got;
+                if got == 0 {
+                    break;
+                }
+            }
+        }
+        self.end - self.start
+    }
+
+    /// True if the source has no more bytes than are here.
+    pub(super) fn is_complete(&self) -> bool {
+        self.ended
+    }
+
+    fn allocate(&mut self) {
+        if self.buffer.is_empty() {
+            self.buffer.resize(WINDOW_BYTES, 0);
+        }
+    }
+
+    /// One `read` into `buffer[from..to]`; 0 at the end of the stream or when the source has failed.
+    fn read_into(&mut self, from: usize, to: usize) -> usize {
+        while !self.ended {
+            match self.source.read(&mut self.buffer[from..to]) {
+                Ok(0) => self.ended = true,
+                Ok(count) => return count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.failure = Some(error);
+                    self.ended = true;
+                }
+            }
+        }
+        0
+    }
+
+    /// Returns the failure of the source, once, if it has failed.
+    pub(super) fn raise_failure(&mut self) -> Result<(), Fault> {
+        match self.failure.take() {
+            Some(error) => Err(Fault::from_io(error, self.base + self.end as u64)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads from the window on, for parsers that want a stream.
+impl Read for Window {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        if self.start == self.end {
+            self.base += self.end as u64;
+            self.start = 0;
+            self.end = 0;
+            self.allocate();
+            self.end = self.read_into(0, self.buffer.len());
+            if let (0, Some(error)) = (self.end, self.failure.take()) {
+                return Err(error);
+            }
+        }
+        let count = target.len().min(self.end - self.start);
+        target[..count].copy_from_slice(&self.buffer[self.start..self.start + count]);
+        self.start += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives one byte a call, as a pipe may, and then an error.
+    struct Dribble(u8);
+
+    impl Read for Dribble {
+        fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+            if self.0 == 10 {
+                return Err(io::Error::other("pulled out"));
+            }
+            target[0] = self.0;
+            self.0 += 1;
+            Ok(1)
+        }
+    }
+
+    #[test]
+    fn what_came_before_a_failure_can_be_read() {
+        let mut window = Window::new(Box::new(Dribble(0)));
+        assert_eq!(window.require(4).unwrap(), 4);
+        window.consume(3);
+        assert_eq!(window.require(7).unwrap(), 7);
+        assert_eq!(window.unread(), [3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(window.offset(), 3);
+        let fault = window.require(8).unwrap_err();
+        assert_eq!(fault.offset, Some(10));
+        assert_eq!(window.require(8).unwrap(), 7);
+    }
+
+    #[test]
+    fn skips_farther_than_the_buffer() {
+        let total = 3 * WINDOW_BYTES as u64;
+        let mut window = Window::new(Box::new(io::repeat(7).take(total)));
+        assert_eq!(window.require(10).unwrap(), WINDOW_BYTES);
+        assert!(window.skip(total - 5).unwrap());
+        assert_eq!(window.offset(), total - 5);
+        assert_eq!(window.require(100).unwrap(), 5);
+        assert!(!window.skip(6).unwrap());
+    }
+
+    #[test]
+    fn grows_for_a_long_record_only_as_bytes_arrive() {
+        let total = WINDOW_BYTES + 1;
+        let mut window = Window::new(Box::new(io::repeat(7).take(total as u64)));
+        assert_eq!(window.require(usize::MAX).unwrap(), total);
+        assert_eq!(window.buffer.len(), 2 * WINDOW_BYTES);
+    }
+}

@@ -1,0 +1,67 @@
+//! What several tests share: running a count in memory, and finding the shared captures.
+
+use flowsieve::decode::Tunnel;
+use flowsieve::elements::{ElementKind, ElementRule};
+use flowsieve::filters::{FilterKind, Sizing};
+use flowsieve::pipeline::{
+    Align, CountPlan, CountSummary, FilterChoice, SliceResult, SliceSink, Slicing, Watch, count,
+};
+use flowsieve::trace::InputFormat;
+use std::io;
+use std::path::PathBuf;
+
+/// Keeps the slices.
+#[derive(Debug, Default)]
+pub(crate) struct Slices(pub(crate) Vec<SliceResult>);
+
+impl SliceSink for Slices {
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        self.0.push(slice.clone());
+        Ok(())
+    }
+}
+
+/// Looks away.
+#[derive(Debug)]
+pub(crate) struct Unwatched;
+
+impl Watch for Unwatched {
+    fn progress(&self, _bytes: u64, _packets: u64) {}
+}
+
+/// A plan with the command line's defaults.
+pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
+    let shards = 8;
+    let sizing = Sizing::Memory {
+        bytes: 64 << 10,
+        expected: None,
+    };
+    CountPlan {
+        inputs: inputs.to_vec(),
+        input_format: InputFormat::Auto,
+        rule: ElementRule {
+            kind,
+            ..ElementRule::default()
+        },
+        tunnel: Tunnel::Outer,
+        slicing: Slicing {
+            width_ns: Some(1_000_000_000),
+            align: Align::Epoch,
+        },
+        filter: Some(
+            FilterChoice::new(FilterKind::Subset, kind.attributes().len(), sizing, shards)
+                .expect("the defaults hold"),
+        ),
+        exact_limit_bytes: Some(1 << 30),
+        seed: 0,
+        shards,
+        threads: 1,
+    }
+}
+
+/// Runs a plan.
+pub(crate) fn run(plan: &CountPlan) -> (Vec<SliceResult>, CountSummary) {
+    let mut slices = Slices::default();
+    let summary = count(plan, &mut slices, &Unwatched).expect("the plan holds");
+    (slices.0, summary)
+}

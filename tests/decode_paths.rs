@@ -1,0 +1,63 @@
+//! The decoder has a short way for common frames; on every frame of real captures it gives the answer
+//! of the general way.
+
+use flowsieve::decode::{Decoder, Tunnel};
+use flowsieve::trace::{Capture, InputFormat, LinkType, TraceBatch};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// Ethernet behind four bytes of a capture card: a link type that takes the general way.
+const BEHIND_FOUR_BYTES: LinkType = LinkType(240);
+
+#[test]
+fn the_short_way_gives_the_answer_of_the_general_way() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces");
+    let mut frames = compare_all_below(&own);
+    assert!(
+        frames > 9_000,
+        "{frames} frames of the repository's captures"
+    );
+    match env::var_os("FLOWSIEVE_TRACES").map(PathBuf::from) {
+        Some(folder) => frames += compare_all_below(&folder),
+        None => eprintln!(
+            "SKIPPED: FLOWSIEVE_TRACES is not set, so only the repository's captures are compared"
+        ),
+    }
+    println!("{frames} frames compared");
+}
+
+/// Number of Ethernet frames compared.
+fn compare_all_below(folder: &Path) -> u64 {
+    let mut frames = 0;
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            frames += compare_all_below(&path);
+        } else if let Ok(capture) = Capture::open(&path, InputFormat::Auto) {
+            frames += compare(capture);
+        }
+    }
+    frames
+}
+
+fn compare(mut capture: Capture) -> u64 {
+    let mut frames = 0;
+    // A damaged capture is compared as far as it can be read.
+    while let Ok(Some(TraceBatch::Packets { bytes, packets })) = capture.next_batch() {
+        for packet in packets
+            .iter()
+            .filter(|packet| packet.link == LinkType::ETHERNET)
+        {
+            let frame = &bytes[packet.start as usize..][..packet.captured as usize];
+            let behind = [&[0; 4], frame].concat();
+            for tunnel in [Tunnel::Outer, Tunnel::Inner] {
+                let decoder = Decoder::new(tunnel);
+                let short = decoder.decode(packet.link, frame);
+                let general = decoder.decode(BEHIND_FOUR_BYTES, &behind);
+                assert_eq!(short, general, "{frame:x?}");
+            }
+            frames += 1;
+        }
+    }
+    frames
+}

@@ -1,0 +1,72 @@
+//! The layers of ARCHITECTURE.md: a folder imports only what stands below it.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+use std::fs;
+use std::path::Path;
+
+/// Each folder of the library, and what it may import.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("bits", &[]),
+    ("hashing", &[]),
+    ("trace", &[]),
+    ("generate", &[]),
+    ("decode", &["trace"]),
+    ("filters", &["bits", "hashing"]),
+    ("elements", &["decode", "hashing", "trace"]),
+    (
+        "pipeline",
+        &["decode", "elements", "filters", "hashing", "trace"],
+    ),
+    ("report", &["decode", "pipeline"]),
+];
+
+#[test]
+fn folders_import_only_what_stands_below_them() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut wrong = Vec::new();
+    for (layer, below) in LAYERS {
+        for_each_source(&source.join(layer), &mut |path, text| {
+            for (number, line) in text.lines().enumerate() {
+                for (_, rest) in line
+                    .match_indices("crate::")
+                    .map(|(at, m)| line.split_at(at + m.len()))
+                {
+                    let name: String = rest
+                        .chars()
+                        .take_while(|c| c.is_alphanumeric() || *c == '_')
+                        .collect();
+                    if name != *layer && !below.contains(&name.as_str()) {
+                        wrong.push(format!("{}:{}: {line}", path.display(), number + 1));
+                    }
+                }
+            }
+        });
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let folders = fs::read_dir(&source).unwrap().map(Result::unwrap);
+    let folders: Vec<String> = folders
+        .filter(|entry| entry.file_type().unwrap().is_dir() && entry.file_name() != "cli")
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    for folder in folders {
+        assert!(
+            LAYERS.iter().any(|(layer, _)| *layer == folder),
+            "{folder} has no place among the layers"
+        );
+    }
+}
+
+fn for_each_source(folder: &Path, see: &mut impl FnMut(&Path, &str)) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            for_each_source(&path, see);
+        } else {
+            see(&path, &fs::read_to_string(&path).unwrap());
+        }
+    }
+}

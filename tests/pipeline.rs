@@ -1,0 +1,286 @@
+//! The whole way from captures to slices, against a program that is too simple to be wrong, and
+//! against itself under other numbers of threads, other cuts into files and other orders.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+mod common;
+
+use flowsieve::decode::Tunnel;
+use flowsieve::elements::ElementKind;
+use flowsieve::filters::{FilterKind, Sizing};
+use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
+use flowsieve::pipeline::{Align, CountPlan, FilterChoice, SliceResult, Slicing};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// Distinct (source, destination) in each second of a classic little-endian microsecond pcap of
+/// Ethernet frames, all of them IP with at most one VLAN tag.
+fn naive_pairs_a_second(pcap: &[u8]) -> BTreeMap<i64, HashSet<Vec<u8>>> {
+    let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
+    let mut seconds: BTreeMap<i64, HashSet<Vec<u8>>> = BTreeMap::new();
+    let mut at = 24;
+    while at < pcap.len() {
+        let length = word(at + 8) as usize;
+        let frame = &pcap[at + 16..at + 16 + length];
+        let tag = if frame[12..14] == [0x81, 0x00] { 4 } else { 0 };
+        let ip = &frame[14 + tag..];
+        let pair = match ip[0] >> 4 {
+            4 => ip[12..20].to_vec(),
+            _ => ip[8..40].to_vec(),
+        };
+        seconds.entry(word(at).into()).or_default().insert(pair);
+        at += 16 + length;
+    }
+    seconds
+}
+
+fn generated(folder: &TempDir, plan: &GeneratePlan) -> (PathBuf, Vec<u8>) {
+    let mut bytes = Vec::new();
+    generate(plan, &mut bytes).unwrap();
+    let path = folder
+        .path()
+        .join(format!("{}-{}.pcap", plan.packets, plan.seed));
+    fs::write(&path, &bytes).unwrap();
+    (path, bytes)
+}
+
+fn traffic(packets: u64, seed: u64) -> GeneratePlan {
+    GeneratePlan {
+        seed,
+        duration_ns: 5_000_000_000,
+        scan_percent: 10,
+        ..GeneratePlan::new(GenerateKind::Traffic, packets)
+    }
+}
+
+#[test]
+fn slices_have_the_counts_of_the_naive_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, bytes) = generated(&folder, &traffic(60_000, 3));
+    let expected = naive_pairs_a_second(&bytes);
+    let (slices, summary) = common::run(&common::plan(&[path], ElementKind::HostPair));
+    let ours: Vec<(i64, Option<u64>)> = slices
+        .iter()
+        .map(|slice| (slice.start_ns / 1_000_000_000, slice.exact))
+        .collect();
+    let theirs: Vec<(i64, Option<u64>)> = expected
+        .iter()
+        .map(|(&second, pairs)| (second, Some(pairs.len() as u64)))
+        .collect();
+    assert_eq!(ours, theirs);
+    assert_eq!(summary.totals.packets, 60_000);
+    assert_eq!(
+        slices.iter().map(|slice| slice.packets).sum::<u64>(),
+        60_000
+    );
+    for slice in &slices {
+        let exact = slice.exact.unwrap();
+        let first = slice.first.unwrap();
+        // First is always true; what is missing from it are the false repeats.
+        assert!(first <= exact);
+        let missed = (exact - first) as f64 / exact as f64;
+        assert!((slice.observed_fpr.unwrap() - missed).abs() < 1e-12);
+        let error = (slice.estimate.unwrap() - exact as f64).abs();
+        assert!(error <= 5.0 * slice.std_error.unwrap() + 1e-9, "{slice:?}");
+    }
+}
+
+/// Everything that a report shows of a run.
+fn report(plan: &CountPlan) -> (Vec<SliceResult>, String) {
+    let (slices, summary) = common::run(plan);
+    (slices, format!("{:?}", summary.totals))
+}
+
+#[test]
+fn the_report_does_not_depend_on_the_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let (traffic, _) = generated(&folder, &traffic(50_000, 4));
+    let (dns, _) = generated(&folder, &GeneratePlan::new(GenerateKind::Dns, 20_000));
+    for kind in [
+        ElementKind::HostPair,
+        ElementKind::Flow,
+        ElementKind::Dns,
+        ElementKind::Source,
+    ] {
+        for filter in [
+            FilterKind::Subset,
+            FilterKind::Bloom,
+            FilterKind::Mdbf,
+            FilterKind::Cmdbf,
+        ] {
+            let mut plan = common::plan(&[traffic.clone(), dns.clone()], kind);
+            let sizing = Sizing::Memory {
+                bytes: 8 << 10,
+                expected: None,
+            };
+            let attributes = kind.attributes().len();
+            plan.filter = Some(FilterChoice::new(filter, attributes, sizing, plan.shards).unwrap());
+            plan.slicing.width_ns = Some(300_000_000);
+            let one = report(&plan);
+            for threads in [2, 3, 8] {
+                plan.threads = threads;
+                assert_eq!(report(&plan), one, "{kind:?} {filter:?} {threads}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_files_are_one_trace_in_the_order_of_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, bytes) = generated(&folder, &traffic(30_000, 5));
+    let records = records(&bytes);
+    let write = |name: &str, records: &[&[u8]]| {
+        let path = folder.path().join(name);
+        fs::write(&path, [&[&bytes[..24]], records].concat().concat()).unwrap();
+        path
+    };
+    let expected = report(&common::plan(&[whole], ElementKind::HostPair));
+    // One after the other, named in the wrong order; and every second packet to another file.
+    let (early, late) = records.split_at(11_111);
+    let in_a_row = [write("late.pcap", late), write("early.pcap", early)];
+    let odd: Vec<&[u8]> = records.iter().skip(1).step_by(2).copied().collect();
+    let even: Vec<&[u8]> = records.iter().step_by(2).copied().collect();
+    let interleaved = [write("even.pcap", &even), write("odd.pcap", &odd)];
+    for (inputs, threads) in [
+        (&in_a_row, 1),
+        (&in_a_row, 4),
+        (&interleaved, 1),
+        (&interleaved, 4),
+    ] {
+        let mut plan = common::plan(inputs, ElementKind::HostPair);
+        plan.threads = threads;
+        assert_eq!(report(&plan), expected, "{inputs:?} {threads}");
+    }
+}
+
+/// The records of a classic pcap, each with its header.
+fn records(pcap: &[u8]) -> Vec<&[u8]> {
+    let mut records = Vec::new();
+    let mut rest = &pcap[24..];
+    while !rest.is_empty() {
+        let length = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
+        let (record, tail) = rest.split_at(16 + length);
+        records.push(record);
+        rest = tail;
+    }
+    records
+}
+
+/// A pcap with one IPv4 packet at each of these times (nanoseconds), from host number `host`.
+fn pcap_at(packets: &[(u32, u32, u8)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65535, 101] {
+        bytes.extend(u32::to_le_bytes(word));
+    }
+    for &(seconds, nanoseconds, host) in packets {
+        for word in [seconds, nanoseconds, 20, 20] {
+            bytes.extend(word.to_le_bytes());
+        }
+        let mut ip = [0_u8; 20];
+        ip[0] = 0x45;
+        ip[3] = 20;
+        ip[12..16].copy_from_slice(&[10, 0, 0, host]);
+        ip[16..20].copy_from_slice(&[10, 0, 1, 1]);
+        bytes.extend(ip);
+    }
+    bytes
+}
+
+fn count_at(packets: &[(u32, u32, u8)], slicing: Slicing) -> (Vec<SliceResult>, u64) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("times.pcap");
+    fs::write(&path, pcap_at(packets)).unwrap();
+    let mut plan = common::plan(&[path], ElementKind::HostPair);
+    plan.slicing = slicing;
+    plan.tunnel = Tunnel::Inner;
+    let (slices, summary) = common::run(&plan);
+    (slices, summary.totals.late)
+}
+
+const A_SECOND: Slicing = Slicing {
+    width_ns: Some(1_000_000_000),
+    align: Align::Epoch,
+};
+
+#[test]
+fn a_clock_that_jumps_by_years_costs_nothing_and_loses_nothing() {
+    // Forwards, back, and one wild time among ordinary ones.
+    let packets: Vec<(u32, u32, u8)> = (0..200_u32)
+        .map(|i| match i {
+            50..60 => (4_000_000_000 + i, 0, 1),
+            77 => (1, 0, 2),
+            _ => (1_000 + i, 0, (i % 7) as u8),
+        })
+        .collect();
+    let (slices, late) = count_at(&packets, A_SECOND);
+    assert_eq!(late, 0);
+    assert_eq!(slices.iter().map(|slice| slice.packets).sum::<u64>(), 200);
+    assert!(slices.len() < 1_000, "{} slices", slices.len());
+    assert!(slices.is_sorted_by_key(|slice| slice.start_ns));
+}
+
+#[test]
+fn empty_slices_are_reported_in_short_gaps_only() {
+    let (slices, _) = count_at(&[(100, 0, 1), (103, 0, 1), (900_000, 5, 2)], A_SECOND);
+    let counts: Vec<(i64, Option<u64>)> = slices
+        .iter()
+        .map(|slice| (slice.start_ns / 1_000_000_000, slice.exact))
+        .collect();
+    let expected = [(100, 1), (101, 0), (102, 0), (103, 1), (900_000, 1)];
+    assert_eq!(counts, expected.map(|(start, exact)| (start, Some(exact))));
+}
+
+#[test]
+fn slices_begin_at_the_first_packet_when_asked() {
+    let slicing = Slicing {
+        align: Align::First,
+        ..A_SECOND
+    };
+    let (slices, _) = count_at(&[(100, 700, 1), (101, 600, 2), (101, 700, 3)], slicing);
+    let counts: Vec<(i64, u64)> = slices.iter().map(|s| (s.start_ns, s.packets)).collect();
+    assert_eq!(counts, [(100_000_000_700, 2), (101_000_000_700, 1)]);
+}
+
+#[test]
+fn one_slice_reaches_from_the_first_to_the_last_packet() {
+    let slicing = Slicing {
+        width_ns: None,
+        ..A_SECOND
+    };
+    let (slices, _) = count_at(&[(100, 5, 1), (90, 6, 2), (4_294_967_295, 7, 1)], slicing);
+    assert_eq!(slices.len(), 1);
+    assert_eq!(slices[0].start_ns, 90_000_000_006);
+    assert_eq!(slices[0].end_ns, 4_294_967_295_000_000_007);
+    assert_eq!(slices[0].exact, Some(2));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever the order of times: nothing is lost, and no slice counts more than there is.
+    #[test]
+    fn every_packet_is_in_one_slice_or_late(packets in prop::collection::vec((0_u32..40, 0_u32..1_000_000_000, 0_u8..20), 1..200), width in 1_i64..5_000_000_000) {
+        let slicing = Slicing { width_ns: Some(width), align: Align::Epoch };
+        let (slices, late) = count_at(&packets, slicing);
+        let counted: u64 = slices.iter().map(|slice| slice.packets).sum();
+        prop_assert_eq!(counted + late, packets.len() as u64);
+        let mut truth: BTreeMap<i64, HashSet<u8>> = BTreeMap::new();
+        for (seconds, nanoseconds, host) in packets {
+            let time = i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds);
+            truth.entry(time.div_euclid(width)).or_default().insert(host);
+        }
+        for slice in slices.iter().filter(|slice| slice.packets > 0) {
+            let hosts = truth[&slice.start_ns.div_euclid(width)].len() as u64;
+            prop_assert!(slice.exact.unwrap() <= hosts);
+            if late == 0 {
+                prop_assert_eq!(slice.exact.unwrap(), hosts);
+            }
+        }
+    }
+}
