@@ -64,7 +64,8 @@ fn read_all(mut capture: Capture) -> Outcome {
             Ok(Some(TraceBatch::DnsLog(batch))) => {
                 assert!((1..=super::MAX_BATCH).contains(&batch.entries.len()));
                 for entry in batch.entries {
-                    let _ = &batch.text[entry.name.start as usize..entry.name.end as usize];
+                    let name = entry.name.clone().unwrap_or_default();
+                    let _ = &batch.text[name.start as usize..name.end as usize];
                 }
             }
             Ok(None) => break,
