@@ -494,208 +494,94 @@ mod tests {
         }
     }
 
-    fn layouts(sizes: &[u64], cuts: &[u32]) -> [Layout; 2] {
-        [IndexMap::Rank, IndexMap::Offset].map(|map| Layout::new(sizes, cuts, map))
-    }
-
     const N: Option<u64> = None;
 
-    /// Tuples with their cells by rank and by offset, from an independent computation.
-    #[test]
-    fn cells_of_small_matrices() {
-        type Row<'a> = (&'a [Option<u64>], u64, u64);
-        let tables: [(&[u64], &[u32], u64, &[Row<'_>]); 4] = [
-            (
-                &[3, 3, 3],
-                &[0b101, 0b011],
-                19,
-                &[
-                    (&[N, N, N], 0, 0),
-                    (&[N, N, Some(0)], 7, 7),
-                    (&[N, N, Some(2)], 15, 9),
-                    (&[N, Some(0), Some(0)], 8, 10),
-                    (&[N, Some(0), Some(1)], 12, 13),
-                    (&[N, Some(1), N], 5, 5),
-                    (&[N, Some(1), Some(0)], 9, 11),
-                    (&[N, Some(2), Some(2)], 18, 18),
-                    (&[Some(0), N, N], 1, 1),
-                    (&[Some(2), N, N], 3, 3),
-                ],
-            ),
-            (
-                &[2, 3, 4],
-                &[0b110],
-                24,
-                &[
-                    (&[N, N, Some(0)], 12, 12),
-                    (&[N, N, Some(3)], 21, 15),
-                    (&[N, Some(2), N], 9, 5),
-                    (&[Some(0), N, Some(1)], 16, 18),
-                    (&[Some(0), Some(1), N], 7, 8),
-                    (&[Some(1), N, Some(3)], 23, 23),
-                    (&[Some(1), Some(2), N], 11, 11),
-                ],
-            ),
-            (
-                &[2, 2, 2, 2],
-                &[0b0011, 0b1100],
-                25,
-                &[
-                    (&[N, N, N, Some(1)], 20, 16),
-                    (&[N, Some(0), N, Some(0)], 18, 21),
-                    (&[N, Some(1), Some(1), N], 14, 14),
-                    (&[Some(0), N, N, Some(1)], 21, 19),
-                    (&[Some(1), N, Some(0), N], 7, 8),
-                    (&[N, Some(1), N, Some(1)], 24, 24),
-                ],
-            ),
-            (
-                &[4, 3],
-                &[],
-                20,
-                &[
-                    (&[N, Some(2)], 15, 7),
-                    (&[Some(0), Some(1)], 11, 12),
-                    (&[Some(3), N], 4, 4),
-                    (&[Some(3), Some(2)], 19, 19),
-                ],
-            ),
-        ];
-        for (sizes, cuts, cells, rows) in tables {
-            let [rank, offset] = layouts(sizes, cuts);
-            assert_eq!((rank.cells, offset.cells), (cells, cells));
-            for &(tuple, by_rank, by_offset) in rows {
-                assert_eq!(rank.cell(tuple), by_rank, "{sizes:?} {tuple:?}");
-                assert_eq!(offset.cell(tuple), by_offset, "{sizes:?} {tuple:?}");
-            }
+    /// A tuple, and its cell by rank and by offset.
+    type Row<'a> = (&'a [Option<u64>], u64, u64);
+
+    fn check_cells(sizes: &[u64], cuts: &[u32], cells: u64, rows: &[Row<'_>]) {
+        let [rank, offset] =
+            [IndexMap::Rank, IndexMap::Offset].map(|map| Layout::new(sizes, cuts, map));
+        assert_eq!((rank.cells, offset.cells), (cells, cells));
+        for &(tuple, by_rank, by_offset) in rows {
+            assert_eq!(rank.cell(tuple), by_rank, "{sizes:?} {tuple:?}");
+            assert_eq!(offset.cell(tuple), by_offset, "{sizes:?} {tuple:?}");
         }
     }
 
+    /// From an independent computation.
+    #[test]
+    fn cells_of_small_matrices() {
+        let rows: &[Row<'_>] = &[
+            (&[N, N, N], 0, 0),
+            (&[N, N, Some(0)], 7, 7),
+            (&[N, N, Some(2)], 15, 9),
+            (&[N, Some(0), Some(0)], 8, 10),
+            (&[N, Some(0), Some(1)], 12, 13),
+            (&[N, Some(1), N], 5, 5),
+            (&[N, Some(1), Some(0)], 9, 11),
+            (&[N, Some(2), Some(2)], 18, 18),
+            (&[Some(0), N, N], 1, 1),
+            (&[Some(2), N, N], 3, 3),
+        ];
+        check_cells(&[3, 3, 3], &[0b101, 0b011], 19, rows);
+        let rows: &[Row<'_>] = &[
+            (&[N, N, Some(0)], 12, 12),
+            (&[N, N, Some(3)], 21, 15),
+            (&[N, Some(2), N], 9, 5),
+            (&[Some(0), N, Some(1)], 16, 18),
+            (&[Some(0), Some(1), N], 7, 8),
+            (&[Some(1), N, Some(3)], 23, 23),
+            (&[Some(1), Some(2), N], 11, 11),
+        ];
+        check_cells(&[2, 3, 4], &[0b110], 24, rows);
+        let rows: &[Row<'_>] = &[
+            (&[N, N, N, Some(1)], 20, 16),
+            (&[N, Some(0), N, Some(0)], 18, 21),
+            (&[N, Some(1), Some(1), N], 14, 14),
+            (&[Some(0), N, N, Some(1)], 21, 19),
+            (&[Some(1), N, Some(0), N], 7, 8),
+            (&[N, Some(1), N, Some(1)], 24, 24),
+        ];
+        check_cells(&[2, 2, 2, 2], &[0b0011, 0b1100], 25, rows);
+        let rows: &[Row<'_>] = &[
+            (&[N, Some(2)], 15, 7),
+            (&[Some(0), Some(1)], 11, 12),
+            (&[Some(3), N], 4, 4),
+            (&[Some(3), Some(2)], 19, 19),
+        ];
+        check_cells(&[4, 3], &[], 20, rows);
+    }
+
+    /// At the sizes of the paper's Fig. 7.
     #[test]
     fn cells_of_large_matrices() {
-        let one_cut: &[u32] = &[0b011];
-        let two_cuts: &[u32] = &[0b101, 0b011];
-        type Row<'a> = (&'a [u64; 3], &'a [u32], u64, [Option<u64>; 3], u64, u64);
         let rows: &[Row<'_>] = &[
-            (
-                &[8191; 3],
-                one_cut,
-                134_209_536,
-                [Some(0), N, Some(0)],
-                16_384,
-                24_574,
-            ),
-            (
-                &[8191; 3],
-                one_cut,
-                134_209_536,
-                [Some(8190), N, Some(8190)],
-                134_201_344,
-                67_117_054,
-            ),
-            (
-                &[8191; 3],
-                one_cut,
-                134_209_536,
-                [N, Some(5), Some(7)],
-                139_261,
-                67_174_397,
-            ),
-            (
-                &[8191; 3],
-                one_cut,
-                134_209_536,
-                [N, Some(8190), Some(8190)],
-                134_209_535,
-                134_209_535,
-            ),
-            (
-                &[8191; 3],
-                one_cut,
-                134_209_536,
-                [N, N, Some(8190)],
-                134_193_153,
-                24_573,
-            ),
-            (
-                &[11_584; 3],
-                two_cuts,
-                134_223_809,
-                [N, Some(5), Some(7)],
-                104_270,
-                115_846,
-            ),
-            (
-                &[11_584; 3],
-                two_cuts,
-                134_223_809,
-                [N, N, Some(11_583)],
-                134_212_224,
-                34_752,
-            ),
-            (
-                &[511; 3],
-                &[],
-                134_217_728,
-                [Some(0), N, Some(0)],
-                262_145,
-                262_655,
-            ),
-            (
-                &[511; 3],
-                &[],
-                134_217_728,
-                [Some(510), N, Some(510)],
-                133_956_095,
-                523_775,
-            ),
-            (
-                &[511; 3],
-                &[],
-                134_217_728,
-                [N, Some(5), Some(7)],
-                2_100_224,
-                527_358,
-            ),
-            (
-                &[8192, 4096, 16_384],
-                one_cut,
-                201_355_265,
-                [Some(0), N, Some(0)],
-                12_290,
-                28_673,
-            ),
-            (
-                &[8192, 4096, 16_384],
-                one_cut,
-                201_355_265,
-                [Some(8191), N, Some(16_383)],
-                201_351_168,
-                134_246_400,
-            ),
-            (
-                &[8192, 4096, 16_384],
-                one_cut,
-                201_355_265,
-                [N, Some(5), Some(7)],
-                106_510,
-                134_275_078,
-            ),
-            (
-                &[8192, 4096, 16_384],
-                one_cut,
-                201_355_265,
-                [Some(123), N, N],
-                124,
-                124,
-            ),
+            (&[Some(0), N, Some(0)], 16_384, 24_574),
+            (&[Some(8190), N, Some(8190)], 134_201_344, 67_117_054),
+            (&[N, Some(5), Some(7)], 139_261, 67_174_397),
+            (&[N, Some(8190), Some(8190)], 134_209_535, 134_209_535),
+            (&[N, N, Some(8190)], 134_193_153, 24_573),
         ];
-        for &(sizes, cuts, cells, tuple, by_rank, by_offset) in rows {
-            let [rank, offset] = layouts(sizes, cuts);
-            assert_eq!(rank.cells, cells);
-            assert_eq!(rank.cell(&tuple), by_rank, "{sizes:?} {tuple:?}");
-            assert_eq!(offset.cell(&tuple), by_offset, "{sizes:?} {tuple:?}");
-        }
+        check_cells(&[8191; 3], &[0b011], 134_209_536, rows);
+        let rows: &[Row<'_>] = &[
+            (&[N, Some(5), Some(7)], 104_270, 115_846),
+            (&[N, N, Some(11_583)], 134_212_224, 34_752),
+        ];
+        check_cells(&[11_584; 3], &[0b101, 0b011], 134_223_809, rows);
+        let rows: &[Row<'_>] = &[
+            (&[Some(0), N, Some(0)], 262_145, 262_655),
+            (&[Some(510), N, Some(510)], 133_956_095, 523_775),
+            (&[N, Some(5), Some(7)], 2_100_224, 527_358),
+        ];
+        check_cells(&[511; 3], &[], 134_217_728, rows);
+        let rows: &[Row<'_>] = &[
+            (&[Some(0), N, Some(0)], 12_290, 28_673),
+            (&[Some(8191), N, Some(16_383)], 201_351_168, 134_246_400),
+            (&[N, Some(5), Some(7)], 106_510, 134_275_078),
+            (&[Some(123), N, N], 124, 124),
+        ];
+        check_cells(&[8192, 4096, 16_384], &[0b011], 201_355_265, rows);
     }
 
     #[test]

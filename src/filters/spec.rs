@@ -46,11 +46,6 @@ impl FilterKind {
             Self::Wcbfm => "wcbfm",
         }
     }
-
-    /// Whether the structure looks at the attributes' digests besides the whole element's.
-    pub const fn needs_attributes(self) -> bool {
-        !matches!(self, Self::Bloom | Self::Subset)
-    }
 }
 
 /// How large a filter shall be.
@@ -486,7 +481,7 @@ mod tests {
                     let memory = spec.memory_bytes();
                     assert!(memory <= bytes && memory > bytes / 2, "{spec:?}: {memory}");
                     assert_eq!(spec.build().distinct().is_some(), spec.counts_distinct());
-                    assert!(spec.needs_attributes() && kind.needs_attributes());
+                    assert!(spec.needs_attributes());
                 }
             }
         }
