@@ -3,12 +3,13 @@
 //! A new structure joins by a row in [`specs`]; one that has a formula for its rate also by a row in
 //! `observed_rates_are_those_of_the_formulas`. All seeds are fixed.
 
+use flowsieve::filters::matrix_sizing::{matrix_fpr, uncut_fpr};
 use flowsieve::filters::sizing::{
     blocked_fpr, bloom_fpr, dleft_fpr, hip_variance, scalable_fpr, split_fpr,
 };
 use flowsieve::filters::{
     BloomLayout, Combination, DigestColumns, ElementDigests, Estimate, FilterSpec, FilterStats,
-    MembershipFilter, Pattern, PatternAnswer, Sighting,
+    IndexMap, MatrixSpec, MembershipFilter, Pattern, PatternAnswer, PlannedCombination, Sighting,
 };
 use flowsieve::hashing::{Digest, Digester};
 
@@ -25,10 +26,19 @@ fn specs() -> Vec<FilterSpec> {
     }
     for (bits, probes) in [(512, 1), (16 * 512, 4), (200 * 512, 8)] {
         specs.push(bloom(bits, probes, BloomLayout::Lines));
-        specs.push(FilterSpec::Subset {
-            lines: bits / 512,
+        specs.push(subset(bits / 512, probes, &[]));
+        specs.push(subset(bits / 512, probes, &[(0b01, 2), (0b10, 5)]));
+    }
+    for (size, probes) in [(1, 1), (12, 3), (90, 4), (300, 7)] {
+        specs.push(FilterSpec::Cartesian {
+            attributes: 2,
+            size,
             probes,
         });
+        for cuts in [&[][..], &[0b11]] {
+            specs.push(matrix(&[size, size], cuts, probes));
+            specs.push(matrix(&[size, 2 * size + 1], cuts, probes));
+        }
     }
     for combination in [
         Combination::Joint,
@@ -80,6 +90,29 @@ fn specs() -> Vec<FilterSpec> {
         spec.check().expect("the table has filters that can be");
     }
     specs
+}
+
+/// A subset filter that also stores these combinations (mask, bits of each value).
+fn subset(lines: u64, probes: u32, combinations: &[(u32, u32)]) -> FilterSpec {
+    FilterSpec::Subset {
+        attributes: 2,
+        lines,
+        probes,
+        combinations: combinations
+            .iter()
+            .map(|&(mask, probes)| PlannedCombination { mask, probes })
+            .collect(),
+    }
+}
+
+/// BFM, CBFM or WCBFM.
+fn matrix(sizes: &[u64], cuts: &[u32], probes: u32) -> FilterSpec {
+    FilterSpec::Matrix(MatrixSpec {
+        sizes: sizes.to_vec(),
+        cuts: cuts.to_vec(),
+        probes,
+        index_map: IndexMap::default(),
+    })
 }
 
 fn bloom(bits: u64, probes: u32, layout: BloomLayout) -> FilterSpec {
@@ -404,12 +437,23 @@ fn observed_rates_are_those_of_the_formulas() {
             bloom(512 * 40, 5, BloomLayout::Lines),
             blocked_fpr(40.0, 5, n),
         ),
+        (subset(63, 6, &[]), blocked_fpr(63.0, 6, n)),
+        // The cells of strangers are uniform, and so are those of elements that share no values.
         (
-            FilterSpec::Subset {
-                lines: 63,
-                probes: 6,
+            FilterSpec::Cartesian {
+                attributes: 2,
+                size: 150,
+                probes: 4,
             },
-            blocked_fpr(63.0, 6, n),
+            uncut_fpr(150.0, 4, n, 2),
+        ),
+        (
+            matrix(&[150, 150], &[], 4),
+            matrix_fpr(&[150, 150], &[], 4, n, 0.0, 0b11),
+        ),
+        (
+            matrix(&[9000, 9000], &[0b11], 3),
+            matrix_fpr(&[9000, 9000], &[0b11], 3, n, 0.0, 0b11),
         ),
         // Strangers have no value of an element, so the arrays' rates multiply.
         (
@@ -506,10 +550,7 @@ fn counts_are_unbiased_and_as_exact_as_they_say() {
     for spec in [
         bloom(6000, 3, BloomLayout::Anywhere),
         bloom(512 * 14, 6, BloomLayout::Lines),
-        FilterSpec::Subset {
-            lines: 14,
-            probes: 8,
-        },
+        subset(14, 8, &[]),
         FilterSpec::Cmdbf {
             attributes: 2,
             bits: 4096,

@@ -48,7 +48,9 @@
 use super::line_probe::{BITS, LINE, place};
 use super::{ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting};
 use crate::bits::{BitArray, Lines};
-use crate::hashing::{Digest, Probes, mix, reduce};
+use crate::hashing::{Digest, H3, Probes, mix, reduce};
+use std::slice;
+use std::sync::Arc;
 
 /// Where the bits of one element stand.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -185,7 +187,38 @@ impl MembershipFilter for BloomLineFilter {
 pub(super) struct BloomCore {
     pub(super) bits: BitArray,
     probes: u32,
-    function_set: u64,
+    functions: Functions,
+}
+
+/// Where the positions of an element come from.
+#[derive(Clone, Debug)]
+enum Functions {
+    /// From its digest, by the family of hash functions with this number.
+    Mixed(u64),
+    /// From the low 32 bits of its digest, which then carries a raw value, by one function each.
+    H3(Arc<[H3]>),
+}
+
+/// The positions of an element, in the order of the hash functions.
+#[derive(Clone, Debug)]
+pub(super) enum Positions<'a> {
+    Mixed(Probes),
+    H3 {
+        functions: slice::Iter<'a, H3>,
+        value: u32,
+    },
+}
+
+impl Iterator for Positions<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        match self {
+            Self::Mixed(probes) => probes.next(),
+            Self::H3 { functions, value } => functions.next().map(|h3| h3.hash(*value).into()),
+        }
+    }
 }
 
 impl BloomCore {
@@ -195,7 +228,19 @@ impl BloomCore {
         Self {
             bits: BitArray::new(bits),
             probes,
-            function_set,
+            functions: Functions::Mixed(function_set),
+        }
+    }
+
+    /// An array of 2^`bits_log2` bits with the H3 functions `function_set · probes` and following of
+    /// the seed.
+    pub(super) fn with_h3(bits_log2: u32, probes: u32, function_set: u64, seed: u64) -> Self {
+        let functions = (0..u64::from(probes))
+            .map(|probe| H3::random(seed, function_set * u64::from(probes) + probe, bits_log2))
+            .collect();
+        Self {
+            functions: Functions::H3(functions),
+            ..Self::new(1 << bits_log2, probes, function_set)
         }
     }
 
@@ -206,8 +251,18 @@ impl BloomCore {
 
     pub(super) fn insert(&mut self, digest: Digest) -> Sighting {
         let mut fresh = false;
-        for position in self.positions(digest) {
-            fresh |= self.bits.set(position);
+        // Matched here and not in every step, so that the usual case stays a plain loop.
+        match &self.functions {
+            Functions::Mixed(set) => {
+                for position in Probes::new(digest, *set, self.probes, self.bits.len()) {
+                    fresh |= self.bits.set(position);
+                }
+            }
+            Functions::H3(functions) => {
+                for function in functions.iter() {
+                    fresh |= self.bits.set(function.hash(digest.value() as u32).into());
+                }
+            }
         }
         if fresh {
             Sighting::First
@@ -244,7 +299,16 @@ impl BloomCore {
     }
 
     /// The positions of `digest`, in the order of the hash functions.
-    pub(super) fn positions(&self, digest: Digest) -> Probes {
-        Probes::new(digest, self.function_set, self.probes, self.bits.len())
+    #[inline]
+    pub(super) fn positions(&self, digest: Digest) -> Positions<'_> {
+        match &self.functions {
+            Functions::Mixed(set) => {
+                Positions::Mixed(Probes::new(digest, *set, self.probes, self.bits.len()))
+            }
+            Functions::H3(functions) => Positions::H3 {
+                functions: functions.iter(),
+                value: digest.value() as u32,
+            },
+        }
     }
 }

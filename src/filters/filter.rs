@@ -18,7 +18,7 @@ pub struct ElementDigests<'a> {
     /// Digest of the whole element.
     pub whole: Digest,
     /// Digest of each attribute, in order; may be empty for filters that
-    /// [need none](crate::filters::FilterKind::needs_attributes).
+    /// [need none](crate::filters::FilterSpec::needs_attributes).
     pub attributes: &'a [Digest],
 }
 

@@ -1,7 +1,11 @@
 //! Wing: what remembers. One published structure a file; all of them speak digests and know nothing
 //! of packets, addresses or names.
 
+pub mod allocation;
+mod bfm;
 mod bloom;
+mod cartesian;
+mod cbfm;
 mod cmdbf;
 mod counting;
 mod dleft;
@@ -9,14 +13,18 @@ mod filter;
 mod hip;
 mod hll;
 mod line_probe;
+mod matrix;
+pub mod matrix_sizing;
 mod mdbf;
 mod scalable;
 pub mod sizing;
 mod spec;
 mod split_counting;
 mod subset;
+mod wcbfm;
 
 pub use bloom::{BloomFilter, BloomLayout, BloomLineFilter};
+pub use cartesian::CartesianFilter;
 pub use cmdbf::{Cmdbf, Combination};
 pub use counting::CountingFilter;
 pub use dleft::{Bucket, Bucket16, Bucket32, DleftFilter};
@@ -26,8 +34,9 @@ pub use filter::{
 };
 pub use hip::HipCounter;
 pub use hll::HyperLogLog;
+pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
 pub use mdbf::Mdbf;
 pub use scalable::ScalableFilter;
 pub use spec::{FilterKind, FilterSpec, Sizing, SpecError};
 pub use split_counting::SplitCountingFilter;
-pub use subset::SubsetFilter;
+pub use subset::{PlannedCombination, SubsetFilter};

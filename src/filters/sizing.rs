@@ -33,34 +33,46 @@ pub fn bloom_bits(fpr: f64, elements: f64) -> f64 {
 /// False-positive rate of a blocked filter: lines of eight 64-bit words, k consecutive words of a
 /// line (cyclic, from a random one) probed with one bit each.
 ///
-/// Exact for a Poisson number of elements a line. With λ = n / lines the number of elements that
-/// begin at word s is Poisson(λ/8), so by inclusion and exclusion over the probes T that are clear
+/// Exact for a Poisson number of elements a line: [`shared_blocked_fpr`] with one kind of element.
+pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
+    shared_blocked_fpr(lines, probes, &[(elements, probes)])
+}
+
+/// False-positive rate of a query with `probes` in a blocked filter into which several kinds of
+/// elements are written, each given by its number `n_j` of distinct elements and its `k_j`.
+///
+/// Exact for a Poisson number of elements a line. With `λ_j = n_j / lines` the number of elements of
+/// kind j that begin at word s is Poisson with mean `λ_j / 8`, so by inclusion and exclusion over the
+/// probes T that are clear
 ///
 /// ```text
-/// f = Σ_T (-1)^|T| Π_s exp(-(λ/8) (1 - (63/64)^|T ∩ window(s)|))
+/// f = Σ_T (-1)^|T| Π_j Π_s exp(-(λ_j/8) (1 - (63/64)^|T ∩ window_j(s)|))
 /// ```
 ///
-/// with window(s) = the k words from s on. Costs 2^k · 8 steps.
-pub fn blocked_fpr(lines: f64, probes: u32, elements: f64) -> f64 {
-    let each = elements / lines / 8.0;
-    let window = |start: u32| {
+/// with `window_j(s)` = the `k_j` words from s on. Costs 2^k · 8 steps a kind.
+pub fn shared_blocked_fpr(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
+    let window = |start: u32, probes: u32| {
         let low = (1_u32 << probes) - 1;
         ((low << start) | (low << start >> 8)) & 0xff
     };
-    let query = window(0);
-    let windows: Vec<u32> = (0..8).map(window).collect();
     let mut sum = 0.0;
-    for clear in 0..=query {
-        let exponent: f64 = windows
+    for clear in 0..=window(0, probes) {
+        let exponent: f64 = written
             .iter()
-            .map(|w| 1.0 - (63.0_f64 / 64.0).powi((clear & w).count_ones() as i32))
+            .map(|&(elements, probes)| {
+                let of_words: f64 = (0..8)
+                    .map(|start| clear & window(start, probes))
+                    .map(|hit| 1.0 - (63.0_f64 / 64.0).powi(hit.count_ones() as i32))
+                    .sum();
+                elements / lines / 8.0 * of_words
+            })
             .sum();
         let sign = if clear.count_ones() % 2 == 0 {
             1.0
         } else {
             -1.0
         };
-        sum += sign * (-each * exponent).exp();
+        sum += sign * (-exponent).exp();
     }
     // The alternating sum cancels to about 1e-13; a rate is never negative.
     sum.max(0.0)
@@ -216,6 +228,16 @@ mod tests {
         }
         // The figure that an independent implementation measured at 10 bits an element.
         assert!((blocked_fpr(1.0, 8, 51.2) / 0.0105 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn kinds_of_elements_add_up_in_a_line() {
+        let alone = blocked_fpr(100.0, 5, 4000.0);
+        let halves = shared_blocked_fpr(100.0, 5, &[(1500.0, 5), (2500.0, 5)]);
+        assert!((halves / alone - 1.0).abs() < 1e-9);
+        assert!(shared_blocked_fpr(100.0, 5, &[(4000.0, 5), (1.0, 1)]) > alone);
+        assert!(shared_blocked_fpr(100.0, 3, &[(4000.0, 5)]) > alone);
+        assert!(shared_blocked_fpr(100.0, 8, &[]).abs() < 1e-12);
     }
 
     #[test]
