@@ -110,7 +110,10 @@ fn insert_many<const K: usize>(
     *counter = running;
 }
 
-#[expect(clippy::inline_always, reason = "a call costs a tenth of an insertion, measured")]
+#[expect(
+    clippy::inline_always,
+    reason = "a call costs a tenth of an insertion, measured"
+)]
 #[inline(always)]
 fn insert_one<const K: usize>(
     lines: &mut [Line],
