@@ -1,7 +1,9 @@
-//! Ground: from numbers to memory. Bit arrays and cache lines.
+//! Ground: from numbers to memory. Bit arrays, counters and cache lines.
 
 mod bit_array;
+mod counter_array;
 mod lines;
 
 pub use bit_array::BitArray;
-pub use lines::{Lines, WORDS_PER_LINE};
+pub use counter_array::CounterArray;
+pub use lines::{Line, Lines, WORDS_PER_LINE};

@@ -3,13 +3,14 @@
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
+use super::structure::Structure;
 use super::units::{parse_count, parse_duration_ns, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
-use flowsieve::filters::{FilterKind, Sizing};
+use flowsieve::filters::Sizing;
 use flowsieve::pipeline::{Align, CountPlan, CountSummary, FilterChoice, RunError, Slicing, count};
 use flowsieve::report::{CountParameters, CountReport, ReportFormat};
 use flowsieve::trace::InputFormat;
@@ -75,8 +76,8 @@ pub(crate) struct CountArgs {
     align: Boundary,
 
     /// The structure that counts
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = Filter::Subset, help_heading = "Filter")]
-    filter: Filter,
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = Structure::Subset, help_heading = "Filter")]
+    filter: Structure,
 
     /// Memory of the filter for one slice, such as 64KiB [default: 64KiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "fpr", help_heading = "Filter")]
@@ -180,20 +181,6 @@ enum Boundary {
     First,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Filter {
-    /// Standard Bloom filter
-    Bloom,
-    /// One Bloom filter an attribute (Xie et al. 2008)
-    Mdbf,
-    /// MDBF with a combined filter (Xie et al. 2008)
-    Cmdbf,
-    /// Blocked Bloom filter with an unbiased count
-    Subset,
-    /// No filter: the exact set alone
-    Exact,
-}
-
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ResultFormat {
     /// For people
@@ -294,16 +281,10 @@ impl CountArgs {
                 expected,
             },
         };
-        let structure = match self.filter {
-            Filter::Bloom => Some(FilterKind::Bloom),
-            Filter::Mdbf => Some(FilterKind::Mdbf),
-            Filter::Cmdbf => Some(FilterKind::Cmdbf),
-            Filter::Subset => Some(FilterKind::Subset),
-            Filter::Exact => None,
-        };
+        let structure = self.filter.kind();
         let shards = self.shards.unwrap_or(match self.filter {
-            Filter::Subset | Filter::Exact => DEFAULT_SHARDS,
-            Filter::Bloom | Filter::Mdbf | Filter::Cmdbf => 1,
+            Structure::Subset | Structure::Exact => DEFAULT_SHARDS,
+            _ => 1,
         });
         let filter = structure
             .map(|structure| FilterChoice::new(structure, kind.attributes().len(), sizing, shards))

@@ -5,6 +5,7 @@ mod generate;
 mod inputs;
 mod output;
 mod progress;
+mod structure;
 mod units;
 
 use clap::{Parser, Subcommand};

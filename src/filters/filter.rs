@@ -18,7 +18,7 @@ pub struct ElementDigests<'a> {
     /// Digest of the whole element.
     pub whole: Digest,
     /// Digest of each attribute, in order; may be empty for filters that
-    /// [need none](crate::filters::FilterKind::needs_attributes).
+    /// [need none](crate::filters::FilterSpec::needs_attributes).
     pub attributes: &'a [Digest],
 }
 
@@ -70,8 +70,20 @@ impl Estimate {
 pub struct FilterStats {
     /// Bytes of its arrays.
     pub memory_bytes: u64,
-    /// Share of set bits over all of its arrays.
+    /// Share of set bits over all of its arrays; of counters above zero, or of cells in use, where
+    /// there are such instead.
     pub fill_ratio: f64,
+    /// How its counters fared, if it has some.
+    pub counters: Option<CounterStats>,
+}
+
+/// How the counters of a filter fared.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct CounterStats {
+    /// Counters that have reached their largest value and are never decremented again.
+    pub saturated: u64,
+    /// Increments that were lost because the counter was saturated.
+    pub overflows: u64,
 }
 
 /// Approximate membership without false negatives.
@@ -88,7 +100,8 @@ pub trait MembershipFilter: Debug + Send {
     /// Memory and fill, in time proportional to the size.
     fn stats(&self) -> FilterStats;
 
-    /// Unbiased count of the distinct elements inserted, if the structure has one.
+    /// Unbiased count of the distinct elements inserted, if the structure has one. It is a count of a
+    /// stream of insertions: after a removal there is none until the filter is cleared.
     fn distinct(&self) -> Option<Estimate>;
 
     /// Inserts many elements in order, with the answers that [`MembershipFilter::insert`] would have
@@ -126,7 +139,8 @@ pub trait MultiAttributeFilter {
 
 /// Filters from which elements can be removed.
 pub trait RemovableFilter {
-    /// Undoes one insertion of the element. Removing what was not inserted may make others disappear.
+    /// Undoes one insertion of the element. What is not contained is left alone; removing what was not
+    /// inserted but is a false positive may make others disappear.
     fn remove(&mut self, element: ElementDigests<'_>);
 }
 

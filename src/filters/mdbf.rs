@@ -31,12 +31,12 @@
 //! Reference: Xie, Qin, Wen, Zhang, Xie, "Combine multi-dimension Bloom filter for membership
 //! queries", Journal on Communications 29(1), 2008, 56-64, section 2.
 
-use super::bloom::BloomCore;
+use super::bloom::{BloomCore, Positions};
 use super::{
     ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter, Pattern,
     PatternAnswer, Sighting,
 };
-use crate::hashing::{Digest, Probes};
+use crate::hashing::Digest;
 
 /// One standard Bloom filter for each attribute, each with hash functions of its own.
 #[derive(Clone, Debug)]
@@ -54,11 +54,21 @@ impl Mdbf {
         }
     }
 
+    /// As in the paper: filters of 2^`bits_log2` bits whose functions are random H3 matrices, for
+    /// elements whose digests carry the attributes' raw 32-bit values.
+    pub fn with_h3(attributes: usize, bits_log2: u32, probes: u32, seed: u64) -> Self {
+        Self {
+            filters: (0..attributes)
+                .map(|attribute| BloomCore::with_h3(bits_log2, probes, 1 + attribute as u64, seed))
+                .collect(),
+        }
+    }
+
     /// The addresses of each attribute's value in its filter: what a CMDBF combines.
     pub(super) fn positions<'a>(
         &'a self,
         attributes: &'a [Digest],
-    ) -> impl Iterator<Item = Probes> + 'a {
+    ) -> impl Iterator<Item = Positions<'a>> + 'a {
         self.filters
             .iter()
             .zip(attributes)
@@ -94,6 +104,7 @@ impl MembershipFilter for Mdbf {
         FilterStats {
             memory_bytes: self.filters.iter().map(|f| f.bits.memory_bytes()).sum(),
             fill_ratio: ones as f64 / bits as f64,
+            counters: None,
         }
     }
 

@@ -1,22 +1,42 @@
 //! Wing: what remembers. One published structure a file; all of them speak digests and know nothing
 //! of packets, addresses or names.
 
+pub mod allocation;
+mod bfm;
 mod bloom;
+mod cartesian;
+mod cbfm;
 mod cmdbf;
+mod counting;
+mod dleft;
 mod filter;
 mod hip;
+mod hll;
+mod line_probe;
+mod matrix;
+pub mod matrix_sizing;
 mod mdbf;
+mod scalable;
 pub mod sizing;
 mod spec;
+mod split_counting;
 mod subset;
+mod wcbfm;
 
-pub use bloom::BloomFilter;
+pub use bloom::{BloomFilter, BloomLayout, BloomLineFilter};
+pub use cartesian::CartesianFilter;
 pub use cmdbf::{Cmdbf, Combination};
+pub use counting::CountingFilter;
+pub use dleft::{Bucket, Bucket16, Bucket32, DleftFilter};
 pub use filter::{
-    DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
-    Pattern, PatternAnswer, RemovableFilter, Sighting,
+    CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter,
+    MultiAttributeFilter, Pattern, PatternAnswer, RemovableFilter, Sighting,
 };
 pub use hip::HipCounter;
+pub use hll::HyperLogLog;
+pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
 pub use mdbf::Mdbf;
+pub use scalable::ScalableFilter;
 pub use spec::{FilterKind, FilterSpec, Sizing, SpecError};
-pub use subset::SubsetFilter;
+pub use split_counting::SplitCountingFilter;
+pub use subset::{PlannedCombination, SubsetFilter};

@@ -9,7 +9,6 @@ use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
 use super::workers::Shards;
 use crate::elements::Extractor;
-use crate::filters::FilterKind;
 use crate::hashing::Digester;
 use crate::trace::{Capture, first_time_ns};
 use std::collections::VecDeque;
@@ -78,12 +77,13 @@ fn run<'scope>(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<Totals, RunError> {
-    let kind = plan.filter.as_ref().map(|filter| filter.kind);
     let extractor = Arc::new(Extractor::new(
         plan.rule.clone(),
         plan.tunnel,
         Digester::new(plan.seed),
-        kind.is_some_and(FilterKind::needs_attributes),
+        plan.filter
+            .as_ref()
+            .is_some_and(|filter| filter.shard.needs_attributes()),
         plan.exact_limit_bytes.is_some(),
     ));
     let mut merge = Merge {

@@ -1,0 +1,141 @@
+//! The counting Bloom filter: a Bloom filter from which elements can be removed.
+//!
+//! # Memory
+//!
+//! ```text
+//!     element ──► digest ──► k independent positions
+//!                               │      │           │
+//!     m counters of c bits:  0 0 1 0 0 3 0 0 1 0 0 15 0 0      (c = 4: 0 … 15)
+//! ```
+//!
+//! # Operations
+//!
+//! - insert: add one to the counters at the k positions; the element was new if any of them was
+//!   zero. Inserting an element twice counts twice.
+//! - contains: none of the k counters is zero.
+//! - remove: take one from the counters at the k positions. An element that is not contained is left
+//!   alone.
+//!
+//! A counter that has reached 2^c - 1 is never decremented again: it may stand for more than it can
+//! hold. So elements inserted very often cannot be removed entirely and stay as false positives, but
+//! an element that was inserted and not removed is always contained.
+//!
+//! All cost O(k) and touch up to k cache lines.
+//!
+//! # Formulas
+//!
+//! With m counters, k positions and n distinct elements the false-positive rate is that of a Bloom
+//! filter of m bits, f = (1 - e^(-kn/m))^k ([`super::sizing::bloom_fpr`]), for c times the memory. A
+//! counter's value is Poisson with mean kn/m, so at the best k (mean ln 2) one counter reaches j with
+//! probability ([`super::sizing::counter_reaches`]):
+//!
+//! | c | j = 2^c | P(counter ≥ j) |
+//! |---|---|---|
+//! | 1 | 2 | 0.1534 |
+//! | 2 | 4 | 0.005561 |
+//! | 3 | 8 | 7.154e-7 |
+//! | 4 | 16 | 7.073e-17 |
+//!
+//! # Distinct elements
+//!
+//! Until the first removal, exactly as for a Bloom filter: a new element is called a repeat with
+//! p = (share of counters above zero)^k. A removal ends the count (there is no estimate until the
+//! filter is cleared), since the weights of the elements removed are not known.
+//!
+//! # What it cannot do
+//!
+//! Answer for part of the attributes. Say whether a removal was justified: removing a false positive
+//! takes from the counters of others, which may disappear.
+//!
+//! Reference: Fan, Cao, Almeida, Broder, "Summary cache: a scalable wide-area web cache sharing
+//! protocol", IEEE/ACM Transactions on Networking 8(3), 2000, section V-C.
+
+use super::{
+    CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
+    RemovableFilter, Sighting,
+};
+use crate::bits::CounterArray;
+use crate::hashing::{Digest, Probes};
+
+/// Counting Bloom filter over the whole element.
+#[derive(Clone, Debug)]
+pub struct CountingFilter {
+    counters: CounterArray,
+    probes: u32,
+    /// `None` from the first removal on.
+    counter: Option<HipCounter>,
+}
+
+impl CountingFilter {
+    /// A filter of `counters` (m ≥ 1) of `counter_bits` (c, 1 to 8) with `probes` (k ≥ 1) hash
+    /// functions.
+    pub fn new(counters: u64, probes: u32, counter_bits: u32) -> Self {
+        Self {
+            counters: CounterArray::new(counters, counter_bits),
+            probes,
+            counter: Some(HipCounter::default()),
+        }
+    }
+
+    fn positions(&self, digest: Digest) -> Probes {
+        Probes::new(digest, 0, self.probes, self.counters.len())
+    }
+}
+
+impl MembershipFilter for CountingFilter {
+    fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
+        let repeat_probability = self.counters.fill_ratio().powi(self.probes as i32);
+        let mut fresh = false;
+        for position in self.positions(element.whole) {
+            fresh |= self.counters.increment(position) == 0;
+        }
+        if !fresh {
+            return Sighting::Repeat;
+        }
+        if let Some(counter) = &mut self.counter {
+            counter.record(repeat_probability);
+        }
+        Sighting::First
+    }
+
+    fn contains(&self, element: ElementDigests<'_>) -> bool {
+        self.positions(element.whole)
+            .all(|position| self.counters.get(position) != 0)
+    }
+
+    fn clear(&mut self) {
+        self.counters.clear();
+        self.counter = Some(HipCounter::default());
+    }
+
+    fn stats(&self) -> FilterStats {
+        FilterStats {
+            memory_bytes: self.counters.memory_bytes(),
+            fill_ratio: self.counters.fill_ratio(),
+            counters: Some(CounterStats {
+                saturated: self.counters.saturated(),
+                overflows: self.counters.overflows(),
+            }),
+        }
+    }
+
+    fn distinct(&self) -> Option<Estimate> {
+        self.counter.map(|counter| counter.estimate())
+    }
+
+    fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
+        Some(self)
+    }
+}
+
+impl RemovableFilter for CountingFilter {
+    fn remove(&mut self, element: ElementDigests<'_>) {
+        if !self.contains(element) {
+            return;
+        }
+        for position in self.positions(element.whole) {
+            self.counters.decrement(position);
+        }
+        self.counter = None;
+    }
+}

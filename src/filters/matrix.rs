@@ -1,0 +1,850 @@
+//! The bit matrix with a flag position for each attribute: what BFM, CBFM and WCBFM are made of.
+//!
+//! # Memory
+//!
+//! ```text
+//!     attribute 2                       one function, element (a₁, a₂): h₁(a₁) = 2, h₂(a₂) = 1
+//!        null │ ●   ·   ·   ●   ·
+//!           0 │ ·   ·   ·   ·   ·       ● set: (null, null), (2, null), (null, 1) and (2, 1)
+//!           1 │ ●   ·   ·   ●   ·
+//!           2 │ ·   ·   ·   ·   ·
+//!             └──────────────────
+//!              null 0   1   2   3  attribute 1
+//! ```
+//!
+//! Cells of combinations that contain a cut do not exist; those of the others, L, are numbered
+//! without gaps from 0 to M - 1 by an [`IndexMap`]. The cell of the empty combination says whether
+//! anything was inserted at all.
+//!
+//! # Operations
+//!
+//! 1. insert: each attribute has k hash functions of its own. For each of the k, set the cells of all
+//!    combinations in L, with null for the attributes that a combination leaves out. The element was
+//!    new if any cell was clear.
+//! 2. query with the attributes Q: for each maximal legal subset of Q and each of the k functions,
+//!    look at the cell. Smaller subsets need no look: a set cell implies those of its subsets. If Q is
+//!    itself in L there is one such subset and the answer is [`PatternAnswer::Present`]; if several
+//!    sub-combinations say yes it is [`PatternAnswer::PresentApart`], since they may have occurred in
+//!    different elements.
+//!
+//! An insert costs O(k |L|) and a query O(k) a maximal subset; neither allocates.
+//!
+//! # The cell of a combination
+//!
+//! Both index maps are linear in the indices xᵢ of the attributes, so that the cell of S comes from
+//! that of S without one attribute a by one multiplication: `cell(S) = cell(S \ a) + constant + x_a
+//! · stride`, with the constants and strides in a table.
+//!
+//! | map | a | constant | stride |
+//! |---|---|---|---|
+//! | [`IndexMap::Offset`] | the highest in S | base(S) - base(S \ a) | Π mᵢ over S \ a |
+//! | [`IndexMap::Rank`] | the lowest in S | W(S \ a, a) | W(S, a) |
+//!
+//! base(S) is the number of cells of the combinations whose mask is a smaller number; W(A, a) the
+//! number of legal ways to choose the attributes below a when those from a on are A.
+//!
+//! # Distinct elements
+//!
+//! For single attributes there is an unbiased count: a new value's k cells are uniform whatever the
+//! state, so it is called a repeat with p = (share of set cells among those of the attribute alone)^k.
+//!
+//! For two and more attributes there is **none**. The cell of (a₁, a₂) is fixed by the indices of a₁
+//! and of a₂. If both values occurred before, given everything that happened so far *nothing is left
+//! to chance*: a new pair of them is called a repeat with probability 0 or 1, and where it is 1 no
+//! weight 1/(1-p) makes up for it. An average p, as (share of set cells)^k, is right for evenly
+//! spread values only: a host with D partners has filled 1 - e^(-D/m) of its k rows, its next
+//! partner is lost with that to the power k, and the sum stays too low by 2 to 50 percent on traffic.
+//! So [`MembershipFilter::distinct`] is `None` except for elements of one attribute, for which the
+//! matrix is a standard filter.
+//!
+//! # What it cannot do
+//!
+//! Remove; count; bear skew: one value that occurs with m others saturates its rows, for every later
+//! element with that value, at any size of the matrix ([`super::matrix_sizing`]).
+//!
+//! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
+//! membership query", Journal on Communications 37(3), 2016, 139-147, sections 3 and 4.
+
+use super::matrix_sizing::{
+    MAX_ATTRIBUTES, cells, combination_cells, is_legal, legal_combinations, members,
+};
+use super::sizing::MAX_PROBES;
+use super::{
+    ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, MultiAttributeFilter,
+    Pattern, PatternAnswer, Sighting, SpecError,
+};
+use crate::bits::BitArray;
+use crate::hashing::{Digest, Probes};
+
+/// Most combinations that a matrix stores: an insert sets k cells of each.
+pub const MAX_COMBINATIONS: usize = 4096;
+
+/// Most cells: 2^40 bytes.
+const MAX_CELLS: u128 = 1 << 43;
+
+/// How the cells of a matrix are numbered; both ways are bijections onto `0..M`.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum IndexMap {
+    /// Combination after combination, in the order of their masks; within one, attribute 1 fastest.
+    #[default]
+    Offset,
+    /// The paper's: the rank of the tuple among the legal ones when they are sorted by attribute d,
+    /// then d - 1, …, then 1, null first.
+    Rank,
+}
+
+/// Parameters of a matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatrixSpec {
+    /// Size of each attribute (mᵢ), without its flag position.
+    pub sizes: Vec<u64>,
+    /// The cuts, as masks; they may overlap. A cut removes its supersets too.
+    pub cuts: Vec<u32>,
+    /// Hash functions (k).
+    pub probes: u32,
+    /// How the cells are numbered.
+    pub index_map: IndexMap,
+}
+
+impl MatrixSpec {
+    /// Checks the rules of the structure.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken, and a value that works.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let attributes = self.sizes.len();
+        if attributes == 0 || attributes > MAX_ATTRIBUTES {
+            return Err(SpecError::new(format!(
+                "a matrix is for 1 to {MAX_ATTRIBUTES} attributes, not {attributes}; 3 works"
+            )));
+        }
+        if self.probes == 0 || self.probes > MAX_PROBES as u32 {
+            return Err(SpecError::new(format!(
+                "a matrix has 1 to {MAX_PROBES} hash functions, not {}; 4 works",
+                self.probes
+            )));
+        }
+        if self.sizes.contains(&0) {
+            return Err(SpecError::new(
+                "every attribute of a matrix has a size of at least 1, not 0; 1 works",
+            ));
+        }
+        for &cut in &self.cuts {
+            if cut.count_ones() < 2 {
+                return Err(SpecError::new(format!(
+                    "a cut is a set of at least two attributes, since no query could ask for an attribute that is cut alone, not {cut:#b}; 0b11 works"
+                )));
+            }
+            if u64::from(cut) >> attributes != 0 {
+                return Err(SpecError::new(format!(
+                    "a cut is a set of the {attributes} attributes, not {cut:#b}; 0b11 works"
+                )));
+            }
+        }
+        let combinations = (0..1_u32 << attributes)
+            .filter(|&combination| is_legal(combination, &self.cuts))
+            .count();
+        if combinations > MAX_COMBINATIONS {
+            return Err(SpecError::new(format!(
+                "a matrix stores at most {MAX_COMBINATIONS} combinations of attributes, not {combinations}; cut more (cutting the pairs works)"
+            )));
+        }
+        match cells(&self.sizes, &self.cuts) {
+            Some(cells) if cells <= MAX_CELLS => Ok(()),
+            cells => Err(SpecError::new(format!(
+                "a matrix has at most 2^43 cells (1 TiB), not {}; ask for smaller sizes or cut more",
+                cells.map_or("more than 2^128".into(), |cells| cells.to_string())
+            ))),
+        }
+    }
+
+    /// Cells of the matrix (M); `None` beyond 2^64, which [`MatrixSpec::check`] refuses.
+    pub fn cells(&self) -> Option<u64> {
+        cells(&self.sizes, &self.cuts)?.try_into().ok()
+    }
+}
+
+/// Bit matrix with flag positions, with any family of cuts and any sizes.
+///
+/// Made by [`MatrixFilter::bfm`], [`MatrixFilter::cbfm`] and [`MatrixFilter::wcbfm`].
+#[derive(Clone, Debug)]
+pub struct MatrixFilter {
+    sizes: Vec<u64>,
+    probes: u32,
+    layout: Layout,
+    bits: BitArray,
+    /// The maximal legal subsets of all attributes, as places in the layout.
+    of_all: Vec<usize>,
+    /// Set cells among those of each attribute alone, and the count of its values.
+    singles: Vec<Single>,
+    scratch: Scratch,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Single {
+    ones: u64,
+    counter: HipCounter,
+}
+
+/// Memory of an insert, kept so that none is allocated.
+#[derive(Clone, Debug)]
+struct Scratch {
+    /// Index of each attribute under each function, function by function.
+    indices: Vec<u64>,
+    /// Cell of each combination under one function.
+    cells: Vec<u64>,
+}
+
+impl MatrixFilter {
+    /// An empty matrix with these parameters.
+    ///
+    /// # Errors
+    ///
+    /// The first rule of [`MatrixSpec::check`] that is broken.
+    pub fn new(spec: &MatrixSpec) -> Result<Self, SpecError> {
+        spec.check()?;
+        let layout = Layout::new(&spec.sizes, &spec.cuts, spec.index_map);
+        let attributes = spec.sizes.len();
+        let full = ((1_u64 << attributes) - 1) as u32;
+        Ok(Self {
+            of_all: layout.maximal_subsets(full).collect(),
+            bits: BitArray::new(layout.cells),
+            scratch: Scratch {
+                indices: vec![0; attributes * spec.probes as usize],
+                cells: vec![0; layout.steps.len()],
+            },
+            layout,
+            sizes: spec.sizes.clone(),
+            probes: spec.probes,
+            singles: vec![Single::default(); attributes],
+        })
+    }
+
+    /// The k indices of an attribute's value.
+    fn indices(&self, attribute: usize, digest: Digest) -> Probes {
+        indices(&self.sizes, self.probes, attribute, digest)
+    }
+
+    /// Whether all k cells of the combination at `place` are set, given its attributes' digests.
+    fn is_set(&self, place: usize, digest: impl Fn(usize) -> Digest) -> bool {
+        let mut cells = [0; MAX_PROBES];
+        let cells = &mut cells[..self.probes as usize];
+        for step in self.layout.chain(place) {
+            let indices = self.indices(step.attribute, digest(step.attribute));
+            for (cell, index) in cells.iter_mut().zip(indices) {
+                *cell += step.constant + index * step.stride;
+            }
+        }
+        cells.iter().all(|&cell| self.bits.get(cell))
+    }
+}
+
+/// Hash functions number 1 + attribute, as in an MDBF: independent between attributes.
+fn indices(sizes: &[u64], probes: u32, attribute: usize, digest: Digest) -> Probes {
+    Probes::new(digest, 1 + attribute as u64, probes, sizes[attribute])
+}
+
+impl MembershipFilter for MatrixFilter {
+    fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
+        let attributes = self.sizes.len();
+        let mut ones = [0; MAX_ATTRIBUTES];
+        for (attribute, &digest) in element.attributes.iter().enumerate() {
+            ones[attribute] = self.singles[attribute].ones;
+            let places = self.scratch.indices[attribute..]
+                .iter_mut()
+                .step_by(attributes);
+            for (place, index) in places.zip(indices(&self.sizes, self.probes, attribute, digest)) {
+                *place = index;
+            }
+        }
+        let mut new = self.bits.set(0);
+        let cells = &mut self.scratch.cells;
+        for indices in self.scratch.indices.chunks_exact(attributes) {
+            for (place, step) in self.layout.steps.iter().enumerate().skip(1) {
+                let cell =
+                    cells[step.parent] + step.constant + indices[step.attribute] * step.stride;
+                cells[place] = cell;
+                // Without a branch on `fresh`: with one, rustc 1.95 at opt-level 2 and 3 loses the
+                // array's count of its set bits here (a test recounts them).
+                let fresh = self.bits.set(cell);
+                new |= fresh;
+                self.singles[step.attribute].ones += u64::from(fresh && step.parent == 0);
+            }
+        }
+        if !new {
+            return Sighting::Repeat;
+        }
+        for ((single, &size), ones) in self.singles.iter_mut().zip(&self.sizes).zip(ones) {
+            if single.ones > ones {
+                let filled = ones as f64 / size as f64;
+                single.counter.record(filled.powi(self.probes as i32));
+            }
+        }
+        Sighting::First
+    }
+
+    fn contains(&self, element: ElementDigests<'_>) -> bool {
+        self.of_all
+            .iter()
+            .all(|&place| self.is_set(place, |attribute| element.attributes[attribute]))
+    }
+
+    fn clear(&mut self) {
+        self.bits.clear();
+        self.singles.fill(Single::default());
+    }
+
+    fn stats(&self) -> FilterStats {
+        FilterStats {
+            memory_bytes: self.bits.memory_bytes(),
+            fill_ratio: self.bits.fill_ratio(),
+            counters: None,
+        }
+    }
+
+    fn distinct(&self) -> Option<Estimate> {
+        match self.singles.as_slice() {
+            [single] => Some(single.counter.estimate()),
+            _ => None,
+        }
+    }
+
+    fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
+        Some(self)
+    }
+}
+
+impl MultiAttributeFilter for MatrixFilter {
+    fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
+        let query = pattern.mask();
+        let digest = |attribute: usize| {
+            pattern.attributes[attribute].expect("only the attributes of the mask are asked for")
+        };
+        if let Some(place) = self.layout.place(query) {
+            if self.is_set(place, digest) {
+                PatternAnswer::Present
+            } else {
+                PatternAnswer::Absent
+            }
+        } else if self
+            .layout
+            .maximal_subsets(query)
+            .all(|place| self.is_set(place, digest))
+        {
+            PatternAnswer::PresentApart
+        } else {
+            PatternAnswer::Absent
+        }
+    }
+
+    /// For single attributes only: see the head of this file for why there is no more.
+    fn distinct_of(&self, mask: u32) -> Option<Estimate> {
+        if mask.count_ones() != 1 {
+            return None;
+        }
+        let single = self.singles.get(mask.trailing_zeros() as usize)?;
+        Some(single.counter.estimate())
+    }
+}
+
+/// Where the cells of each stored combination lie.
+#[derive(Clone, Debug)]
+struct Layout {
+    /// One entry a combination, in ascending order of the masks, so parents come first; the first is
+    /// the empty combination, whose cell is 0.
+    steps: Vec<Step>,
+    /// Number of cells (M).
+    cells: u64,
+}
+
+/// From the cell of a combination without one attribute to its own cell.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    combination: u32,
+    /// Place of the combination without `attribute`.
+    parent: usize,
+    attribute: usize,
+    constant: u64,
+    stride: u64,
+    /// Attributes that make another stored combination together with this one.
+    grows_by: u32,
+}
+
+impl Layout {
+    /// Of parameters that passed [`MatrixSpec::check`].
+    fn new(sizes: &[u64], cuts: &[u32], index_map: IndexMap) -> Self {
+        let combinations = legal_combinations(sizes.len(), cuts);
+        let place = |combination: u32| {
+            combinations
+                .binary_search(&combination)
+                .expect("a subset of a stored combination is stored")
+        };
+        // Sizes fit because the sum over all combinations was checked to.
+        let size = |combination| {
+            combination_cells(sizes, combination).expect("the number of cells was checked") as u64
+        };
+        let mut bases = Vec::with_capacity(combinations.len());
+        let mut base = 0;
+        for &combination in &combinations {
+            bases.push(base);
+            base += size(combination);
+        }
+        // Ways to choose the attributes below `below` when the others are `high`.
+        let ways = |high: u32, below: usize| -> u64 {
+            let low = (1_u32 << below) - 1;
+            let from = combinations.partition_point(|&combination| combination < high);
+            combinations[from..]
+                .iter()
+                .take_while(|&&combination| combination & !low == high)
+                .map(|&combination| size(combination & low))
+                .sum()
+        };
+        let step = |&combination: &u32| {
+            let grows_by = (0..sizes.len())
+                .map(|attribute| 1 << attribute)
+                .filter(|&one| combination & one == 0 && is_legal(combination | one, cuts))
+                .sum();
+            let attribute = match index_map {
+                IndexMap::Offset => combination.checked_ilog2().unwrap_or(0) as usize,
+                IndexMap::Rank => members(combination).next().unwrap_or(0),
+            };
+            let rest = combination & !(1 << attribute);
+            let parent = place(rest);
+            let (constant, stride) = match index_map {
+                _ if combination == 0 => (0, 0),
+                IndexMap::Offset => (bases[place(combination)] - bases[parent], size(rest)),
+                IndexMap::Rank => (ways(rest, attribute), ways(combination, attribute)),
+            };
+            Step {
+                combination,
+                parent,
+                attribute,
+                constant,
+                stride,
+                grows_by,
+            }
+        };
+        Self {
+            steps: combinations.iter().map(step).collect(),
+            cells: base,
+        }
+    }
+
+    /// Place of a stored combination.
+    fn place(&self, combination: u32) -> Option<usize> {
+        self.steps
+            .binary_search_by_key(&combination, |step| step.combination)
+            .ok()
+    }
+
+    /// The steps that lead from the empty combination to the one at `place`, last one first.
+    fn chain(&self, place: usize) -> impl Iterator<Item = &Step> {
+        let mut place = place;
+        std::iter::from_fn(move || {
+            let step = (place != 0).then(|| &self.steps[place])?;
+            place = step.parent;
+            Some(step)
+        })
+    }
+
+    /// Places of the maximal legal subsets of `query`: since all subsets of a stored combination are
+    /// stored, those that no single attribute of the query enlarges.
+    fn maximal_subsets(&self, query: u32) -> impl Iterator<Item = usize> {
+        self.steps
+            .iter()
+            .enumerate()
+            .filter(move |(_, step)| step.combination & !query == 0 && step.grows_by & query == 0)
+            .map(|(place, _)| place)
+    }
+}
+
+#[cfg(test)]
+impl MatrixFilter {
+    /// The whole array, to compare matrices bit for bit.
+    pub(super) fn bits(&self) -> &BitArray {
+        &self.bits
+    }
+
+    /// The count of the values of each attribute.
+    pub(super) fn distinct_of_all(&self) -> Vec<Option<Estimate>> {
+        (0..self.sizes.len())
+            .map(|attribute| self.distinct_of(1 << attribute))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filters::matrix_sizing::maximal_legal_subsets;
+    use crate::hashing::Digester;
+    use proptest::prelude::*;
+
+    impl Layout {
+        /// Cell of a tuple of indices, `None` where the attribute is null.
+        fn cell(&self, tuple: &[Option<u64>]) -> u64 {
+            let combination = tuple
+                .iter()
+                .enumerate()
+                .map(|(i, index)| u32::from(index.is_some()) << i)
+                .sum();
+            let place = self.place(combination).unwrap();
+            self.chain(place)
+                .map(|step| step.constant + step.stride * tuple[step.attribute].unwrap())
+                .sum()
+        }
+    }
+
+    const N: Option<u64> = None;
+
+    /// A tuple, and its cell by rank and by offset.
+    type Row<'a> = (&'a [Option<u64>], u64, u64);
+
+    fn check_cells(sizes: &[u64], cuts: &[u32], cells: u64, rows: &[Row<'_>]) {
+        let [rank, offset] =
+            [IndexMap::Rank, IndexMap::Offset].map(|map| Layout::new(sizes, cuts, map));
+        assert_eq!((rank.cells, offset.cells), (cells, cells));
+        for &(tuple, by_rank, by_offset) in rows {
+            assert_eq!(rank.cell(tuple), by_rank, "{sizes:?} {tuple:?}");
+            assert_eq!(offset.cell(tuple), by_offset, "{sizes:?} {tuple:?}");
+        }
+    }
+
+    /// From an independent computation.
+    #[test]
+    fn cells_of_small_matrices() {
+        let rows: &[Row<'_>] = &[
+            (&[N, N, N], 0, 0),
+            (&[N, N, Some(0)], 7, 7),
+            (&[N, N, Some(2)], 15, 9),
+            (&[N, Some(0), Some(0)], 8, 10),
+            (&[N, Some(0), Some(1)], 12, 13),
+            (&[N, Some(1), N], 5, 5),
+            (&[N, Some(1), Some(0)], 9, 11),
+            (&[N, Some(2), Some(2)], 18, 18),
+            (&[Some(0), N, N], 1, 1),
+            (&[Some(2), N, N], 3, 3),
+        ];
+        check_cells(&[3, 3, 3], &[0b101, 0b011], 19, rows);
+        let rows: &[Row<'_>] = &[
+            (&[N, N, Some(0)], 12, 12),
+            (&[N, N, Some(3)], 21, 15),
+            (&[N, Some(2), N], 9, 5),
+            (&[Some(0), N, Some(1)], 16, 18),
+            (&[Some(0), Some(1), N], 7, 8),
+            (&[Some(1), N, Some(3)], 23, 23),
+            (&[Some(1), Some(2), N], 11, 11),
+        ];
+        check_cells(&[2, 3, 4], &[0b110], 24, rows);
+        let rows: &[Row<'_>] = &[
+            (&[N, N, N, Some(1)], 20, 16),
+            (&[N, Some(0), N, Some(0)], 18, 21),
+            (&[N, Some(1), Some(1), N], 14, 14),
+            (&[Some(0), N, N, Some(1)], 21, 19),
+            (&[Some(1), N, Some(0), N], 7, 8),
+            (&[N, Some(1), N, Some(1)], 24, 24),
+        ];
+        check_cells(&[2, 2, 2, 2], &[0b0011, 0b1100], 25, rows);
+        let rows: &[Row<'_>] = &[
+            (&[N, Some(2)], 15, 7),
+            (&[Some(0), Some(1)], 11, 12),
+            (&[Some(3), N], 4, 4),
+            (&[Some(3), Some(2)], 19, 19),
+        ];
+        check_cells(&[4, 3], &[], 20, rows);
+    }
+
+    /// At the sizes of the paper's Fig. 7.
+    #[test]
+    fn cells_of_large_matrices() {
+        let rows: &[Row<'_>] = &[
+            (&[Some(0), N, Some(0)], 16_384, 24_574),
+            (&[Some(8190), N, Some(8190)], 134_201_344, 67_117_054),
+            (&[N, Some(5), Some(7)], 139_261, 67_174_397),
+            (&[N, Some(8190), Some(8190)], 134_209_535, 134_209_535),
+            (&[N, N, Some(8190)], 134_193_153, 24_573),
+        ];
+        check_cells(&[8191; 3], &[0b011], 134_209_536, rows);
+        let rows: &[Row<'_>] = &[
+            (&[N, Some(5), Some(7)], 104_270, 115_846),
+            (&[N, N, Some(11_583)], 134_212_224, 34_752),
+        ];
+        check_cells(&[11_584; 3], &[0b101, 0b011], 134_223_809, rows);
+        let rows: &[Row<'_>] = &[
+            (&[Some(0), N, Some(0)], 262_145, 262_655),
+            (&[Some(510), N, Some(510)], 133_956_095, 523_775),
+            (&[N, Some(5), Some(7)], 2_100_224, 527_358),
+        ];
+        check_cells(&[511; 3], &[], 134_217_728, rows);
+        let rows: &[Row<'_>] = &[
+            (&[Some(0), N, Some(0)], 12_290, 28_673),
+            (&[Some(8191), N, Some(16_383)], 201_351_168, 134_246_400),
+            (&[N, Some(5), Some(7)], 106_510, 134_275_078),
+            (&[Some(123), N, N], 124, 124),
+        ];
+        check_cells(&[8192, 4096, 16_384], &[0b011], 201_355_265, rows);
+    }
+
+    #[test]
+    fn broken_rules_say_what_works() {
+        let spec = |sizes: &[u64], cuts: &[u32], probes| MatrixSpec {
+            sizes: sizes.to_vec(),
+            cuts: cuts.to_vec(),
+            probes,
+            index_map: IndexMap::default(),
+        };
+        for (spec, needle) in [
+            (spec(&[], &[], 4), "1 to 16 attributes, not 0"),
+            (spec(&[2; 17], &[], 4), "1 to 16 attributes, not 17"),
+            (
+                spec(&[2; 3], &[], 0),
+                "1 to 32 hash functions, not 0; 4 works",
+            ),
+            (spec(&[2; 3], &[], 33), "not 33"),
+            (spec(&[2, 0], &[], 4), "at least 1, not 0"),
+            (spec(&[2; 3], &[0b100], 4), "at least two attributes"),
+            (spec(&[2; 3], &[0], 4), "at least two attributes"),
+            (spec(&[2; 3], &[0b1001], 4), "the 3 attributes"),
+            (
+                spec(&[1; 16], &[], 4),
+                "at most 4096 combinations of attributes, not 65536",
+            ),
+            (spec(&[1 << 20; 3], &[], 4), "at most 2^43 cells"),
+        ] {
+            let error = spec.check().unwrap_err().to_string();
+            assert!(error.contains(needle), "{error}");
+            assert!(MatrixFilter::new(&spec).is_err());
+        }
+        let pairs_only: Vec<u32> = (0..1_u32 << 16)
+            .filter(|cut| cut.count_ones() == 3)
+            .collect();
+        let filter = MatrixFilter::new(&spec(&[3; 16], &pairs_only, 2)).unwrap();
+        assert_eq!(filter.layout.steps.len(), 1 + 16 + 120);
+        assert_eq!(filter.layout.cells, 1 + 16 * 3 + 120 * 9);
+    }
+
+    /// Elements of few values, so that combinations repeat.
+    fn element(attributes: usize, number: u64) -> Vec<Digest> {
+        (0..attributes as u64)
+            .map(|i| {
+                Digester::new(i).digest(&(number.wrapping_mul(i + 3) >> (4 * i) & 7).to_le_bytes())
+            })
+            .collect()
+    }
+
+    fn with_attributes(attributes: &[Digest]) -> ElementDigests<'_> {
+        ElementDigests {
+            whole: Digest::from_value(0),
+            attributes,
+        }
+    }
+
+    fn masked(attributes: &[Digest], mask: u32) -> Vec<Option<Digest>> {
+        attributes
+            .iter()
+            .enumerate()
+            .map(|(i, &digest)| (mask >> i & 1 == 1).then_some(digest))
+            .collect()
+    }
+
+    fn specs() -> impl Strategy<Value = MatrixSpec> {
+        (1_usize..6)
+            .prop_flat_map(|attributes| {
+                let cut = (0_u32..1 << attributes)
+                    .prop_filter("cuts have two attributes", |cut| cut.count_ones() > 1);
+                let cuts = if attributes == 1 {
+                    Just(vec![]).boxed()
+                } else {
+                    prop::collection::vec(cut, 0..5).boxed()
+                };
+                let map = prop_oneof![Just(IndexMap::Offset), Just(IndexMap::Rank)];
+                (
+                    prop::collection::vec(1_u64..6, attributes),
+                    cuts,
+                    1_u32..5,
+                    map,
+                )
+            })
+            .prop_map(|(sizes, cuts, probes, index_map)| MatrixSpec {
+                sizes,
+                cuts,
+                probes,
+                index_map,
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn index_maps_are_bijections(spec in specs()) {
+            let layout = Layout::new(&spec.sizes, &spec.cuts, spec.index_map);
+            prop_assert_eq!(Some(layout.cells), spec.cells());
+            let mut tuples = vec![vec![]];
+            for &size in &spec.sizes {
+                tuples = tuples
+                    .into_iter()
+                    .flat_map(|tuple: Vec<Option<u64>>| {
+                        (0..=size).map(move |index| {
+                            let mut longer = tuple.clone();
+                            longer.push(index.checked_sub(1));
+                            longer
+                        })
+                    })
+                    .collect();
+            }
+            let given = |tuple: &[Option<u64>]| -> u32 {
+                tuple.iter().enumerate().map(|(i, index)| u32::from(index.is_some()) << i).sum()
+            };
+            tuples.retain(|tuple| is_legal(given(tuple), &spec.cuts));
+            if spec.index_map == IndexMap::Rank {
+                // The paper's order, literally: attribute d first, null before 0.
+                tuples.sort_by(|a, b| a.iter().rev().cmp(b.iter().rev()));
+                for (rank, tuple) in tuples.iter().enumerate() {
+                    prop_assert_eq!(layout.cell(tuple), rank as u64);
+                }
+            } else {
+                let mut cells: Vec<u64> = tuples.iter().map(|tuple| layout.cell(tuple)).collect();
+                cells.sort_unstable();
+                prop_assert_eq!(cells, (0..layout.cells).collect::<Vec<_>>());
+            }
+        }
+
+        #[test]
+        fn what_was_inserted_is_there_under_every_pattern(
+            spec in specs(),
+            numbers in prop::collection::vec(any::<u64>(), 1..30),
+        ) {
+            let mut filter = MatrixFilter::new(&spec).unwrap();
+            let attributes = spec.sizes.len();
+            for &number in &numbers {
+                let digests = element(attributes, number);
+                let before = filter.contains(with_attributes(&digests));
+                let sighting = filter.insert(with_attributes(&digests));
+                prop_assert_eq!(sighting == Sighting::Repeat, before);
+            }
+            for &number in &numbers {
+                let digests = element(attributes, number);
+                prop_assert!(filter.contains(with_attributes(&digests)));
+                for mask in 0..1_u32 << attributes {
+                    let answer = filter.contains_where(Pattern {
+                        whole: None,
+                        attributes: &masked(&digests, mask),
+                    });
+                    let expected = if is_legal(mask, &spec.cuts) {
+                        PatternAnswer::Present
+                    } else {
+                        PatternAnswer::PresentApart
+                    };
+                    prop_assert_eq!(answer, expected);
+                }
+            }
+            filter.clear();
+            prop_assert_eq!(filter.bits.ones(), 0);
+            prop_assert_eq!(filter.distinct_of(1).unwrap(), Estimate::default());
+        }
+
+        #[test]
+        fn the_maximal_subsets_decide_as_all_subsets_would(
+            spec in specs(),
+            numbers in prop::collection::vec(any::<u64>(), 1..12),
+            asked in prop::collection::vec((any::<u64>(), any::<u32>()), 20),
+        ) {
+            let mut filter = MatrixFilter::new(&spec).unwrap();
+            let attributes = spec.sizes.len();
+            for &number in &numbers {
+                filter.insert(with_attributes(&element(attributes, number)));
+            }
+            for (number, mask) in asked {
+                let mask = mask & ((1 << attributes) - 1);
+                let digests = element(attributes, number);
+                let places: Vec<u32> = filter
+                    .layout
+                    .maximal_subsets(mask)
+                    .map(|place| filter.layout.steps[place].combination)
+                    .collect();
+                prop_assert_eq!(&places, &maximal_legal_subsets(mask, &spec.cuts));
+                let all = filter
+                    .layout
+                    .steps
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, step)| step.combination & !mask == 0)
+                    .all(|(place, _)| filter.is_set(place, |attribute| digests[attribute]));
+                let answer = filter.contains_where(Pattern {
+                    whole: None,
+                    attributes: &masked(&digests, mask),
+                });
+                prop_assert_eq!(answer != PatternAnswer::Absent, all);
+            }
+        }
+    }
+
+    /// Two attributes, 3 000 values of the first and 40 of the second, in cells for a tenth of them:
+    /// the counts of values stay within four standard errors, over 100 repetitions.
+    #[test]
+    fn values_of_single_attributes_are_counted_without_bias() {
+        const RUNS: u64 = 100;
+        let spec = MatrixSpec {
+            sizes: vec![4000, 100],
+            cuts: vec![0b11],
+            probes: 3,
+            index_map: IndexMap::Offset,
+        };
+        let mut sums = [0.0; 2];
+        let mut variances = [0.0; 2];
+        for run in 0..RUNS {
+            let mut filter = MatrixFilter::new(&spec).unwrap();
+            for i in 0..3000_u64 {
+                let value = |n: u64| Digester::new(run).digest(&n.to_le_bytes());
+                let digests = [value(i), value(i % 40)];
+                filter.insert(with_attributes(&digests));
+                filter.insert(with_attributes(&digests));
+            }
+            for attribute in 0..2 {
+                let estimate = filter.distinct_of(1 << attribute).unwrap();
+                sums[attribute] += estimate.distinct;
+                variances[attribute] += estimate.variance;
+            }
+            assert_eq!(filter.distinct_of(0b11), None);
+            assert_eq!(filter.distinct(), None);
+        }
+        for (attribute, expected) in [(0, 3000.0), (1, 40.0)] {
+            let mean = sums[attribute] / RUNS as f64;
+            let error = variances[attribute].sqrt() / RUNS as f64;
+            assert!((mean - expected).abs() < 4.0 * error, "{mean} ± {error}");
+        }
+    }
+
+    /// Worth running in release mode too.
+    #[test]
+    fn the_array_knows_how_many_of_its_cells_are_set() {
+        let mut filter = MatrixFilter::bfm(3, 50, 4).unwrap();
+        for number in 0..500_u64 {
+            let digests = [0, 1, 2].map(|i| Digester::new(i).digest(&number.to_le_bytes()));
+            filter.insert(with_attributes(&digests));
+        }
+        let counted = (0..filter.bits.len()).filter(|&cell| filter.bits.get(cell));
+        assert_eq!(counted.count() as u64, filter.bits.ones());
+        // 50³ cells take 4 · 500 marks, of which few fall together.
+        assert!(filter.bits.ones() > 2000);
+    }
+
+    /// One attribute: the matrix is a standard filter with an estimate of its own.
+    #[test]
+    fn elements_of_one_attribute_are_counted() {
+        let mut filter = MatrixFilter::new(&MatrixSpec {
+            sizes: vec![8000],
+            cuts: vec![],
+            probes: 4,
+            index_map: IndexMap::Rank,
+        })
+        .unwrap();
+        for i in 0..1000_u64 {
+            filter.insert(with_attributes(
+                &[Digester::new(0).digest(&i.to_le_bytes())],
+            ));
+        }
+        let estimate = filter.distinct().unwrap();
+        assert!((estimate.distinct - 1000.0).abs() < 4.0 * estimate.std_error() + 1.0);
+    }
+}

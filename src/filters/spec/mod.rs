@@ -1,0 +1,608 @@
+//! What filter is wanted, as plain data, and the one place that turns it into a filter.
+
+mod counters;
+mod matrices;
+
+use self::counters::{DEFAULT_LINKS, MAX_LINKS, check_counters, check_dleft, dleft_bytes};
+use self::matrices::{check_attributes, matrix};
+use super::dleft::{Bucket, Bucket16, Bucket32, SUBTABLES};
+use super::sizing::{
+    DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, best_line_probes, best_probes, blocked_lines,
+    bloom_bits,
+};
+use super::{
+    BloomFilter, BloomLayout, BloomLineFilter, CartesianFilter, Cmdbf, Combination, CountingFilter,
+    DleftFilter, MatrixFilter, MatrixSpec, Mdbf, MembershipFilter, PlannedCombination,
+    ScalableFilter, SplitCountingFilter, SubsetFilter,
+};
+use crate::bits::{CounterArray, Lines};
+
+/// The structures by their names in the command line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum FilterKind {
+    /// Standard Bloom filter on the whole element.
+    Bloom,
+    /// One Bloom filter an attribute.
+    Mdbf,
+    /// MDBF and a combined filter.
+    Cmdbf,
+    /// Blocked filter with an unbiased count.
+    Subset,
+    /// Counting Bloom filter.
+    Counting,
+    /// Counting Bloom filter in parts.
+    SplitCounting,
+    /// Chain of split counting filters.
+    Scalable,
+    /// d-left counting Bloom filter.
+    Dleft,
+    /// Matrix of the Cartesian join.
+    Cartesian,
+    /// Bit matrix with flag positions.
+    Bfm,
+    /// Bit matrix without the combinations that are cut.
+    Cbfm,
+    /// The same with a size of its own for each attribute.
+    Wcbfm,
+}
+
+impl FilterKind {
+    /// The name in the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bloom => "bloom",
+            Self::Mdbf => "mdbf",
+            Self::Cmdbf => "cmdbf",
+            Self::Subset => "subset",
+            Self::Counting => "counting",
+            Self::SplitCounting => "split-counting",
+            Self::Scalable => "scalable",
+            Self::Dleft => "dleft",
+            Self::Cartesian => "cartesian",
+            Self::Bfm => "bfm",
+            Self::Cbfm => "cbfm",
+            Self::Wcbfm => "wcbfm",
+        }
+    }
+}
+
+/// How large a filter shall be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Sizing {
+    /// So many bytes, for `expected` distinct elements if that is known.
+    Memory {
+        /// Bytes of all arrays together.
+        bytes: u64,
+        /// Distinct elements that are expected; chooses k.
+        expected: Option<u64>,
+    },
+    /// As small as possible for a false-positive rate.
+    Rate {
+        /// The rate at `expected` elements, between 0 and 1.
+        fpr: f64,
+        /// Distinct elements.
+        expected: u64,
+    },
+}
+
+/// A filter's parameters, sizes in bits.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FilterSpec {
+    /// [`BloomFilter`], or [`BloomLineFilter`].
+    Bloom {
+        /// Bits of the array (m).
+        bits: u64,
+        /// Hash functions (k).
+        probes: u32,
+        /// Where the bits of an element stand.
+        layout: BloomLayout,
+    },
+    /// [`Mdbf`].
+    Mdbf {
+        /// Number of attributes (L).
+        attributes: usize,
+        /// Bits of each of the L arrays (m).
+        bits: u64,
+        /// Hash functions (k).
+        probes: u32,
+    },
+    /// [`Cmdbf`].
+    Cmdbf {
+        /// Number of attributes (L).
+        attributes: usize,
+        /// Bits of each of the L + 1 arrays (m).
+        bits: u64,
+        /// Hash functions (k).
+        probes: u32,
+        /// How combined addresses are made.
+        combination: Combination,
+    },
+    /// [`SubsetFilter`].
+    Subset {
+        /// Number of attributes; combinations can be planned for at most 16.
+        attributes: usize,
+        /// Cache lines of 512 bits.
+        lines: u64,
+        /// Bits an element in its line (k).
+        probes: u32,
+        /// Combinations stored besides the whole element.
+        combinations: Vec<PlannedCombination>,
+    },
+    /// [`CountingFilter`].
+    Counting {
+        /// Counters (m).
+        counters: u64,
+        /// Hash functions (k).
+        probes: u32,
+        /// Bits of a counter.
+        counter_bits: u32,
+    },
+    /// [`SplitCountingFilter`].
+    SplitCounting {
+        /// Counters of a part (m).
+        part: u64,
+        /// Hash functions, and parts (k).
+        probes: u32,
+        /// Bits of a counter.
+        counter_bits: u32,
+    },
+    /// [`ScalableFilter`].
+    Scalable {
+        /// Counters of a part of a link (m).
+        part: u64,
+        /// Hash functions, and parts of a link (k).
+        probes: u32,
+        /// Bits of a counter.
+        counter_bits: u32,
+        /// Links that the chain may have.
+        most_links: u32,
+    },
+    /// [`DleftFilter`]. Cells of up to 16 bits take 16, others 32.
+    Dleft {
+        /// Binary logarithm of the buckets of each subtable (b).
+        bucket_bits: u32,
+        /// Bits of a remainder (r).
+        remainder_bits: u32,
+        /// Bits of a cell's count (c).
+        counter_bits: u32,
+    },
+    /// [`CartesianFilter`].
+    Cartesian {
+        /// Number of attributes (d).
+        attributes: usize,
+        /// Addresses of each attribute (m).
+        size: u64,
+        /// Hash functions (k).
+        probes: u32,
+    },
+    /// [`MatrixFilter`]: BFM, CBFM or WCBFM.
+    Matrix(MatrixSpec),
+}
+
+/// Parameters that no filter can have; the text states the rule and a value that works.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// The memory does not hold the smallest filter of the kind.
+    #[error("a {} filter needs at least {least} bytes, not {bytes}; ask for {least} or more", kind.name())]
+    TooLittleMemory {
+        /// The structure.
+        kind: FilterKind,
+        /// Bytes of the smallest one.
+        least: u64,
+        /// Bytes asked for.
+        bytes: u64,
+    },
+    /// Another rule is broken; the text says which.
+    #[error("{0}")]
+    Rule(String),
+}
+
+impl SpecError {
+    pub(super) fn new(rule: impl Into<String>) -> Self {
+        Self::Rule(rule.into())
+    }
+}
+
+impl FilterSpec {
+    /// Parameters of a structure for elements of `attributes` attributes.
+    ///
+    /// Counters get 4 bits; a scalable filter is a chain of up to 8 links, sized to be full with the
+    /// elements expected; a d-left filter gets counts of 2 bits and remainders that fill its cells, and
+    /// has the largest power of two of buckets that the memory holds, so it may use but half of it.
+    ///
+    /// The matrices get the largest size m that fits. A CBFM (and a WCBFM, whose weights are equal
+    /// here) gets the cuts and the k with the least predicted false-positive rate of a full query, all
+    /// values of which occur: among no cut, keeping only combinations of at most r attributes, and
+    /// cutting the pairs {1,2}, {3,4}, … ([`matrix_sizing::cut_families`]).
+    ///
+    /// # Errors
+    ///
+    /// Memory for less than one bit (or line) of each array, a rate outside of (0, 1), no elements
+    /// expected, or a size beyond 2^40 bytes.
+    pub fn new(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<Self, SpecError> {
+        let arrays = match kind {
+            FilterKind::Counting
+            | FilterKind::SplitCounting
+            | FilterKind::Scalable
+            | FilterKind::Dleft => return Self::with_counters(kind, sizing),
+            FilterKind::Bloom
+            | FilterKind::Subset
+            | FilterKind::Cartesian
+            | FilterKind::Bfm
+            | FilterKind::Cbfm
+            | FilterKind::Wcbfm => 1,
+            FilterKind::Mdbf => attributes as u64,
+            FilterKind::Cmdbf => attributes as u64 + 1,
+        };
+        let (bits, expected) = match sizing {
+            Sizing::Memory { bytes, expected } => {
+                check_memory(kind, bytes, arrays)?;
+                // Whole words, so that no more memory is taken than was asked for.
+                (bytes / arrays / 8 * 64, expected)
+            }
+            Sizing::Rate { fpr, expected } => {
+                check_rate(fpr)?;
+                let elements = expected.max(1) as f64;
+                let bits = match kind {
+                    FilterKind::Subset => blocked_lines(fpr, elements) * Lines::LINE_BYTES * 8,
+                    // By the published formulas (3) and (7) the rates of the arrays multiply.
+                    _ => bloom_bits(fpr.powf(1.0 / arrays as f64), elements).ceil() as u64,
+                };
+                check_memory(kind, bits.div_ceil(8).saturating_mul(arrays), arrays)?;
+                (bits, Some(expected))
+            }
+        };
+        let probes = |most: u32| {
+            expected.map_or(DEFAULT_PROBES, |n| best_probes(bits as f64, n as f64, most))
+        };
+        let most = MAX_PROBES as u32;
+        let spec = match kind {
+            FilterKind::Counting
+            | FilterKind::SplitCounting
+            | FilterKind::Scalable
+            | FilterKind::Dleft => unreachable!("handled above"),
+            FilterKind::Bloom => Self::Bloom {
+                bits,
+                probes: probes(most),
+                layout: BloomLayout::Anywhere,
+            },
+            FilterKind::Mdbf => Self::Mdbf {
+                attributes,
+                bits,
+                probes: probes(most),
+            },
+            FilterKind::Cmdbf => Self::Cmdbf {
+                attributes,
+                bits,
+                probes: probes(most),
+                combination: Combination::default(),
+            },
+            FilterKind::Subset => {
+                let lines = bits / (Lines::LINE_BYTES * 8);
+                Self::Subset {
+                    attributes,
+                    lines,
+                    combinations: Vec::new(),
+                    probes: expected
+                        .map_or(DEFAULT_PROBES, |n| best_line_probes(lines as f64, n as f64)),
+                }
+            }
+            FilterKind::Cartesian | FilterKind::Bfm | FilterKind::Cbfm | FilterKind::Wcbfm => {
+                matrix(kind, attributes, sizing)?
+            }
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// Parameters of a Bloom filter in cache lines ([`BloomLayout::Lines`]).
+    ///
+    /// # Errors
+    ///
+    /// As for [`FilterSpec::new`].
+    pub fn bloom_in_lines(sizing: Sizing) -> Result<Self, SpecError> {
+        match Self::new(FilterKind::Subset, 0, sizing)? {
+            Self::Subset { lines, probes, .. } => Ok(Self::Bloom {
+                bits: lines * Lines::LINE_BYTES * 8,
+                probes,
+                layout: BloomLayout::Lines,
+            }),
+            other => Ok(other),
+        }
+    }
+
+    /// Checks the rules of the structure.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let (probes, most) = match *self {
+            Self::Subset { probes, .. }
+            | Self::Bloom {
+                probes,
+                layout: BloomLayout::Lines,
+                ..
+            } => (probes, MAX_LINE_PROBES),
+            Self::Bloom { probes, .. }
+            | Self::Mdbf { probes, .. }
+            | Self::Cmdbf { probes, .. }
+            | Self::Counting { probes, .. }
+            | Self::SplitCounting { probes, .. }
+            | Self::Scalable { probes, .. }
+            | Self::Cartesian { probes, .. } => (probes, MAX_PROBES as u32),
+            Self::Matrix(ref matrix) => return matrix.check(),
+            Self::Dleft { .. } => (SUBTABLES as u32, SUBTABLES as u32),
+        };
+        if probes == 0 || probes > most {
+            return Err(SpecError::Rule(format!(
+                "a filter of this kind has 1 to {most} hash functions, not {probes}; {DEFAULT_PROBES} works"
+            )));
+        }
+        match *self {
+            Self::Cmdbf {
+                bits, combination, ..
+            } if combination != Combination::Joint && !bits.is_power_of_two() => {
+                Err(SpecError::Rule(format!(
+                    "XORed addresses need arrays of a power of two of bits, not {bits}; {} works",
+                    bits.next_power_of_two()
+                )))
+            }
+            Self::Bloom {
+                bits,
+                layout: BloomLayout::Lines,
+                ..
+            } if bits == 0 || bits % (Lines::LINE_BYTES * 8) != 0 => Err(SpecError::Rule(format!(
+                "a filter in cache lines has a multiple of 512 bits, not {bits}; {} works",
+                bits.max(1).next_multiple_of(Lines::LINE_BYTES * 8)
+            ))),
+            Self::Counting {
+                counters,
+                counter_bits,
+                ..
+            } => check_counters(counters, counter_bits),
+            Self::SplitCounting {
+                part, counter_bits, ..
+            } => check_counters(part, counter_bits),
+            Self::Scalable {
+                part,
+                counter_bits,
+                most_links,
+                ..
+            } => {
+                if most_links == 0 || most_links > MAX_LINKS {
+                    return Err(SpecError::Rule(format!(
+                        "a chain has 1 to {MAX_LINKS} links, not {most_links}; {DEFAULT_LINKS} works"
+                    )));
+                }
+                check_counters(part, counter_bits)
+            }
+            Self::Dleft {
+                bucket_bits,
+                remainder_bits,
+                counter_bits,
+            } => check_dleft(bucket_bits, remainder_bits, counter_bits),
+            Self::Subset {
+                attributes,
+                ref combinations,
+                ..
+            } => PlannedCombination::check_all(combinations, attributes),
+            Self::Cartesian {
+                attributes, size, ..
+            } => {
+                check_attributes(attributes)?;
+                let cells = size.checked_pow(attributes as u32);
+                if cells.is_none_or(|cells| cells == 0 || cells > MAX_BYTES * 8) {
+                    return Err(SpecError::Rule(format!(
+                        "a Cartesian join has from 1 to 2^43 cells (m^d), which {size} addresses for each of {attributes} attributes do not make; 2 works"
+                    )));
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Bytes of the arrays; of a chain with all of its links.
+    pub fn memory_bytes(&self) -> u64 {
+        match *self {
+            Self::Bloom { bits, .. } => bits.div_ceil(8),
+            Self::Mdbf {
+                attributes, bits, ..
+            } => attributes as u64 * bits.div_ceil(8),
+            Self::Cmdbf {
+                attributes, bits, ..
+            } => (attributes as u64 + 1) * bits.div_ceil(8),
+            Self::Subset { lines, .. } => lines * Lines::LINE_BYTES,
+            Self::Counting {
+                counters,
+                counter_bits,
+                ..
+            } => CounterArray::bytes_of(counters, counter_bits),
+            Self::SplitCounting {
+                part,
+                probes,
+                counter_bits,
+            } => CounterArray::bytes_of(part * u64::from(probes), counter_bits),
+            Self::Scalable {
+                part,
+                probes,
+                counter_bits,
+                most_links,
+            } => {
+                u64::from(most_links)
+                    * CounterArray::bytes_of(part * u64::from(probes), counter_bits)
+            }
+            Self::Dleft {
+                bucket_bits,
+                remainder_bits,
+                counter_bits,
+            } => dleft_bytes(bucket_bits, remainder_bits + counter_bits),
+            Self::Cartesian {
+                attributes, size, ..
+            } => size.saturating_pow(attributes as u32).div_ceil(8),
+            Self::Matrix(ref matrix) => matrix.cells().unwrap_or(u64::MAX).div_ceil(8),
+        }
+    }
+
+    /// Hash functions (k); the subtables of a d-left filter.
+    pub const fn probes(&self) -> u32 {
+        match *self {
+            Self::Dleft { .. } => SUBTABLES as u32,
+            Self::Bloom { probes, .. }
+            | Self::Mdbf { probes, .. }
+            | Self::Cmdbf { probes, .. }
+            | Self::Subset { probes, .. }
+            | Self::Counting { probes, .. }
+            | Self::SplitCounting { probes, .. }
+            | Self::Scalable { probes, .. }
+            | Self::Cartesian { probes, .. } => probes,
+            Self::Matrix(ref matrix) => matrix.probes,
+        }
+    }
+
+    /// Whether the filter looks at the attributes' digests besides the whole element's.
+    pub fn needs_attributes(&self) -> bool {
+        match self {
+            Self::Bloom { .. }
+            | Self::Counting { .. }
+            | Self::SplitCounting { .. }
+            | Self::Scalable { .. }
+            | Self::Dleft { .. } => false,
+            Self::Subset { combinations, .. } => !combinations.is_empty(),
+            Self::Mdbf { .. } | Self::Cmdbf { .. } | Self::Cartesian { .. } | Self::Matrix(_) => {
+                true
+            }
+        }
+    }
+
+    /// Whether the structure has an unbiased count of the distinct elements.
+    pub fn counts_distinct(&self) -> bool {
+        match self {
+            Self::Bloom { .. }
+            | Self::Subset { .. }
+            | Self::Counting { .. }
+            | Self::SplitCounting { .. }
+            | Self::Scalable { .. }
+            | Self::Dleft { .. } => true,
+            Self::Mdbf { .. } => false,
+            Self::Cmdbf { combination, .. } => *combination != Combination::XorSame,
+            // With more attributes the cell of known values leaves nothing to chance.
+            Self::Cartesian { attributes, .. } => *attributes == 1,
+            Self::Matrix(matrix) => matrix.sizes.len() == 1,
+        }
+    }
+
+    /// An empty filter with these parameters.
+    ///
+    /// # Panics
+    ///
+    /// If [`FilterSpec::check`] finds an error.
+    pub fn build(&self) -> Box<dyn MembershipFilter> {
+        match *self {
+            Self::Bloom {
+                bits,
+                probes,
+                layout,
+            } => match layout {
+                BloomLayout::Anywhere => Box::new(BloomFilter::new(bits, probes)),
+                BloomLayout::Lines => {
+                    Box::new(BloomLineFilter::new(bits / (Lines::LINE_BYTES * 8), probes))
+                }
+            },
+            Self::Mdbf {
+                attributes,
+                bits,
+                probes,
+            } => Box::new(Mdbf::new(attributes, bits, probes)),
+            Self::Cmdbf {
+                attributes,
+                bits,
+                probes,
+                combination,
+            } => Box::new(Cmdbf::new(attributes, bits, probes, combination)),
+            Self::Counting {
+                counters,
+                probes,
+                counter_bits,
+            } => Box::new(CountingFilter::new(counters, probes, counter_bits)),
+            Self::SplitCounting {
+                part,
+                probes,
+                counter_bits,
+            } => Box::new(SplitCountingFilter::new(part, probes, counter_bits)),
+            Self::Scalable {
+                part,
+                probes,
+                counter_bits,
+                most_links,
+            } => Box::new(ScalableFilter::new(part, probes, counter_bits, most_links)),
+            Self::Dleft {
+                bucket_bits,
+                remainder_bits,
+                counter_bits,
+            } => {
+                if remainder_bits + counter_bits <= Bucket16::CELL_BITS {
+                    Box::new(DleftFilter::<Bucket16>::new(
+                        bucket_bits,
+                        remainder_bits,
+                        counter_bits,
+                    ))
+                } else {
+                    Box::new(DleftFilter::<Bucket32>::new(
+                        bucket_bits,
+                        remainder_bits,
+                        counter_bits,
+                    ))
+                }
+            }
+            Self::Subset {
+                attributes,
+                lines,
+                probes,
+                ref combinations,
+            } => Box::new(
+                SubsetFilter::with_combinations(attributes, lines, probes, combinations)
+                    .expect("the parameters were checked"),
+            ),
+            Self::Cartesian {
+                attributes,
+                size,
+                probes,
+            } => Box::new(CartesianFilter::new(attributes, size, probes)),
+            Self::Matrix(ref matrix) => {
+                Box::new(MatrixFilter::new(matrix).expect("the parameters were checked"))
+            }
+        }
+    }
+}
+
+/// Largest filter that is built, in bytes: 2^40.
+const MAX_BYTES: u64 = 1 << 40;
+
+fn check_rate(fpr: f64) -> Result<(), SpecError> {
+    if fpr > 0.0 && fpr < 1.0 {
+        Ok(())
+    } else {
+        Err(SpecError::Rule(format!(
+            "a false-positive rate lies between 0 and 1, not {fpr}; 0.001 works"
+        )))
+    }
+}
+
+fn check_memory(kind: FilterKind, bytes: u64, arrays: u64) -> Result<(), SpecError> {
+    let least = match kind {
+        FilterKind::Subset | FilterKind::Dleft => 64,
+        _ => 8 * arrays,
+    };
+    if bytes < least {
+        return Err(SpecError::TooLittleMemory { kind, least, bytes });
+    }
+    if bytes > MAX_BYTES {
+        return Err(SpecError::Rule(format!(
+            "a filter has at most {MAX_BYTES} bytes (1 TiB), not {bytes}; ask for less"
+        )));
+    }
+    Ok(())
+}
