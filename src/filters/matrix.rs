@@ -265,8 +265,6 @@ impl MembershipFilter for MatrixFilter {
                 let cell =
                     cells[step.parent] + step.constant + indices[step.attribute] * step.stride;
                 cells[place] = cell;
-                // Without a branch on `fresh`: with one, rustc 1.95 at opt-level 2 and 3 loses the
-                // array's count of its set bits here (a test recounts them).
                 let fresh = self.bits.set(cell);
                 new |= fresh;
                 self.singles[step.attribute].ones += u64::from(fresh && step.parent == 0);
