@@ -397,6 +397,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
             counters: Some(CounterStats {
                 saturated: self.saturated,
                 overflows: self.overflows,
+                ..CounterStats::default()
             }),
         }
     }
@@ -502,6 +503,7 @@ mod tests {
             let counters = CounterStats {
                 saturated: 1,
                 overflows: 2,
+                ..CounterStats::default()
             };
             assert_eq!(filter.stats().counters, Some(counters));
             for _ in 0..100 {

@@ -84,6 +84,8 @@ pub struct CounterStats {
     pub saturated: u64,
     /// Increments that were lost because the counter was saturated.
     pub overflows: u64,
+    /// Removals that took nothing, because several links of a chain claimed the element.
+    pub ambiguous_removals: u64,
 }
 
 /// Approximate membership without false negatives.
