@@ -137,6 +137,14 @@ pub trait MultiAttributeFilter {
         let _ = mask;
         None
     }
+
+    /// Raw count of the distinct combinations of the attributes in `mask`: of the insertions that were
+    /// the first of theirs, as far as the filter can tell. A lower bound, as [`Sighting::First`] is
+    /// for whole elements; `None` if the structure does not store the combination.
+    fn first_of(&self, mask: u32) -> Option<u64> {
+        let _ = mask;
+        None
+    }
 }
 
 /// Filters from which elements can be removed.
