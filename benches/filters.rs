@@ -110,9 +110,9 @@ impl Table for Ours {
 
     fn remove(&mut self, digests: &[Digest]) {
         let filter = self.filter.as_removable().expect("it can");
-        digests
-            .iter()
-            .for_each(|&digest| filter.remove(whole(digest)));
+        for &digest in digests {
+            filter.remove(whole(digest));
+        }
     }
 }
 
@@ -225,14 +225,15 @@ impl<const HASHED: bool> Fast<HASHED> {
 
 impl<const HASHED: bool> Table for Fast<HASHED> {
     fn insert(&mut self, digests: &[Digest]) -> usize {
-        let was_there = |digest: &&Digest| {
-            if HASHED {
+        let mut there = 0;
+        for digest in digests {
+            there += usize::from(if HASHED {
                 self.0.insert(&digest.value())
             } else {
                 self.0.insert_hash(digest.value())
-            }
-        };
-        digests.len() - digests.iter().filter(was_there_mut(was_there)).count()
+            });
+        }
+        digests.len() - there
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
@@ -249,11 +250,6 @@ impl<const HASHED: bool> Table for Fast<HASHED> {
     fn clear(&mut self) {
         self.0.clear();
     }
-}
-
-/// Lets a closure that changes something be the predicate of a filter.
-fn was_there_mut<'a, F: FnMut(&&'a Digest) -> bool>(f: F) -> F {
-    f
 }
 
 struct Sbbf(sbbf_rs_safe::Filter);
@@ -345,7 +341,7 @@ impl Operation {
 }
 
 /// A table that has `loaded` elements at first and up to `most` later.
-struct Loaded<T> {
+struct Bench<T> {
     table: T,
     loaded: u64,
     most: u64,
@@ -355,7 +351,7 @@ struct Loaded<T> {
     drawn: u64,
 }
 
-impl<T: Table> Loaded<T> {
+impl<T: Table> Bench<T> {
     fn new(table: T, loaded: u64, most: u64) -> Self {
         let mut this = Self {
             table,
@@ -454,7 +450,7 @@ fn rows<T: Table>(
         group.bench_function(format!("{name}/{}", operation.name()), |bencher| {
             bencher.iter_custom(|chunks| {
                 table
-                    .get_or_insert_with(|| Loaded::new(make(), loaded, most))
+                    .get_or_insert_with(|| Bench::new(make(), loaded, most))
                     .time(operation, chunks)
             });
         });
@@ -496,7 +492,7 @@ fn filters(criterion: &mut Criterion) {
             group.bench_function("line fetch/hit", |bencher| {
                 bencher.iter_custom(|chunks| {
                     fetch
-                        .get_or_insert_with(|| Loaded {
+                        .get_or_insert_with(|| Bench {
                             table: Fetch::new(lines),
                             loaded: elements,
                             most: u64::MAX,
