@@ -98,10 +98,13 @@ impl Table for Ours {
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
-        digests
-            .iter()
-            .filter(|&&d| self.filter.contains(whole(d)))
-            .count()
+        let columns = DigestColumns {
+            whole: digests,
+            attributes: &[],
+        };
+        let mut answers = Vec::with_capacity(digests.len());
+        self.filter.contains_batch(columns, &mut answers);
+        answers.into_iter().filter(|&there| there).count()
     }
 
     fn clear(&mut self) {

@@ -320,6 +320,21 @@ impl<B: Bucket> DleftFilter<B> {
         given_up.then_some(Found::GivenUp)
     }
 
+    /// The H of each element of a batch, with a look at all of their buckets.
+    #[inline]
+    fn fetch(&self, batch: &[Digest]) -> [u64; BATCH] {
+        let mut hashes = [0; BATCH];
+        let mut touched = 0;
+        for (hash, &digest) in hashes.iter_mut().zip(batch) {
+            *hash = self.hash(digest);
+            for (bucket, _) in self.places(*hash) {
+                touched ^= self.buckets[bucket].get(0);
+            }
+        }
+        std::hint::black_box(touched);
+        hashes
+    }
+
     #[inline]
     fn insert_at(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> Sighting {
         match self.find(hash, places) {
@@ -390,20 +405,27 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
             return;
         }
-        let mut hashes = [0; BATCH];
         for batch in elements.whole.chunks(BATCH) {
-            let mut touched = 0;
-            for (hash, &digest) in hashes.iter_mut().zip(batch) {
-                *hash = self.hash(digest);
-                for (bucket, _) in self.places(*hash) {
-                    touched ^= self.buckets[bucket].get(0);
-                }
-            }
-            std::hint::black_box(touched);
+            let hashes = self.fetch(batch);
             sightings.extend(
                 hashes[..batch.len()]
                     .iter()
                     .map(|&hash| self.insert_at(hash, &self.places(hash))),
+            );
+        }
+    }
+
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        if size_of_val(self.buckets.as_slice()) < IN_CACHE {
+            answers.extend(elements.iter().map(|element| self.contains(element)));
+            return;
+        }
+        for batch in elements.whole.chunks(BATCH) {
+            let hashes = self.fetch(batch);
+            answers.extend(
+                hashes[..batch.len()]
+                    .iter()
+                    .map(|&hash| self.find(hash, &self.places(hash)).is_some()),
             );
         }
     }
@@ -592,6 +614,17 @@ mod tests {
         assert_eq!(sightings, expected);
         assert_eq!(batched.loads(), one_by_one.loads());
         assert_eq!(batched.distinct(), one_by_one.distinct());
+        let asked: Vec<Digest> = (5000..9000_u32)
+            .map(|i| Digester::new(1).digest(&i.to_le_bytes()))
+            .collect();
+        let columns = DigestColumns {
+            whole: &asked,
+            attributes: &[],
+        };
+        let mut answers = Vec::new();
+        batched.contains_batch(columns, &mut answers);
+        let expected: Vec<bool> = columns.iter().map(|e| one_by_one.contains(e)).collect();
+        assert_eq!(answers, expected);
     }
 
     /// The four permutations are one to one on q bits, and each uses all of its buckets.

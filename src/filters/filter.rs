@@ -115,6 +115,11 @@ pub trait MembershipFilter: Debug + Send {
         }
     }
 
+    /// Asks for many elements, with the answers of [`MembershipFilter::contains`] appended to `answers`.
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        answers.extend(elements.iter().map(|element| self.contains(element)));
+    }
+
     /// This filter as one that answers with attributes left open, if it is one.
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
         None
