@@ -9,7 +9,8 @@ use flowsieve::filters::sizing::{
 };
 use flowsieve::filters::{
     BloomLayout, Combination, DigestColumns, ElementDigests, Estimate, FilterSpec, FilterStats,
-    IndexMap, MatrixSpec, MembershipFilter, Pattern, PatternAnswer, PlannedCombination, Sighting,
+    IndexMap, MatrixSpec, MembershipFilter, Pattern, PatternAnswer, PlannedCombination, Refill,
+    Sighting,
 };
 use flowsieve::hashing::{Digest, Digester};
 
@@ -68,12 +69,15 @@ fn specs() -> Vec<FilterSpec> {
                 counter_bits,
             });
             for most_links in [1, 3, 200] {
-                specs.push(FilterSpec::Scalable {
-                    part: part / 4,
-                    probes,
-                    counter_bits,
-                    most_links,
-                });
+                for refill in [Refill::FirstNotFull, Refill::Newest] {
+                    specs.push(FilterSpec::Scalable {
+                        part: part / 4,
+                        probes,
+                        counter_bits,
+                        most_links,
+                        refill,
+                    });
+                }
             }
         }
     }
@@ -268,9 +272,16 @@ fn a_removal_undoes_an_insertion() {
     let first = stream(6, 400, 400);
     let second = Elements::sharing(6, 97, (300..700).rev());
     let others = stream(7, 4000, 4000);
-    let mut undone = 0;
+    let (mut undone, mut undone_refilled) = (0, 0);
     for spec in specs() {
         let mut filter = spec.build();
+        let refills = matches!(
+            spec,
+            FilterSpec::Scalable {
+                refill: Refill::FirstNotFull,
+                ..
+            }
+        );
         if filter.as_removable().is_none() {
             continue;
         }
@@ -282,11 +293,16 @@ fn a_removal_undoes_an_insertion() {
         second.iter().for_each(|e| removable.remove(e));
         assert_eq!(filter.distinct(), None, "{spec:?}");
         assert!(!answers(&*filter, &first).contains(&false), "{spec:?}");
-        // Saturated counters, and buckets given up, stay.
-        if !exact {
+        // Saturated counters, and buckets given up, stay; so does what several links claim, which
+        // happens under the published rule of a chain only.
+        let ambiguous =
+            |filter: &dyn MembershipFilter| filter.stats().counters.unwrap().ambiguous_removals;
+        assert!(refills || ambiguous(&*filter) == 0, "{spec:?}");
+        if !exact || ambiguous(&*filter) != 0 {
             continue;
         }
         undone += 1;
+        undone_refilled += u32::from(refills);
         assert_eq!(
             (answers(&*filter, &others), filter.stats()),
             before,
@@ -294,6 +310,9 @@ fn a_removal_undoes_an_insertion() {
         );
         let removable = filter.as_removable().unwrap();
         first.iter().for_each(|e| removable.remove(e));
+        if refills && ambiguous(&*filter) != 0 {
+            continue;
+        }
         assert_eq!(filter.stats(), spec.build().stats(), "{spec:?}");
         assert!(!answers(&*filter, &first).contains(&true), "{spec:?}");
         // What is not contained is left alone.
@@ -302,6 +321,7 @@ fn a_removal_undoes_an_insertion() {
         assert_eq!(filter.stats(), spec.build().stats(), "{spec:?}");
     }
     assert!(undone >= 60, "only {undone} filters were exact");
+    assert!(undone_refilled >= 6, "only {undone_refilled} chains");
 }
 
 /// Elements come and go at random, some of them several times; each removal undoes an insertion.
@@ -501,7 +521,7 @@ fn a_chain_of_full_links_has_its_rate() {
     for (probes, links) in [(3, 1), (5, 2), (5, 4), (7, 8)] {
         let rates: Vec<f64> = (0..60_u64)
             .map(|run| {
-                let mut filter = ScalableFilter::new(512, probes, 4, links + 1);
+                let mut filter = ScalableFilter::new(512, probes, 4, links + 1, Refill::default());
                 let elements = Elements::apart(1000 * run, 0..20_000);
                 for element in elements.iter() {
                     filter.insert(element);
@@ -572,12 +592,14 @@ fn counts_are_unbiased_and_as_exact_as_they_say() {
             probes: 4,
             counter_bits: 4,
             most_links: 20,
+            refill: Refill::FirstNotFull,
         },
         FilterSpec::Scalable {
             part: 300,
             probes: 4,
             counter_bits: 4,
             most_links: 2,
+            refill: Refill::Newest,
         },
         FilterSpec::Dleft {
             bucket_bits: 6,

@@ -115,6 +115,7 @@ impl MembershipFilter for CountingFilter {
             counters: Some(CounterStats {
                 saturated: self.counters.saturated(),
                 overflows: self.counters.overflows(),
+                ..CounterStats::default()
             }),
         }
     }

@@ -66,8 +66,8 @@
 //! counting Bloom filters", ESA 2006.
 
 use super::{
-    CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
-    RemovableFilter, Sighting,
+    CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
+    MembershipFilter, RemovableFilter, Sighting,
 };
 use crate::bits::BitArray;
 use crate::hashing::{Digest, mix};
@@ -76,6 +76,12 @@ use std::fmt::Debug;
 
 /// Subtables (d).
 pub(super) const SUBTABLES: usize = 4;
+
+/// Elements whose buckets are fetched together.
+const BATCH: usize = 32;
+
+/// Bytes up to which the buckets are taken to be in a cache of their own.
+const IN_CACHE: usize = 1 << 20;
 
 /// Cells in a bucket.
 pub(super) const CELLS: usize = 8;
@@ -314,6 +320,35 @@ impl<B: Bucket> DleftFilter<B> {
         given_up.then_some(Found::GivenUp)
     }
 
+    /// The H of each element of a batch, with a look at all of their buckets.
+    #[inline]
+    fn fetch(&self, batch: &[Digest]) -> [u64; BATCH] {
+        let mut hashes = [0; BATCH];
+        let mut touched = 0;
+        for (hash, &digest) in hashes.iter_mut().zip(batch) {
+            *hash = self.hash(digest);
+            for (bucket, _) in self.places(*hash) {
+                touched ^= self.buckets[bucket].get(0);
+            }
+        }
+        std::hint::black_box(touched);
+        hashes
+    }
+
+    #[inline]
+    fn insert_at(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> Sighting {
+        match self.find(hash, places) {
+            None => {
+                self.place_new(hash, places);
+                return Sighting::First;
+            }
+            Some(Found::Cell { bucket, cell }) => self.count_up(bucket, cell),
+            Some(Found::Stash) => *self.stash.entry(hash).or_default() += 1,
+            Some(Found::GivenUp) => {}
+        }
+        Sighting::Repeat
+    }
+
     fn count_up(&mut self, bucket: usize, cell: u32) {
         let value = self.buckets[bucket].get(cell);
         let largest = self.largest();
@@ -359,17 +394,40 @@ impl<B: Bucket> DleftFilter<B> {
 impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let hash = self.hash(element.whole);
-        let places = self.places(hash);
-        match self.find(hash, &places) {
-            None => {
-                self.place_new(hash, &places);
-                return Sighting::First;
-            }
-            Some(Found::Cell { bucket, cell }) => self.count_up(bucket, cell),
-            Some(Found::Stash) => *self.stash.entry(hash).or_default() += 1,
-            Some(Found::GivenUp) => {}
+        self.insert_at(hash, &self.places(hash))
+    }
+
+    /// Beyond the caches, the buckets of some elements are all asked for before the first of them is
+    /// looked at: what is to be done depends on them, and a wrong guess would throw away the loads
+    /// that were begun behind it.
+    fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
+        if size_of_val(self.buckets.as_slice()) < IN_CACHE {
+            sightings.extend(elements.iter().map(|element| self.insert(element)));
+            return;
         }
-        Sighting::Repeat
+        for batch in elements.whole.chunks(BATCH) {
+            let hashes = self.fetch(batch);
+            sightings.extend(
+                hashes[..batch.len()]
+                    .iter()
+                    .map(|&hash| self.insert_at(hash, &self.places(hash))),
+            );
+        }
+    }
+
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        if size_of_val(self.buckets.as_slice()) < IN_CACHE {
+            answers.extend(elements.iter().map(|element| self.contains(element)));
+            return;
+        }
+        for batch in elements.whole.chunks(BATCH) {
+            let hashes = self.fetch(batch);
+            answers.extend(
+                hashes[..batch.len()]
+                    .iter()
+                    .map(|&hash| self.find(hash, &self.places(hash)).is_some()),
+            );
+        }
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
@@ -397,6 +455,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
             counters: Some(CounterStats {
                 saturated: self.saturated,
                 overflows: self.overflows,
+                ..CounterStats::default()
             }),
         }
     }
@@ -502,6 +561,7 @@ mod tests {
             let counters = CounterStats {
                 saturated: 1,
                 overflows: 2,
+                ..CounterStats::default()
             };
             assert_eq!(filter.stats().counters, Some(counters));
             for _ in 0..100 {
@@ -534,6 +594,37 @@ mod tests {
                 assert_eq!((small.get(5), large.get(5)), (value, value));
             }
         }
+    }
+
+    /// Large enough that a batch fetches its buckets first.
+    #[test]
+    fn a_large_batch_is_its_elements_one_by_one() {
+        let mut batched = DleftFilter::<Bucket16>::new(15, 8, 2);
+        let mut one_by_one = batched.clone();
+        let digests: Vec<Digest> = (0..10_007_u32)
+            .map(|i| Digester::new(1).digest(&(i % 7000).to_le_bytes()))
+            .collect();
+        let columns = DigestColumns {
+            whole: &digests,
+            attributes: &[],
+        };
+        let mut sightings = Vec::new();
+        batched.insert_batch(columns, &mut sightings);
+        let expected: Vec<Sighting> = columns.iter().map(|e| one_by_one.insert(e)).collect();
+        assert_eq!(sightings, expected);
+        assert_eq!(batched.loads(), one_by_one.loads());
+        assert_eq!(batched.distinct(), one_by_one.distinct());
+        let asked: Vec<Digest> = (5000..9000_u32)
+            .map(|i| Digester::new(1).digest(&i.to_le_bytes()))
+            .collect();
+        let columns = DigestColumns {
+            whole: &asked,
+            attributes: &[],
+        };
+        let mut answers = Vec::new();
+        batched.contains_batch(columns, &mut answers);
+        let expected: Vec<bool> = columns.iter().map(|e| one_by_one.contains(e)).collect();
+        assert_eq!(answers, expected);
     }
 
     /// The four permutations are one to one on q bits, and each uses all of its buckets.

@@ -84,6 +84,8 @@ pub struct CounterStats {
     pub saturated: u64,
     /// Increments that were lost because the counter was saturated.
     pub overflows: u64,
+    /// Removals that took nothing, because several links of a chain claimed the element.
+    pub ambiguous_removals: u64,
 }
 
 /// Approximate membership without false negatives.
@@ -113,6 +115,11 @@ pub trait MembershipFilter: Debug + Send {
         }
     }
 
+    /// Asks for many elements, with the answers of [`MembershipFilter::contains`] appended to `answers`.
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        answers.extend(elements.iter().map(|element| self.contains(element)));
+    }
+
     /// This filter as one that answers with attributes left open, if it is one.
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
         None
@@ -132,6 +139,14 @@ pub trait MultiAttributeFilter {
     /// Unbiased count of the distinct combinations of the attributes in `mask` (bit i for attribute
     /// i) among the elements inserted, if the structure keeps one.
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {
+        let _ = mask;
+        None
+    }
+
+    /// Raw count of the distinct combinations of the attributes in `mask`: of the insertions that were
+    /// the first of theirs, as far as the filter can tell. A lower bound, as [`Sighting::First`] is
+    /// for whole elements; `None` if the structure does not store the combination.
+    fn first_of(&self, mask: u32) -> Option<u64> {
         let _ = mask;
         None
     }

@@ -27,7 +27,11 @@
 //!    sub-combinations say yes it is [`PatternAnswer::PresentApart`], since they may have occurred in
 //!    different elements.
 //!
-//! An insert costs O(k |L|) and a query O(k) a maximal subset; neither allocates.
+//! Both compute the k indices of an attribute once. A query looks at the first function's cells of all
+//! maximal subsets, largest first, then at the second's, so that most elements that are not there are
+//! rejected by the first look; the maximal subsets are kept for every Q of up to 8 attributes. An
+//! insert is such a query, and if that says no (it is new) sets all cells. So a query, and a repeat,
+//! cost O(k) a maximal subset, a new element O(k |L|); none allocates.
 //!
 //! # The cell of a combination
 //!
@@ -57,9 +61,13 @@
 //! So [`MembershipFilter::distinct`] is `None` except for elements of one attribute, for which the
 //! matrix is a standard filter.
 //!
+//! What there is for every stored combination is the raw count ([`MultiAttributeFilter::first_of`]): of
+//! the insertions that set a new cell of it. It never counts a value twice and misses those that the
+//! filter takes for repeats, so it is a lower bound, of any quality.
+//!
 //! # What it cannot do
 //!
-//! Remove; count; bear skew: one value that occurs with m others saturates its rows, for every later
+//! Remove; count without bias; bear skew: one value that occurs with m others saturates its rows, for every later
 //! element with that value, at any size of the matrix ([`super::matrix_sizing`]).
 //!
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
@@ -174,10 +182,10 @@ pub struct MatrixFilter {
     probes: u32,
     layout: Layout,
     bits: BitArray,
-    /// The maximal legal subsets of all attributes, as places in the layout.
-    of_all: Vec<usize>,
     /// Set cells among those of each attribute alone, and the count of its values.
     singles: Vec<Single>,
+    /// Insertions that set a new cell of each stored combination.
+    firsts: Vec<u64>,
     scratch: Scratch,
 }
 
@@ -190,9 +198,9 @@ struct Single {
 /// Memory of an insert, kept so that none is allocated.
 #[derive(Clone, Debug)]
 struct Scratch {
-    /// Index of each attribute under each function, function by function.
+    /// The k indices of each attribute, attribute by attribute.
     indices: Vec<u64>,
-    /// Cell of each combination under one function.
+    /// The k cells of each combination, combination by combination.
     cells: Vec<u64>,
 }
 
@@ -206,14 +214,14 @@ impl MatrixFilter {
         spec.check()?;
         let layout = Layout::new(&spec.sizes, &spec.cuts, spec.index_map);
         let attributes = spec.sizes.len();
-        let full = ((1_u64 << attributes) - 1) as u32;
+        let probes = spec.probes as usize;
         Ok(Self {
-            of_all: layout.maximal_subsets(full).collect(),
             bits: BitArray::new(layout.cells),
             scratch: Scratch {
-                indices: vec![0; attributes * spec.probes as usize],
-                cells: vec![0; layout.steps.len()],
+                indices: vec![0; attributes * probes],
+                cells: vec![0; layout.steps.len() * probes],
             },
+            firsts: vec![0; layout.steps.len()],
             layout,
             sizes: spec.sizes.clone(),
             probes: spec.probes,
@@ -221,78 +229,118 @@ impl MatrixFilter {
         })
     }
 
-    /// The k indices of an attribute's value.
-    fn indices(&self, attribute: usize, digest: Digest) -> Probes {
-        indices(&self.sizes, self.probes, attribute, digest)
+    /// Whether all k cells of each of the combinations at `places` are set, given their attributes'
+    /// digests; those of other attributes may be anything.
+    #[inline]
+    fn are_set(&self, places: &[u16], digest: impl Fn(usize) -> Digest) -> bool {
+        match self.sizes.len() {
+            1 => self.are_set_among::<1>(places, digest),
+            2 => self.are_set_among::<2>(places, digest),
+            3 => self.are_set_among::<3>(places, digest),
+            4 => self.are_set_among::<4>(places, digest),
+            5..=8 => self.are_set_among::<8>(places, digest),
+            _ => self.are_set_among::<MAX_ATTRIBUTES>(places, digest),
+        }
     }
 
-    /// Whether all k cells of the combination at `place` are set, given its attributes' digests.
-    fn is_set(&self, place: usize, digest: impl Fn(usize) -> Digest) -> bool {
-        let mut cells = [0; MAX_PROBES];
-        let cells = &mut cells[..self.probes as usize];
-        for step in self.layout.chain(place) {
-            let indices = self.indices(step.attribute, digest(step.attribute));
-            for (cell, index) in cells.iter_mut().zip(indices) {
-                *cell += step.constant + index * step.stride;
+    /// The same with room for MOST attributes, so that there is no more of it than is needed.
+    fn are_set_among<const MOST: usize>(
+        &self,
+        places: &[u16],
+        digest: impl Fn(usize) -> Digest,
+    ) -> bool {
+        let sizes = &self.sizes[..self.sizes.len().min(MOST)];
+        let mut functions: [Probes; MOST] = std::array::from_fn(|attribute| {
+            let (digest, size) = match sizes.get(attribute) {
+                Some(&size) => (digest(attribute), size),
+                None => (Digest::from_value(0), 1),
+            };
+            Probes::new(digest, 1 + attribute as u64, self.probes, size)
+        });
+        let mut indices = [0; MOST];
+        for _ in 0..self.probes {
+            for (index, function) in indices.iter_mut().zip(&mut functions).take(sizes.len()) {
+                *index = function.next().unwrap_or_default();
+            }
+            for &place in places {
+                if !self.bits.get(self.layout.cell_at(place, &indices)) {
+                    return false;
+                }
             }
         }
-        cells.iter().all(|&cell| self.bits.get(cell))
+        true
+    }
+
+    fn has_all(&self, attributes: &[Digest]) -> bool {
+        self.are_set(self.layout.maximal_of_all(), |attribute| {
+            attributes[attribute]
+        })
+    }
+
+    /// Sets the cells of all combinations.
+    fn set_all(&mut self, attributes: &[Digest]) {
+        let probes = self.probes as usize;
+        let Scratch { indices, cells } = &mut self.scratch;
+        for (attribute, (of_one, &digest)) in
+            indices.chunks_exact_mut(probes).zip(attributes).enumerate()
+        {
+            let functions = indices_of(&self.sizes, self.probes, attribute, digest);
+            for (place, index) in of_one.iter_mut().zip(functions) {
+                *place = index;
+            }
+        }
+        self.firsts[0] += u64::from(self.bits.set(0));
+        for (place, step) in self.layout.steps.iter().enumerate().skip(1) {
+            let (before, own) = cells.split_at_mut(place * probes);
+            let parents = &before[step.parent * probes..][..probes];
+            let of_one = &indices[step.attribute * probes..][..probes];
+            let mut fresh = 0;
+            for ((cell, parent), index) in own.iter_mut().zip(parents).zip(of_one) {
+                *cell = parent + step.constant + index * step.stride;
+                fresh += u64::from(self.bits.set(*cell));
+            }
+            self.firsts[place] += fresh.min(1);
+            if step.parent == 0 {
+                self.singles[step.attribute].record(fresh, self.sizes[step.attribute], probes);
+            }
+        }
+    }
+}
+
+impl Single {
+    /// Records that the value set so many new cells of the attribute's `size`.
+    fn record(&mut self, fresh: u64, size: u64, probes: usize) {
+        if fresh != 0 {
+            let filled = self.ones as f64 / size as f64;
+            self.counter.record(filled.powi(probes as i32));
+            self.ones += fresh;
+        }
     }
 }
 
 /// Hash functions number 1 + attribute, as in an MDBF: independent between attributes.
-fn indices(sizes: &[u64], probes: u32, attribute: usize, digest: Digest) -> Probes {
+fn indices_of(sizes: &[u64], probes: u32, attribute: usize, digest: Digest) -> Probes {
     Probes::new(digest, 1 + attribute as u64, probes, sizes[attribute])
 }
 
 impl MembershipFilter for MatrixFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let attributes = self.sizes.len();
-        let mut ones = [0; MAX_ATTRIBUTES];
-        for (attribute, &digest) in element.attributes.iter().enumerate() {
-            ones[attribute] = self.singles[attribute].ones;
-            let places = self.scratch.indices[attribute..]
-                .iter_mut()
-                .step_by(attributes);
-            for (place, index) in places.zip(indices(&self.sizes, self.probes, attribute, digest)) {
-                *place = index;
-            }
-        }
-        let mut new = self.bits.set(0);
-        let cells = &mut self.scratch.cells;
-        for indices in self.scratch.indices.chunks_exact(attributes) {
-            for (place, step) in self.layout.steps.iter().enumerate().skip(1) {
-                let cell =
-                    cells[step.parent] + step.constant + indices[step.attribute] * step.stride;
-                cells[place] = cell;
-                // Without a branch on `fresh`: with one, rustc 1.95 at opt-level 2 and 3 loses the
-                // array's count of its set bits here (a test recounts them).
-                let fresh = self.bits.set(cell);
-                new |= fresh;
-                self.singles[step.attribute].ones += u64::from(fresh && step.parent == 0);
-            }
-        }
-        if !new {
+        // A set cell implies those of its subsets, so there would be nothing to set.
+        if self.has_all(element.attributes) {
             return Sighting::Repeat;
         }
-        for ((single, &size), ones) in self.singles.iter_mut().zip(&self.sizes).zip(ones) {
-            if single.ones > ones {
-                let filled = ones as f64 / size as f64;
-                single.counter.record(filled.powi(self.probes as i32));
-            }
-        }
+        self.set_all(element.attributes);
         Sighting::First
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.of_all
-            .iter()
-            .all(|&place| self.is_set(place, |attribute| element.attributes[attribute]))
+        self.has_all(element.attributes)
     }
 
     fn clear(&mut self) {
         self.bits.clear();
         self.singles.fill(Single::default());
+        self.firsts.fill(0);
     }
 
     fn stats(&self) -> FilterStats {
@@ -319,22 +367,21 @@ impl MultiAttributeFilter for MatrixFilter {
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
         let query = pattern.mask();
         let digest = |attribute: usize| {
-            pattern.attributes[attribute].expect("only the attributes of the mask are asked for")
+            // Of the others no cell is looked at.
+            pattern.attributes[attribute].unwrap_or(Digest::from_value(0))
         };
-        if let Some(place) = self.layout.place(query) {
-            if self.is_set(place, digest) {
-                PatternAnswer::Present
-            } else {
-                PatternAnswer::Absent
-            }
-        } else if self
-            .layout
-            .maximal_subsets(query)
-            .all(|place| self.is_set(place, digest))
-        {
-            PatternAnswer::PresentApart
+        let legal = self.layout.place(query).is_some();
+        let all_set = if let Some(places) = self.layout.maximal_of(query) {
+            self.are_set(places, digest)
         } else {
-            PatternAnswer::Absent
+            self.layout
+                .maximal_subsets(query)
+                .all(|place| self.are_set(&[place as u16], digest))
+        };
+        match (all_set, legal) {
+            (false, _) => PatternAnswer::Absent,
+            (true, true) => PatternAnswer::Present,
+            (true, false) => PatternAnswer::PresentApart,
         }
     }
 
@@ -346,6 +393,10 @@ impl MultiAttributeFilter for MatrixFilter {
         let single = self.singles.get(mask.trailing_zeros() as usize)?;
         Some(single.counter.estimate())
     }
+
+    fn first_of(&self, mask: u32) -> Option<u64> {
+        Some(self.firsts[self.layout.place(mask)?])
+    }
 }
 
 /// Where the cells of each stored combination lie.
@@ -356,6 +407,30 @@ struct Layout {
     steps: Vec<Step>,
     /// Number of cells (M).
     cells: u64,
+    /// The way from the empty combination to each, at once.
+    ways: Vec<Way>,
+    terms: Vec<Term>,
+    /// The maximal legal subsets of each mask of up to [`MAX_MASKED`] attributes, largest first, and of
+    /// all attributes behind the last mask: as ends in `maximal`.
+    maximal_ends: Vec<usize>,
+    maximal: Vec<u16>,
+}
+
+/// Most attributes for which the maximal legal subsets of every mask are kept.
+const MAX_MASKED: usize = 8;
+
+/// The cell of a combination is the constant plus the terms, index times stride.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    constant: u64,
+    first_term: u32,
+    terms: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    attribute: usize,
+    stride: u64,
 }
 
 /// From the cell of a combination without one attribute to its own cell.
@@ -425,10 +500,73 @@ impl Layout {
                 grows_by,
             }
         };
-        Self {
+        let mut layout = Self {
             steps: combinations.iter().map(step).collect(),
             cells: base,
+            ways: Vec::with_capacity(combinations.len()),
+            terms: Vec::new(),
+            maximal_ends: Vec::new(),
+            maximal: Vec::new(),
+        };
+        for place in 0..combinations.len() {
+            let first_term = layout.terms.len() as u32;
+            let steps: Vec<Step> = layout.chain(place).copied().collect();
+            layout.terms.extend(steps.iter().map(|step| Term {
+                attribute: step.attribute,
+                stride: step.stride,
+            }));
+            layout.ways.push(Way {
+                constant: steps.iter().map(|step| step.constant).sum(),
+                first_term,
+                terms: steps.len() as u32,
+            });
         }
+        let full = ((1_u64 << sizes.len()) - 1) as u32;
+        let masks = if sizes.len() <= MAX_MASKED {
+            0..full
+        } else {
+            0..0
+        };
+        for mask in masks.chain([full]) {
+            let mut places: Vec<usize> = layout.maximal_subsets(mask).collect();
+            // The largest is the least filled one.
+            places.sort_by_key(|&place| std::cmp::Reverse(size(combinations[place])));
+            layout
+                .maximal
+                .extend(places.into_iter().map(|place| place as u16));
+            layout.maximal_ends.push(layout.maximal.len());
+        }
+        layout
+    }
+
+    /// Cell of the combination at `place`, given the indices of its attributes.
+    #[inline]
+    fn cell_at(&self, place: u16, indices: &[u64]) -> u64 {
+        let way = self.ways[usize::from(place)];
+        let terms = &self.terms[way.first_term as usize..][..way.terms as usize];
+        let moves = terms
+            .iter()
+            .map(|term| indices[term.attribute] * term.stride);
+        way.constant + moves.sum::<u64>()
+    }
+
+    /// Places of the maximal legal subsets of all attributes, largest first.
+    fn maximal_of_all(&self) -> &[u16] {
+        let from = self.maximal_ends.iter().rev().nth(1).copied().unwrap_or(0);
+        &self.maximal[from..]
+    }
+
+    /// Those of `query`, if they are kept.
+    fn maximal_of(&self, query: u32) -> Option<&[u16]> {
+        if self.maximal_ends.len() == 1 {
+            return None;
+        }
+        let end = *self.maximal_ends.get(query as usize)?;
+        let from = match query.checked_sub(1) {
+            Some(before) => self.maximal_ends[before as usize],
+            None => 0,
+        };
+        Some(&self.maximal[from..end])
     }
 
     /// Place of a stored combination.
@@ -738,9 +876,51 @@ mod tests {
                     prop_assert_eq!(answer, expected);
                 }
             }
+            let recounted = (0..filter.bits.len()).filter(|&cell| filter.bits.get(cell)).count();
+            prop_assert_eq!(filter.bits.ones(), recounted as u64);
             filter.clear();
             prop_assert_eq!(filter.bits.ones(), 0);
+            prop_assert_eq!(filter.first_of(1), Some(0));
             prop_assert_eq!(filter.distinct_of(1).unwrap(), Estimate::default());
+        }
+
+        /// Against the definition: cells one by one, and what sets a new one.
+        #[test]
+        fn raw_counts_of_combinations_are_insertions_that_set_a_cell(
+            spec in specs(),
+            numbers in prop::collection::vec(any::<u64>(), 1..40),
+        ) {
+            let mut filter = MatrixFilter::new(&spec).unwrap();
+            let attributes = spec.sizes.len();
+            let mut set = std::collections::HashSet::new();
+            let mut firsts = vec![0_u64; filter.layout.steps.len()];
+            let mut values = vec![std::collections::HashSet::new(); firsts.len()];
+            for &number in &numbers {
+                let digests = element(attributes, number);
+                filter.insert(with_attributes(&digests));
+                for (place, step) in filter.layout.steps.iter().enumerate() {
+                    let mut fresh = false;
+                    for probe in 0..spec.probes as usize {
+                        let tuple: Vec<Option<u64>> = (0..attributes)
+                            .map(|i| {
+                                let mut indices = indices_of(&spec.sizes, spec.probes, i, digests[i]);
+                                (step.combination >> i & 1 == 1).then(|| indices.nth(probe).unwrap())
+                            })
+                            .collect();
+                        fresh |= set.insert(filter.layout.cell(&tuple));
+                    }
+                    firsts[place] += u64::from(fresh);
+                    values[place].insert(masked(&digests, step.combination));
+                }
+            }
+            prop_assert_eq!(filter.bits.ones(), set.len() as u64);
+            for (place, step) in filter.layout.steps.iter().enumerate() {
+                prop_assert_eq!(filter.first_of(step.combination), Some(firsts[place]));
+                prop_assert!(firsts[place] <= values[place].len() as u64);
+            }
+            for cut in spec.cuts {
+                prop_assert_eq!(filter.first_of(cut), None);
+            }
         }
 
         #[test]
@@ -769,7 +949,7 @@ mod tests {
                     .iter()
                     .enumerate()
                     .filter(|(_, step)| step.combination & !mask == 0)
-                    .all(|(place, _)| filter.is_set(place, |attribute| digests[attribute]));
+                    .all(|(place, _)| filter.are_set(&[place as u16], |attribute| digests[attribute]));
                 let answer = filter.contains_where(Pattern {
                     whole: None,
                     attributes: &masked(&digests, mask),

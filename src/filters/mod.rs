@@ -36,7 +36,7 @@ pub use hip::HipCounter;
 pub use hll::HyperLogLog;
 pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
 pub use mdbf::Mdbf;
-pub use scalable::ScalableFilter;
+pub use scalable::{Refill, ScalableFilter};
 pub use spec::{FilterKind, FilterSpec, Sizing, SpecError};
 pub use split_counting::SplitCountingFilter;
 pub use subset::{PlannedCombination, SubsetFilter};

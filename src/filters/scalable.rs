@@ -12,23 +12,45 @@
 //!
 //! # Operations
 //!
-//! - insert: the first link, from the oldest on, that contains the element counts it (a repeat). If
-//!   none does, the newest link takes it (new); if that is full, which means half of its counters are
-//!   above zero, a new link is appended first. With D links there is no new one: the newest is
-//!   filled beyond a half, and the false-positive rate grows beyond the formula.
-//! - contains: any link does.
-//! - remove: the first link, from the oldest on, that contains the element takes it back. A link that
-//!   became empty gives its memory back (the last one stays).
+//! A link *claims* an element that it contains, truly or falsely; it *holds* those that were inserted
+//! into it and not taken back. The holder always claims. A link is full when half of its counters are
+//! above zero.
 //!
-//! Only the newest link ever takes elements that it does not contain. That is what makes `remove` exact:
-//! an element stands in the first link that said yes when it was first inserted; the links before it
-//! said no, and can only lose elements from then on, so the first link that says yes is always the
-//! one that holds it. An element that is *new* but a false positive of some link is counted there (as
-//! a repeat), and taken back from there. (Filling half-empty older links up again would break this:
-//! an older link could come to contain, falsely, what stands in a newer one, and a removal would then
-//! take from strangers.)
+//! - insert: the first link, from the oldest on, that claims the element counts it (a repeat). If none
+//!   does, the element is new, and the rule of [`Refill`] says which link takes it; if that is none, a
+//!   new link is appended. With D links there is no new one: the newest is filled beyond a half, and
+//!   the false-positive rate grows beyond the formula.
+//! - contains: any link claims it.
+//! - remove: the link that holds the element takes it back. A link that became empty gives its memory
+//!   back (the last one stays).
 //!
-//! All cost O(d k).
+//! All cost O(d k). As long as nothing is removed the two rules are the same.
+//!
+//! # Which link holds it
+//!
+//! | rule | a new element goes to | a removal takes from | what is lost |
+//! |---|---|---|---|
+//! | [`Refill::FirstNotFull`], published | the oldest link that is not full | the only link that claims it | removals of elements that several links claim |
+//! | [`Refill::Newest`] | the newest link | the oldest link that claims it | room: older links only lose elements |
+//!
+//! With `Newest`, only the newest link ever takes elements that it does not claim. So an element stands
+//! in the first link that said yes when it was first inserted; those before it said no, and can only
+//! lose elements from then on: the first link that says yes is always the holder, and a removal undoes
+//! an insertion exactly.
+//!
+//! With `FirstNotFull` an older link that is filled up again may come to claim, falsely, what a newer
+//! one holds. Taking from it would take from strangers, and make false negatives of them. If exactly
+//! one link claims the element, it is the holder, since the holder always claims. If several do, all
+//! but the holder are false positives and nothing tells which, so *nothing is taken*: the removal is
+//! counted ([`CounterStats::ambiguous_removals`]) and the element stays, as one that is contained
+//! without being there. There is never a false negative; what is left over is at most k counters a
+//! removal, for about the share 1 - (1 - P)^(d-1) of them, until the filter is cleared. Leftovers add
+//! up: they take room, and keep a link from being given back, so a chain that never rests wants a
+//! small P. (An element that was left over and comes
+//! back may be held by two links from then on, and be left over at each later removal.)
+//!
+//! An element that is new but a false positive of some link is counted there (as a repeat), and taken
+//! back from there, under either rule.
 //!
 //! # Formulas
 //!
@@ -68,13 +90,26 @@ const FULL: f64 = 0.5;
 /// Function sets of the links begin here, away from those of other structures.
 const FIRST_FUNCTION_SET: u64 = 0x1000;
 
+/// Which link of a chain takes a new element.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Refill {
+    /// The oldest one that is not full, as published. A removal takes nothing if several links claim
+    /// the element.
+    #[default]
+    FirstNotFull,
+    /// The newest one, so that a removal always undoes an insertion.
+    Newest,
+}
+
 /// Scalable split counting Bloom filter over the whole element.
 #[derive(Clone, Debug)]
 pub struct ScalableFilter {
-    /// At least one; only the last takes new elements.
+    /// At least one.
     links: Vec<SplitCounters>,
     shape: LinkShape,
     most_links: u32,
+    refill: Refill,
+    ambiguous_removals: u64,
     /// `None` from the first removal on.
     counter: Option<HipCounter>,
 }
@@ -95,7 +130,7 @@ impl LinkShape {
 impl ScalableFilter {
     /// A chain of up to `most_links` (D ≥ 1) links, each of `probes` (k ≥ 1) parts of `part` (m ≥ 1)
     /// counters of `counter_bits` (1 to 8). One link is allocated.
-    pub fn new(part: u64, probes: u32, counter_bits: u32, most_links: u32) -> Self {
+    pub fn new(part: u64, probes: u32, counter_bits: u32, most_links: u32, refill: Refill) -> Self {
         let shape = LinkShape {
             part,
             probes,
@@ -105,6 +140,8 @@ impl ScalableFilter {
             links: vec![shape.link(FIRST_FUNCTION_SET)],
             shape,
             most_links,
+            refill,
+            ambiguous_removals: 0,
             counter: Some(HipCounter::default()),
         }
     }
@@ -114,9 +151,20 @@ impl ScalableFilter {
         self.links.len()
     }
 
-    /// The link that holds the element, if it was inserted.
-    fn holder(&self, digest: Digest) -> Option<usize> {
+    /// The first link that claims the element.
+    fn claims(&self, digest: Digest) -> Option<usize> {
         self.links.iter().position(|link| link.contains(digest))
+    }
+
+    /// The link that holds an element that was inserted, as far as that is known.
+    fn holder(&mut self, digest: Digest) -> Option<usize> {
+        let first = self.claims(digest)?;
+        let mut later = self.links[first + 1..].iter();
+        if self.refill == Refill::FirstNotFull && later.any(|link| link.contains(digest)) {
+            self.ambiguous_removals += 1;
+            return None;
+        }
+        Some(first)
     }
 
     fn repeat_probability(&self) -> f64 {
@@ -129,26 +177,33 @@ impl ScalableFilter {
     }
 
     /// The link that takes a new element.
-    fn newest(&mut self) -> &mut SplitCounters {
-        let last = &self.links[self.links.len() - 1];
-        if last.fill_ratio() >= FULL && self.links.len() < self.most_links as usize {
-            // The number after the last one's: a chain that grew and shrank again is as before.
-            let link = self.shape.link(last.function_set() + 1);
-            self.links.push(link);
-        }
+    fn taker(&mut self) -> &mut SplitCounters {
         let last = self.links.len() - 1;
-        &mut self.links[last]
+        let candidates = match self.refill {
+            Refill::FirstNotFull => 0..=last,
+            Refill::Newest => last..=last,
+        };
+        let mut taker = candidates
+            .into_iter()
+            .find(|&link| self.links[link].fill_ratio() < FULL);
+        if taker.is_none() && self.links.len() < self.most_links as usize {
+            // The number after the last one's: a chain that grew and shrank again is as before.
+            let link = self.shape.link(self.links[last].function_set() + 1);
+            self.links.push(link);
+            taker = Some(last + 1);
+        }
+        &mut self.links[taker.unwrap_or(last)]
     }
 }
 
 impl MembershipFilter for ScalableFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        if let Some(holder) = self.holder(element.whole) {
-            self.links[holder].insert(element.whole);
+        if let Some(link) = self.claims(element.whole) {
+            self.links[link].insert(element.whole);
             return Sighting::Repeat;
         }
         let repeat_probability = self.repeat_probability();
-        self.newest().insert(element.whole);
+        self.taker().insert(element.whole);
         if let Some(counter) = &mut self.counter {
             counter.record(repeat_probability);
         }
@@ -156,7 +211,7 @@ impl MembershipFilter for ScalableFilter {
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.holder(element.whole).is_some()
+        self.claims(element.whole).is_some()
     }
 
     fn clear(&mut self) {
@@ -166,6 +221,7 @@ impl MembershipFilter for ScalableFilter {
         } else {
             self.links[0] = self.shape.link(FIRST_FUNCTION_SET);
         }
+        self.ambiguous_removals = 0;
         self.counter = Some(HipCounter::default());
     }
 
@@ -179,6 +235,7 @@ impl MembershipFilter for ScalableFilter {
             counters: Some(CounterStats {
                 saturated: counters().map(|c| c.saturated).sum(),
                 overflows: counters().map(|c| c.overflows).sum(),
+                ambiguous_removals: self.ambiguous_removals,
             }),
         }
     }
@@ -195,6 +252,10 @@ impl MembershipFilter for ScalableFilter {
 impl RemovableFilter for ScalableFilter {
     fn remove(&mut self, element: ElementDigests<'_>) {
         let Some(holder) = self.holder(element.whole) else {
+            // An ambiguous removal ends the count as well: what is left is no stream of insertions.
+            if self.ambiguous_removals != 0 {
+                self.counter = None;
+            }
             return;
         };
         self.links[holder].remove(element.whole);
@@ -224,7 +285,7 @@ mod tests {
         let digests: Vec<Digest> = (0..4000_u32)
             .map(|i| Digester::new(3).digest(&i.to_le_bytes()))
             .collect();
-        let mut filter = ScalableFilter::new(200, 3, 8, 16);
+        let mut filter = ScalableFilter::new(200, 3, 8, 16, Refill::Newest);
         let mut most = 0;
         for (i, digest) in digests.iter().enumerate() {
             filter.insert(whole(digest));
@@ -255,9 +316,99 @@ mod tests {
         assert!(filter.links[0].is_empty());
     }
 
+    /// Elements come in, stay for a while of random length and leave: many links are filled up again
+    /// and again. Nothing that is there is ever missed, and what stays behind is what the false
+    /// positives of the other links explain.
+    #[test]
+    fn refilled_links_lose_nothing_and_keep_little() {
+        const ELEMENTS: u32 = 20_000;
+        let (part, probes) = (300, 10);
+        let mut filter = ScalableFilter::new(part, probes, 8, 16, Refill::FirstNotFull);
+        let mut there: Vec<Digest> = Vec::new();
+        let (mut removals, mut most) = (0_u32, 0);
+        for i in 0..ELEMENTS {
+            let digest = Digester::new(7).digest(&i.to_le_bytes());
+            filter.insert(whole(&digest));
+            there.push(digest);
+            most = most.max(filter.links());
+            // The number that is there goes up and down between 500 and 1500.
+            let wanted = 1000 + (500.0 * (f64::from(i) / 1500.0).sin()) as usize;
+            while there.len() > wanted {
+                let leaving = digest.value() as usize % there.len();
+                filter.remove(whole(&there.swap_remove(leaving)));
+                removals += 1;
+            }
+            if i % 50 == 0 {
+                assert!(
+                    there.iter().all(|digest| filter.contains(whole(digest))),
+                    "{i}"
+                );
+            }
+        }
+        for digest in there.drain(..) {
+            filter.remove(whole(&digest));
+            removals += 1;
+        }
+        assert_eq!(removals, ELEMENTS);
+        assert!((5..16).contains(&most), "{most}");
+        let stats = filter.stats().counters.expect("it has counters");
+        let left = stats.ambiguous_removals;
+        let rate = 1.0 - (1.0 - 0.5_f64.powi(probes as i32)).powi(most as i32 - 1);
+        let expected = rate * f64::from(ELEMENTS);
+        println!("{left} of {removals} left over, at most {expected} expected, {most} links");
+        assert!(left > 20 && (left as f64) < expected, "{left} {expected}");
+        // Nothing but their counters is above zero.
+        let nonzero: f64 = filter
+            .links
+            .iter()
+            .map(|link| link.fill_ratio() * (part * u64::from(probes)) as f64)
+            .sum();
+        assert!(
+            nonzero.round() as u64 <= left * u64::from(probes),
+            "{nonzero} {left}"
+        );
+        filter.clear();
+        assert_eq!(filter.stats().counters, Some(CounterStats::default()));
+    }
+
+    /// A link in the middle that has room takes the next new element, and one that is empty goes.
+    #[test]
+    fn the_oldest_link_with_room_takes_what_is_new() {
+        let digests: Vec<Digest> = (0..1200_u32)
+            .map(|i| Digester::new(4).digest(&i.to_le_bytes()))
+            .collect();
+        for refill in [Refill::FirstNotFull, Refill::Newest] {
+            let mut filter = ScalableFilter::new(256, 12, 4, 20, refill);
+            for digest in &digests[..600] {
+                filter.insert(whole(digest));
+            }
+            assert_eq!(filter.links(), 4, "177 elements fill a link");
+            // Elements 200 to 300 are in the second link; without them it has room.
+            for digest in &digests[200..300] {
+                filter.remove(whole(digest));
+            }
+            let newest = filter.links[3].fill_ratio();
+            for digest in &digests[600..650] {
+                filter.insert(whole(digest));
+            }
+            let grew = filter.links[3].fill_ratio() > newest;
+            assert_eq!(grew, refill == Refill::Newest);
+            let leaving = [&digests[600..650], &digests[150..200], &digests[300..400]];
+            for digest in leaving.into_iter().flatten() {
+                filter.remove(whole(digest));
+            }
+            assert_eq!(filter.links(), 3, "the second link is empty");
+            assert!(
+                digests[400..600]
+                    .iter()
+                    .all(|digest| filter.contains(whole(digest)))
+            );
+        }
+    }
+
     #[test]
     fn the_bound_holds_and_loses_nothing() {
-        let mut filter = ScalableFilter::new(64, 4, 4, 3);
+        let mut filter = ScalableFilter::new(64, 4, 4, 3, Refill::FirstNotFull);
         let digests: Vec<Digest> = (0..2000_u32)
             .map(|i| Digester::new(5).digest(&i.to_le_bytes()))
             .collect();

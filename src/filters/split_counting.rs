@@ -206,6 +206,7 @@ impl SplitCounters {
             counters: Some(CounterStats {
                 saturated: self.counters.saturated(),
                 overflows: self.counters.overflows(),
+                ..CounterStats::default()
             }),
         }
     }

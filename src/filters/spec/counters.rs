@@ -2,6 +2,7 @@
 
 use super::{FilterKind, FilterSpec, Sizing, SpecError, check_memory, check_rate};
 use crate::bits::CounterArray;
+use crate::filters::Refill;
 use crate::filters::dleft::{Bucket, Bucket16, Bucket32, CELLS, SUBTABLES};
 use crate::filters::sizing::{
     DEFAULT_PROBES, MAX_PROBES, best_probes, bloom_bits, dleft_fpr, split_fpr,
@@ -70,6 +71,7 @@ impl FilterSpec {
                 probes,
                 counter_bits,
                 most_links,
+                refill: Refill::default(),
             },
             FilterKind::SplitCounting => Self::SplitCounting {
                 part,
@@ -263,7 +265,8 @@ mod tests {
                 part: 10,
                 probes: 4,
                 counter_bits: 4,
-                most_links: 0
+                most_links: 0,
+                refill: Refill::default(),
             }),
             "a chain has 1 to 1024 links, not 0; 8 works"
         );

@@ -12,7 +12,7 @@ use super::sizing::{
 };
 use super::{
     BloomFilter, BloomLayout, BloomLineFilter, CartesianFilter, Cmdbf, Combination, CountingFilter,
-    DleftFilter, MatrixFilter, MatrixSpec, Mdbf, MembershipFilter, PlannedCombination,
+    DleftFilter, MatrixFilter, MatrixSpec, Mdbf, MembershipFilter, PlannedCombination, Refill,
     ScalableFilter, SplitCountingFilter, SubsetFilter,
 };
 use crate::bits::{CounterArray, Lines};
@@ -156,6 +156,8 @@ pub enum FilterSpec {
         counter_bits: u32,
         /// Links that the chain may have.
         most_links: u32,
+        /// Which link takes a new element.
+        refill: Refill,
     },
     /// [`DleftFilter`]. Cells of up to 16 bits take 16, others 32.
     Dleft {
@@ -430,6 +432,7 @@ impl FilterSpec {
                 probes,
                 counter_bits,
                 most_links,
+                ..
             } => {
                 u64::from(most_links)
                     * CounterArray::bytes_of(part * u64::from(probes), counter_bits)
@@ -537,7 +540,14 @@ impl FilterSpec {
                 probes,
                 counter_bits,
                 most_links,
-            } => Box::new(ScalableFilter::new(part, probes, counter_bits, most_links)),
+                refill,
+            } => Box::new(ScalableFilter::new(
+                part,
+                probes,
+                counter_bits,
+                most_links,
+                refill,
+            )),
             Self::Dleft {
                 bucket_bits,
                 remainder_bits,

@@ -1,0 +1,685 @@
+//! What the filters cost an element, beside crates that do the same; see `benches/README.md`.
+//!
+//! Every row counts its answers and compares the count with what it has to be.
+
+use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
+use flowsieve::bits::Lines;
+use flowsieve::filters::{
+    BloomLayout, DigestColumns, ElementDigests, FilterSpec, MatrixSpec, MembershipFilter, Sighting,
+    SubsetFilter,
+};
+use flowsieve::hashing::{Digest, mix, reduce};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Elements of one timed call; their digests take 64 KiB.
+const CHUNK: usize = 8192;
+
+/// A table is loaded with no more elements than these, so that the largest are ready in seconds. They
+/// touch 98 of 100 lines of 256 MiB.
+const MOST_LOADED: u64 = 1 << 24;
+
+const BITS_A_KEY: u64 = 10;
+
+/// Bits an element in a filter with as many bits a key: the best k.
+const LINE_PROBES: u32 = 6;
+const PROBES: u32 = 7;
+
+/// Share of the new elements of a chunk that may be taken for repeats: more than any false-positive
+/// rate here.
+const MOST_FALSE: f64 = 0.06;
+
+/// Key number `i`: a bijection, so no two are equal.
+fn key(i: u64) -> Digest {
+    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    Digest::from_value(z ^ z >> 31)
+}
+
+/// A number below `n` that looks random.
+fn draw(i: u64, n: u64) -> u64 {
+    reduce(key(i ^ 0x5555_0000_0000_0000).value(), n)
+}
+
+/// Something that remembers digests.
+trait Table {
+    /// Whether it is never wrong.
+    const EXACT: bool = false;
+
+    /// Inserts them all; how many were new.
+    fn insert(&mut self, digests: &[Digest]) -> usize;
+
+    /// How many of them are there.
+    fn count(&self, digests: &[Digest]) -> usize;
+
+    fn clear(&mut self);
+
+    fn remove(&mut self, digests: &[Digest]) {
+        let _ = digests;
+        unimplemented!("rows that remove are asked of structures that can");
+    }
+}
+
+/// One of this crate's, through batches.
+struct Ours {
+    filter: Box<dyn MembershipFilter>,
+    sightings: Vec<Sighting>,
+}
+
+impl Ours {
+    fn new(spec: &FilterSpec) -> Self {
+        spec.check()
+            .expect("the benchmark asks for filters that can be");
+        Self {
+            filter: spec.build(),
+            sightings: Vec::with_capacity(CHUNK),
+        }
+    }
+}
+
+fn whole(digest: Digest) -> ElementDigests<'static> {
+    ElementDigests {
+        whole: digest,
+        attributes: &[],
+    }
+}
+
+impl Table for Ours {
+    fn insert(&mut self, digests: &[Digest]) -> usize {
+        self.sightings.clear();
+        let columns = DigestColumns {
+            whole: digests,
+            attributes: &[],
+        };
+        self.filter.insert_batch(columns, &mut self.sightings);
+        let firsts = self.sightings.iter().filter(|&&s| s == Sighting::First);
+        firsts.count()
+    }
+
+    fn count(&self, digests: &[Digest]) -> usize {
+        let columns = DigestColumns {
+            whole: digests,
+            attributes: &[],
+        };
+        let mut answers = Vec::with_capacity(digests.len());
+        self.filter.contains_batch(columns, &mut answers);
+        answers.into_iter().filter(|&there| there).count()
+    }
+
+    fn clear(&mut self) {
+        self.filter.clear();
+    }
+
+    fn remove(&mut self, digests: &[Digest]) {
+        let filter = self.filter.as_removable().expect("it can");
+        for &digest in digests {
+            filter.remove(whole(digest));
+        }
+    }
+}
+
+/// The subset filter one element after the other, to be compared with [`Uncounted`].
+struct OneByOne(SubsetFilter);
+
+impl Table for OneByOne {
+    fn insert(&mut self, digests: &[Digest]) -> usize {
+        let firsts = digests
+            .iter()
+            .filter(|&&d| self.0.insert(whole(d)) == Sighting::First);
+        firsts.count()
+    }
+
+    fn count(&self, digests: &[Digest]) -> usize {
+        digests
+            .iter()
+            .filter(|&&d| self.0.contains(whole(d)))
+            .count()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// The same bits as a subset filter's, without the count of distinct elements.
+struct Uncounted(Lines);
+
+impl Uncounted {
+    fn places(digest: Digest) -> impl Iterator<Item = (usize, u64)> {
+        let bits = mix(digest, 0x11);
+        (0..LINE_PROBES).map(move |probe| {
+            let word = ((bits >> 61) as u32 + probe) as usize % 8;
+            (word, 1 << (bits >> (6 * probe) & 63))
+        })
+    }
+}
+
+impl Table for Uncounted {
+    fn insert(&mut self, digests: &[Digest]) -> usize {
+        let mut firsts = 0;
+        for &digest in digests {
+            let line = self.0.get_mut(reduce(mix(digest, 0x10), self.0.len()));
+            let mut missing = 0;
+            for (word, mask) in Self::places(digest) {
+                missing |= !line[word] & mask;
+                line[word] |= mask;
+            }
+            firsts += usize::from(missing != 0);
+        }
+        firsts
+    }
+
+    fn count(&self, digests: &[Digest]) -> usize {
+        let there = |digest: &Digest| {
+            let line = self.0.get(reduce(mix(*digest, 0x10), self.0.len()));
+            Self::places(*digest).all(|(word, mask)| line[word] & mask != 0)
+        };
+        digests.iter().filter(|digest| there(digest)).count()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// No filter: the cache line of each digest is read, 32 at a time, and that is all.
+struct Fetch(Lines);
+
+impl Fetch {
+    fn new(lines: u64) -> Self {
+        let mut lines = Lines::new(lines);
+        // Memory that was never written may be one page of zeros for all.
+        for line in 0..lines.len() {
+            lines.get_mut(line)[0] = line | 1;
+        }
+        Self(lines)
+    }
+}
+
+impl Table for Fetch {
+    fn insert(&mut self, digests: &[Digest]) -> usize {
+        self.count(digests)
+    }
+
+    fn count(&self, digests: &[Digest]) -> usize {
+        let mut there = 0;
+        for batch in digests.chunks(32) {
+            let words = batch
+                .iter()
+                .map(|&digest| self.0.get(reduce(mix(digest, 0x10), self.0.len()))[0]);
+            there += words.map(|word| usize::from(word != 0)).sum::<usize>();
+        }
+        there
+    }
+
+    fn clear(&mut self) {}
+}
+
+/// fastbloom over digests that are taken as they are, or through its own hash function.
+struct Fast<const HASHED: bool>(fastbloom::BloomFilter);
+
+impl<const HASHED: bool> Fast<HASHED> {
+    fn new(bits: u64, elements: u64) -> Self {
+        let builder = fastbloom::BloomFilter::with_num_bits(bits as usize).seed(&1);
+        Self(builder.expected_items(elements as usize))
+    }
+}
+
+impl<const HASHED: bool> Table for Fast<HASHED> {
+    fn insert(&mut self, digests: &[Digest]) -> usize {
+        let mut there = 0;
+        for digest in digests {
+            there += usize::from(if HASHED {
+                self.0.insert(&digest.value())
+            } else {
+                self.0.insert_hash(digest.value())
+            });
+        }
+        digests.len() - there
+    }
+
+    fn count(&self, digests: &[Digest]) -> usize {
+        let there = |digest: &&Digest| {
+            if HASHED {
+                self.0.contains(&digest.value())
+            } else {
+                self.0.contains_hash(digest.value())
+            }
+        };
+        digests.iter().filter(there).count()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+struct Sbbf(sbbf_rs_safe::Filter);
+
+impl Table for Sbbf {
+    fn insert(&mut self, digests: &[Digest]) -> usize {
+        let mut there = 0;
+        for digest in digests {
+            there += usize::from(self.0.insert_hash(digest.value()));
+        }
+        digests.len() - there
+    }
+
+    fn count(&self, digests: &[Digest]) -> usize {
+        digests
+            .iter()
+            .filter(|digest| self.0.contains_hash(digest.value()))
+            .count()
+    }
+
+    fn clear(&mut self) {
+        self.0.reset();
+    }
+}
+
+struct Exact(hashbrown::HashSet<u64, ahash::RandomState>);
+
+impl Table for Exact {
+    const EXACT: bool = true;
+
+    fn insert(&mut self, digests: &[Digest]) -> usize {
+        let mut firsts = 0;
+        for digest in digests {
+            firsts += usize::from(self.0.insert(digest.value()));
+        }
+        firsts
+    }
+
+    fn count(&self, digests: &[Digest]) -> usize {
+        digests
+            .iter()
+            .filter(|digest| self.0.contains(&digest.value()))
+            .count()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+/// What is done with the elements.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Operation {
+    /// Query of elements that are there.
+    Hit,
+    /// Query of elements that are not.
+    Miss,
+    /// Insertion of new elements.
+    New,
+    /// Insertion of elements every other of which is new.
+    HalfNew,
+    /// Insertion of elements every tenth of which is new.
+    MostlyRepeats,
+    /// Removal of elements that are there.
+    Remove,
+}
+
+impl Operation {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::New => "insert",
+            Self::HalfNew => "insert, half new",
+            Self::MostlyRepeats => "insert, 1 in 10 new",
+            Self::Remove => "remove",
+        }
+    }
+
+    /// Of so many elements in a row one is new.
+    const fn one_new_in(self) -> Option<u64> {
+        match self {
+            Self::New => Some(1),
+            Self::HalfNew => Some(2),
+            Self::MostlyRepeats => Some(10),
+            Self::Hit | Self::Miss | Self::Remove => None,
+        }
+    }
+}
+
+/// A table that has `loaded` elements at first and up to `most` later.
+struct Bench<T> {
+    table: T,
+    loaded: u64,
+    most: u64,
+    /// Number of the next element that is new.
+    next: u64,
+    /// Goes up with every chunk, so that each is another one.
+    drawn: u64,
+}
+
+impl<T: Table> Bench<T> {
+    fn new(table: T, loaded: u64, most: u64) -> Self {
+        let mut this = Self {
+            table,
+            loaded,
+            most,
+            next: most,
+            drawn: 0,
+        };
+        this.reload();
+        this
+    }
+
+    fn reload(&mut self) {
+        self.table.clear();
+        let mut chunk = Vec::with_capacity(CHUNK);
+        for from in (0..self.loaded).step_by(CHUNK) {
+            chunk.clear();
+            chunk.extend((from..self.loaded.min(from + CHUNK as u64)).map(key));
+            self.table.insert(&chunk);
+        }
+        self.next = self.loaded;
+    }
+
+    /// Time of `chunks` chunks; what is needed for them is done outside of it.
+    fn time(&mut self, operation: Operation, chunks: u64) -> Duration {
+        let mut time = Duration::ZERO;
+        let mut chunk = vec![key(0); CHUNK];
+        for _ in 0..chunks {
+            if self.next + CHUNK as u64 > self.most {
+                self.reload();
+            }
+            let mut new = 0;
+            for (place, digest) in chunk.iter_mut().enumerate() {
+                self.drawn += 1;
+                *digest = match operation.one_new_in() {
+                    Some(every) if (place as u64).is_multiple_of(every) => {
+                        new += 1;
+                        self.next += 1;
+                        key(self.next - 1)
+                    }
+                    _ if operation == Operation::Miss => key((1 << 40) + self.drawn),
+                    _ if operation == Operation::Remove => key((1 << 41) + self.drawn),
+                    _ => key(draw(self.drawn, self.loaded)),
+                };
+            }
+            if operation == Operation::Remove {
+                self.table.insert(&chunk);
+            }
+            let begin = Instant::now();
+            let counted = match operation {
+                Operation::Hit | Operation::Miss => self.table.count(black_box(&chunk)),
+                Operation::Remove => {
+                    self.table.remove(black_box(&chunk));
+                    0
+                }
+                _ => self.table.insert(black_box(&chunk)),
+            };
+            time += begin.elapsed();
+            self.check(operation, &chunk, counted, new);
+        }
+        time
+    }
+
+    fn check(&self, operation: Operation, chunk: &[Digest], counted: usize, new: usize) {
+        let most_false = if T::EXACT { 0.0 } else { MOST_FALSE };
+        let (least, most) = match operation {
+            Operation::Hit => (CHUNK, CHUNK),
+            Operation::Miss => (0, (CHUNK as f64 * most_false) as usize),
+            Operation::Remove => {
+                let left = self.table.count(chunk);
+                assert!(left as f64 <= CHUNK as f64 * most_false, "{left} are left");
+                return;
+            }
+            _ => ((new as f64 * (1.0 - most_false)).ceil() as usize, new),
+        };
+        assert!(
+            (least..=most).contains(&counted),
+            "{operation:?}: {counted}, and not {least} to {most}"
+        );
+    }
+}
+
+type Group<'a> = BenchmarkGroup<'a, WallTime>;
+
+/// Rows of one structure, which is made when the first of them is asked for.
+fn rows<T: Table>(
+    group: &mut Group<'_>,
+    name: &str,
+    (loaded, most): (u64, u64),
+    operations: &[Operation],
+    make: impl Fn() -> T,
+) {
+    let mut table = None;
+    group.throughput(Throughput::Elements(CHUNK as u64));
+    for &operation in operations {
+        group.bench_function(format!("{name}/{}", operation.name()), |bencher| {
+            bencher.iter_custom(|chunks| {
+                table
+                    .get_or_insert_with(|| Bench::new(make(), loaded, most))
+                    .time(operation, chunks)
+            });
+        });
+    }
+}
+
+/// Sizes of the filters and their names.
+const SIZES: [(&str, u64); 4] = [
+    ("64 KiB", 1 << 16),
+    ("1 MiB", 1 << 20),
+    ("16 MiB", 1 << 24),
+    ("256 MiB", 1 << 28),
+];
+
+fn filters(criterion: &mut Criterion) {
+    use Operation::{HalfNew, Hit, Miss, MostlyRepeats, New};
+    let all = [Hit, Miss, HalfNew, New];
+    for (size, bytes) in SIZES {
+        let mut group = criterion.benchmark_group(size);
+        let bits = bytes * 8;
+        let elements = bits / BITS_A_KEY;
+        let load = ((elements / 2).min(MOST_LOADED), elements);
+        let lines = bytes / 64;
+        let subset = || FilterSpec::Subset {
+            attributes: 0,
+            lines,
+            probes: LINE_PROBES,
+            combinations: Vec::new(),
+        };
+        let bloom = |probes, layout| FilterSpec::Bloom {
+            bits,
+            probes,
+            layout,
+        };
+        {
+            // Everything is there, in a manner of speaking.
+            let mut fetch = None;
+            group.throughput(Throughput::Elements(CHUNK as u64));
+            group.bench_function("line fetch/hit", |bencher| {
+                bencher.iter_custom(|chunks| {
+                    fetch
+                        .get_or_insert_with(|| Bench {
+                            table: Fetch::new(lines),
+                            loaded: elements,
+                            most: u64::MAX,
+                            next: 0,
+                            drawn: 0,
+                        })
+                        .time(Hit, chunks)
+                });
+            });
+        }
+        rows(&mut group, "subset", load, &all, || Ours::new(&subset()));
+        rows(&mut group, "bloom in lines", load, &all, || {
+            Ours::new(&bloom(LINE_PROBES, BloomLayout::Lines))
+        });
+        let one_by_one = [HalfNew, MostlyRepeats];
+        rows(&mut group, "subset one by one", load, &one_by_one, || {
+            OneByOne(SubsetFilter::new(lines, LINE_PROBES))
+        });
+        rows(&mut group, "subset uncounted", load, &one_by_one, || {
+            Uncounted(Lines::new(lines))
+        });
+        rows(&mut group, "bloom", load, &all, || {
+            Ours::new(&bloom(PROBES, BloomLayout::Anywhere))
+        });
+        rows(&mut group, "fastbloom", load, &all, || {
+            Fast::<false>::new(bits, elements)
+        });
+        rows(&mut group, "fastbloom hashing", load, &all, || {
+            Fast::<true>::new(bits, elements)
+        });
+        rows(&mut group, "sbbf-rs-safe", load, &all, || {
+            Sbbf(sbbf_rs_safe::Filter::new(
+                BITS_A_KEY as usize,
+                elements as usize,
+            ))
+        });
+        rows(&mut group, "hashbrown", load, &all, || {
+            Exact(hashbrown::HashSet::with_capacity_and_hasher(
+                elements as usize,
+                ahash::RandomState::with_seeds(1, 2, 3, 4),
+            ))
+        });
+        group.finish();
+    }
+}
+
+/// d-left filters that are three quarters full at most, beside counting filters of their rate and of
+/// their memory.
+fn counters(criterion: &mut Criterion) {
+    use Operation::{HalfNew, Hit, Miss, New, Remove};
+    let all = [Hit, Miss, HalfNew, New, Remove];
+    for (size, bytes) in &SIZES[1..] {
+        let mut group = criterion.benchmark_group(format!("counters {size}"));
+        let bucket_bits = (bytes / 64).ilog2();
+        let elements = 24 << bucket_bits;
+        let load = ((elements / 2).min(MOST_LOADED), elements);
+        let dleft = FilterSpec::Dleft {
+            bucket_bits,
+            remainder_bits: 14,
+            counter_bits: 2,
+        };
+        let fpr = flowsieve::filters::sizing::dleft_fpr(bucket_bits + 14, elements as f64);
+        let equal_rate = FilterSpec::new(
+            flowsieve::filters::FilterKind::Counting,
+            0,
+            flowsieve::filters::Sizing::Rate {
+                fpr,
+                expected: elements,
+            },
+        )
+        .expect("a rate that can be");
+        let times = equal_rate.memory_bytes() as f64 / dleft.memory_bytes() as f64;
+        assert!(times >= 2.0, "d-left takes 1/{times} of the memory");
+        let equal_memory = FilterSpec::Counting {
+            counters: bytes * 2,
+            probes: 4,
+            counter_bits: 4,
+        };
+        rows(&mut group, "dleft", load, &all, || Ours::new(&dleft));
+        rows(&mut group, "counting of equal rate", load, &all, || {
+            Ours::new(&equal_rate)
+        });
+        // Half as many bits an element, for a rate 50 times as high: fewer elements.
+        let fewer = (load.0 / 4, load.1 / 4);
+        rows(&mut group, "counting of equal memory", fewer, &all, || {
+            Ours::new(&equal_memory)
+        });
+        group.finish();
+    }
+}
+
+/// Attributes of elements number `from` on, `arity` each; those of one element have its number.
+fn attributes(arity: u64, numbers: impl Iterator<Item = u64>) -> Vec<Digest> {
+    numbers
+        .flat_map(|number| (0..arity).map(move |attribute| key(number * 16 + attribute)))
+        .collect()
+}
+
+/// Full queries of matrices of 16 MiB: of elements that are there, and of tuples of values all of which
+/// are there, each in another element.
+fn matrices(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("matrix");
+    group.throughput(Throughput::Elements(CHUNK as u64));
+    // {1,2}, {3,4}, …: the disjoint cuts of the paper.
+    let pairs = |arity: usize| -> Vec<u32> { (0..arity / 2).map(|i| 0b11 << (2 * i)).collect() };
+    let cells = 1_u128 << 27;
+    let mut shapes: Vec<(String, usize, Vec<u32>, u64)> = Vec::new();
+    for elements in [20_000, 200_000, 2_000_000] {
+        shapes.push((format!("bfm d=3 n={elements}"), 3, vec![], elements));
+        shapes.push((format!("cbfm d=3 n={elements}"), 3, vec![0b011], elements));
+    }
+    for arity in 2..=8 {
+        shapes.push((format!("bfm d={arity}"), arity, vec![], 1000));
+        shapes.push((format!("cbfm d={arity}"), arity, pairs(arity), 1000));
+    }
+    for (name, arity, cuts, elements) in shapes {
+        let spec = MatrixSpec {
+            sizes: vec![
+                flowsieve::filters::matrix_sizing::largest_size(arity, &cuts, cells);
+                arity
+            ],
+            cuts,
+            probes: 6,
+            index_map: flowsieve::filters::IndexMap::default(),
+        };
+        let mut filter = None;
+        for hit in [true, false] {
+            let operation = if hit { "hit" } else { "miss" };
+            group.bench_function(format!("{name}/{operation}"), |bencher| {
+                let filter = filter.get_or_insert_with(|| {
+                    let mut filter = FilterSpec::Matrix(spec.clone()).build();
+                    for number in 0..elements {
+                        filter.insert(ElementDigests {
+                            whole: key(number),
+                            attributes: &attributes(arity as u64, std::iter::once(number)),
+                        });
+                    }
+                    filter
+                });
+                let whole: Vec<Digest> = (0..CHUNK as u64).map(key).collect();
+                let mut drawn = 0;
+                bencher.iter_custom(|chunks| {
+                    let mut time = Duration::ZERO;
+                    for _ in 0..chunks {
+                        let numbers = (0..CHUNK as u64).map(|i| draw(drawn + i, elements));
+                        let mut columns = attributes(arity as u64, numbers);
+                        drawn += CHUNK as u64;
+                        if !hit {
+                            // Every value from the next element: known, but not together.
+                            let last = columns.clone();
+                            for (i, digest) in columns.iter_mut().enumerate() {
+                                let other = (i + arity * (i % arity)) % last.len();
+                                *digest = last[other];
+                            }
+                        }
+                        let elements = DigestColumns {
+                            whole: &whole,
+                            attributes: &columns,
+                        };
+                        let begin = Instant::now();
+                        let there = black_box(elements)
+                            .iter()
+                            .filter(|&element| filter.contains(element))
+                            .count();
+                        time += begin.elapsed();
+                        // Crowded matrices of many attributes say yes to everything.
+                        assert!(!hit || there == CHUNK, "{there} of {CHUNK} are there");
+                    }
+                    time
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+fn main() {
+    let mut criterion = Criterion::default()
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(100))
+        .measurement_time(Duration::from_millis(400))
+        .configure_from_args();
+    filters(&mut criterion);
+    counters(&mut criterion);
+    matrices(&mut criterion);
+    criterion.final_summary();
+}
