@@ -3,10 +3,9 @@
 //! Every row counts its answers and compares the count with what it has to be.
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
-use flowsieve::bits::Lines;
+use flowsieve::bits::{Line, Lines};
 use flowsieve::filters::{
     BloomLayout, DigestColumns, ElementDigests, FilterSpec, MatrixSpec, MembershipFilter, Sighting,
-    SubsetFilter,
 };
 use flowsieve::hashing::{Digest, mix, reduce};
 use std::hint::black_box;
@@ -119,61 +118,82 @@ impl Table for Ours {
     }
 }
 
-/// The subset filter one element after the other, to be compared with [`Uncounted`].
-struct OneByOne(SubsetFilter);
-
-impl Table for OneByOne {
-    fn insert(&mut self, digests: &[Digest]) -> usize {
-        let firsts = digests
-            .iter()
-            .filter(|&&d| self.0.insert(whole(d)) == Sighting::First);
-        firsts.count()
-    }
-
-    fn count(&self, digests: &[Digest]) -> usize {
-        digests
-            .iter()
-            .filter(|&&d| self.0.contains(whole(d)))
-            .count()
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-}
-
-/// The same bits as a subset filter's, without the count of distinct elements.
+/// The same bits as a subset filter's, set in the same way, without the count of distinct elements.
 struct Uncounted(Lines);
 
-impl Uncounted {
-    fn places(digest: Digest) -> impl Iterator<Item = (usize, u64)> {
-        let bits = mix(digest, 0x11);
-        (0..LINE_PROBES).map(move |probe| {
-            let word = ((bits >> 61) as u32 + probe) as usize % 8;
-            (word, 1 << (bits >> (6 * probe) & 63))
-        })
+#[inline(always)]
+fn line_of(digest: Digest, lines: usize) -> usize {
+    reduce(mix(digest, 0x10), lines as u64) as usize
+}
+
+#[inline(always)]
+fn masks(digest: Digest) -> Line {
+    let bits = mix(digest, 0x11);
+    let ones = ((1_u64 << LINE_PROBES) - 1) << (bits >> 61);
+    let probed = ones | ones >> 8;
+    let mut masks = [0; 8];
+    for (word, mask) in masks.iter_mut().enumerate() {
+        *mask = (probed >> word & 1) << (bits >> (6 * word) & 63);
+    }
+    masks
+}
+
+struct InsertUncounted<'a> {
+    lines: &'a mut [Line],
+    touch: bool,
+    digests: &'a [Digest],
+}
+
+impl pulp::WithSimd for InsertUncounted<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn with_simd<S: pulp::Simd>(self, _: S) -> usize {
+        let mut firsts = 0;
+        for batch in self.digests.chunks(32) {
+            if self.touch {
+                let mut touched = 0;
+                for &digest in batch {
+                    touched ^= self.lines[line_of(digest, self.lines.len())][0];
+                }
+                black_box(touched);
+            }
+            for &digest in batch {
+                let index = line_of(digest, self.lines.len());
+                let masks = masks(digest);
+                let before = self.lines[index];
+                let mut after = before;
+                let mut missing = 0;
+                for word in 0..8 {
+                    missing |= masks[word] & !before[word];
+                    after[word] |= masks[word];
+                }
+                if missing != 0 {
+                    self.lines[index] = after;
+                    firsts += 1;
+                }
+            }
+        }
+        firsts
     }
 }
 
 impl Table for Uncounted {
     fn insert(&mut self, digests: &[Digest]) -> usize {
-        let mut firsts = 0;
-        for &digest in digests {
-            let line = self.0.get_mut(reduce(mix(digest, 0x10), self.0.len()));
-            let mut missing = 0;
-            for (word, mask) in Self::places(digest) {
-                missing |= !line[word] & mask;
-                line[word] |= mask;
-            }
-            firsts += usize::from(missing != 0);
-        }
-        firsts
+        pulp::Arch::new().dispatch(InsertUncounted {
+            touch: self.0.memory_bytes() >= 1 << 20,
+            lines: self.0.as_mut_slice(),
+            digests,
+        })
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
+        let lines = self.0.as_slice();
         let there = |digest: &Digest| {
-            let line = self.0.get(reduce(mix(*digest, 0x10), self.0.len()));
-            Self::places(*digest).all(|(word, mask)| line[word] & mask != 0)
+            let line = &lines[line_of(*digest, lines.len())];
+            line.iter()
+                .zip(masks(*digest))
+                .all(|(word, mask)| word & mask == mask)
         };
         digests.iter().filter(|digest| there(digest)).count()
     }
@@ -190,8 +210,8 @@ impl Fetch {
     fn new(lines: u64) -> Self {
         let mut lines = Lines::new(lines);
         // Memory that was never written may be one page of zeros for all.
-        for line in 0..lines.len() {
-            lines.get_mut(line)[0] = line | 1;
+        for (number, line) in (0..).zip(lines.as_mut_slice()) {
+            line[0] = number | 1;
         }
         Self(lines)
     }
@@ -203,11 +223,12 @@ impl Table for Fetch {
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
+        let lines = self.0.as_slice();
         let mut there = 0;
         for batch in digests.chunks(32) {
             let words = batch
                 .iter()
-                .map(|&digest| self.0.get(reduce(mix(digest, 0x10), self.0.len()))[0]);
+                .map(|&digest| lines[line_of(digest, lines.len())][0]);
             there += words.map(|word| usize::from(word != 0)).sum::<usize>();
         }
         there
@@ -506,15 +527,15 @@ fn filters(criterion: &mut Criterion) {
                 });
             });
         }
-        rows(&mut group, "subset", load, &all, || Ours::new(&subset()));
+        let with_repeats = [Hit, Miss, HalfNew, New, MostlyRepeats];
+        rows(&mut group, "subset", load, &with_repeats, || {
+            Ours::new(&subset())
+        });
         rows(&mut group, "bloom in lines", load, &all, || {
             Ours::new(&bloom(LINE_PROBES, BloomLayout::Lines))
         });
-        let one_by_one = [HalfNew, MostlyRepeats];
-        rows(&mut group, "subset one by one", load, &one_by_one, || {
-            OneByOne(SubsetFilter::new(lines, LINE_PROBES))
-        });
-        rows(&mut group, "subset uncounted", load, &one_by_one, || {
+        let inserts = [HalfNew, MostlyRepeats];
+        rows(&mut group, "subset uncounted", load, &inserts, || {
             Uncounted(Lines::new(lines))
         });
         rows(&mut group, "bloom", load, &all, || {

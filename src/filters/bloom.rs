@@ -45,7 +45,7 @@
 //! Reference: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7), 1970;
 //! for the lines Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007.
 
-use super::line_probe::{contains, insert, insert_all};
+use super::line_probe::{contains, contains_all, insert, insert_all};
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting,
 };
@@ -154,6 +154,10 @@ impl MembershipFilter for BloomLineFilter {
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
         contains(&self.lines, self.probes, element.whole)
+    }
+
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        contains_all(&self.lines, self.probes, elements.whole, answers);
     }
 
     fn clear(&mut self) {

@@ -1,15 +1,20 @@
 //! Setting and asking the bits of digests in cache lines: what the structures with lines share.
 //!
 //! A digest has k bits in one line of eight words: one in each of k consecutive words, cyclic, from a
-//! random one on. The number of bits is a constant of each loop, so that loops over it are unrolled.
+//! random one on.
 //!
-//! Large arrays are taken in batches of 32: the lines of a batch are touched first, all of whose cache
-//! misses are then under way together, and probed after that. In a small array touching costs more than
-//! it brings.
+//! All eight words are computed and those that do not count are masked away: that has no branch and no
+//! index that depends on the digest, so the compiler makes vector instructions of it; and batches run
+//! with the instructions of the machine at hand, not only with those that every machine has.
+//!
+//! Large arrays are taken in batches of 32: the lines of a batch are touched first, so that all of
+//! their cache misses are under way together, and probed after that. In a small array touching costs
+//! more than it brings.
 
 use super::{HipCounter, Sighting};
 use crate::bits::{Line, Lines, WORDS_PER_LINE};
 use crate::hashing::{Digest, mix, reduce};
+use pulp::{Arch, Simd, WithSimd};
 use std::hint::black_box;
 
 /// Stream of [`mix`] that chooses the line; part of the structures' definition.
@@ -32,17 +37,7 @@ pub(super) fn insert(
     counter: &mut HipCounter,
     digest: Digest,
 ) -> Sighting {
-    let lines = lines.as_mut_slice();
-    match probes {
-        1 => insert_one::<1>(lines, counter, digest),
-        2 => insert_one::<2>(lines, counter, digest),
-        3 => insert_one::<3>(lines, counter, digest),
-        4 => insert_one::<4>(lines, counter, digest),
-        5 => insert_one::<5>(lines, counter, digest),
-        6 => insert_one::<6>(lines, counter, digest),
-        7 => insert_one::<7>(lines, counter, digest),
-        _ => insert_one::<8>(lines, counter, digest),
-    }
+    insert_one(lines.as_mut_slice(), probes, counter, digest)
 }
 
 /// The same for many digests in order; the answers are appended.
@@ -53,105 +48,188 @@ pub(super) fn insert_all(
     digests: &[Digest],
     sightings: &mut Vec<Sighting>,
 ) {
-    match probes {
-        1 => insert_many::<1>(lines, counter, digests, sightings),
-        2 => insert_many::<2>(lines, counter, digests, sightings),
-        3 => insert_many::<3>(lines, counter, digests, sightings),
-        4 => insert_many::<4>(lines, counter, digests, sightings),
-        5 => insert_many::<5>(lines, counter, digests, sightings),
-        6 => insert_many::<6>(lines, counter, digests, sightings),
-        7 => insert_many::<7>(lines, counter, digests, sightings),
-        _ => insert_many::<8>(lines, counter, digests, sightings),
+    Arch::new().dispatch(InsertAll {
+        touch: lines.memory_bytes() >= TOUCH_FROM_BYTES,
+        lines: lines.as_mut_slice(),
+        probes,
+        counter,
+        digests,
+        sightings,
+    });
+}
+
+/// The arguments of [`insert_all`]: what runs with the instructions of the machine at hand has to be a
+/// value with a method, since a closure's body would be compiled for every machine.
+struct InsertAll<'a> {
+    lines: &'a mut [Line],
+    touch: bool,
+    probes: u32,
+    counter: &'a mut HipCounter,
+    digests: &'a [Digest],
+    sightings: &'a mut Vec<Sighting>,
+}
+
+impl WithSimd for InsertAll<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        // A copy that can live in registers, which one behind a reference cannot.
+        let mut running = *self.counter;
+        for batch in self.digests.chunks(BATCH) {
+            if self.touch {
+                touch_lines(self.lines, batch);
+            }
+            let mut answers = [Sighting::Repeat; BATCH];
+            for (answer, &digest) in answers.iter_mut().zip(batch) {
+                *answer = insert_one(self.lines, self.probes, &mut running, digest);
+            }
+            self.sightings.extend_from_slice(&answers[..batch.len()]);
+        }
+        *self.counter = running;
     }
 }
 
 /// Whether the bits of `digest` are all set.
 #[inline]
 pub(super) fn contains(lines: &Lines, probes: u32, digest: Digest) -> bool {
-    let bits = mix(digest, BITS);
-    let lines = lines.as_slice();
-    let line = &lines[line_of(digest, lines.len())];
-    (0..probes).all(|probe| {
-        let (word, mask) = place(bits, probe);
-        line[word] & mask != 0
-    })
+    contains_one(lines.as_slice(), probes, digest)
 }
 
-fn insert_many<const K: usize>(
-    lines: &mut Lines,
-    counter: &mut HipCounter,
+/// The same for many digests; the answers are appended.
+pub(super) fn contains_all(
+    lines: &Lines,
+    probes: u32,
     digests: &[Digest],
-    sightings: &mut Vec<Sighting>,
+    answers: &mut Vec<bool>,
 ) {
-    let touch = lines.memory_bytes() >= TOUCH_FROM_BYTES;
-    let lines = lines.as_mut_slice();
-    // A copy that can live in registers, which one behind a reference cannot.
-    let mut running = *counter;
-    if touch {
-        for batch in digests.chunks(BATCH) {
-            let mut touched = 0;
-            for &digest in batch {
-                touched ^= lines[line_of(digest, lines.len())][0];
-            }
-            black_box(touched);
-            sightings.extend(
-                batch
-                    .iter()
-                    .map(|&digest| insert_one::<K>(lines, &mut running, digest)),
-            );
-        }
-    } else {
-        sightings.extend(
-            digests
-                .iter()
-                .map(|&digest| insert_one::<K>(lines, &mut running, digest)),
-        );
-    }
-    *counter = running;
+    Arch::new().dispatch(ContainsAll {
+        touch: lines.memory_bytes() >= TOUCH_FROM_BYTES,
+        lines: lines.as_slice(),
+        probes,
+        digests,
+        answers,
+    });
 }
 
-#[expect(
-    clippy::inline_always,
-    reason = "a call costs a tenth of an insertion, measured"
-)]
+/// The arguments of [`contains_all`].
+struct ContainsAll<'a> {
+    lines: &'a [Line],
+    touch: bool,
+    probes: u32,
+    digests: &'a [Digest],
+    answers: &'a mut Vec<bool>,
+}
+
+impl WithSimd for ContainsAll<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for batch in self.digests.chunks(BATCH) {
+            if self.touch {
+                touch_lines(self.lines, batch);
+            }
+            let mut there = [false; BATCH];
+            for (there, &digest) in there.iter_mut().zip(batch) {
+                *there = contains_one(self.lines, self.probes, digest);
+            }
+            self.answers.extend_from_slice(&there[..batch.len()]);
+        }
+    }
+}
+
+// Plain loops from here on: what hides a loop in a function of the library may be compiled for every
+// machine and then called.
+
 #[inline(always)]
-fn insert_one<const K: usize>(
+fn touch_lines(lines: &[Line], digests: &[Digest]) {
+    let mut touched = 0;
+    for &digest in digests {
+        touched ^= lines[line_of(digest, lines.len())][0];
+    }
+    black_box(touched);
+}
+
+#[inline(always)]
+fn insert_one(
     lines: &mut [Line],
+    probes: u32,
     counter: &mut HipCounter,
     digest: Digest,
 ) -> Sighting {
-    let bits = mix(digest, BITS);
+    let masks = masks(digest, probes);
     let index = line_of(digest, lines.len());
-    let line = &mut lines[index];
+    let before = lines[index];
     let mut missing = 0;
-    let mut before = [0; K];
-    for (probe, before) in (0..).zip(&mut before) {
-        let (word, mask) = place(bits, probe);
-        *before = line[word];
-        missing |= !line[word] & mask;
-        line[word] |= mask;
+    let mut after = before;
+    for word in 0..WORDS_PER_LINE {
+        missing |= masks[word] & !before[word];
+        after[word] |= masks[word];
     }
     if missing == 0 {
         return Sighting::Repeat;
     }
-    // The product of the words' shares of set bits; in whole numbers up to 64^8 = 2^48.
-    let set: u64 = before
-        .iter()
-        .map(|word| u64::from(word.count_ones()))
-        .product();
-    let all = 1_u64 << (6 * K);
+    lines[index] = after;
+    // The product of the probed words' shares of set bits; in whole numbers up to 64^8 = 2^48.
+    let mut set = 1_u64;
+    for word in 0..WORDS_PER_LINE {
+        let ones = u64::from(before[word].count_ones());
+        set *= if masks[word] == 0 { 1 } else { ones };
+    }
+    let all = 1_u64 << (6 * probes);
     counter.record(set as f64 / all as f64);
     Sighting::First
 }
 
-#[inline]
+#[inline(always)]
+fn contains_one(lines: &[Line], probes: u32, digest: Digest) -> bool {
+    let masks = masks(digest, probes);
+    let line = &lines[line_of(digest, lines.len())];
+    let mut missing = 0;
+    for word in 0..WORDS_PER_LINE {
+        missing |= masks[word] & !line[word];
+    }
+    missing == 0
+}
+
+#[inline(always)]
 fn line_of(digest: Digest, lines: usize) -> usize {
     reduce(mix(digest, LINE), lines as u64) as usize
 }
 
-/// Word and bit of the `probe`-th probe: consecutive words, each with six random bits of its own.
-#[inline]
-fn place(bits: u64, probe: u32) -> (usize, u64) {
-    let word = ((bits >> 61) as u32 + probe) as usize % WORDS_PER_LINE;
-    (word, 1 << (bits >> (6 * probe) & 63))
+/// The bit of each word, or none in words that are not probed: bits 0 to 47 of the mixed digest are a
+/// place of six bits for each word, bits 61 to 63 the first word.
+#[inline(always)]
+fn masks(digest: Digest, probes: u32) -> Line {
+    let bits = mix(digest, BITS);
+    // One bit a probed word: k ones from the first word on, those beyond the eighth wrapped around.
+    let ones = ((1_u64 << probes) - 1) << (bits >> 61);
+    let probed = ones | ones >> WORDS_PER_LINE;
+    let mut masks = [0; WORDS_PER_LINE];
+    for word in 0..WORDS_PER_LINE {
+        masks[word] = (probed >> word & 1) << (bits >> (6 * word) & 63);
+    }
+    masks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_has_one_bit_in_each_of_consecutive_words() {
+        for value in 0..2_000_u64 {
+            let digest = Digest::from_value(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            for probes in 1..=8 {
+                let masks = masks(digest, probes);
+                assert!(masks.iter().all(|mask| mask.count_ones() <= 1));
+                let probed: Vec<usize> = (0..8).filter(|&word| masks[word] != 0).collect();
+                assert_eq!(probed.len() as u32, probes);
+                // Going round, there is one way from a probed word to one that is not, or none.
+                let ends = (0..8).filter(|&w| masks[w] != 0 && masks[(w + 1) % 8] == 0);
+                assert_eq!(ends.count(), usize::from(probes < 8));
+            }
+        }
+    }
 }

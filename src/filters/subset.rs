@@ -52,7 +52,7 @@
 //! Reference: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007,
 //! for the blocked layout; the shared array, the counter and their use are this project's.
 
-use super::line_probe::{contains, insert, insert_all};
+use super::line_probe::{contains, contains_all, insert, insert_all};
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
 use super::sizing::{MAX_LINE_PROBES, shared_blocked_fpr};
 use super::{
@@ -239,6 +239,10 @@ impl MembershipFilter for SubsetFilter {
         } else {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
         }
+    }
+
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        contains_all(&self.lines, self.probes, elements.whole, answers);
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
