@@ -48,18 +48,22 @@ pub(super) fn insert_all(
     digests: &[Digest],
     sightings: &mut Vec<Sighting>,
 ) {
-    Arch::new().dispatch(InsertAll {
+    let all = InsertAll {
         touch: lines.memory_bytes() >= TOUCH_FROM_BYTES,
         lines: lines.as_mut_slice(),
         probes,
         counter,
         digests,
         sightings,
-    });
+    };
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return simd.vectorize(vectors::InsertAll { simd, all });
+    }
+    all.run(insert_one);
 }
 
-/// The arguments of [`insert_all`]: what runs with the instructions of the machine at hand has to be a
-/// value with a method, since a closure's body would be compiled for every machine.
+/// The arguments of [`insert_all`].
 struct InsertAll<'a> {
     lines: &'a mut [Line],
     touch: bool,
@@ -69,11 +73,10 @@ struct InsertAll<'a> {
     sightings: &'a mut Vec<Sighting>,
 }
 
-impl WithSimd for InsertAll<'_> {
-    type Output = ();
-
+impl InsertAll<'_> {
+    /// Inserts all, with `insert` for one.
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn run(self, insert: impl Fn(&mut [Line], u32, &mut HipCounter, Digest) -> Sighting) {
         // A copy that can live in registers, which one behind a reference cannot.
         let mut running = *self.counter;
         for batch in self.digests.chunks(BATCH) {
@@ -82,7 +85,7 @@ impl WithSimd for InsertAll<'_> {
             }
             let mut answers = [Sighting::Repeat; BATCH];
             for (answer, &digest) in answers.iter_mut().zip(batch) {
-                *answer = insert_one(self.lines, self.probes, &mut running, digest);
+                *answer = insert(self.lines, self.probes, &mut running, digest);
             }
             self.sightings.extend_from_slice(&answers[..batch.len()]);
         }
@@ -112,7 +115,8 @@ pub(super) fn contains_all(
     });
 }
 
-/// The arguments of [`contains_all`].
+/// The arguments of [`contains_all`]: what runs with the instructions of the machine at hand has to be a
+/// value with a method, since a closure's body would be compiled for every machine.
 struct ContainsAll<'a> {
     lines: &'a [Line],
     touch: bool,
@@ -170,16 +174,22 @@ fn insert_one(
     if missing == 0 {
         return Sighting::Repeat;
     }
+    count_first(&before, probed(digest, probes), probes, counter);
     lines[index] = after;
+    Sighting::First
+}
+
+/// Counts an element that is new to its line, which is as it was before.
+#[inline(always)]
+fn count_first(before: &Line, probed: u64, probes: u32, counter: &mut HipCounter) {
     // The product of the probed words' shares of set bits; in whole numbers up to 64^8 = 2^48.
     let mut set = 1_u64;
-    for word in 0..WORDS_PER_LINE {
-        let ones = u64::from(before[word].count_ones());
-        set *= if masks[word] == 0 { 1 } else { ones };
+    for (word, bits) in before.iter().enumerate() {
+        let ones = u64::from(bits.count_ones());
+        set *= if probed >> word & 1 == 0 { 1 } else { ones };
     }
     let all = 1_u64 << (6 * probes);
     counter.record(set as f64 / all as f64);
-    Sighting::First
 }
 
 #[inline(always)]
@@ -198,19 +208,90 @@ fn line_of(digest: Digest, lines: usize) -> usize {
     reduce(mix(digest, LINE), lines as u64) as usize
 }
 
+/// One bit a probed word: k ones from the first word on, those beyond the eighth wrapped around.
+#[inline(always)]
+fn probed(digest: Digest, probes: u32) -> u64 {
+    let ones = ((1_u64 << probes) - 1) << (mix(digest, BITS) >> 61);
+    ones | ones >> WORDS_PER_LINE
+}
+
 /// The bit of each word, or none in words that are not probed: bits 0 to 47 of the mixed digest are a
 /// place of six bits for each word, bits 61 to 63 the first word.
 #[inline(always)]
 fn masks(digest: Digest, probes: u32) -> Line {
     let bits = mix(digest, BITS);
-    // One bit a probed word: k ones from the first word on, those beyond the eighth wrapped around.
-    let ones = ((1_u64 << probes) - 1) << (bits >> 61);
-    let probed = ones | ones >> WORDS_PER_LINE;
+    let probed = probed(digest, probes);
     let mut masks = [0; WORDS_PER_LINE];
     for word in 0..WORDS_PER_LINE {
         masks[word] = (probed >> word & 1) << (bits >> (6 * word) & 63);
     }
     masks
+}
+
+/// The same with vectors of four words, where the compiler does not find them by itself: an insertion
+/// takes half the time.
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    use super::{BITS, Line, WORDS_PER_LINE, count_first, line_of};
+    use crate::filters::{HipCounter, Sighting};
+    use crate::hashing::{Digest, mix};
+    use pulp::x86::V3;
+    use pulp::{NullaryFnOnce, u64x4};
+
+    pub(super) struct InsertAll<'a> {
+        pub(super) simd: V3,
+        pub(super) all: super::InsertAll<'a>,
+    }
+
+    impl NullaryFnOnce for InsertAll<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn call(self) {
+            let simd = self.simd;
+            self.all.run(
+                #[inline(always)]
+                |lines, probes, counter, digest| insert(simd, lines, probes, counter, digest),
+            );
+        }
+    }
+
+    /// As [`super::insert_one`].
+    #[inline(always)]
+    fn insert(
+        simd: V3,
+        lines: &mut [Line],
+        probes: u32,
+        counter: &mut HipCounter,
+        digest: Digest,
+    ) -> Sighting {
+        let bits = mix(digest, BITS);
+        let ones = ((1_u64 << probes) - 1) << (bits >> 61);
+        let probed = ones | ones >> WORDS_PER_LINE;
+        let index = line_of(digest, lines.len());
+        let before: [u64x4; 2] = bytemuck::cast(lines[index]);
+        let words = [u64x4(0, 1, 2, 3), u64x4(4, 5, 6, 7)];
+        let places = [u64x4(0, 6, 12, 18), u64x4(24, 30, 36, 42)];
+        let mut after = before;
+        let mut missing = simd.splat_u64x4(0);
+        for half in 0..2 {
+            let place = simd.shr_dyn_u64x4(simd.splat_u64x4(bits), places[half]);
+            let place = simd.and_u64x4(place, simd.splat_u64x4(63));
+            let one = simd.shr_dyn_u64x4(simd.splat_u64x4(probed), words[half]);
+            let one = simd.and_u64x4(one, simd.splat_u64x4(1));
+            let mask = simd.shl_dyn_u64x4(one, place);
+            let new = simd.and_u64x4(mask, simd.not_u64x4(before[half]));
+            missing = simd.or_u64x4(missing, new);
+            after[half] = simd.or_u64x4(before[half], mask);
+        }
+        let u64x4(a, b, c, d) = missing;
+        if a | b | c | d == 0 {
+            return Sighting::Repeat;
+        }
+        count_first(&lines[index], probed, probes, counter);
+        lines[index] = bytemuck::cast(after);
+        Sighting::First
+    }
 }
 
 #[cfg(test)]
