@@ -65,9 +65,11 @@
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, sections 3 and 4.
 
+use super::fill;
 use super::matrix_sizing::{
     MAX_ATTRIBUTES, cells, combination_cells, is_legal, legal_combinations, members,
 };
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::MAX_PROBES;
 use super::{
     ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, MultiAttributeFilter,
@@ -75,6 +77,7 @@ use super::{
 };
 use crate::bits::BitArray;
 use crate::hashing::{Digest, Probes};
+use std::io;
 
 /// Most combinations that a matrix stores: an insert sets k cells of each.
 pub const MAX_COMBINATIONS: usize = 4096;
@@ -305,13 +308,59 @@ impl MembershipFilter for MatrixFilter {
 
     fn distinct(&self) -> Option<Estimate> {
         match self.singles.as_slice() {
-            [single] => Some(single.counter.estimate()),
+            [_] => self.distinct_of(1),
             _ => None,
         }
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
         Some(self)
+    }
+}
+
+impl FilterState for MatrixFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        for single in &self.singles {
+            state.hip(Some(single.counter))?;
+        }
+        state.bits(&self.bits)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        for single in &mut self.singles {
+            single.counter = state.lasting_hip()?;
+        }
+        state.bits(&mut self.bits)?;
+        self.recount();
+        Ok(())
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        self.bits.unite(&other.bits);
+        for (single, more) in self.singles.iter_mut().zip(&other.singles) {
+            single.counter.unite(more.counter);
+        }
+        self.recount();
+        Ok(())
+    }
+}
+
+impl MatrixFilter {
+    /// Counts the set cells of each attribute alone.
+    fn recount(&mut self) {
+        for step in self
+            .layout
+            .steps
+            .iter()
+            .skip(1)
+            .filter(|step| step.parent == 0)
+        {
+            let cells =
+                (0..self.sizes[step.attribute]).map(|index| step.constant + index * step.stride);
+            self.singles[step.attribute].ones =
+                cells.filter(|&cell| self.bits.get(cell)).count() as u64;
+        }
     }
 }
 
@@ -343,8 +392,10 @@ impl MultiAttributeFilter for MatrixFilter {
         if mask.count_ones() != 1 {
             return None;
         }
-        let single = self.singles.get(mask.trailing_zeros() as usize)?;
-        Some(single.counter.estimate())
+        let attribute = mask.trailing_zeros() as usize;
+        let single = self.singles.get(attribute)?;
+        let fill = || fill::independent(single.ones, self.sizes[attribute], self.probes);
+        single.counter.known().or_else(fill)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What filter is wanted, as plain data, and the one place that turns it into a filter.
 
+mod bounds;
 mod counters;
 mod matrices;
 
@@ -340,6 +341,7 @@ impl FilterSpec {
                 "a filter of this kind has 1 to {most} hash functions, not {probes}; {DEFAULT_PROBES} works"
             )));
         }
+        self.check_bounds()?;
         match *self {
             Self::Cmdbf {
                 bits, combination, ..
