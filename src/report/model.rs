@@ -284,7 +284,8 @@ fn described(label: &ElementLabel) -> String {
         text.push_str(", queries only");
     }
     for port in &rule.dns_ports {
-        text.push_str(&format!(", DNS also on port {port}"));
+        text += ", DNS also on port ";
+        text += &port.to_string();
     }
     if label.tunnel == Tunnel::Inner {
         text.push_str(", of the innermost IP header");
@@ -323,11 +324,11 @@ fn parameters(spec: &FilterSpec) -> String {
             combinations,
             ..
         } => {
-            let mut text = format!("{lines} lines of 512 bits, k = {k}");
-            for part in combinations {
-                text.push_str(&format!(", combination {:#b}: {}", part.mask, part.probes));
-            }
-            text
+            let parts: Vec<String> = combinations
+                .iter()
+                .map(|part| format!(", combination {:#b}: {}", part.mask, part.probes))
+                .collect();
+            format!("{lines} lines of 512 bits, k = {k}{}", parts.concat())
         }
         FilterSpec::Counting {
             counters,

@@ -11,6 +11,7 @@ use std::io;
 const MAX_CUTS: usize = 1 << 16;
 
 /// Writes parameters that were checked.
+#[expect(clippy::too_many_lines, reason = "a table of all structures")]
 pub(super) fn save(spec: &FilterSpec, out: &mut StateWriter<'_>) -> io::Result<()> {
     match *spec {
         FilterSpec::Bloom {
@@ -204,8 +205,8 @@ pub(super) fn load(input: &mut StateReader<'_>) -> Result<FilterSpec, LoadError>
             probes: input.u32()?,
         },
         10 => FilterSpec::Matrix(MatrixSpec {
-            sizes: list(input, 64, |input| input.u64())?,
-            cuts: list(input, MAX_CUTS, |input| input.u32())?,
+            sizes: list(input, 64, size)?,
+            cuts: list(input, MAX_CUTS, mask)?,
             probes: input.u32()?,
             index_map: match input.u8()? {
                 0 => IndexMap::Offset,
@@ -220,6 +221,14 @@ pub(super) fn load(input: &mut StateReader<'_>) -> Result<FilterSpec, LoadError>
 /// Whether the lists of these parameters are short enough to be read again.
 pub(super) fn fit(spec: &FilterSpec) -> bool {
     !matches!(spec, FilterSpec::Matrix(matrix) if matrix.cuts.len() > MAX_CUTS)
+}
+
+fn size(input: &mut StateReader<'_>) -> Result<u64, LoadError> {
+    input.u64()
+}
+
+fn mask(input: &mut StateReader<'_>) -> Result<u32, LoadError> {
+    input.u32()
 }
 
 /// Their number, and so many entries; grows as they come.
