@@ -388,17 +388,18 @@ fn memory_is_what_the_spec_says() {
 /// The bytes of a filter.
 fn saved(filter: &SavedFilter) -> Vec<u8> {
     let mut bytes = Vec::new();
-    filter.save(&mut bytes).unwrap();
+    filter.save(&mut bytes).expect("a vector takes everything");
     bytes
 }
 
 fn loaded(bytes: &[u8]) -> SavedFilter {
-    SavedFilter::read(&mut &*bytes, bytes.len() as u64).unwrap()
+    SavedFilter::read(&mut &*bytes, bytes.len() as u64).expect("what was saved is loaded")
 }
 
 /// A filter in three shards with these elements.
 fn sharded(spec: &FilterSpec, elements: &Elements) -> SavedFilter {
-    let mut filter = SavedFilter::empty(spec.clone(), 0, b"pairs".to_vec(), 3).unwrap();
+    let mut filter = SavedFilter::empty(spec.clone(), 0, b"pairs".to_vec(), 3)
+        .expect("the table has filters that can be");
     elements.iter().for_each(|element| filter.insert(element));
     filter
 }
