@@ -12,7 +12,9 @@ use flowsieve::decode::Tunnel;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
-use flowsieve::pipeline::{Align, CountPlan, FilterChoice, SliceResult, Slicing};
+use flowsieve::pipeline::{
+    Align, CountPlan, CountSummary, FilterChoice, SliceResult, Slicing, Totals,
+};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -174,7 +176,7 @@ fn records(pcap: &[u8]) -> Vec<&[u8]> {
 }
 
 /// A pcap with one IPv4 packet at each of these times (nanoseconds), from host number `host`.
-fn pcap_at(packets: &[(u32, u32, u8)]) -> Vec<u8> {
+fn pcap_at(packets: &[(u32, u32, u16)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for word in [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65535, 101] {
         bytes.extend(u32::to_le_bytes(word));
@@ -186,14 +188,20 @@ fn pcap_at(packets: &[(u32, u32, u8)]) -> Vec<u8> {
         let mut ip = [0_u8; 20];
         ip[0] = 0x45;
         ip[3] = 20;
-        ip[12..16].copy_from_slice(&[10, 0, 0, host]);
+        ip[12..14].copy_from_slice(&[10, 0]);
+        ip[14..16].copy_from_slice(&host.to_be_bytes());
         ip[16..20].copy_from_slice(&[10, 0, 1, 1]);
         bytes.extend(ip);
     }
     bytes
 }
 
-fn count_at(packets: &[(u32, u32, u8)], slicing: Slicing) -> (Vec<SliceResult>, u64) {
+fn count_at(packets: &[(u32, u32, u16)], slicing: Slicing) -> (Vec<SliceResult>, u64) {
+    let (slices, totals) = totals_at(packets, slicing);
+    (slices, totals.late)
+}
+
+fn totals_at(packets: &[(u32, u32, u16)], slicing: Slicing) -> (Vec<SliceResult>, Totals) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("times.pcap");
     fs::write(&path, pcap_at(packets)).unwrap();
@@ -201,7 +209,7 @@ fn count_at(packets: &[(u32, u32, u8)], slicing: Slicing) -> (Vec<SliceResult>, 
     plan.slicing = slicing;
     plan.tunnel = Tunnel::Inner;
     let (slices, summary) = common::run(&plan);
-    (slices, summary.totals.late)
+    (slices, summary.totals)
 }
 
 const A_SECOND: Slicing = Slicing {
@@ -212,11 +220,11 @@ const A_SECOND: Slicing = Slicing {
 #[test]
 fn a_clock_that_jumps_by_years_costs_nothing_and_loses_nothing() {
     // Forwards, back, and one wild time among ordinary ones.
-    let packets: Vec<(u32, u32, u8)> = (0..200_u32)
+    let packets: Vec<(u32, u32, u16)> = (0..200_u32)
         .map(|i| match i {
             50..60 => (4_000_000_000 + i, 0, 1),
             77 => (1, 0, 2),
-            _ => (1_000 + i, 0, (i % 7) as u8),
+            _ => (1_000 + i, 0, (i % 7) as u16),
         })
         .collect();
     let (slices, late) = count_at(&packets, A_SECOND);
@@ -261,16 +269,53 @@ fn one_slice_reaches_from_the_first_to_the_last_packet() {
     assert_eq!(slices[0].exact, Some(2));
 }
 
+#[test]
+fn totals_without_any_slice_are_null_where_there_can_be_no_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("no-packets.pcap");
+    fs::write(&path, pcap_at(&[])).unwrap();
+    let plan = common::plan(&[path], ElementKind::HostPair);
+    let answers = |plan: &CountPlan| {
+        let (slices, CountSummary { totals, .. }) = common::run(plan);
+        assert!(slices.is_empty() && totals.quantiles.is_none());
+        (totals.exact, totals.first, totals.estimate)
+    };
+    assert_eq!(answers(&plan), (Some(0), Some(0), Some(0.0)));
+    let without_exact = CountPlan {
+        exact_limit_bytes: None,
+        ..plan.clone()
+    };
+    assert_eq!(answers(&without_exact), (None, Some(0), Some(0.0)));
+    let without_filter = CountPlan {
+        filter: None,
+        ..plan
+    };
+    assert_eq!(answers(&without_filter), (Some(0), None, None));
+}
+
+#[test]
+fn the_least_and_the_most_of_the_slices_are_exact() {
+    // 3,001 hosts in the second slice: more than three significant digits.
+    let packets: Vec<(u32, u32, u16)> = [(1, 0, 0)]
+        .into_iter()
+        .chain((0..3_001).map(|host| (2, 0, host)))
+        .collect();
+    let (_, totals) = totals_at(&packets, A_SECOND);
+    let quantiles = totals.quantiles.unwrap();
+    assert_eq!((quantiles.min, quantiles.max), (1, 3_001));
+    assert!(quantiles.p99 <= quantiles.max);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Whatever the order of times: nothing is lost, and no slice counts more than there is.
     #[test]
-    fn every_packet_is_in_one_slice_or_late(packets in prop::collection::vec((0_u32..40, 0_u32..1_000_000_000, 0_u8..20), 1..200), width in 1_i64..5_000_000_000) {
+    fn every_packet_is_in_one_slice_or_late(packets in prop::collection::vec((0_u32..40, 0_u32..1_000_000_000, 0_u16..20), 1..200), width in 1_i64..5_000_000_000) {
         let slicing = Slicing { width_ns: Some(width), align: Align::Epoch };
         let (slices, late) = count_at(&packets, slicing);
         let counted: u64 = slices.iter().map(|slice| slice.packets).sum();
         prop_assert_eq!(counted + late, packets.len() as u64);
-        let mut truth: BTreeMap<i64, HashSet<u8>> = BTreeMap::new();
+        let mut truth: BTreeMap<i64, HashSet<u16>> = BTreeMap::new();
         for (seconds, nanoseconds, host) in packets {
             let time = i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds);
             truth.entry(time.div_euclid(width)).or_default().insert(host);

@@ -6,4 +6,4 @@ mod lines;
 
 pub use bit_array::BitArray;
 pub use counter_array::CounterArray;
-pub use lines::{Lines, WORDS_PER_LINE};
+pub use lines::{Line, Lines, WORDS_PER_LINE};

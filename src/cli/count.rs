@@ -224,7 +224,7 @@ const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
 const UNWRITTEN: &str = "cannot write the results";
 
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
-    let mut inputs = Inputs::find(&args.captures);
+    let mut inputs = Inputs::find(&args.captures, args.input_format.into());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
     let saved = match &args.save_filter {
@@ -323,10 +323,7 @@ impl CountArgs {
         }
         let plan = CountPlan {
             inputs,
-            input_format: match self.input_format {
-                Format::Auto => InputFormat::Auto,
-                Format::Tsh => InputFormat::Tsh,
-            },
+            input_format: self.input_format.into(),
             rule: ElementRule {
                 kind,
                 undirected: self.undirected,
@@ -363,6 +360,15 @@ impl CountArgs {
             }
         }
         Ok(plan)
+    }
+}
+
+impl From<Format> for InputFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Auto => Self::Auto,
+            Format::Tsh => Self::Tsh,
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! From what the user named to the files that are read.
 
-use flowsieve::trace::is_capture;
+use flowsieve::trace::{InputFormat, is_capture};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Files and `-` stay as they are; directories are walked for captures, recognised by content.
-    pub(crate) fn find(named: &[PathBuf]) -> Self {
+    /// Files and `-` stay as they are; directories are walked for captures of this format.
+    pub(crate) fn find(named: &[PathBuf], format: InputFormat) -> Self {
         let mut inputs = Self::default();
         for path in named {
             if path.is_dir() {
                 let before = (inputs.files.len(), inputs.problems.len());
-                inputs.walk(path);
+                inputs.walk(path, format);
                 if (inputs.files.len(), inputs.problems.len()) == before {
                     inputs.problems.push(format!(
                         "{}: there is no capture in this directory; name one that holds pcap, pcapng or ERF files",
@@ -36,7 +36,7 @@ impl Inputs {
         inputs
     }
 
-    fn walk(&mut self, directory: &Path) {
+    fn walk(&mut self, directory: &Path, format: InputFormat) {
         let entries = fs::read_dir(directory).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let mut entries = match entries {
             Ok(entries) => entries,
@@ -54,10 +54,10 @@ impl Inputs {
             // Links to directories are not followed: they may lead in circles. Only regular files are
             // looked into: reading from a device or a pipe may never end.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.walk(&path);
+                self.walk(&path, format);
             } else if path.is_file() {
                 // A file that cannot be read is kept: opening it says why.
-                if is_capture(&path).unwrap_or(true) {
+                if is_capture(&path, format).unwrap_or(true) {
                     self.files.push(path);
                 } else {
                     self.others += 1;

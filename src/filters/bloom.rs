@@ -46,13 +46,15 @@
 //! for the lines Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007.
 
 use super::fill;
-use super::line_probe::{BITS, LINE, place};
+use super::line_probe::{contains, insert, insert_all};
 use super::saved::{
     FilterState, LoadError, StateReader, StateWriter, UnionError, same, unite_lines,
 };
-use super::{ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting};
+use super::{
+    DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting,
+};
 use crate::bits::{BitArray, Lines};
-use crate::hashing::{Digest, H3, Probes, mix, reduce};
+use crate::hashing::{Digest, H3, Probes};
 use std::io;
 use std::slice;
 use std::sync::Arc;
@@ -159,39 +161,30 @@ impl BloomLineFilter {
             counter: HipCounter::default(),
         }
     }
-
-    fn line_of(&self, digest: Digest) -> u64 {
-        reduce(mix(digest, LINE), self.lines.len())
-    }
 }
 
 impl MembershipFilter for BloomLineFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let bits = mix(element.whole, BITS);
-        let index = self.line_of(element.whole);
-        let line = self.lines.get_mut(index);
-        let mut repeat_probability = 1.0;
-        let mut missing = 0;
-        for probe in 0..self.probes {
-            let (word, mask) = place(bits, probe);
-            repeat_probability *= f64::from(line[word].count_ones()) / 64.0;
-            missing |= !line[word] & mask;
-            line[word] |= mask;
-        }
-        if missing == 0 {
-            return Sighting::Repeat;
-        }
-        self.counter.record(repeat_probability);
-        Sighting::First
+        insert(
+            &mut self.lines,
+            self.probes,
+            &mut self.counter,
+            element.whole,
+        )
+    }
+
+    fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
+        insert_all(
+            &mut self.lines,
+            self.probes,
+            &mut self.counter,
+            elements.whole,
+            sightings,
+        );
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        let bits = mix(element.whole, BITS);
-        let line = self.lines.get(self.line_of(element.whole));
-        (0..self.probes).all(|probe| {
-            let (word, mask) = place(bits, probe);
-            line[word] & mask != 0
-        })
+        contains(&self.lines, self.probes, element.whole)
     }
 
     fn clear(&mut self) {

@@ -53,7 +53,7 @@
 //! for the blocked layout; the shared array, the counter and their use are this project's.
 
 use super::fill;
-use super::line_probe::{BITS, LINE, place};
+use super::line_probe::{contains, insert, insert_all};
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
 use super::saved::{
     FilterState, LoadError, StateReader, StateWriter, UnionError, same, unite_lines,
@@ -63,8 +63,8 @@ use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
     MultiAttributeFilter, Pattern, PatternAnswer, Sighting, SpecError,
 };
-use crate::bits::{Lines, WORDS_PER_LINE};
-use crate::hashing::{Digest, mix, reduce};
+use crate::bits::Lines;
+use crate::hashing::Digest;
 use std::io;
 
 /// A combination of attributes, besides all of them, that a subset filter stores.
@@ -187,63 +187,28 @@ impl SubsetFilter {
             .collect()
     }
 
-    #[inline]
-    fn insert_whole(&mut self, digest: Digest) -> Sighting {
-        insert(&mut self.lines, self.probes, &mut self.counter, digest)
-    }
-
     fn insert_parts(&mut self, attributes: &[Digest]) {
         for part in &mut self.parts {
             let digest = part.digest(|attribute| attributes[attribute]);
             insert(&mut self.lines, part.probes, &mut part.counter, digest);
         }
     }
-
-    #[inline]
-    fn is_set(&self, digest: Digest, probes: u32) -> bool {
-        let bits = mix(digest, BITS);
-        let line = self.lines.get(reduce(mix(digest, LINE), self.lines.len()));
-        (0..probes).all(|probe| {
-            let (word, mask) = place(bits, probe);
-            line[word] & mask != 0
-        })
-    }
-}
-
-/// Sets the bits of a digest and counts it if it is new.
-#[inline]
-fn insert(lines: &mut Lines, probes: u32, counter: &mut HipCounter, digest: Digest) -> Sighting {
-    let bits = mix(digest, BITS);
-    let index = reduce(mix(digest, LINE), lines.len());
-    let line = lines.get_mut(index);
-    let mut missing = 0;
-    let mut before = [0; WORDS_PER_LINE];
-    for probe in 0..probes {
-        let (word, mask) = place(bits, probe);
-        before[probe as usize] = line[word];
-        missing |= !line[word] & mask;
-        line[word] |= mask;
-    }
-    if missing == 0 {
-        return Sighting::Repeat;
-    }
-    let filled: f64 = before[..probes as usize]
-        .iter()
-        .map(|word| f64::from(word.count_ones()) / 64.0)
-        .product();
-    counter.record(filled);
-    Sighting::First
 }
 
 impl MembershipFilter for SubsetFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let sighting = self.insert_whole(element.whole);
+        let sighting = insert(
+            &mut self.lines,
+            self.probes,
+            &mut self.counter,
+            element.whole,
+        );
         self.insert_parts(element.attributes);
         sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.is_set(element.whole, self.probes)
+        contains(&self.lines, self.probes, element.whole)
     }
 
     fn clear(&mut self) {
@@ -273,11 +238,12 @@ impl MembershipFilter for SubsetFilter {
 
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
         if self.parts.is_empty() {
-            sightings.extend(
-                elements
-                    .whole
-                    .iter()
-                    .map(|&digest| self.insert_whole(digest)),
+            insert_all(
+                &mut self.lines,
+                self.probes,
+                &mut self.counter,
+                elements.whole,
+                sightings,
             );
         } else {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
@@ -327,7 +293,7 @@ impl MultiAttributeFilter for SubsetFilter {
             }
         };
         if let Some(whole) = pattern.whole {
-            return answer(self.is_set(whole, self.probes));
+            return answer(contains(&self.lines, self.probes, whole));
         }
         let query = pattern.mask();
         if query == 0 {
@@ -338,7 +304,7 @@ impl MultiAttributeFilter for SubsetFilter {
             let digest = part.digest(|attribute| {
                 pattern.attributes[attribute].expect("the part has attributes of the query only")
             });
-            self.is_set(digest, part.probes)
+            contains(&self.lines, part.probes, digest)
         };
         if let Some(part) = self.parts.iter().find(|part| part.mask == query) {
             return answer(is_set(part));

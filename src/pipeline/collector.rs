@@ -56,13 +56,19 @@ struct Sums {
     estimate: Option<f64>,
     variance: Option<f64>,
     false_repeats: Option<f64>,
+    /// The least and the most distinct elements of a slice: the histogram rounds them.
+    least: u64,
+    most: u64,
     histogram: Histogram<u64>,
 }
 
 impl<'a> Collector<'a> {
+    /// `empty` is a shard's tally of a slice without elements: what is null there is null in the
+    /// totals, even if there is no slice at all.
     pub(super) fn new(
         sink: &'a mut dyn SliceSink,
         shards: usize,
+        empty: &ShardTally,
         bounds: &'a dyn Fn(i64) -> (i64, i64),
     ) -> Self {
         Self {
@@ -77,11 +83,13 @@ impl<'a> Collector<'a> {
             sums: Sums {
                 slices: 0,
                 omitted: 0,
-                exact: Some(0),
-                first: Some(0),
-                estimate: Some(0.0),
-                variance: Some(0.0),
-                false_repeats: Some(0.0),
+                exact: empty.exact,
+                first: empty.first,
+                estimate: empty.estimate.map(|_| 0.0),
+                variance: empty.estimate.map(|_| 0.0),
+                false_repeats: empty.exact.zip(empty.first).map(|_| 0.0),
+                least: u64::MAX,
+                most: 0,
                 histogram: Histogram::new_with_bounds(1, MAX_RECORDED, 3)
                     .expect("the bounds are in order and 3 significant digits are allowed"),
             },
@@ -237,13 +245,18 @@ impl Sums {
     /// Counts a slice that is reported.
     fn count(&mut self, slice: &SliceResult) {
         self.slices += 1;
-        self.histogram
-            .saturating_record(slice.best().round() as u64);
+        let Some(best) = slice.best() else {
+            return;
+        };
+        let distinct = best.round() as u64;
+        self.least = self.least.min(distinct);
+        self.most = self.most.max(distinct);
+        self.histogram.saturating_record(distinct);
     }
 
     fn totals(self) -> Totals {
         let judged = self.exact.filter(|&n| n > 0);
-        let quantile = |q| self.histogram.value_at_quantile(q);
+        let quantile = |q| self.histogram.value_at_quantile(q).min(self.most);
         Totals {
             slices: self.slices,
             empty_slices_omitted: self.omitted,
@@ -252,12 +265,12 @@ impl Sums {
             estimate: self.estimate,
             std_error: self.variance.map(f64::sqrt),
             observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
-            quantiles: (self.slices > 0).then(|| Quantiles {
-                min: self.histogram.min(),
+            quantiles: (!self.histogram.is_empty()).then(|| Quantiles {
+                min: self.least,
                 p50: quantile(0.5),
                 p90: quantile(0.9),
                 p99: quantile(0.99),
-                max: self.histogram.max(),
+                max: self.most,
             }),
             ..Totals::default()
         }

@@ -19,6 +19,6 @@ mod time_slice;
 mod workers;
 
 pub use plan::{CountPlan, FilterChoice, PlanError, Slicing};
-pub use results::{CountSummary, InputResult, SliceResult, SliceSink, Totals, Watch};
+pub use results::{CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch};
 pub use run::{RunError, count, count_and_keep};
 pub use time_slice::Align;

@@ -42,13 +42,13 @@ impl SliceResult {
         }
     }
 
-    /// The best count there is: exact, else the estimate, else the raw count.
-    pub fn best(&self) -> f64 {
+    /// The best count there is: exact, else the estimate, else the raw count; none if the exact set
+    /// was alone and passed its limit.
+    pub fn best(&self) -> Option<f64> {
         self.exact
             .map(|n| n as f64)
             .or(self.estimate)
             .or(self.first.map(|n| n as f64))
-            .unwrap_or(0.0)
     }
 }
 
@@ -92,11 +92,12 @@ pub struct Totals {
     pub std_error: Option<f64>,
     /// Share of new elements called repeats over all slices.
     pub observed_fpr: Option<f64>,
-    /// Distinct elements of a slice at these quantiles.
+    /// Distinct elements of a slice at these quantiles; none if no slice has a count.
     pub quantiles: Option<Quantiles>,
 }
 
-/// Quantiles of the distinct elements of a slice (to three significant digits).
+/// Quantiles of the distinct elements of a slice, over the slices reported that have a count; least and most are exact,
+/// the others rounded up to three significant digits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Quantiles {
     /// Least.

@@ -14,6 +14,7 @@ use crate::filters::saved::SavedFilter;
 use crate::hashing::Digester;
 use crate::trace::{Capture, first_time_ns};
 use std::collections::VecDeque;
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -103,7 +104,7 @@ fn count_with(
             error: None,
         })
         .collect();
-    let upcoming = in_time_order(plan, &mut inputs);
+    let upcoming = in_time_order(plan, &inputs);
     let (totals, kept) =
         thread::scope(|scope| run(scope, plan, upcoming, &mut inputs, sink, watch, keep))?;
     Ok((CountSummary { inputs, totals }, kept))
@@ -136,7 +137,7 @@ fn run<'scope>(
         inputs,
         bytes_done: 0,
     };
-    merge.open_due(i64::MIN);
+    merge.open_due();
     let first_ns = merge.first_ns().unwrap_or(0);
     let grid = SliceGrid::new(plan.slicing.width_ns, plan.slicing.align, first_ns);
     let bounds = move |index| grid.bounds(index);
@@ -156,7 +157,7 @@ fn run<'scope>(
         plan.attributes(),
         shards,
         Shards::start(scope, &spec, shards, workers),
-        Collector::new(sink, shards, &bounds),
+        Collector::new(sink, shards, &spec.empty_tally(), &bounds),
     );
     merge
         .drain_into(&mut sequencer, watch)
@@ -167,35 +168,32 @@ fn run<'scope>(
         })
 }
 
-/// Inputs sorted by the time of their first packet; those that cannot be opened get their error.
-fn in_time_order(plan: &CountPlan, inputs: &mut [InputResult]) -> VecDeque<Upcoming> {
-    let mut upcoming = Vec::new();
+/// Inputs sorted by the time of their first packet. One of which it is not known is opened first: then
+/// it tells its packets, or its error, at once.
+fn in_time_order(plan: &CountPlan, inputs: &[InputResult]) -> VecDeque<Upcoming> {
     let alone = inputs.len() == 1;
-    for (input, result) in inputs.iter_mut().enumerate() {
+    let upcoming = inputs.iter().enumerate().map(|(input, result)| {
         let path = result.path.clone();
-        // Standard input cannot be looked into and closed again; and one input needs no order.
-        let first = if alone || path == Path::new("-") {
-            Ok(Some(i64::MIN))
+        // One input needs no order.
+        let first_ns = if alone || !is_readable_twice(&path) {
+            None
         } else {
-            first_time_ns(&path, plan.input_format)
+            first_time_ns(&path, plan.input_format).ok().flatten()
         };
-        match first {
-            // An input without packets is opened too, so that its report is complete.
-            Ok(first) => upcoming.push(Upcoming {
-                path,
-                input,
-                first_ns: first.unwrap_or(i64::MIN),
-            }),
-            // Opened all the same: packets before the damage count, and it tells its error then.
-            Err(_) => upcoming.push(Upcoming {
-                path,
-                input,
-                first_ns: i64::MIN,
-            }),
+        Upcoming {
+            path,
+            input,
+            first_ns: first_ns.unwrap_or(i64::MIN),
         }
-    }
+    });
+    let mut upcoming: Vec<Upcoming> = upcoming.collect();
     upcoming.sort_by_key(|input| input.first_ns);
     upcoming.into()
+}
+
+/// Whether the input can be looked into, closed, and opened again: what came out of a pipe is gone.
+fn is_readable_twice(path: &Path) -> bool {
+    path != Path::new("-") && fs::metadata(path).is_ok_and(|data| data.is_file())
 }
 
 /// The open inputs, from which the earliest packet is always taken next.
@@ -210,11 +208,11 @@ struct Merge<'scope, 'env, 'run> {
 }
 
 impl Merge<'_, '_, '_> {
-    /// Opens every input whose first packet is not later than `time_ns`, and at least one while
-    /// there are any.
-    fn open_due(&mut self, time_ns: i64) {
+    /// Opens every input whose first packet is not later than the earliest one at hand, and at least
+    /// one while there are any.
+    fn open_due(&mut self) {
         while let Some(next) = self.upcoming.front() {
-            if next.first_ns > time_ns && !self.open.is_empty() {
+            if self.first_ns().is_some_and(|now| next.first_ns > now) {
                 return;
             }
             let Some(Upcoming { path, input, .. }) = self.upcoming.pop_front() else {
@@ -257,9 +255,7 @@ impl Merge<'_, '_, '_> {
     fn drain_into(&mut self, sequencer: &mut Sequencer<'_>, watch: &dyn Watch) -> Result<(), Stop> {
         let mut batches = 0_u32;
         loop {
-            if self.open.is_empty() {
-                self.open_due(i64::MIN);
-            }
+            self.open_due();
             let Some(earliest) = self.earliest() else {
                 return Ok(());
             };
@@ -284,9 +280,6 @@ impl Merge<'_, '_, '_> {
                     let open: u64 = self.open.iter().map(Feed::bytes_read).sum();
                     watch.progress(self.bytes_done + open, sequencer.packets());
                 }
-            }
-            if let Some(now) = self.first_ns() {
-                self.open_due(now);
             }
         }
     }

@@ -28,6 +28,21 @@ pub(super) struct ShardTally {
     pub(super) filter: Option<Box<dyn MembershipFilter>>,
 }
 
+impl ShardSpec {
+    /// The answer for a slice of which no element came: zero wherever there can be an answer.
+    pub(super) fn empty_tally(&self) -> ShardTally {
+        let filter = self.filter.as_ref();
+        ShardTally {
+            first: filter.map(|_| 0),
+            estimate: filter
+                .filter(|filter| filter.counts_distinct())
+                .map(|_| Estimate::default()),
+            exact: self.exact_limit_bytes.map(|_| 0),
+            ..ShardTally::default()
+        }
+    }
+}
+
 /// The state of a shard; it lives in one thread.
 #[derive(Debug)]
 pub(super) struct Shard {
@@ -40,6 +55,8 @@ pub(super) struct Shard {
 struct OpenSlice {
     filter: Option<Box<dyn MembershipFilter>>,
     exact: Option<ExactSet>,
+    /// Whether an element came since the last closing.
+    used: bool,
     first: u64,
     false_repeats: u64,
 }
@@ -58,9 +75,11 @@ impl Shard {
         let slice = self.slices[slot].get_or_insert_with(|| OpenSlice {
             filter: self.spec.filter.as_ref().map(FilterSpec::build),
             exact: self.spec.exact_limit_bytes.map(ExactSet::new),
+            used: false,
             first: 0,
             false_repeats: 0,
         });
+        slice.used = true;
         self.sightings.clear();
         if let Some(filter) = &mut slice.filter {
             let columns = DigestColumns {
@@ -87,8 +106,9 @@ impl Shard {
 
     /// The answer for the slice in this slot, which is empty afterwards and keeps its memory.
     pub(super) fn close(&mut self, slot: usize) -> ShardTally {
-        let Some(slice) = &mut self.slices[slot] else {
-            // No element of the slice came to this shard.
+        // Where no element came nothing has to be cleared: short slices would cost more than their
+        // packets otherwise.
+        let Some(slice) = self.slices[slot].as_mut().filter(|slice| slice.used) else {
             return ShardTally {
                 filter: self
                     .spec
@@ -96,15 +116,7 @@ impl Shard {
                     .as_ref()
                     .filter(|_| self.spec.keep)
                     .map(FilterSpec::build),
-                first: self.spec.filter.as_ref().map(|_| 0),
-                estimate: self
-                    .spec
-                    .filter
-                    .as_ref()
-                    .filter(|filter| filter.counts_distinct())
-                    .map(|_| Estimate::default()),
-                exact: self.spec.exact_limit_bytes.map(|_| 0),
-                ..ShardTally::default()
+                ..self.spec.empty_tally()
             };
         };
         let exact = slice.exact.as_ref().and_then(ExactSet::len);
@@ -127,6 +139,7 @@ impl Shard {
         if let Some(exact) = &mut slice.exact {
             exact.clear();
         }
+        slice.used = false;
         slice.first = 0;
         slice.false_repeats = 0;
         tally

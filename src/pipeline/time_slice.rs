@@ -1,5 +1,6 @@
 //! Tumbling windows of packet time, and which of them are open.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Where slice boundaries lie.
@@ -204,36 +205,34 @@ impl OpenSlices {
 /// between them are counted as late instead of opening a slice.
 #[derive(Debug, Default)]
 struct ClosedSlices {
-    ranges: Vec<(i64, i64)>,
+    /// First number of each range, and its last.
+    ranges: BTreeMap<i64, i64>,
 }
 
-/// Ranges that are remembered: 1 MiB of them.
+/// Ranges that are remembered: about 2 MiB of them.
 const MAX_CLOSED_RANGES: usize = 1 << 16;
 
 impl ClosedSlices {
     fn contains(&self, index: i64) -> bool {
-        let after = self.ranges.partition_point(|range| range.0 <= index);
-        after > 0 && index <= self.ranges[after - 1].1
+        let range = self.ranges.range(..=index).next_back();
+        range.is_some_and(|(_, &last)| index <= last)
     }
 
     /// Adds a number that is not contained.
     fn insert(&mut self, index: i64) {
-        let after = self.ranges.partition_point(|range| range.0 <= index);
-        let joins_before = after > 0 && self.ranges[after - 1].1.checked_add(1) == Some(index);
-        let joins_after =
-            after < self.ranges.len() && index.checked_add(1) == Some(self.ranges[after].0);
-        match (joins_before, joins_after) {
-            (true, true) => {
-                self.ranges[after - 1].1 = self.ranges[after].1;
-                self.ranges.remove(after);
-            }
-            (true, false) => self.ranges[after - 1].1 = index,
-            (false, true) => self.ranges[after].0 = index,
-            (false, false) => self.ranges.insert(after, (index, index)),
-        }
-        if self.ranges.len() > MAX_CLOSED_RANGES {
-            self.ranges[1].0 = self.ranges[0].0;
-            self.ranges.remove(0);
+        let before = self.ranges.range(..index).next_back();
+        let first = match before {
+            Some((&first, last)) if last.checked_add(1) == Some(index) => first,
+            _ => index,
+        };
+        let after = index.checked_add(1);
+        let last = after.and_then(|after| self.ranges.remove(&after));
+        self.ranges.insert(first, last.unwrap_or(index));
+        if self.ranges.len() > MAX_CLOSED_RANGES
+            && let Some((first, _)) = self.ranges.pop_first()
+            && let Some((_, last)) = self.ranges.pop_first()
+        {
+            self.ranges.insert(first, last);
         }
     }
 }
@@ -292,6 +291,22 @@ mod tests {
                 assert!(start <= time && time <= end, "{width} {time}");
             }
         }
+    }
+
+    #[test]
+    fn closed_slices_are_bounded_and_forget_the_gaps_that_lie_lowest() {
+        let mut closed = ClosedSlices::default();
+        let count = MAX_CLOSED_RANGES as i64 + 10;
+        for index in 0..count {
+            closed.insert(2 * index);
+        }
+        assert_eq!(closed.ranges.len(), MAX_CLOSED_RANGES);
+        assert!((0..count).all(|index| closed.contains(2 * index)));
+        assert!(closed.contains(1) && closed.contains(19));
+        assert!(!closed.contains(21) && !closed.contains(-1));
+        closed.insert(i64::MAX);
+        closed.insert(i64::MIN);
+        assert!(closed.contains(i64::MAX) && closed.contains(i64::MIN));
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use super::shard::{Shard, ShardSpec, ShardTally};
 use crate::elements::ElementColumns;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::io;
-use std::thread::Scope;
+use std::thread::{self, Scope};
 
 /// Batches under way to one worker: enough to bridge a moment in which it is not scheduled, few
 /// enough to stay in its cache.
@@ -43,7 +43,7 @@ pub(super) enum Shards {
     Here(Vec<Shard>),
     Threads {
         workers: Vec<Sender<Task>>,
-        answers: Receiver<Answer>,
+        answers: Receiver<Result<Answer, WorkerGone>>,
         emptied: Receiver<ElementColumns>,
     },
 }
@@ -51,6 +51,19 @@ pub(super) enum Shards {
 /// A worker stopped before its channel was closed: it panicked, and the scope passes that on.
 #[derive(Debug)]
 pub(super) struct WorkerGone;
+
+/// Says that a worker panicked: the sequencer would wait for its answers forever, since the other
+/// workers keep the channel open.
+struct Alarm<'a>(&'a Sender<Result<Answer, WorkerGone>>);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            // Nobody listens if the run was given up.
+            let _ = self.0.send(Err(WorkerGone));
+        }
+    }
+}
 
 impl Shards {
     /// `workers` threads for `shards` shards; with 0 they are served by the caller.
@@ -158,10 +171,10 @@ impl Shards {
         };
         loop {
             let answer = if collector.outstanding() >= outstanding.max(1) {
-                answers.recv().map_err(|_| WorkerGone)?
+                answers.recv().map_err(|_| WorkerGone)??
             } else {
                 match answers.try_recv() {
-                    Ok(answer) => answer,
+                    Ok(answer) => answer?,
                     Err(_) => return Ok(Ok(())),
                 }
             };
@@ -176,9 +189,10 @@ fn serve(
     mut shards: Vec<Shard>,
     workers: usize,
     tasks: &Receiver<Task>,
-    answer: &Sender<Answer>,
+    answer: &Sender<Result<Answer, WorkerGone>>,
     empty: &Sender<ElementColumns>,
 ) {
+    let _alarm = Alarm(answer);
     // A closed channel on the other side means that the run was given up: nothing is left to do.
     for task in tasks {
         match task {
@@ -199,15 +213,66 @@ fn serve(
                 closing,
             } => {
                 let tally = shards[shard / workers].close(slot);
-                let sent = answer.send(Answer {
+                let answered = Answer {
                     closing,
                     shard,
                     tally,
-                });
-                if sent.is_err() {
+                };
+                if answer.send(Ok(answered)).is_err() {
                     return;
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::collector::ClosedSlice;
+    use super::super::results::{SliceResult, SliceSink};
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    struct Nowhere;
+
+    impl SliceSink for Nowhere {
+        fn slice(&mut self, _: &SliceResult) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_worker_that_panics_is_noticed_and_not_waited_for() {
+        let spec = ShardSpec {
+            filter: None,
+            exact_limit_bytes: Some(1 << 20),
+            open_slices: 1,
+        };
+        let mut noticed = false;
+        let run = catch_unwind(AssertUnwindSafe(|| {
+            thread::scope(|scope| {
+                let mut shards = Shards::start(scope, &spec, 2, 2);
+                let mut sink = Nowhere;
+                let bounds = |index| (index, index + 1);
+                let mut collector = Collector::new(&mut sink, 2, &spec.empty_tally(), &bounds);
+                collector.announce(
+                    0,
+                    ClosedSlice {
+                        index: 0,
+                        start_ns: 0,
+                        end_ns: 1,
+                        packets: 1,
+                        elements: 1,
+                    },
+                );
+                // There is no such slot, so that the first worker panics; the second goes on.
+                let no_slot = 7;
+                let _ = shards.add(0, no_slot, &mut ElementColumns::default());
+                noticed = shards.close(0, 0, &mut collector).is_err()
+                    || shards.collect(&mut collector, 1).is_err();
+            });
+        }));
+        assert!(run.is_err(), "the scope passes the panic on");
+        assert!(noticed);
     }
 }

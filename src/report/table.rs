@@ -16,6 +16,11 @@ pub(super) struct CountTable<W: Write> {
     elements: &'static str,
     series: Sparkline,
     last_end_ns: Option<i64>,
+    /// Packets and elements of all slices; late ones are in none.
+    packets: u64,
+    elements_seen: u64,
+    /// Slices whose exact set passed its limit.
+    over_limit: u64,
 }
 
 /// Which of the columns that not every run has are there.
@@ -63,6 +68,9 @@ impl<W: Write> CountTable<W> {
             elements: parameters.elements_plural,
             series: Sparkline::default(),
             last_end_ns: None,
+            packets: 0,
+            elements_seen: 0,
+            over_limit: 0,
         })
     }
 
@@ -73,7 +81,10 @@ impl<W: Write> CountTable<W> {
             writeln!(self.out, "  … no packets for {}", gap(slice.start_ns, end))?;
         }
         self.last_end_ns = Some(slice.end_ns);
-        self.series.push(slice.best());
+        self.series.push(slice.best().unwrap_or(0.0));
+        self.over_limit += u64::from(slice.exact_over_limit);
+        self.packets += slice.packets;
+        self.elements_seen += slice.elements;
         let exact = if slice.exact_over_limit {
             "over limit".to_owned()
         } else {
@@ -115,6 +126,14 @@ impl<W: Write> CountTable<W> {
                 grouped(q.max)
             )?;
         }
+        if self.over_limit > 0 {
+            writeln!(
+                self.out,
+                "the exact set passed its limit in {} of {} slices; raise it with --exact-limit",
+                grouped(self.over_limit),
+                grouped(totals.slices)
+            )?;
+        }
         if totals.empty_slices_omitted > 0 {
             writeln!(
                 self.out,
@@ -153,8 +172,8 @@ impl<W: Write> CountTable<W> {
             .zip(totals.exact.filter(|&n| n > 0))
             .map(|(estimate, exact)| (estimate - exact as f64) / exact as f64);
         let cells = [
-            grouped(totals.packets - totals.late),
-            grouped(totals.elements),
+            grouped(self.packets),
+            grouped(self.elements_seen),
             number(totals.exact),
             number(totals.first),
             rounded(totals.estimate),
@@ -234,9 +253,14 @@ fn time_width(decimals: usize) -> usize {
     20 + if decimals == 0 { 0 } else { decimals + 1 }
 }
 
+/// The time between two slices, in whole seconds if it has any: it may be longer than an `i64` of
+/// nanoseconds.
 fn gap(start_ns: i64, end_ns: i64) -> String {
-    let seconds = (i128::from(start_ns) - i128::from(end_ns)) / 1_000_000_000;
-    format!("{} s", grouped(seconds as u64))
+    let ns = i128::from(start_ns) - i128::from(end_ns);
+    match i64::try_from(ns) {
+        Ok(ns) if ns < 1_000_000_000 => duration(ns),
+        _ => format!("{} s", grouped((ns / 1_000_000_000) as u64)),
+    }
 }
 
 fn number(value: Option<u64>) -> String {
@@ -253,4 +277,17 @@ fn deviation(value: Option<f64>) -> String {
 
 fn share(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), percent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_readable_whatever_the_width_of_a_slice() {
+        assert_eq!(gap(61_000_000, 0), "61 ms");
+        assert_eq!(gap(70, 7), "63 ns");
+        assert_eq!(gap(3_600_000_000_000, 0), "3,600 s");
+        assert_eq!(gap(i64::MAX, i64::MIN), "18,446,744,073 s");
+    }
 }

@@ -230,17 +230,17 @@ fn open_container(window: &mut Window, format: InputFormat) -> Result<(Container
     Ok((container, reader))
 }
 
-/// Whether [`Capture::open`] would recognise the file, told from its first bytes: for walking through
-/// directories.
+/// Whether [`Capture::open`] would recognise the file as this format, told from its first bytes: for
+/// walking through directories.
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn is_capture(path: &Path) -> Result<bool, TraceError> {
+pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> {
     // Opening a pipe or a device for a look could wait forever.
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Ok(false);
     }
-    match Capture::open(path, InputFormat::Auto) {
+    match Capture::open(path, format) {
         Ok(_) => Ok(true),
         // What is a capture in a bad state is better reported than passed over.
         Err(error) => match &error.kind {

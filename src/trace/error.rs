@@ -253,7 +253,7 @@ impl fmt::Display for TraceError {
             } => write!(
                 f,
                 "the file ends inside the record of packet {packet}, at offset {offset}: {} were promised, {}; \
-                 everything before it was read",
+                 everything before it was read, copy the file again for the rest",
                 Bytes(*promised),
                 there(*present)
             ),
@@ -264,13 +264,13 @@ impl fmt::Display for TraceError {
             } => write!(
                 f,
                 "the record of packet {packet}, at offset {offset}, claims {}, more than the {limit} that \
-                 are legal; the file is damaged from here on, everything before was read",
+                 are legal; everything before it was read, copy the file again for the rest",
                 Bytes(*length)
             ),
             TraceErrorKind::CorruptBlock { packet, reason } => write!(
                 f,
                 "the record of packet {packet}, at offset {offset}, is damaged: {reason}; everything \
-                 before it was read"
+                 before it was read, copy the file again for the rest"
             ),
             TraceErrorKind::DamagedCompression {
                 codec, cut: true, ..
@@ -293,7 +293,7 @@ impl fmt::Display for TraceError {
             TraceErrorKind::MalformedLine { line, reason } => write!(
                 f,
                 "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; everything \
-                 before it was read"
+                 before it was read, mend the line for the rest"
             ),
         }
     }
@@ -312,6 +312,11 @@ impl TraceError {
             io::ErrorKind::IsADirectory => {
                 write!(f, "is a directory; name the captures in it")
             }
+            _ if error.raw_os_error().is_some_and(is_out_of_files) => write!(
+                f,
+                "{error}; captures that overlap in time are open together, raise the limit with \
+                 `ulimit -n` or name fewer of them"
+            ),
             _ => {
                 write!(f, "cannot be read")?;
                 if let Some(offset) = self.offset {
@@ -333,6 +338,12 @@ impl std::error::Error for TraceError {
             _ => None,
         }
     }
+}
+
+/// Whether the system refused because too many files are open: in this process (EMFILE) or in all of
+/// them (ENFILE).
+fn is_out_of_files(code: i32) -> bool {
+    cfg!(unix) && matches!(code, 23 | 24)
 }
 
 /// How many bytes are there instead.
@@ -359,7 +370,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "x.pcap: the file ends inside the record of packet 12, at offset 3312: 96 bytes were promised, \
-             40 are there; everything before it was read"
+             40 are there; everything before it was read, copy the file again for the rest"
         );
     }
 
@@ -373,6 +384,14 @@ mod tests {
                 .starts_with("standard input: permission denied; ")
         );
         assert!(std::error::Error::source(&error).is_some());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn too_many_open_files_have_a_remedy_of_their_own() {
+        let fault = Fault::from_io(io::Error::from_raw_os_error(24), 0);
+        let sentence = fault.in_file(Path::new("x.pcap")).to_string();
+        assert!(sentence.contains("ulimit -n"), "{sentence}");
     }
 
     #[test]

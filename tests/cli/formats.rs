@@ -163,3 +163,46 @@ fn every_reason_is_documented_and_no_other() {
         .collect();
     assert_eq!(manual, ours);
 }
+
+#[test]
+fn the_table_sums_what_its_lines_say() {
+    // Nine slices, then a packet of the first one: its slice is closed.
+    let log: String = (1..10)
+        .chain([1])
+        .fold("ts,src,dst,qname\n".to_owned(), |log, time| {
+            log + &format!("{time},10.0.0.1,10.0.0.2,a\n")
+        });
+    let table = super::feed(&["count", "-"], log.as_bytes()).done();
+    let sum = table
+        .lines()
+        .find(|line| line.starts_with("sum of 9 slices"))
+        .unwrap();
+    let cells: Vec<&str> = sum.split_whitespace().collect();
+    assert_eq!(cells[4..7], ["9", "9", "9"], "{table}");
+    assert!(
+        table.contains("10 packets, 10 of them IP, 1 too late"),
+        "{table}"
+    );
+}
+
+#[test]
+fn a_count_that_passed_its_limit_is_not_shown_as_zero() {
+    let line = [
+        "--exact-limit",
+        "1",
+        "--filter",
+        "exact",
+        "traces/generated.pcap",
+    ];
+    let (document, run) = document(&line);
+    run.done();
+    let totals = &document["totals"];
+    assert!(totals["exact"].is_null() && totals["quantiles"].is_null());
+    for slice in document["slices"].as_array().unwrap() {
+        assert_eq!(slice["exact_over_limit"], true);
+        assert!(slice["exact"].is_null());
+    }
+    let table = flowsieve(&[&["count"], &line[..]].concat()).done();
+    assert!(table.contains("passed its limit in 8 of 8 slices; raise it with --exact-limit"));
+    assert!(!table.contains("median"), "{table}");
+}

@@ -13,6 +13,32 @@ fn a_pipe_gives_the_answer_of_the_file() {
     assert_eq!(piped, slices(&[path]));
 }
 
+/// A pipe can be read only once, whatever its name, and takes its place in the order of time although
+/// nobody can look ahead into it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_beside_a_file_takes_its_place_in_time() {
+    let (path, bytes) = sample();
+    let middle = record_offsets(&bytes)[5_500];
+    let (early, late) = (
+        bytes[..middle].to_vec(),
+        [&bytes[..24], &bytes[middle..]].concat(),
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("part.pcap");
+    for (piped, stored) in [(&early, &late), (&late, &early)] {
+        fs::write(&file, stored).unwrap();
+        for align in ["epoch", "first"] {
+            let expected = slices(&["--align", align, path.to_str().unwrap()]);
+            for pipe in ["-", "/dev/stdin"] {
+                let line = ["count", "--format", "csv", "--align", align, pipe];
+                let line = [&line[..], &[file.to_str().unwrap()]].concat();
+                assert_eq!(feed(&line, piped).done(), expected, "{line:?}");
+            }
+        }
+    }
+}
+
 type Encoder = fn(&[u8]) -> Vec<u8>;
 
 const ENCODERS: [(&str, Encoder); 5] = [
@@ -102,6 +128,22 @@ fn several_files_and_directories_are_one_trace() {
         .map(|input| input["path"].as_str().unwrap())
         .collect();
     assert_eq!(read, files.each_ref().map(|path| path.to_str().unwrap()));
+}
+
+#[test]
+fn a_directory_is_searched_for_the_format_that_is_named() {
+    let mut record = [0_u8; 44];
+    record[8] = 0x45;
+    record[20..24].copy_from_slice(&[10, 0, 0, 1]);
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.tsh"), record.repeat(3)).unwrap();
+    let other = "A text whose ninth byte is no IPv4 header.\n";
+    fs::write(folder.path().join("notes.txt"), other).unwrap();
+    let directory = folder.path().to_str().unwrap();
+    let (document, run) = document(&["--input-format", "tsh", directory]);
+    run.done();
+    assert_eq!(document["inputs"].as_array().unwrap().len(), 1);
+    assert_eq!(document["totals"]["packets"], 3);
 }
 
 /// Time, client and its port, server, protocol, name (empty for a record without a query).

@@ -69,18 +69,11 @@ fn what_ends_too_early() {
     );
     for more in [1, 15, 16, 40] {
         let cut = &bytes[..offsets[1_000] + more];
-        check_bytes(
-            "record.pcap",
-            cut,
-            1_000,
-            &[
-                &at,
-                &format!(
-                    "{more} {}",
-                    if more == 1 { "is there" } else { "are there" }
-                ),
-            ],
-        );
+        let present = match more {
+            1 => "1 is there".to_owned(),
+            more => format!("{more} are there"),
+        };
+        check_bytes("record.pcap", cut, 1_000, &[&at, &present, "copy"]);
     }
     // Compressed without a loss in between, the cut comes out at the same place.
     check_bytes(
@@ -98,10 +91,10 @@ fn what_is_damaged_within() {
     let mut damaged = bytes.clone();
     damaged[offsets[777] + 11] = 0x7f;
     let at = format!("the record of packet 778, at offset {}", offsets[777]);
-    check_bytes("long.pcap", &damaged, 777, &[&at, "more than"]);
+    check_bytes("long.pcap", &damaged, 777, &[&at, "more than", "copy"]);
     let log = "ts,src,dst,qname\n1,10.0.0.1,10.0.0.2,a\n2,10.0.0.1,10.0.0.2,b\n3,10.0.0.1\n";
     let at = format!("line 4, at offset {}", log.find("3,10").unwrap());
-    check_bytes("dns.csv", log.as_bytes(), 2, &[&at]);
+    check_bytes("dns.csv", log.as_bytes(), 2, &[&at, "mend the line"]);
 }
 
 #[test]

@@ -46,8 +46,8 @@ pub(in crate::filters) fn same<F: FilterState>(other: &dyn FilterState) -> Resul
 
 /// Sets the bits that are set in as many other lines.
 pub(in crate::filters) fn unite_lines(lines: &mut Lines, others: &Lines) {
-    for index in 0..lines.len() {
-        for (word, more) in lines.get_mut(index).iter_mut().zip(others.get(index)) {
+    for (line, other) in lines.as_mut_slice().iter_mut().zip(others.as_slice()) {
+        for (word, more) in line.iter_mut().zip(other) {
             *word |= more;
         }
     }
@@ -142,7 +142,10 @@ impl<'a> StateWriter<'a> {
     }
 
     pub(in crate::filters) fn lines(&mut self, lines: &Lines) -> io::Result<()> {
-        (0..lines.len()).try_for_each(|line| self.words(lines.get(line)))
+        lines
+            .as_slice()
+            .iter()
+            .try_for_each(|line| self.words(line))
     }
 
     pub(in crate::filters) fn counters(&mut self, counters: &CounterArray) -> io::Result<()> {
@@ -319,7 +322,8 @@ impl<'a> StateReader<'a> {
     }
 
     pub(in crate::filters) fn lines(&mut self, lines: &mut Lines) -> Result<(), LoadError> {
-        (0..lines.len()).try_for_each(|line| self.words(lines.get_mut(line)))
+        let mut lines = lines.as_mut_slice().iter_mut();
+        lines.try_for_each(|line| self.words(line))
     }
 
     pub(in crate::filters) fn counters(

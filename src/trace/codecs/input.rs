@@ -39,7 +39,10 @@ impl Input {
     /// What is buffered, at least `count` bytes (few) unless the input ends before.
     pub(super) fn peek(&mut self, count: usize) -> &[u8] {
         if self.end - self.start < count && !self.ended {
-            self.buffer.resize(INPUT_BYTES, 0);
+            if self.buffer.is_empty() {
+                // Zeroed by the system and not here: what a small file does not fill takes no memory.
+                self.buffer = vec![0; INPUT_BYTES];
+            }
             self.buffer.copy_within(self.start..self.end, 0);
             self.base += self.start as u64;
             self.end -= self.start;

@@ -140,12 +140,15 @@ fn a_first_look_reads_files() {
     let text = path("notes.pcap", b"not a capture");
     let empty = path("empty.pcap", b"");
     let cut = path("cut.pcap", &pcap(3)[..20]);
-    assert!(is_capture(&capture).unwrap());
-    assert!(!is_capture(&text).unwrap());
-    assert!(!is_capture(&empty).unwrap());
-    assert!(!is_capture(folder.path()).unwrap());
-    assert!(is_capture(&cut).unwrap(), "to be reported, not passed over");
-    assert!(is_capture(&folder.path().join("missing")).is_err());
+    assert!(is_capture(&capture, InputFormat::Auto).unwrap());
+    assert!(!is_capture(&text, InputFormat::Auto).unwrap());
+    assert!(!is_capture(&empty, InputFormat::Auto).unwrap());
+    assert!(!is_capture(folder.path(), InputFormat::Auto).unwrap());
+    assert!(
+        is_capture(&cut, InputFormat::Auto).unwrap(),
+        "to be reported, not passed over"
+    );
+    assert!(is_capture(&folder.path().join("missing"), InputFormat::Auto).is_err());
     let first = first_time_ns(&capture, InputFormat::Auto).unwrap();
     assert_eq!(first, Some(1_000_000_000_000));
     let none = path("none.pcap", &pcap(0));
