@@ -4,6 +4,7 @@
 //! `observed_rates_are_those_of_the_formulas`. All seeds are fixed.
 
 use flowsieve::filters::matrix_sizing::{matrix_fpr, uncut_fpr};
+use flowsieve::filters::saved::{SavedFilter, UnionError};
 use flowsieve::filters::sizing::{
     blocked_fpr, bloom_fpr, dleft_fpr, hip_variance, scalable_fpr, split_fpr,
 };
@@ -401,6 +402,120 @@ fn memory_is_what_the_spec_says() {
         };
         // Arrays of bits are rounded up to words.
         assert!(most.abs_diff(spec.memory_bytes()) < 16, "{spec:?}");
+    }
+}
+
+/// The bytes of a filter.
+fn saved(filter: &SavedFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.save(&mut bytes).expect("a vector takes everything");
+    bytes
+}
+
+fn loaded(bytes: &[u8]) -> SavedFilter {
+    SavedFilter::read(&mut &*bytes, bytes.len() as u64).expect("what was saved is loaded")
+}
+
+/// A filter in three shards with these elements.
+fn sharded(spec: &FilterSpec, elements: &Elements) -> SavedFilter {
+    let mut filter = SavedFilter::empty(spec.clone(), 0, b"pairs".to_vec(), 3)
+        .expect("the table has filters that can be");
+    elements.iter().for_each(|element| filter.insert(element));
+    filter
+}
+
+fn saved_answers(filter: &SavedFilter, elements: &Elements) -> Vec<(bool, Vec<PatternAnswer>)> {
+    let ask = |element: ElementDigests<'_>| {
+        let patterns = (0..4_u32).map(|mask| {
+            let values: Vec<Option<Digest>> = element
+                .attributes
+                .iter()
+                .enumerate()
+                .map(|(i, &digest)| (mask >> i & 1 == 1).then_some(digest))
+                .collect();
+            filter.contains_where(Pattern {
+                whole: (mask == 3).then_some(element.whole),
+                attributes: &values,
+            })
+        });
+        (filter.contains(element), patterns.collect())
+    };
+    elements.iter().map(ask).collect()
+}
+
+#[test]
+fn a_loaded_filter_is_the_one_that_was_saved() {
+    let elements = stream(20, 700, 1000);
+    let more = stream(20, 1500, 500);
+    for spec in specs() {
+        let mut filter = sharded(&spec, &elements);
+        let bytes = saved(&filter);
+        let mut again = loaded(&bytes);
+        assert_eq!(saved(&again), bytes, "{spec:?}");
+        assert_eq!(again.spec(), &spec);
+        // And so is everything that comes after it.
+        for _ in 0..2 {
+            assert_eq!(again.stats(), filter.stats(), "{spec:?}");
+            assert_eq!(again.distinct(), filter.distinct(), "{spec:?}");
+            assert_eq!(
+                saved_answers(&again, &more),
+                saved_answers(&filter, &more),
+                "{spec:?}"
+            );
+            more.iter().for_each(|element| again.insert(element));
+            more.iter().for_each(|element| filter.insert(element));
+        }
+        assert_eq!(saved(&again), saved(&filter), "{spec:?}");
+    }
+}
+
+#[test]
+fn a_union_is_the_filter_of_both_inputs() {
+    let (first, second) = (
+        Elements::sharing(21, 97, 0..500),
+        Elements::sharing(21, 97, 300..900),
+    );
+    let both = Elements::sharing(21, 97, (0..500).chain(300..900));
+    let others = Elements::sharing(21, 97, 0..3000);
+    for spec in specs() {
+        let (mut union, with) = (sharded(&spec, &first), sharded(&spec, &second));
+        let before = saved(&union);
+        if matches!(spec, FilterSpec::Scalable { .. } | FilterSpec::Dleft { .. }) {
+            assert_eq!(union.unite(&with), Err(UnionError::Structure), "{spec:?}");
+            assert_eq!(saved(&union), before);
+            continue;
+        }
+        union.unite(&with).unwrap();
+        let whole = sharded(&spec, &both);
+        assert_eq!(union.stats(), whole.stats(), "{spec:?}");
+        assert_eq!(
+            saved_answers(&union, &others),
+            saved_answers(&whole, &others),
+            "{spec:?}"
+        );
+        // What does not rest on a stream of insertions is bit for bit the same.
+        let (bytes, whole_bytes) = (saved(&union), saved(&whole));
+        if matches!(spec, FilterSpec::Mdbf { .. }) {
+            assert_eq!(bytes, whole_bytes, "{spec:?}");
+        }
+        let again = loaded(&bytes);
+        assert_eq!(saved(&again), bytes, "{spec:?}");
+        assert_eq!(again.distinct(), union.distinct(), "{spec:?}");
+        if let (Some(estimate), Some(watched)) = (union.distinct(), whole.distinct()) {
+            let error = estimate.distinct - 900.0;
+            let allowed = 5.0 * estimate.std_error() + 5.0 * watched.std_error() + 9.0;
+            // A filter that is nearly full counts badly, and knows it.
+            if whole.stats().fill_ratio < 0.9 {
+                assert!(error.abs() < allowed, "{spec:?} {estimate:?}");
+            }
+        }
+        // Nothing comes from nothing, and the estimate of a stream stays.
+        let mut none = sharded(&spec, &Elements::sharing(21, 97, []));
+        none.unite(&with).unwrap();
+        assert_eq!(saved(&none), saved(&with), "{spec:?}");
+        none.unite(&sharded(&spec, &Elements::sharing(21, 97, [])))
+            .unwrap();
+        assert_eq!(saved(&none), saved(&with), "{spec:?}");
     }
 }
 

@@ -21,7 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pipeline",
         &["decode", "elements", "filters", "hashing", "trace"],
     ),
-    ("report", &["decode", "pipeline"]),
+    ("report", &["decode", "elements", "filters", "pipeline"]),
 ];
 
 #[test]

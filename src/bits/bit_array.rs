@@ -64,6 +64,42 @@ impl BitArray {
         fresh != 0
     }
 
+    /// The words: bit i is bit i mod 64 of word i / 64; bits beyond the last are zero.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Replaces the words by what `write` makes of them, and counts the set bits anew. Whether there
+    /// are none beyond the last; if there are, the array is of no use.
+    ///
+    /// # Errors
+    ///
+    /// Those of `write`.
+    pub fn rewrite<E>(
+        &mut self,
+        write: impl FnOnce(&mut [u64]) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        write(&mut self.words)?;
+        self.ones = self
+            .words
+            .iter()
+            .map(|word| u64::from(word.count_ones()))
+            .sum();
+        let used = self.len % 64;
+        let last = self.words.last().copied().unwrap_or(0);
+        Ok(used == 0 || last >> used == 0)
+    }
+
+    /// Sets the bits that are set in an array of the same length.
+    pub fn unite(&mut self, other: &Self) {
+        debug_assert_eq!(self.len, other.len);
+        self.ones = 0;
+        for (word, &more) in self.words.iter_mut().zip(&other.words) {
+            *word |= more;
+            self.ones += u64::from(word.count_ones());
+        }
+    }
+
     /// Clears all bits.
     pub fn clear(&mut self) {
         self.words.fill(0);
@@ -135,6 +171,20 @@ mod tests {
                 prop_assert_eq!(bits.get(position as u64), expected);
             }
             prop_assert_eq!(bits.ones(), twin.iter().filter(|&&b| b).count() as u64);
+            let mut copy = BitArray::new(len);
+            let words = bits.words().to_vec();
+            let write = |to: &mut [u64]| { to.copy_from_slice(&words); Ok::<_, ()>(()) };
+            prop_assert_eq!(copy.rewrite(write), Ok(true));
+            prop_assert_eq!(&copy, &bits);
+            let mut united = BitArray::new(len);
+            united.set(0);
+            united.unite(&bits);
+            bits.set(0);
+            prop_assert_eq!(&united, &bits);
+            if len % 64 != 0 {
+                let write = |to: &mut [u64]| { *to.last_mut().unwrap() |= 1 << (len % 64); Ok::<_, ()>(()) };
+                prop_assert_eq!(copy.rewrite(write), Ok(false));
+            }
             bits.clear();
             prop_assert_eq!(bits, BitArray::new(len));
         }

@@ -122,6 +122,70 @@ impl CounterArray {
         before
     }
 
+    /// The words: counter i is the (i mod p)-th from below in word i / p, with p = 64 / width of them to
+    /// a word; what is left of a word is zero.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// Replaces the words by what `write` makes of them and the number of lost increments by
+    /// `overflows`, and counts the rest anew. Whether nothing stands beside the counters; if something
+    /// does, the array is of no use.
+    ///
+    /// # Errors
+    ///
+    /// Those of `write`.
+    pub fn rewrite<E>(
+        &mut self,
+        overflows: u64,
+        write: impl FnOnce(&mut [u64]) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        write(&mut self.words)?;
+        self.overflows = overflows;
+        self.recount();
+        let unused = |word: u64, counters: u64| {
+            let bits = counters * u64::from(self.width);
+            bits < 64 && word >> bits != 0
+        };
+        let in_last = self.len - self.len.saturating_sub(1) / self.per_word * self.per_word;
+        let last = self.words.last().copied().unwrap_or(0);
+        let beside =
+            unused(last, in_last) || self.words.iter().any(|&word| unused(word, self.per_word));
+        Ok(!beside)
+    }
+
+    /// Adds the counters of an array of the same length and width, as if what was counted there had
+    /// been counted here as well.
+    pub fn unite(&mut self, other: &Self) {
+        debug_assert_eq!((self.len, self.width), (other.len, other.width));
+        self.overflows = self.overflows.saturating_add(other.overflows);
+        let largest = u64::from(self.largest());
+        for (word, &more) in self.words.iter_mut().zip(&other.words) {
+            let mut sums = 0;
+            for slot in 0..self.per_word as u32 {
+                let shift = slot * self.width;
+                let sum = (*word >> shift & largest) + (more >> shift & largest);
+                self.overflows = self.overflows.saturating_add(sum.saturating_sub(largest));
+                sums |= sum.min(largest) << shift;
+            }
+            *word = sums;
+        }
+        self.recount();
+    }
+
+    /// Counts the counters that are above zero, and those that are saturated.
+    fn recount(&mut self) {
+        (self.nonzero, self.saturated) = (0, 0);
+        let largest = u64::from(self.largest());
+        for word in &self.words {
+            for slot in 0..self.per_word as u32 {
+                let value = word >> (slot * self.width) & largest;
+                self.nonzero += u64::from(value != 0);
+                self.saturated += u64::from(value == largest);
+            }
+        }
+    }
+
     /// Sets all counters to zero.
     pub fn clear(&mut self) {
         self.words.fill(0);
@@ -177,6 +241,19 @@ mod tests {
             prop_assert_eq!(counters.saturated(), saturated);
             prop_assert_eq!(counters.overflows(), overflows);
             prop_assert_eq!(counters.memory_bytes(), CounterArray::bytes_of(len, width));
+            let mut copy = CounterArray::new(len, width);
+            let write = |to: &mut [u64]| { to.copy_from_slice(counters.words()); Ok::<_, ()>(()) };
+            prop_assert_eq!(copy.rewrite(overflows, write), Ok(true));
+            prop_assert_eq!(&copy, &counters);
+            let mut twice = counters.clone();
+            twice.unite(&counters);
+            for position in 0..len {
+                for _ in 0..counters.get(position) {
+                    copy.increment(position);
+                }
+            }
+            copy.overflows += overflows;
+            prop_assert_eq!(twice, copy);
             counters.clear();
             prop_assert_eq!(counters, CounterArray::new(len, width));
         }

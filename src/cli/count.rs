@@ -9,9 +9,11 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::decode::Tunnel;
-use flowsieve::elements::{ElementKind, ElementRule};
+use flowsieve::elements::{ElementKind, ElementLabel, ElementRule};
 use flowsieve::filters::Sizing;
-use flowsieve::pipeline::{Align, CountPlan, CountSummary, FilterChoice, RunError, Slicing, count};
+use flowsieve::pipeline::{
+    Align, CountPlan, CountSummary, FilterChoice, RunError, Slicing, count, count_and_keep,
+};
 use flowsieve::report::{CountParameters, CountReport, ReportFormat};
 use flowsieve::trace::InputFormat;
 use std::io::{IsTerminal, stderr};
@@ -134,6 +136,10 @@ pub(crate) struct CountArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    /// Save the filter to this file, to be asked by `flowsieve filter`; needs --slice all
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    save_filter: Option<PathBuf>,
+
     /// No progress bar and no remarks
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
     quiet: bool,
@@ -221,17 +227,32 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut inputs = Inputs::find(&args.captures, args.input_format.into());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
+    let saved = match &args.save_filter {
+        Some(path) => Some(Output::open(Some(path))?),
+        None => None,
+    };
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
     let styled = output.is_styled();
     let parameters = CountParameters::from(&plan);
     let mut report =
         CountReport::begin(args.format.into(), &parameters, styled, output).context(UNWRITTEN)?;
-    let result = count(&plan, &mut report, &progress);
+    let result = match saved {
+        None => count(&plan, &mut report, &progress).map(|summary| (summary, None)),
+        Some(output) => {
+            let label = ElementLabel::new(&plan.rule, plan.tunnel).to_string();
+            count_and_keep(&plan, label.into_bytes(), &mut report, &progress)
+                .map(|(summary, filter)| (summary, Some((filter, output))))
+        }
+    };
     progress.finish();
-    let summary = result.map_err(|error| match error {
+    let (summary, kept) = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
     })?;
+    if let Some((filter, mut output)) = kept {
+        filter.save(&mut output).context("cannot save the filter")?;
+        output.commit()?;
+    }
     report.finish(&summary).context(UNWRITTEN)?.commit()?;
     Ok(remark(args, &summary, &inputs, &progress))
 }
@@ -330,6 +351,14 @@ impl CountArgs {
             ),
         };
         plan.check().map_err(usage)?;
+        if let Some(path) = &self.save_filter {
+            plan.kept_filter().map_err(usage)?;
+            if path.as_os_str() == "-" || self.output.as_ref() == Some(path) {
+                return Err(UsageError(
+                    "the filter goes to a file of its own, so --save-filter needs a name that is neither - nor that of --output".into(),
+                ));
+            }
+        }
         Ok(plan)
     }
 }

@@ -1,6 +1,7 @@
 //! What the user types: arguments to plan, run, report, exit code. One file a subcommand.
 
 mod count;
+mod filter;
 mod generate;
 mod inputs;
 mod output;
@@ -39,6 +40,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 enum Command {
     Count(Box<count::CountArgs>),
+    Filter(filter::FilterArgs),
     Generate(generate::GenerateArgs),
 }
 
@@ -60,6 +62,7 @@ pub(crate) fn main() -> ExitCode {
     // A wrong command line, --help and --version end here, with 2 and 0.
     let result = match Arguments::parse().command {
         Command::Count(args) => count::run(&args),
+        Command::Filter(args) => filter::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
     };
     match result {

@@ -123,7 +123,7 @@ impl Extractor {
     }
 
     #[inline(always)]
-    fn push_pair(&self, addresses: Addresses, out: &mut ElementColumns) {
+    pub(super) fn push_pair(&self, addresses: Addresses, out: &mut ElementColumns) {
         match self.directed(addresses, (0, 0)).0 {
             Addresses::V4 {
                 source,
@@ -150,7 +150,7 @@ impl Extractor {
     }
 
     #[inline]
-    fn push_host(&self, addresses: Addresses, out: &mut ElementColumns) {
+    pub(super) fn push_host(&self, addresses: Addresses, out: &mut ElementColumns) {
         let of_source = self.rule.kind == ElementKind::Source;
         match addresses {
             Addresses::V4 {
@@ -180,7 +180,7 @@ impl Extractor {
     }
 
     #[inline(always)]
-    fn push_flow(
+    pub(super) fn push_flow(
         &self,
         addresses: Addresses,
         protocol: u8,
@@ -226,7 +226,7 @@ impl Extractor {
         Ok(found)
     }
 
-    fn push_dns(&self, addresses: Addresses, labels: &[u8], out: &mut ElementColumns) {
+    pub(super) fn push_dns(&self, addresses: Addresses, labels: &[u8], out: &mut ElementColumns) {
         let mut key = [0; MAX_DNS_KEY];
         let cuts = match self.directed(addresses, (0, 0)).0 {
             Addresses::V4 {

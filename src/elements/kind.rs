@@ -17,6 +17,15 @@ pub enum ElementKind {
 }
 
 impl ElementKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::HostPair,
+        Self::Flow,
+        Self::Dns,
+        Self::Source,
+        Self::Destination,
+    ];
+
     /// The name in the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {

@@ -4,7 +4,11 @@
 mod batch;
 mod extract;
 mod kind;
+mod label;
+mod query;
 
 pub use batch::{ElementBatch, ElementColumns, Keys};
 pub use extract::Extractor;
 pub use kind::{ElementKind, ElementRule};
+pub use label::ElementLabel;
+pub use query::{ElementQuery, QueryError, QueryPattern};

@@ -45,12 +45,17 @@
 //! Reference: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7), 1970;
 //! for the lines Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007.
 
+use super::fill;
 use super::line_probe::{contains, contains_all, insert, insert_all};
+use super::saved::{
+    FilterState, LoadError, StateReader, StateWriter, UnionError, same, unite_lines,
+};
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting,
 };
 use crate::bits::{BitArray, Lines};
 use crate::hashing::{Digest, H3, Probes};
+use std::io;
 use std::slice;
 use std::sync::Arc;
 
@@ -109,7 +114,33 @@ impl MembershipFilter for BloomFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter.estimate())
+        let fill = || {
+            fill::independent(
+                self.core.bits.ones(),
+                self.core.bits.len(),
+                self.core.probes,
+            )
+        };
+        self.counter.known().or_else(fill)
+    }
+}
+
+impl FilterState for BloomFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(Some(self.counter))?;
+        state.bits(&self.core.bits)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.lasting_hip()?;
+        state.bits(&mut self.core.bits)
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        self.core.bits.unite(&other.core.bits);
+        self.counter.unite(other.counter);
+        Ok(())
     }
 }
 
@@ -175,7 +206,27 @@ impl MembershipFilter for BloomLineFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter.estimate())
+        let fill = || fill::in_lines(self.lines.ones(), self.lines.len(), self.probes);
+        self.counter.known().or_else(fill)
+    }
+}
+
+impl FilterState for BloomLineFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(Some(self.counter))?;
+        state.lines(&self.lines)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.lasting_hip()?;
+        state.lines(&mut self.lines)
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        unite_lines(&mut self.lines, &other.lines);
+        self.counter.unite(other.counter);
+        Ok(())
     }
 }
 

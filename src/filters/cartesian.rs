@@ -39,7 +39,9 @@
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 2 and Fig. 7, as "CBF".
 
+use super::fill;
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::MAX_PROBES;
 use super::{
     ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, MultiAttributeFilter,
@@ -47,6 +49,7 @@ use super::{
 };
 use crate::bits::BitArray;
 use crate::hashing::{Digest, Probes};
+use std::io;
 
 /// Cartesian join of Bloom filters.
 #[derive(Clone, Debug)]
@@ -155,11 +158,34 @@ impl MembershipFilter for CartesianFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        (self.strides.len() == 1).then(|| self.counter.estimate())
+        if self.strides.len() > 1 {
+            return None;
+        }
+        let fill = || fill::independent(self.bits.ones(), self.bits.len(), self.probes);
+        self.counter.known().or_else(fill)
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
         Some(self)
+    }
+}
+
+impl FilterState for CartesianFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(Some(self.counter))?;
+        state.bits(&self.bits)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.lasting_hip()?;
+        state.bits(&mut self.bits)
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        self.bits.unite(&other.bits);
+        self.counter.unite(other.counter);
+        Ok(())
     }
 }
 

@@ -39,12 +39,15 @@
 //! queries", Journal on Communications 29(1), 2008, 56-64, section 3.
 
 use super::bloom::{BloomCore, Positions};
+use super::fill;
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::{
     ElementDigests, Estimate, FilterStats, HipCounter, Mdbf, MembershipFilter,
     MultiAttributeFilter, Pattern, PatternAnswer, Sighting,
 };
 use crate::filters::sizing::MAX_PROBES;
 use crate::hashing::Digest;
+use std::io;
 
 /// How the addresses in the combined filter are made of the attributes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -178,11 +181,44 @@ impl MembershipFilter for Cmdbf {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        (self.combination != Combination::XorSame).then(|| self.counter.estimate())
+        match self.combination {
+            Combination::XorSame => None,
+            Combination::XorIndependent => self.counter.known(),
+            // With a joint hash the combined filter is a standard one of all elements.
+            Combination::Joint => self.counter.known().or_else(|| {
+                fill::independent(
+                    self.combined.bits.ones(),
+                    self.combined.bits.len(),
+                    self.probes,
+                )
+            }),
+        }
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
         Some(self)
+    }
+}
+
+impl FilterState for Cmdbf {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(Some(self.counter))?;
+        self.attributes.save_state(state)?;
+        state.bits(&self.combined.bits)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.lasting_hip()?;
+        self.attributes.load_state(state)?;
+        state.bits(&mut self.combined.bits)
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        self.attributes.unite(&other.attributes)?;
+        self.combined.bits.unite(&other.combined.bits);
+        self.counter.unite(other.counter);
+        Ok(())
     }
 }
 

@@ -50,12 +50,15 @@
 //! Reference: Fan, Cao, Almeida, Broder, "Summary cache: a scalable wide-area web cache sharing
 //! protocol", IEEE/ACM Transactions on Networking 8(3), 2000, section V-C.
 
+use super::fill;
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::{
     CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
     RemovableFilter, Sighting,
 };
 use crate::bits::CounterArray;
 use crate::hashing::{Digest, Probes};
+use std::io;
 
 /// Counting Bloom filter over the whole element.
 #[derive(Clone, Debug)]
@@ -121,11 +124,31 @@ impl MembershipFilter for CountingFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        self.counter.map(|counter| counter.estimate())
+        let fill = || fill::independent(self.counters.nonzero(), self.counters.len(), self.probes);
+        self.counter?.known().or_else(fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
         Some(self)
+    }
+}
+
+impl FilterState for CountingFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(self.counter)?;
+        state.counters(&self.counters)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.hip()?;
+        state.counters(&mut self.counters)
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        self.counters.unite(&other.counters);
+        HipCounter::unite_where_known(&mut self.counter, other.counter);
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! What every filter can do, and the little data that goes in and out of it.
 
+use super::saved::FilterState;
 use crate::hashing::Digest;
 use std::fmt::Debug;
 
@@ -63,6 +64,15 @@ impl Estimate {
     pub fn std_error(self) -> f64 {
         self.variance.sqrt()
     }
+
+    /// The count of two disjoint sets, estimated independently.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            distinct: self.distinct + other.distinct,
+            variance: self.variance + other.variance,
+        }
+    }
 }
 
 /// How a filter is filled.
@@ -89,7 +99,7 @@ pub struct CounterStats {
 }
 
 /// Approximate membership without false negatives.
-pub trait MembershipFilter: Debug + Send {
+pub trait MembershipFilter: FilterState + Debug + Send {
     /// Inserts the element and says whether it was there before, in one pass.
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting;
 
@@ -191,4 +201,22 @@ pub enum PatternAnswer {
     PresentApart,
     /// The structure keeps nothing about patterns of these attributes.
     Unknown,
+}
+
+impl PatternAnswer {
+    /// What is known of the elements of two filters together: the stronger answer.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let strength = |answer| match answer {
+            Self::Absent => 0,
+            Self::Unknown => 1,
+            Self::PresentApart => 2,
+            Self::Present => 3,
+        };
+        if strength(other) > strength(self) {
+            other
+        } else {
+            self
+        }
+    }
 }

@@ -29,7 +29,42 @@ impl HipCounter {
         self.variance += repeat_probability * weight * weight;
     }
 
-    /// The count so far.
+    /// A count that is not known any more, whatever comes: that of a union.
+    pub const LOST: Self = Self {
+        distinct: f64::NAN,
+        variance: f64::NAN,
+    };
+
+    /// A count to go on from; `None` unless both are numbers from 0 on.
+    pub fn from_estimate(distinct: f64, variance: f64) -> Option<Self> {
+        let is_count = |number: f64| number.is_finite() && number >= 0.0;
+        (is_count(distinct) && is_count(variance)).then_some(Self { distinct, variance })
+    }
+
+    /// The count so far, unless it is lost.
+    pub fn known(self) -> Option<Estimate> {
+        (!self.distinct.is_nan()).then(|| self.estimate())
+    }
+
+    /// What is known of the count when the elements of another filter come in all at once: all of it
+    /// if there were none there or none here, and else nothing.
+    pub fn unite(&mut self, other: Self) {
+        if *self == Self::default() {
+            *self = other;
+        } else if other != Self::default() {
+            *self = Self::LOST;
+        }
+    }
+
+    /// The same for filters that have no count once something was removed.
+    pub(super) fn unite_where_known(counter: &mut Option<Self>, other: Option<Self>) {
+        match (counter.as_mut(), other) {
+            (Some(counter), Some(other)) => counter.unite(other),
+            _ => *counter = None,
+        }
+    }
+
+    /// The count so far; no numbers if it is lost.
     pub const fn estimate(&self) -> Estimate {
         Estimate {
             distinct: self.distinct,

@@ -73,9 +73,11 @@
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, sections 3 and 4.
 
+use super::fill;
 use super::matrix_sizing::{
     MAX_ATTRIBUTES, cells, combination_cells, is_legal, legal_combinations, members,
 };
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::MAX_PROBES;
 use super::{
     ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, MultiAttributeFilter,
@@ -83,6 +85,7 @@ use super::{
 };
 use crate::bits::BitArray;
 use crate::hashing::{Digest, Probes};
+use std::io;
 
 /// Most combinations that a matrix stores: an insert sets k cells of each.
 pub const MAX_COMBINATIONS: usize = 4096;
@@ -186,6 +189,8 @@ pub struct MatrixFilter {
     singles: Vec<Single>,
     /// Insertions that set a new cell of each stored combination.
     firsts: Vec<u64>,
+    /// After a union nobody knows how many of the other's were new here.
+    united: bool,
     scratch: Scratch,
 }
 
@@ -222,6 +227,7 @@ impl MatrixFilter {
                 cells: vec![0; layout.steps.len() * probes],
             },
             firsts: vec![0; layout.steps.len()],
+            united: false,
             layout,
             sizes: spec.sizes.clone(),
             probes: spec.probes,
@@ -341,6 +347,7 @@ impl MembershipFilter for MatrixFilter {
         self.bits.clear();
         self.singles.fill(Single::default());
         self.firsts.fill(0);
+        self.united = false;
     }
 
     fn stats(&self) -> FilterStats {
@@ -353,13 +360,72 @@ impl MembershipFilter for MatrixFilter {
 
     fn distinct(&self) -> Option<Estimate> {
         match self.singles.as_slice() {
-            [single] => Some(single.counter.estimate()),
+            [_] => self.distinct_of(1),
             _ => None,
         }
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
         Some(self)
+    }
+}
+
+impl FilterState for MatrixFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        for single in &self.singles {
+            state.hip(Some(single.counter))?;
+        }
+        state.u8(u8::from(self.united))?;
+        for &first in &self.firsts {
+            state.u64(first)?;
+        }
+        state.bits(&self.bits)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        for single in &mut self.singles {
+            single.counter = state.lasting_hip()?;
+        }
+        self.united = match state.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(state.damaged("a matrix is neither united nor not")),
+        };
+        for first in &mut self.firsts {
+            *first = state.u64()?;
+        }
+        state.bits(&mut self.bits)?;
+        self.recount();
+        Ok(())
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        self.bits.unite(&other.bits);
+        self.united = true;
+        for (single, more) in self.singles.iter_mut().zip(&other.singles) {
+            single.counter.unite(more.counter);
+        }
+        self.recount();
+        Ok(())
+    }
+}
+
+impl MatrixFilter {
+    /// Counts the set cells of each attribute alone.
+    fn recount(&mut self) {
+        for step in self
+            .layout
+            .steps
+            .iter()
+            .skip(1)
+            .filter(|step| step.parent == 0)
+        {
+            let cells =
+                (0..self.sizes[step.attribute]).map(|index| step.constant + index * step.stride);
+            self.singles[step.attribute].ones =
+                cells.filter(|&cell| self.bits.get(cell)).count() as u64;
+        }
     }
 }
 
@@ -390,12 +456,15 @@ impl MultiAttributeFilter for MatrixFilter {
         if mask.count_ones() != 1 {
             return None;
         }
-        let single = self.singles.get(mask.trailing_zeros() as usize)?;
-        Some(single.counter.estimate())
+        let attribute = mask.trailing_zeros() as usize;
+        let single = self.singles.get(attribute)?;
+        let fill = || fill::independent(single.ones, self.sizes[attribute], self.probes);
+        single.counter.known().or_else(fill)
     }
 
     fn first_of(&self, mask: u32) -> Option<u64> {
-        Some(self.firsts[self.layout.place(mask)?])
+        let place = self.layout.place(mask)?;
+        (!self.united).then(|| self.firsts[place])
     }
 }
 

@@ -32,11 +32,13 @@
 //! queries", Journal on Communications 29(1), 2008, 56-64, section 2.
 
 use super::bloom::{BloomCore, Positions};
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::{
     ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter, Pattern,
     PatternAnswer, Sighting,
 };
 use crate::hashing::Digest;
+use std::io;
 
 /// One standard Bloom filter for each attribute, each with hash functions of its own.
 #[derive(Clone, Debug)]
@@ -114,6 +116,28 @@ impl MembershipFilter for Mdbf {
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
         Some(self)
+    }
+}
+
+impl FilterState for Mdbf {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        self.filters
+            .iter()
+            .try_for_each(|filter| state.bits(&filter.bits))
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.filters
+            .iter_mut()
+            .try_for_each(|filter| state.bits(&mut filter.bits))
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        for (filter, more) in self.filters.iter_mut().zip(&other.filters) {
+            filter.bits.unite(&more.bits);
+        }
+        Ok(())
     }
 }
 

@@ -77,12 +77,14 @@
 //! Reference: the SCBF paper's scalable form; Almeida, Baquero, Preguiça, Hutchison, "Scalable Bloom
 //! filters", Information Processing Letters 101(6), 2007, for chains.
 
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError};
 use super::split_counting::SplitCounters;
 use super::{
     CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
     RemovableFilter, Sighting,
 };
 use crate::hashing::Digest;
+use std::io;
 
 /// A link is full when this share of its counters is above zero.
 const FULL: f64 = 0.5;
@@ -100,6 +102,9 @@ pub enum Refill {
     /// The newest one, so that a removal always undoes an insertion.
     Newest,
 }
+
+/// Number beyond those of all links that there will ever be.
+const MAX_FUNCTION_SET: u64 = 1 << 48;
 
 /// Scalable split counting Bloom filter over the whole element.
 #[derive(Clone, Debug)]
@@ -246,6 +251,50 @@ impl MembershipFilter for ScalableFilter {
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
         Some(self)
+    }
+}
+
+impl FilterState for ScalableFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(self.counter)?;
+        state.u64(self.ambiguous_removals)?;
+        state.u32(self.links.len() as u32)?;
+        for link in &self.links {
+            state.u64(link.function_set())?;
+            link.save_state(state)?;
+        }
+        Ok(())
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.hip()?;
+        self.ambiguous_removals = state.u64()?;
+        let links = state.u32()?;
+        if links == 0 || links > self.most_links {
+            return Err(state.damaged("a chain has no links, or more than its parameters allow"));
+        }
+        let bytes = self.links[0].memory_bytes();
+        let mut next = FIRST_FUNCTION_SET;
+        self.links.clear();
+        for _ in 0..links {
+            let function_set = state.u64()?;
+            if function_set < next || function_set > MAX_FUNCTION_SET {
+                return Err(state.damaged("the numbers of a chain's links do not ascend"));
+            }
+            if bytes > state.left() {
+                return Err(state.damaged("a chain has more links than there are bytes for"));
+            }
+            next = function_set + 1;
+            let mut link = self.shape.link(function_set);
+            link.load_state(state)?;
+            self.links.push(link);
+        }
+        Ok(())
+    }
+
+    /// None: an element stands in the link that was the newest when it came, and links are full.
+    fn unite(&mut self, _: &dyn FilterState) -> Result<(), UnionError> {
+        Err(UnionError::Structure)
     }
 }
 

@@ -48,12 +48,15 @@
 //! Reference: the split counting Bloom filter is equations and table 1 of the SCBF paper; the parts
 //! are those of Mullin, "A second look at Bloom filters", CACM 26(8), 1983.
 
+use super::fill;
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::{
     CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
     RemovableFilter, Sighting,
 };
 use crate::bits::CounterArray;
 use crate::hashing::{Digest, Probes};
+use std::io;
 
 /// Split counting Bloom filter over the whole element.
 #[derive(Clone, Debug)]
@@ -99,11 +102,31 @@ impl MembershipFilter for SplitCountingFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        self.counter.map(|counter| counter.estimate())
+        let fill = || self.core.fill_estimate();
+        self.counter?.known().or_else(fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
         Some(self)
+    }
+}
+
+impl FilterState for SplitCountingFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(self.counter)?;
+        self.core.save_state(state)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.hip()?;
+        self.core.load_state(state)
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        self.core.unite(&other.core);
+        HipCounter::unite_where_known(&mut self.counter, other.counter);
+        Ok(())
     }
 }
 
@@ -189,6 +212,39 @@ impl SplitCounters {
             let nonzero = self.counters.nonzero();
             self.counters.decrement(position);
             self.nonzero[i] -= nonzero - self.counters.nonzero();
+        }
+        self.weigh();
+    }
+
+    pub(super) fn fill_estimate(&self) -> Option<Estimate> {
+        let probes = self.nonzero.len() as u32;
+        fill::independent(self.counters.nonzero(), self.counters.len(), probes)
+    }
+
+    pub(super) fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.counters(&self.counters)
+    }
+
+    pub(super) fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        state.counters(&mut self.counters)?;
+        self.recount();
+        Ok(())
+    }
+
+    pub(super) fn unite(&mut self, other: &Self) {
+        self.counters.unite(&other.counters);
+        self.recount();
+    }
+
+    /// Counts the counters above zero of each part.
+    fn recount(&mut self) {
+        for (nonzero, first) in self
+            .nonzero
+            .iter_mut()
+            .zip((0..).step_by(self.part as usize))
+        {
+            let counters = first..first + self.part;
+            *nonzero = counters.filter(|&at| self.counters.get(at) != 0).count() as u64;
         }
         self.weigh();
     }

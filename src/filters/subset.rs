@@ -52,8 +52,12 @@
 //! Reference: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007,
 //! for the blocked layout; the shared array, the counter and their use are this project's.
 
+use super::fill;
 use super::line_probe::{contains, contains_all, insert, insert_all};
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
+use super::saved::{
+    FilterState, LoadError, StateReader, StateWriter, UnionError, same, unite_lines,
+};
 use super::sizing::{MAX_LINE_PROBES, shared_blocked_fpr};
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
@@ -61,6 +65,7 @@ use super::{
 };
 use crate::bits::Lines;
 use crate::hashing::Digest;
+use std::io;
 
 /// A combination of attributes, besides all of them, that a subset filter stores.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -224,7 +229,11 @@ impl MembershipFilter for SubsetFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        Some(self.counter.estimate())
+        self.counter.known().or_else(|| {
+            // Where combinations are stored as well, nobody knows whose bits fill the lines.
+            let fill = || fill::in_lines(self.lines.ones(), self.lines.len(), self.probes);
+            self.parts.is_empty().then(fill)?
+        })
     }
 
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
@@ -247,6 +256,34 @@ impl MembershipFilter for SubsetFilter {
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
         Some(self)
+    }
+}
+
+impl FilterState for SubsetFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(Some(self.counter))?;
+        for part in &self.parts {
+            state.hip(Some(part.counter))?;
+        }
+        state.lines(&self.lines)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.lasting_hip()?;
+        for part in &mut self.parts {
+            part.counter = state.lasting_hip()?;
+        }
+        state.lines(&mut self.lines)
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        unite_lines(&mut self.lines, &other.lines);
+        self.counter.unite(other.counter);
+        for (part, more) in self.parts.iter_mut().zip(&other.parts) {
+            part.counter.unite(more.counter);
+        }
+        Ok(())
     }
 }
 
@@ -295,7 +332,7 @@ impl MultiAttributeFilter for SubsetFilter {
             return self.distinct();
         }
         let part = self.parts.iter().find(|part| part.mask == mask)?;
-        Some(part.counter.estimate())
+        part.counter.known()
     }
 }
 

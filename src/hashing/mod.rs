@@ -1,10 +1,14 @@
 //! Ground: from bytes to numbers. Digests of elements and attributes, and the probe positions that
 //! filters derive from them.
 
+mod checksum;
 mod digest;
 mod h3;
 mod probes;
+mod shard;
 
+pub use checksum::Checksum;
 pub use digest::{Digest, Digester};
 pub use h3::H3;
 pub use probes::{Probes, mix, reduce};
+pub use shard::shard_of;

@@ -2,6 +2,7 @@
 
 use super::results::{Quantiles, SliceResult, SliceSink, Totals};
 use super::shard::ShardTally;
+use crate::filters::MembershipFilter;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::io;
@@ -38,6 +39,7 @@ pub(super) struct Collector<'a> {
     last_index: Option<i64>,
     bounds: &'a dyn Fn(i64) -> (i64, i64),
     sums: Sums,
+    kept: Vec<Box<dyn MembershipFilter>>,
 }
 
 struct Waiting {
@@ -76,6 +78,7 @@ impl<'a> Collector<'a> {
             next_closing: 0,
             held: BTreeMap::new(),
             last_index: None,
+            kept: Vec::new(),
             bounds,
             sums: Sums {
                 slices: 0,
@@ -99,7 +102,7 @@ impl<'a> Collector<'a> {
             closing,
             Waiting {
                 slice,
-                tallies: vec![None; self.shards],
+                tallies: (0..self.shards).map(|_| None).collect(),
                 missing: self.shards,
             },
         );
@@ -130,7 +133,12 @@ impl<'a> Collector<'a> {
             if *entry.key() != self.next_closing || entry.get().missing > 0 {
                 break;
             }
-            let Waiting { slice, tallies, .. } = entry.remove();
+            let Waiting {
+                slice, mut tallies, ..
+            } = entry.remove();
+            let filters = tallies.iter_mut().flatten();
+            self.kept
+                .extend(filters.filter_map(|tally| tally.filter.take()));
             self.next_closing += 1;
             let result = self.sums.add(slice, tallies.into_iter().flatten());
             self.held.insert(slice.index, result);
@@ -141,12 +149,13 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// Hands on everything that is held; the totals of all slices.
-    pub(super) fn finish(mut self) -> io::Result<Totals> {
+    /// Hands on everything that is held; the totals of all slices, and the filters that are kept, in
+    /// the order of their shards.
+    pub(super) fn finish(mut self) -> io::Result<(Totals, Vec<Box<dyn MembershipFilter>>)> {
         while !self.held.is_empty() {
             self.release_first()?;
         }
-        Ok(self.sums.totals())
+        Ok((self.sums.totals(), self.kept))
     }
 
     fn release_first(&mut self) -> io::Result<()> {

@@ -20,5 +20,5 @@ mod workers;
 
 pub use plan::{CountPlan, FilterChoice, PlanError, Slicing};
 pub use results::{CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch};
-pub use run::{RunError, count};
+pub use run::{RunError, count, count_and_keep};
 pub use time_slice::Align;

@@ -141,6 +141,25 @@ impl CountPlan {
         self.check_memory()
     }
 
+    /// The filter, if it can be kept when the run is over: that of one slice over everything.
+    ///
+    /// # Errors
+    ///
+    /// There are several slices, or no filter.
+    pub fn kept_filter(&self) -> Result<&FilterChoice, PlanError> {
+        if self.slicing.width_ns.is_some() {
+            return Err(PlanError(
+                "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all".into(),
+            ));
+        }
+        self.filter.as_ref().ok_or_else(|| {
+            PlanError(
+                "the exact set cannot be saved; choose a --filter that is one, such as subset"
+                    .into(),
+            )
+        })
+    }
+
     /// Asks the system whether it would give the memory of all filters, before anything is read: later
     /// a refusal would end the program without a word.
     fn check_memory(&self) -> Result<(), PlanError> {

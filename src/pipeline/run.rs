@@ -9,6 +9,8 @@ use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
 use super::workers::Shards;
 use crate::elements::Extractor;
+use crate::filters::MembershipFilter;
+use crate::filters::saved::SavedFilter;
 use crate::hashing::Digester;
 use crate::trace::{Capture, first_time_ns};
 use std::collections::VecDeque;
@@ -24,6 +26,9 @@ const MAX_DECODE_THREADS: usize = 64;
 
 /// Batches between two words of progress: about a millisecond.
 const BATCHES_A_WORD: u32 = 32;
+
+/// Filters that outlive their slice, in the order of their shards.
+type Kept = Vec<Box<dyn MembershipFilter>>;
 
 /// Why there is no result at all.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +58,41 @@ pub fn count(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<CountSummary, RunError> {
+    Ok(count_with(plan, sink, watch, false)?.0)
+}
+
+/// Counts as [`count`] does, and keeps the filter of the only slice.
+///
+/// # Errors
+///
+/// As for [`count`]; the plan has several slices or no filter.
+///
+/// # Panics
+///
+/// If a worker thread panicked.
+pub fn count_and_keep(
+    plan: &CountPlan,
+    label: Vec<u8>,
+    sink: &mut dyn SliceSink,
+    watch: &dyn Watch,
+) -> Result<(CountSummary, SavedFilter), RunError> {
+    let spec = plan.kept_filter()?.shard.clone();
+    let (summary, filters) = count_with(plan, sink, watch, true)?;
+    let kept = if filters.is_empty() {
+        // There was no packet, so there was no slice.
+        SavedFilter::empty(spec, plan.seed, label, plan.shards as usize)
+    } else {
+        SavedFilter::of_shards(spec, plan.seed, label, filters)
+    };
+    Ok((summary, kept.map_err(PlanError::from)?))
+}
+
+fn count_with(
+    plan: &CountPlan,
+    sink: &mut dyn SliceSink,
+    watch: &dyn Watch,
+    keep: bool,
+) -> Result<(CountSummary, Kept), RunError> {
     plan.check()?;
     let mut inputs: Vec<InputResult> = plan
         .inputs
@@ -65,8 +105,9 @@ pub fn count(
         })
         .collect();
     let upcoming = in_time_order(plan, &inputs);
-    let totals = thread::scope(|scope| run(scope, plan, upcoming, &mut inputs, sink, watch))?;
-    Ok(CountSummary { inputs, totals })
+    let (totals, kept) =
+        thread::scope(|scope| run(scope, plan, upcoming, &mut inputs, sink, watch, keep))?;
+    Ok((CountSummary { inputs, totals }, kept))
 }
 
 fn run<'scope>(
@@ -76,7 +117,8 @@ fn run<'scope>(
     inputs: &mut [InputResult],
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
-) -> Result<Totals, RunError> {
+    keep: bool,
+) -> Result<(Totals, Kept), RunError> {
     let extractor = Arc::new(Extractor::new(
         plan.rule.clone(),
         plan.tunnel,
@@ -103,6 +145,7 @@ fn run<'scope>(
         filter: plan.filter.as_ref().map(|filter| filter.shard.clone()),
         exact_limit_bytes: plan.exact_set_limit(),
         open_slices: plan.open_slices(),
+        keep,
     };
     let shards = plan.shards as usize;
     // One thread decodes, one merges and slices; with two, the second serves the shards as well.

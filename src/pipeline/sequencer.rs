@@ -7,7 +7,8 @@ use super::time_slice::{OpenSlices, Place, SliceGrid};
 use super::workers::{Shards, WorkerGone};
 use crate::decode::Skip;
 use crate::elements::{ElementBatch, ElementColumns};
-use crate::hashing::{mix, reduce};
+use crate::filters::MembershipFilter;
+use crate::hashing::shard_of;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -15,10 +16,6 @@ use std::ops::Range;
 /// Elements handed to a shard at a time: large enough that a channel's cost vanishes (3 ns an element
 /// against 14 one by one), small enough that the batch stays in the first-level cache.
 const BATCH: usize = 1024;
-
-/// Stream of [`mix`] for the choice of the shard; filters use others, so that a shard's filter still
-/// sees uniform digests.
-const ROUTE: u64 = 0x01;
 
 /// Why a run ended early.
 pub(super) enum Stop {
@@ -177,15 +174,15 @@ impl<'a> Sequencer<'a> {
         first..cursor.element
     }
 
-    /// Closes all slices; the totals.
-    pub(super) fn finish(mut self) -> Result<Totals, Stop> {
+    /// Closes all slices; the totals, and the filters that are kept.
+    pub(super) fn finish(mut self) -> Result<(Totals, Vec<Box<dyn MembershipFilter>>), Stop> {
         for slot in 0..self.slots.len() {
             self.close(slot)?;
         }
         self.shards
             .collect(&mut self.collector, 1)?
             .map_err(Stop::Sink)?;
-        let slices = self.collector.finish().map_err(Stop::Sink)?;
+        let (slices, kept) = self.collector.finish().map_err(Stop::Sink)?;
         let without_ip: u64 = self
             .totals
             .skipped
@@ -193,14 +190,15 @@ impl<'a> Sequencer<'a> {
             .filter(|(skip, _)| !skip.has_ip())
             .map(|(_, count)| count)
             .sum();
-        Ok(Totals {
+        let totals = Totals {
             packets: self.totals.packets,
             ip_packets: self.totals.packets - without_ip,
             elements: self.totals.elements,
             skipped: self.totals.skipped,
             late: self.totals.late,
             ..slices
-        })
+        };
+        Ok((totals, kept))
     }
 
     /// The slot of the slice that holds this time, opened if need be; none if it is closed already.
@@ -280,7 +278,7 @@ impl<'a> Sequencer<'a> {
         let waiting = &mut self.slots[slot].waiting;
         for element in elements {
             let digest = from.digests[element];
-            let shard = reduce(mix(digest, ROUTE), shards) as usize;
+            let shard = shard_of(digest, shards);
             let to = &mut waiting[shard];
             to.digests.push(digest);
             if with_attributes {

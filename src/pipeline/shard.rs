@@ -10,10 +10,12 @@ pub(super) struct ShardSpec {
     pub(super) filter: Option<FilterSpec>,
     pub(super) exact_limit_bytes: Option<u64>,
     pub(super) open_slices: usize,
+    /// Hand the filter out with the tally.
+    pub(super) keep: bool,
 }
 
 /// A shard's part of a slice's answer.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct ShardTally {
     pub(super) first: Option<u64>,
     pub(super) estimate: Option<Estimate>,
@@ -22,6 +24,8 @@ pub(super) struct ShardTally {
     pub(super) exact_over_limit: bool,
     /// New elements that the filter called repeats.
     pub(super) false_repeats: u64,
+    /// The filter, if it is to be kept.
+    pub(super) filter: Option<Box<dyn MembershipFilter>>,
 }
 
 impl ShardSpec {
@@ -105,16 +109,30 @@ impl Shard {
         // Where no element came nothing has to be cleared: short slices would cost more than their
         // packets otherwise.
         let Some(slice) = self.slices[slot].as_mut().filter(|slice| slice.used) else {
-            return self.spec.empty_tally();
+            return ShardTally {
+                filter: self
+                    .spec
+                    .filter
+                    .as_ref()
+                    .filter(|_| self.spec.keep)
+                    .map(FilterSpec::build),
+                ..self.spec.empty_tally()
+            };
         };
         let exact = slice.exact.as_ref().and_then(ExactSet::len);
-        let tally = ShardTally {
+        let mut tally = ShardTally {
             first: slice.filter.as_ref().map(|_| slice.first),
             estimate: slice.filter.as_ref().and_then(|filter| filter.distinct()),
             exact,
             exact_over_limit: slice.exact.is_some() && exact.is_none(),
             false_repeats: slice.false_repeats,
+            filter: None,
         };
+        if self.spec.keep {
+            tally.filter = slice.filter.take();
+            self.slices[slot] = None;
+            return tally;
+        }
         if let Some(filter) = &mut slice.filter {
             filter.clear();
         }

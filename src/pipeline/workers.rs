@@ -247,6 +247,7 @@ mod tests {
             filter: None,
             exact_limit_bytes: Some(1 << 20),
             open_slices: 1,
+            keep: false,
         };
         let mut noticed = false;
         let run = catch_unwind(AssertUnwindSafe(|| {

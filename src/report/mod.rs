@@ -3,12 +3,14 @@
 //! Slices are written as they come, so a report of any length needs no memory.
 
 mod csv;
+mod filter_info;
 mod json;
 mod model;
 mod number;
 mod sparkline;
 mod table;
 
+pub use filter_info::FilterInfo;
 pub use model::{CountParameters, ReportFormat};
 
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};

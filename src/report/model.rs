@@ -2,9 +2,13 @@
 //! all formats; documented in `docs/output.md`.
 
 use crate::decode::Tunnel;
+use crate::elements::ElementLabel;
+use crate::filters::saved::SavedFilter;
+use crate::filters::{BloomLayout, Combination, Estimate, FilterSpec};
 use crate::pipeline::{CountPlan, CountSummary, InputResult, SliceResult, Totals};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Name and version of the document.
 pub(super) const COUNT_SCHEMA: &str = "flowsieve.count/1";
@@ -208,6 +212,159 @@ impl From<&CountSummary> for SummaryRow {
         Self {
             inputs: summary.inputs.iter().map(InputRow::from).collect(),
             totals: TotalsRow::from(&summary.totals),
+        }
+    }
+}
+
+/// Name and version of the document about saved filters.
+pub(super) const FILTER_INFO_SCHEMA: &str = "flowsieve.filter-info/1";
+
+/// A saved filter.
+#[derive(Debug, Serialize)]
+pub(super) struct FilterRow {
+    pub(super) path: String,
+    pub(super) element: Option<&'static str>,
+    undirected: Option<bool>,
+    queries_only: Option<bool>,
+    dns_ports: Option<Vec<u16>>,
+    tunnel: Option<&'static str>,
+    pub(super) filter: &'static str,
+    probes: u32,
+    pub(super) memory_bytes: u64,
+    pub(super) shards: usize,
+    pub(super) seed: u64,
+    pub(super) fill_ratio: f64,
+    pub(super) estimate: Option<f64>,
+    pub(super) std_error: Option<f64>,
+    pub(super) saturated: Option<u64>,
+    pub(super) overflows: Option<u64>,
+    /// For people.
+    #[serde(skip)]
+    pub(super) elements: String,
+    /// Of the filter of one shard, for people.
+    #[serde(skip)]
+    pub(super) parameters: String,
+}
+
+impl FilterRow {
+    pub(super) fn new(path: &Path, filter: &SavedFilter, label: Option<&ElementLabel>) -> Self {
+        let (stats, distinct) = (filter.stats(), filter.distinct());
+        let rule = label.map(|label| &label.rule);
+        Self {
+            path: path.display().to_string(),
+            element: rule.map(|rule| rule.kind.name()),
+            undirected: rule.map(|rule| rule.undirected),
+            queries_only: rule.map(|rule| rule.queries_only),
+            dns_ports: rule.map(|rule| rule.dns_ports.clone()),
+            tunnel: label.map(|label| match label.tunnel {
+                Tunnel::Outer => "outer",
+                Tunnel::Inner => "inner",
+            }),
+            filter: filter.spec().name(),
+            probes: filter.spec().probes(),
+            memory_bytes: stats.memory_bytes,
+            shards: filter.shards(),
+            seed: filter.seed(),
+            fill_ratio: stats.fill_ratio,
+            estimate: distinct.map(|estimate| estimate.distinct),
+            std_error: distinct.map(Estimate::std_error),
+            saturated: stats.counters.map(|counters| counters.saturated),
+            overflows: stats.counters.map(|counters| counters.overflows),
+            elements: label.map_or_else(|| "of an unknown kind".to_owned(), described),
+            parameters: parameters(filter.spec()),
+        }
+    }
+}
+
+fn described(label: &ElementLabel) -> String {
+    let rule = &label.rule;
+    let undirected = if rule.undirected { "undirected " } else { "" };
+    let mut text = format!("{undirected}{}", rule.kind.plural());
+    if rule.queries_only {
+        text.push_str(", queries only");
+    }
+    for port in &rule.dns_ports {
+        text += ", DNS also on port ";
+        text += &port.to_string();
+    }
+    if label.tunnel == Tunnel::Inner {
+        text.push_str(", of the innermost IP header");
+    }
+    text
+}
+
+fn parameters(spec: &FilterSpec) -> String {
+    let k = spec.probes();
+    match spec {
+        FilterSpec::Bloom { bits, layout, .. } => match layout {
+            BloomLayout::Anywhere => format!("m = {bits} bits, k = {k}"),
+            BloomLayout::Lines => format!("m = {bits} bits in lines of 512, k = {k}"),
+        },
+        FilterSpec::Mdbf {
+            attributes, bits, ..
+        } => format!("{attributes} arrays of m = {bits} bits, k = {k}"),
+        FilterSpec::Cmdbf {
+            attributes,
+            bits,
+            combination,
+            ..
+        } => {
+            let combined = match combination {
+                Combination::Joint => "joint hash",
+                Combination::XorIndependent => "XOR of different functions",
+                Combination::XorSame => "XOR of the same functions",
+            };
+            format!(
+                "{} arrays of m = {bits} bits, k = {k}, {combined}",
+                attributes + 1
+            )
+        }
+        FilterSpec::Subset {
+            lines,
+            combinations,
+            ..
+        } => {
+            let parts: Vec<String> = combinations
+                .iter()
+                .map(|part| format!(", combination {:#b}: {}", part.mask, part.probes))
+                .collect();
+            format!("{lines} lines of 512 bits, k = {k}{}", parts.concat())
+        }
+        FilterSpec::Counting {
+            counters,
+            counter_bits,
+            ..
+        } => format!("m = {counters} counters of {counter_bits} bits, k = {k}"),
+        FilterSpec::SplitCounting {
+            part, counter_bits, ..
+        } => format!("k = {k} parts of m = {part} counters of {counter_bits} bits"),
+        FilterSpec::Scalable {
+            part,
+            counter_bits,
+            most_links,
+            ..
+        } => format!(
+            "up to {most_links} links of k = {k} parts of m = {part} counters of {counter_bits} bits"
+        ),
+        FilterSpec::Dleft {
+            bucket_bits,
+            remainder_bits,
+            counter_bits,
+        } => format!(
+            "d = {k} subtables of 2^{bucket_bits} buckets, remainders of {remainder_bits} and counts of {counter_bits} bits"
+        ),
+        FilterSpec::Cartesian {
+            attributes, size, ..
+        } => format!("m = {size} addresses for each of {attributes} attributes, k = {k}"),
+        FilterSpec::Matrix(matrix) => {
+            let sizes: Vec<String> = matrix.sizes.iter().map(ToString::to_string).collect();
+            let cuts: Vec<String> = matrix.cuts.iter().map(|cut| format!("{cut:#b}")).collect();
+            let cuts = if cuts.is_empty() {
+                "no cuts".to_owned()
+            } else {
+                format!("cuts {}", cuts.join(", "))
+            };
+            format!("sizes {}, {cuts}, k = {k}", sizes.join(" x "))
         }
     }
 }

@@ -10,6 +10,7 @@ mod formats;
 mod inputs;
 mod limits;
 mod output;
+mod saved;
 mod trouble;
 mod usage;
 

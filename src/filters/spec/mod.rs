@@ -1,5 +1,6 @@
 //! What filter is wanted, as plain data, and the one place that turns it into a filter.
 
+mod bounds;
 mod counters;
 mod matrices;
 
@@ -216,7 +217,7 @@ impl FilterSpec {
     /// The matrices get the largest size m that fits. A CBFM (and a WCBFM, whose weights are equal
     /// here) gets the cuts and the k with the least predicted false-positive rate of a full query, all
     /// values of which occur: among no cut, keeping only combinations of at most r attributes, and
-    /// cutting the pairs {1,2}, {3,4}, … ([`matrix_sizing::cut_families`]).
+    /// cutting the pairs {1,2}, {3,4}, … ([`cut_families`](crate::filters::matrix_sizing::cut_families)).
     ///
     /// # Errors
     ///
@@ -342,6 +343,7 @@ impl FilterSpec {
                 "a filter of this kind has 1 to {most} hash functions, not {probes}; {DEFAULT_PROBES} works"
             )));
         }
+        self.check_bounds()?;
         match *self {
             Self::Cmdbf {
                 bits, combination, ..

@@ -1,0 +1,268 @@
+//! `flowsieve filter`: saved filters, looked at, asked and united.
+
+use super::output::Output;
+use super::{Outcome, UsageError};
+use anyhow::{Context, Result, anyhow};
+use clap::{Args, Subcommand, ValueEnum};
+use flowsieve::elements::{ElementLabel, ElementQuery};
+use flowsieve::filters::saved::SavedFilter;
+use flowsieve::filters::{Pattern, PatternAnswer};
+use flowsieve::hashing::Digester;
+use flowsieve::report::FilterInfo;
+use std::io::{BufRead, Write, stdin};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  Save what a capture holds, and ask it:
+    flowsieve count --slice all --save-filter pairs.fsieve capture.pcap
+    flowsieve filter query pairs.fsieve 10.0.0.1,10.0.0.2
+  The filter of two days:
+    flowsieve filter union -o both.fsieve monday.fsieve tuesday.fsieve";
+
+const INFO_EXAMPLES: &str = "\
+Examples:
+  What a filter is, and how many elements it holds:
+    flowsieve filter info pairs.fsieve
+  The same of several, for a program:
+    flowsieve filter info --format json monday.fsieve tuesday.fsieve";
+
+const QUERY_EXAMPLES: &str = "\
+Examples:
+  Was there a packet from one host to another, and one to any:
+    flowsieve filter query pairs.fsieve 10.0.0.1,10.0.0.2 '10.0.0.1,*'
+  Many DNS triples, one a line:
+    flowsieve filter query dns.fsieve - < triples.csv";
+
+const UNION_EXAMPLES: &str = "\
+Examples:
+  The filter of two days:
+    flowsieve filter union -o both.fsieve monday.fsieve tuesday.fsieve
+  Of a whole directory:
+    flowsieve filter union -o all.fsieve days/*.fsieve";
+
+/// Look at, ask and unite filters that `count --save-filter` saved
+///
+/// A saved filter answers whether an element was seen, in the memory of the filter and without the
+/// capture. What was seen is always found; what was not may be found, as often as the filter's
+/// false-positive rate says.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct FilterArgs {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Task {
+    Info(InfoArgs),
+    Query(QueryArgs),
+    Union(UnionArgs),
+}
+
+/// Say what a saved filter is and how many distinct elements it holds
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = INFO_EXAMPLES)]
+struct InfoArgs {
+    /// Saved filters
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = InfoFormat::Table)]
+    format: InfoFormat,
+
+    /// Write results to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum InfoFormat {
+    /// For people
+    Table,
+    /// One document
+    Json,
+}
+
+/// Ask a saved filter for elements, with * for any value
+///
+/// Values are separated by commas, in the order of the element's attributes: `10.0.0.1,10.0.0.2` is a
+/// host pair, `10.0.0.1,10.0.0.2,6,1234,80` a flow, `192.0.2.1,192.0.2.53,www.example.com` a DNS
+/// triple. Each question is answered by a line with the question, a tab and one word:
+///
+///   yes      seen, or a false positive
+///   no       not seen, for certain
+///   apart    each value was seen, but perhaps in different elements: the filter does not tell
+///   unknown  the filter keeps nothing about such a question
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = QUERY_EXAMPLES, verbatim_doc_comment)]
+struct QueryArgs {
+    /// A saved filter
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// Elements, or - for one a line of standard input
+    #[arg(required = true, value_name = "VALUE")]
+    values: Vec<String>,
+}
+
+/// Unite saved filters of equal parameters into the filter of all their inputs
+///
+/// They must have been saved with the same structure, memory, seed and shards, of the same kind of
+/// element. Of scalable and dleft filters there is no union.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = UNION_EXAMPLES)]
+struct UnionArgs {
+    /// Saved filters
+    #[arg(required = true, num_args = 2.., value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Write the union to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+const UNWRITTEN: &str = "cannot write the results";
+
+pub(crate) fn run(args: &FilterArgs) -> Result<Outcome> {
+    match &args.task {
+        Task::Info(args) => info(args),
+        Task::Query(args) => query(args),
+        Task::Union(args) => union(args),
+    }
+}
+
+fn load(path: &Path) -> Result<SavedFilter> {
+    SavedFilter::load(path).with_context(|| path.display().to_string())
+}
+
+fn info(args: &InfoArgs) -> Result<Outcome> {
+    let mut output = Output::open(args.output.as_deref())?;
+    let mut info = FilterInfo::default();
+    let mut outcome = Outcome::Done;
+    for path in &args.files {
+        // Loaded one after the other: only one is in memory.
+        match load(path) {
+            Ok(filter) => info.add(path, &filter),
+            Err(error) => {
+                eprintln!("flowsieve: {error:#}");
+                outcome = Outcome::Incomplete;
+            }
+        }
+    }
+    match args.format {
+        InfoFormat::Table => info.write_table(&mut output),
+        InfoFormat::Json => info.write_json(&mut output),
+    }
+    .context(UNWRITTEN)?;
+    output.commit()?;
+    Ok(outcome)
+}
+
+/// A filter whose elements are known.
+struct Asked {
+    filter: SavedFilter,
+    label: ElementLabel,
+}
+
+impl Asked {
+    fn load(path: &Path) -> Result<Self> {
+        let filter = load(path)?;
+        let label = ElementLabel::parse(filter.label()).ok_or_else(|| {
+            anyhow!(
+                "{}: its label does not say what its elements are, so nothing can be asked here; ask it through the library",
+                path.display()
+            )
+        })?;
+        let attributes = label.rule.kind.attributes().len();
+        if filter
+            .spec()
+            .attributes()
+            .is_some_and(|needed| needed != attributes)
+        {
+            return Err(anyhow!(
+                "{}: its label and its parameters contradict each other in the number of attributes",
+                path.display()
+            ));
+        }
+        Ok(Self { filter, label })
+    }
+
+    fn parse(&self, text: &str) -> Result<ElementQuery, UsageError> {
+        let digester = Digester::new(self.filter.seed());
+        ElementQuery::parse(text, &self.label.rule, digester)
+            .map_err(|error| UsageError(error.to_string()))
+    }
+
+    fn answer(&self, query: &ElementQuery) -> &'static str {
+        let answers = query.patterns.iter().map(|pattern| {
+            self.filter.contains_where(Pattern {
+                whole: pattern.whole,
+                attributes: &pattern.attributes,
+            })
+        });
+        match answers.fold(PatternAnswer::Absent, PatternAnswer::or) {
+            PatternAnswer::Absent => "no",
+            PatternAnswer::Present => "yes",
+            PatternAnswer::PresentApart => "apart",
+            PatternAnswer::Unknown => "unknown",
+        }
+    }
+}
+
+fn query(args: &QueryArgs) -> Result<Outcome> {
+    if args.values.iter().filter(|value| *value == "-").count() > 1 {
+        return Err(UsageError("standard input can be read only once; name - once".into()).into());
+    }
+    let asked = Asked::load(&args.file)?;
+    // All of the command line is understood before anything is answered.
+    let queries = args
+        .values
+        .iter()
+        .map(|text| match text.as_str() {
+            "-" => Ok((text, None)),
+            text_given => Ok((text, Some(asked.parse(text_given)?))),
+        })
+        .collect::<Result<Vec<_>, UsageError>>()?;
+    let mut output = Output::open(None)?;
+    let mut outcome = Outcome::Done;
+    for (text, query) in queries {
+        if let Some(query) = query {
+            writeln!(output, "{text}\t{}", asked.answer(&query)).context(UNWRITTEN)?;
+            continue;
+        }
+        for (number, line) in stdin().lock().lines().enumerate() {
+            let line = line.context("standard input cannot be read")?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            match asked.parse(&line) {
+                Ok(query) => {
+                    writeln!(output, "{line}\t{}", asked.answer(&query)).context(UNWRITTEN)?;
+                }
+                Err(error) => {
+                    eprintln!("flowsieve: line {}: {error}", number + 1);
+                    outcome = Outcome::Incomplete;
+                }
+            }
+        }
+    }
+    output.commit()?;
+    Ok(outcome)
+}
+
+fn union(args: &UnionArgs) -> Result<Outcome> {
+    let (first, others) = args.files.split_first().expect("clap asks for two");
+    let mut united = load(first)?;
+    for path in others {
+        let other = load(path)?;
+        united
+            .unite(&other)
+            .with_context(|| format!("{} and {}", first.display(), path.display()))?;
+    }
+    let mut output = Output::open(Some(&args.output))?;
+    united.save(&mut output).context(UNWRITTEN)?;
+    output.commit()?;
+    Ok(Outcome::Done)
+}

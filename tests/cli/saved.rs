@@ -1,0 +1,260 @@
+//! Filters that are saved, looked at, asked and united.
+
+use super::{Run, feed, flowsieve, record_offsets, sample};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+fn count(options: &[&str], save: &Path, captures: &[&Path]) -> Run {
+    let mut line = vec!["count", "--quiet", "--slice", "all", "--save-filter"];
+    line.push(save.to_str().unwrap());
+    line.extend(options);
+    line.extend(captures.iter().map(|path| path.to_str().unwrap()));
+    flowsieve(&line)
+}
+
+fn info(path: &Path) -> Value {
+    let line = ["filter", "info", "--format", "json", path.to_str().unwrap()];
+    let document: Value = serde_json::from_str(&flowsieve(&line).done()).unwrap();
+    assert_eq!(document["schema"], "flowsieve.filter-info/1");
+    document["filters"][0].clone()
+}
+
+fn ask(path: &Path, values: &[&str]) -> Run {
+    flowsieve(&[&["filter", "query", path.to_str().unwrap()], values].concat())
+}
+
+/// Source, destination, protocol and ports of the first packet of the sample.
+fn first_packet() -> [String; 5] {
+    let (_, pcap) = sample();
+    let ip = &pcap[24 + 16 + 14..];
+    assert_eq!(ip[0], 0x45);
+    let address = |at: usize| {
+        ip[at..at + 4]
+            .iter()
+            .map(u8::to_string)
+            .collect::<Vec<_>>()
+            .join(".")
+    };
+    let port = |at: usize| u16::from_be_bytes([ip[at], ip[at + 1]]).to_string();
+    [
+        address(12),
+        address(16),
+        ip[9].to_string(),
+        port(20),
+        port(22),
+    ]
+}
+
+#[test]
+fn a_saved_filter_knows_what_was_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.fsieve");
+    let (capture, _) = sample();
+    let report = count(&["--format", "json"], &path, &[&capture]).done();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let told = info(&path);
+    for (field, expected) in [
+        ("element", Value::from("host-pair")),
+        ("filter", Value::from("subset")),
+        ("shards", Value::from(8)),
+        ("memory_bytes", Value::from(65_536)),
+        ("estimate", report["totals"]["estimate"].clone()),
+        ("std_error", report["totals"]["std_error"].clone()),
+    ] {
+        assert_eq!(told[field], expected, "{field}");
+    }
+    let table = flowsieve(&["filter", "info", path.to_str().unwrap()]).done();
+    for words in ["host pairs", "64 KiB in 8 shards", "k = 4", "±"] {
+        assert!(table.contains(words), "{table}");
+    }
+    let [source, destination, ..] = first_packet();
+    let pair = format!("{source},{destination}");
+    let answers = ask(&path, &[&pair, "203.0.113.1,203.0.113.2", "203.0.113.1,*"]).done();
+    assert_eq!(
+        answers,
+        format!("{pair}\tyes\n203.0.113.1,203.0.113.2\tno\n203.0.113.1,*\tunknown\n")
+    );
+    let lines = format!("{pair}\n\n203.0.113.1,203.0.113.2\n");
+    let line = ["filter", "query", path.to_str().unwrap(), "-"];
+    let answers = feed(&line, lines.as_bytes()).done();
+    assert_eq!(
+        answers,
+        format!("{pair}\tyes\n203.0.113.1,203.0.113.2\tno\n")
+    );
+    let run = feed(&line, b"nonsense\n203.0.113.1,203.0.113.2\n");
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().starts_with("line 1: "));
+    assert_eq!(run.out, "203.0.113.1,203.0.113.2\tno\n");
+}
+
+#[test]
+fn partial_questions_and_all_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, _) = sample();
+    let [source, destination, protocol, from, to] = first_packet();
+    let flow = [&*source, &destination, &protocol, &from, &to].join(",");
+    for (options, questions) in [
+        (
+            vec!["--element", "flow", "--filter", "mdbf", "--shards", "3"],
+            vec![
+                (flow.clone(), "apart"),
+                (format!("{source},*,*,*,*"), "yes"),
+                ("203.0.113.9,*,*,*,*".into(), "no"),
+            ],
+        ),
+        (
+            vec!["--element", "flow", "--filter", "cmdbf"],
+            vec![(flow, "yes"), (format!("{source},*,*,*,{to}"), "apart")],
+        ),
+        (
+            vec!["--filter", "bfm", "--memory", "1MiB", "--shards", "2"],
+            vec![
+                (format!("{source},{destination}"), "yes"),
+                (format!("*,{destination}"), "yes"),
+                ("*,*".into(), "yes"),
+            ],
+        ),
+        (
+            vec!["--filter", "bfm", "--memory", "16MiB", "--undirected"],
+            vec![
+                (format!("{destination},{source}"), "yes"),
+                (format!("{source},*"), "yes"),
+                (format!("*,{source}"), "yes"),
+                ("203.0.113.9,*".into(), "no"),
+            ],
+        ),
+        (
+            vec!["--element", "src", "--filter", "dleft"],
+            vec![(source.clone(), "yes"), ("203.0.113.9".into(), "no")],
+        ),
+    ] {
+        let path = folder.path().join("filter");
+        count(&options, &path, &[&capture]).done();
+        for (question, answer) in questions {
+            let answers = ask(&path, &[&question]).done();
+            assert_eq!(answers, format!("{question}\t{answer}\n"), "{options:?}");
+        }
+    }
+}
+
+#[test]
+fn the_union_of_two_halves_is_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let (whole, pcap) = sample();
+    let middle = record_offsets(&pcap)[4000];
+    let halves = [file("first.pcap"), file("second.pcap")];
+    fs::write(&halves[0], &pcap[..middle]).unwrap();
+    fs::write(&halves[1], [&pcap[..24], &pcap[middle..]].concat()).unwrap();
+    let [a, b, all, both] = ["a", "b", "all", "both"].map(file);
+    let unite = |from: &[&Path], to: &Path| {
+        let mut line = vec!["filter", "union", "-o", to.to_str().unwrap()];
+        line.extend(from.iter().map(|path| path.to_str().unwrap()));
+        flowsieve(&line)
+    };
+    for filter in ["subset", "bloom", "mdbf", "counting", "cbfm"] {
+        let options = ["--filter", filter, "--memory", "16KiB"];
+        count(&options, &a, &[&halves[0]]).done();
+        count(&options, &b, &[&halves[1]]).done();
+        count(&options, &all, &[&whole]).done();
+        assert_eq!(unite(&[&a, &b], &both).done(), "");
+        let (union, expected) = (info(&both), info(&all));
+        for field in [
+            "fill_ratio",
+            "memory_bytes",
+            "saturated",
+            "overflows",
+            "element",
+        ] {
+            // Counters add up what the halves have in common, bits do not.
+            if filter != "counting" || field == "fill_ratio" {
+                assert_eq!(union[field], expected[field], "{filter} {field}");
+            }
+        }
+        let number = |value: &Value| value.as_f64();
+        if let (Some(estimate), Some(truth)) =
+            (number(&union["estimate"]), number(&expected["estimate"]))
+        {
+            let error = number(&union["std_error"]).unwrap();
+            assert!((estimate - truth).abs() < 5.0 * error + 5.0, "{filter}");
+        }
+    }
+    // Only what was made alike is united, and what was there before stays.
+    let before = fs::read(&both).unwrap();
+    count(&["--seed", "1"], &b, &[&halves[1]]).done();
+    for (options, word) in [
+        (&["--seed", "1"][..], "seed"),
+        (&["--memory", "16KiB"], "parameters"),
+        (&["--shards", "4", "--memory", "32KiB"], "shards"),
+        (&["--undirected"], "elements"),
+        (&["--filter", "dleft"], "parameters"),
+    ] {
+        count(&[], &a, &[&halves[0]]).done();
+        count(options, &b, &[&halves[1]]).done();
+        let run = unite(&[&a, &b], &both);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+        assert!(run.sentence().contains(word), "{}", run.err);
+    }
+    count(&["--filter", "dleft"], &a, &[&halves[0]]).done();
+    let run = unite(&[&a, &b], &both);
+    assert!(run.sentence().contains("no union"), "{}", run.err);
+    assert_eq!(fs::read(&both).unwrap(), before);
+}
+
+#[test]
+fn what_is_no_saved_filter_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (capture, pcap) = sample();
+    let path = folder.path().join("pairs.fsieve");
+    count(&[], &path, &[&capture]).done();
+    let bytes = fs::read(&path).unwrap();
+    let wrong = folder.path().join("wrong");
+    for (contents, word) in [
+        (&pcap[..], "no saved filter"),
+        (&[], "cut short"),
+        (&bytes[..bytes.len() - 1], "cut short"),
+    ] {
+        fs::write(&wrong, contents).unwrap();
+        for task in ["info", "query"] {
+            let mut line = vec!["filter", task, wrong.to_str().unwrap()];
+            line.extend((task == "query").then_some("1.1.1.1,2.2.2.2"));
+            let run = flowsieve(&line);
+            assert_eq!(run.code, Some(1));
+            assert!(run.sentence().contains(word), "{}", run.err);
+        }
+    }
+    for (values, word) in [
+        (&["1.1.1.1"][..], "src,dst"),
+        (&["1.1.1.1,2.2.2.2", "1.1.1.1,x"], "IP address"),
+        (&["-", "-"], "once"),
+    ] {
+        let run = ask(&path, values);
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{values:?}");
+        assert!(run.sentence().contains(word), "{}", run.err);
+    }
+    // A filter is of everything, and none is written when the command line is wrong.
+    let other = folder.path().join("other");
+    for (options, word) in [
+        (&["--slice", "1s"][..], "--slice all"),
+        (&["--slice", "all", "--filter", "exact"], "--filter"),
+        (
+            &["--slice", "all", "-o", other.to_str().unwrap()],
+            "--output",
+        ),
+    ] {
+        let line = ["count", "--save-filter", other.to_str().unwrap()];
+        let run = flowsieve(&[&line, options, &[capture.to_str().unwrap()]].concat());
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}");
+        assert!(run.sentence().contains(word), "{}", run.err);
+        assert!(!other.exists());
+    }
+    for line in [
+        &["filter", "--help"][..],
+        &["filter", "info", "--help"],
+        &["filter", "query", "--help"],
+        &["filter", "union", "--help"],
+    ] {
+        assert!(flowsieve(line).done().contains("Examples:"));
+    }
+}

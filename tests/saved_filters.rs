@@ -1,0 +1,431 @@
+//! Saved filters: files of other machines, damaged files, and files that lie.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+use flowsieve::filters::saved::{LoadError, SavedFilter, UnionError};
+use flowsieve::filters::{
+    BloomLayout, Combination, ElementDigests, FilterSpec, IndexMap, MatrixSpec, PlannedCombination,
+    Refill,
+};
+use flowsieve::hashing::{Checksum, Digest, Digester};
+use proptest::prelude::*;
+use std::fs;
+use std::path::PathBuf;
+
+/// A name, parameters and shards of each structure, in every layout of its state.
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn small() -> Vec<(&'static str, FilterSpec, usize)> {
+    let combination = |mask| PlannedCombination { mask, probes: 3 };
+    vec![
+        (
+            "bloom",
+            FilterSpec::Bloom {
+                bits: 700,
+                probes: 4,
+                layout: BloomLayout::Anywhere,
+            },
+            2,
+        ),
+        (
+            "bloom-lines",
+            FilterSpec::Bloom {
+                bits: 1024,
+                probes: 5,
+                layout: BloomLayout::Lines,
+            },
+            1,
+        ),
+        (
+            "mdbf",
+            FilterSpec::Mdbf {
+                attributes: 2,
+                bits: 100,
+                probes: 3,
+            },
+            1,
+        ),
+        (
+            "cmdbf",
+            FilterSpec::Cmdbf {
+                attributes: 2,
+                bits: 256,
+                probes: 3,
+                combination: Combination::XorIndependent,
+            },
+            1,
+        ),
+        (
+            "subset",
+            FilterSpec::Subset {
+                attributes: 2,
+                lines: 3,
+                probes: 4,
+                combinations: vec![combination(0b01), combination(0b10)],
+            },
+            2,
+        ),
+        (
+            "counting",
+            FilterSpec::Counting {
+                counters: 101,
+                probes: 3,
+                counter_bits: 3,
+            },
+            2,
+        ),
+        (
+            "split-counting",
+            FilterSpec::SplitCounting {
+                part: 33,
+                probes: 3,
+                counter_bits: 5,
+            },
+            1,
+        ),
+        (
+            "scalable",
+            FilterSpec::Scalable {
+                part: 20,
+                probes: 3,
+                counter_bits: 4,
+                most_links: 5,
+                refill: Refill::default(),
+            },
+            1,
+        ),
+        (
+            "dleft-16",
+            FilterSpec::Dleft {
+                bucket_bits: 2,
+                remainder_bits: 10,
+                counter_bits: 4,
+            },
+            1,
+        ),
+        (
+            "dleft-32",
+            FilterSpec::Dleft {
+                bucket_bits: 1,
+                remainder_bits: 20,
+                counter_bits: 2,
+            },
+            1,
+        ),
+        (
+            "cartesian",
+            FilterSpec::Cartesian {
+                attributes: 2,
+                size: 20,
+                probes: 2,
+            },
+            1,
+        ),
+        (
+            "matrix",
+            FilterSpec::Matrix(MatrixSpec {
+                sizes: vec![40, 30],
+                cuts: vec![0b11],
+                probes: 2,
+                index_map: IndexMap::Rank,
+            }),
+            1,
+        ),
+    ]
+}
+
+fn digests(number: u32) -> (Digest, [Digest; 2]) {
+    let digester = Digester::new(9);
+    let of = |value: u32| digester.digest(&value.to_le_bytes());
+    (of(number), [of(number % 7), of(number / 7)])
+}
+
+fn filter(spec: &FilterSpec, shards: usize, elements: u32) -> SavedFilter {
+    let label = b"what the elements are".to_vec();
+    let mut filter = SavedFilter::empty(spec.clone(), 9, label, shards).unwrap();
+    for number in 0..elements {
+        let (whole, attributes) = digests(number);
+        filter.insert(ElementDigests {
+            whole,
+            attributes: &attributes,
+        });
+    }
+    filter
+}
+
+fn bytes_of(filter: &SavedFilter) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    filter.save(&mut bytes).unwrap();
+    bytes
+}
+
+fn read(bytes: &[u8]) -> Result<SavedFilter, LoadError> {
+    SavedFilter::read(&mut &*bytes, bytes.len() as u64)
+}
+
+/// The error, which is one sentence.
+fn refused(bytes: &[u8]) -> String {
+    let sentence = read(bytes).expect_err("it should be refused").to_string();
+    let is_one = !sentence.is_empty()
+        && !sentence.contains('\n')
+        && !sentence.contains(". ")
+        && !sentence.ends_with('.');
+    assert!(is_one, "{sentence}");
+    sentence
+}
+
+#[test]
+fn no_byte_can_change() {
+    for (name, spec, shards) in small() {
+        let bytes = bytes_of(&filter(&spec, shards, 40));
+        for at in 0..bytes.len() {
+            for flip in [1, 0x80, 0xff] {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= flip;
+                assert!(read(&damaged).is_err(), "{name}: byte {at} ^ {flip}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_byte_can_be_missing_or_too_many() {
+    for (_, spec, shards) in small() {
+        let bytes = bytes_of(&filter(&spec, shards, 40));
+        for length in 0..bytes.len() {
+            refused(&bytes[..length]);
+            // Also if the length was right when it was asked for.
+            assert!(SavedFilter::read(&mut &bytes[..length], bytes.len() as u64).is_err());
+        }
+        refused(&[&*bytes, b"\n"].concat());
+        refused(&[&*bytes, &*bytes].concat());
+    }
+}
+
+/// Recomputes both checksums after a change; the head ends where its own checksum does.
+fn resealed(bytes: &[u8], head: usize) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for end in [head, bytes.len()] {
+        let mut checksum = Checksum::new();
+        checksum.update(&bytes[..end - 8]);
+        bytes[end - 8..end].copy_from_slice(&checksum.value().to_le_bytes());
+    }
+    bytes
+}
+
+/// Where the head of a file ends: 44 bytes, the label, the parameters and the checksum.
+fn head_of(bytes: &[u8]) -> usize {
+    (44..bytes.len() - 8)
+        .find(|&end| {
+            let mut checksum = Checksum::new();
+            checksum.update(&bytes[..end]);
+            bytes[end..end + 8] == checksum.value().to_le_bytes()
+        })
+        .unwrap()
+        + 8
+}
+
+/// Everything that a liar can write with right checksums gives an error or a filter that can be
+/// asked, and never a panic.
+#[test]
+fn a_lie_with_right_checksums_is_found_or_harmless() {
+    for (name, spec, shards) in small() {
+        let bytes = bytes_of(&filter(&spec, shards, 40));
+        let head = head_of(&bytes);
+        let mut refusals = 0;
+        for at in 0..bytes.len() - 8 {
+            for value in [0, 1, 0x7f, 0xff, bytes[at] ^ 0x10] {
+                let mut lie = bytes.clone();
+                lie[at] = value;
+                match read(&resealed(&lie, head)) {
+                    Err(_) => refusals += 1,
+                    Ok(mut filter) => {
+                        filter.stats();
+                        filter.distinct();
+                        let (whole, attributes) = digests(3);
+                        // The number of attributes may have become another.
+                        if filter.spec().attributes().is_none_or(|number| number == 2) {
+                            let element = ElementDigests {
+                                whole,
+                                attributes: &attributes,
+                            };
+                            filter.insert(element);
+                            assert!(filter.contains(element), "{name} {at} {value}");
+                        }
+                        assert!(read(&bytes_of(&filter)).is_ok());
+                    }
+                }
+            }
+        }
+        assert!(refusals > 100, "{name}: {refusals}");
+    }
+}
+
+#[test]
+fn heads_that_claim_terabytes_are_refused_before_memory_is_taken() {
+    let spec = |bits| FilterSpec::Bloom {
+        bits,
+        probes: 4,
+        layout: BloomLayout::Anywhere,
+    };
+    let bytes = bytes_of(&filter(&spec(640), 1, 10));
+    let head = head_of(&bytes);
+    let place = bytes
+        .windows(8)
+        .position(|window| window == 640_u64.to_le_bytes())
+        .unwrap();
+    for bits in [704_u64, 1 << 43, u64::MAX, 1 << 63, 0] {
+        let mut lie = bytes.clone();
+        lie[place..place + 8].copy_from_slice(&bits.to_le_bytes());
+        let sentence = refused(&resealed(&lie, head));
+        assert!(
+            sentence.contains("bytes of state")
+                || sentence.contains("cut short")
+                || sentence.contains("from 1 to 2^43 bits"),
+            "{sentence}"
+        );
+    }
+    // More shards than there is room for, and a length that is not the file's.
+    let mut lie = bytes.clone();
+    lie[12..16].copy_from_slice(&1024_u32.to_le_bytes());
+    assert!(refused(&resealed(&lie, head)).contains("bytes of state"));
+    lie[12..16].copy_from_slice(&u32::MAX.to_le_bytes());
+    assert!(refused(&resealed(&lie, head)).contains("shards"));
+    let mut lie = bytes;
+    lie[16..24].copy_from_slice(&(1_u64 << 44).to_le_bytes());
+    assert!(refused(&resealed(&lie, head)).contains("17592186044416 by its head"));
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let (_, spec, shards) = &small()[0];
+    let bytes = bytes_of(&filter(spec, *shards, 10));
+    let head = head_of(&bytes);
+    let changed = |at: usize, to: &[u8]| {
+        let mut bytes = bytes.clone();
+        bytes[at..at + to.len()].copy_from_slice(to);
+        resealed(&bytes, head)
+    };
+    for (bytes, words) in [
+        (b"GIF89a".to_vec(), "no saved filter"),
+        (vec![], "ends at byte 0"),
+        (vec![0; 1000], "no saved filter"),
+        (changed(8, &[2, 0]), "of version 2"),
+        (changed(10, &[1]), "are not 0"),
+        (changed(32, &[7; 8]), "another digest function"),
+        (changed(24, &[8]), "another digest function"),
+        (changed(40, &[255; 4]), "label is longer"),
+        (bytes[..300].to_vec(), "300 bytes, and"),
+    ] {
+        let sentence = refused(&bytes);
+        assert!(sentence.contains(words), "{sentence}");
+    }
+    let mut damaged = bytes.clone();
+    damaged[head + 60] ^= 4;
+    assert!(refused(&damaged).contains("checksum at byte"));
+}
+
+#[test]
+fn only_filters_that_were_made_alike_have_a_union() {
+    let bloom = |bits| FilterSpec::Bloom {
+        bits,
+        probes: 4,
+        layout: BloomLayout::Anywhere,
+    };
+    let empty = |bits, seed, label: &[u8], shards| {
+        SavedFilter::empty(bloom(bits), seed, label.to_vec(), shards).unwrap()
+    };
+    let mut filter = empty(64, 1, b"pairs", 2);
+    for (other, error) in [
+        (empty(128, 1, b"pairs", 2), UnionError::Parameters),
+        (empty(64, 2, b"pairs", 2), UnionError::Seed),
+        (empty(64, 1, b"flows", 2), UnionError::Label),
+        (empty(64, 1, b"pairs", 3), UnionError::Shards),
+    ] {
+        assert_eq!(filter.unite(&other), Err(error));
+    }
+    assert!(filter.unite(&empty(64, 1, b"pairs", 2)).is_ok());
+    assert!(SavedFilter::empty(bloom(64), 0, vec![], 0).is_err());
+    assert!(SavedFilter::empty(bloom(64), 0, vec![], 1025).is_err());
+    assert!(SavedFilter::empty(bloom(0), 0, vec![], 1).is_err());
+    assert!(SavedFilter::empty(bloom(64), 0, vec![0; 1025], 1).is_err());
+}
+
+fn golden(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(format!("{name}.fsieve"))
+}
+
+/// The files were written once and stay as they are: what was saved years ago and elsewhere is
+/// loaded here, answers as it did, and is saved with the same bytes.
+#[test]
+fn golden_files_are_loaded_and_saved_byte_for_byte() {
+    for (name, spec, shards) in small() {
+        let expected = filter(&spec, shards, 40);
+        let path = golden(name);
+        if std::env::var_os("FLOWSIEVE_WRITE_GOLDEN").is_some() {
+            fs::write(&path, bytes_of(&expected)).unwrap();
+        }
+        let bytes = fs::read(&path).unwrap();
+        assert!(bytes.len() < 2048);
+        let loaded = SavedFilter::load(&path).unwrap();
+        assert!(bytes_of(&loaded) == bytes, "{name} is saved otherwise");
+        assert!(bytes_of(&expected) == bytes, "{name} is filled otherwise");
+        assert_eq!((loaded.spec(), loaded.seed()), (&spec, 9));
+        assert_eq!(loaded.label(), b"what the elements are");
+        for number in 0..400 {
+            let (whole, attributes) = digests(number);
+            let element = ElementDigests {
+                whole,
+                attributes: &attributes,
+            };
+            assert_eq!(loaded.contains(element), expected.contains(element));
+            assert!(number >= 40 || loaded.contains(element), "{name} {number}");
+        }
+        assert_eq!(loaded.stats(), expected.stats());
+        assert_eq!(loaded.distinct(), expected.distinct());
+    }
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        refused(&bytes);
+    }
+
+    #[test]
+    fn arbitrary_bytes_behind_a_true_beginning_are_refused(
+        which in 0_usize..12,
+        kept in 0.0_f64..1.0,
+        rest in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let (_, spec, shards) = &small()[which];
+        let bytes = bytes_of(&filter(spec, *shards, 40));
+        let kept = (bytes.len() as f64 * kept) as usize;
+        let mixed = [&bytes[..kept], &rest].concat();
+        if mixed != bytes {
+            refused(&mixed);
+        }
+    }
+
+    #[test]
+    fn arbitrary_contents_with_right_checksums_never_panic(
+        which in 0_usize..12,
+        writes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+    ) {
+        let (_, spec, shards) = &small()[which];
+        let mut bytes = bytes_of(&filter(spec, *shards, 40));
+        let head = head_of(&bytes);
+        for (at, value) in writes {
+            let at = 44 + at.index(bytes.len() - 52);
+            bytes[at] = value;
+        }
+        if let Ok(filter) = read(&resealed(&bytes, head)) {
+            filter.stats();
+            filter.distinct();
+        }
+    }
+}
