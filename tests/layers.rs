@@ -21,7 +21,8 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pipeline",
         &["decode", "elements", "filters", "hashing", "trace"],
     ),
-    ("report", &["decode", "pipeline"]),
+    ("planner", &["filters"]),
+    ("report", &["decode", "pipeline", "planner"]),
 ];
 
 #[test]

@@ -4,6 +4,7 @@ mod count;
 mod generate;
 mod inputs;
 mod output;
+mod plan;
 mod progress;
 mod structure;
 mod units;
@@ -40,6 +41,7 @@ Examples:
 enum Command {
     Count(Box<count::CountArgs>),
     Generate(generate::GenerateArgs),
+    Plan(Box<plan::PlanArgs>),
 }
 
 /// How a run ended.
@@ -61,6 +63,7 @@ pub(crate) fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Count(args) => count::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
+        Command::Plan(args) => plan::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

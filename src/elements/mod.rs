@@ -4,6 +4,7 @@
 mod batch;
 mod extract;
 mod kind;
+mod parts;
 
 pub use batch::{ElementBatch, ElementColumns, Keys};
 pub use extract::Extractor;

@@ -6,10 +6,13 @@ mod csv;
 mod json;
 mod model;
 mod number;
+mod plan_model;
+mod plan_table;
 mod sparkline;
 mod table;
 
 pub use model::{CountParameters, ReportFormat};
+pub use plan_model::{PlanFormat, PlanReport};
 
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
 use std::io::{self, Write};
