@@ -436,3 +436,15 @@ fn minimal(cuts: &[u32]) -> Vec<u32> {
     minimal.dedup();
     minimal
 }
+
+/// Predicted rates of a matrix with given parameters.
+#[cfg(test)]
+pub(super) fn rates_of(
+    request: &PlanRequest,
+    kind: FilterKind,
+    cuts: &[u32],
+    sizes: &[f64],
+    probes: u32,
+) -> Vec<Option<f64>> {
+    Matrix::new(request, kind, cuts.to_vec()).rates(sizes, probes)
+}

@@ -30,6 +30,8 @@ mod recommend;
 mod request;
 mod row;
 mod search;
+#[cfg(test)]
+mod tests;
 
 pub use cuts::all_cut_families;
 pub use elements::{Elements, Origin};
