@@ -11,6 +11,9 @@ use crate::filters::sizing::{MAX_PROBES, bloom_fpr};
 /// Largest size of an attribute that is considered.
 const MOST_SIZE: u64 = 1 << 48;
 
+/// Most attributes whose weights are searched for; with more of them they are equal.
+const MOST_WEIGHED: usize = 6;
+
 /// Families of cuts whose weights are optimised: the best with equal weights.
 const REFINED: usize = 8;
 
@@ -335,7 +338,7 @@ pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRo
         Goal::Rate { .. } => a.cells.total_cmp(&b.cells),
         _ => a.fpr.total_cmp(&b.fpr),
     });
-    if kind == FilterKind::Wcbfm && request.weights.is_none() {
+    if kind == FilterKind::Wcbfm && request.weights.is_none() && attributes <= MOST_WEIGHED {
         found.truncate(REFINED);
         for (matrix, candidate) in &mut found {
             *candidate = matrix.best_weights(goal, candidate.clone());

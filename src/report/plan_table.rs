@@ -252,7 +252,7 @@ fn parameters(report: &PlanReport<'_>, structure: Structure, design: &Design) ->
         parts.push(format!("k {probes}"));
     }
     for &(mask, probes) in design.stored.iter().take(CUTS_SPELT) {
-        parts.push(format!("{}: k {probes}", label(report, mask)));
+        parts.push(format!("{} k {probes}", label(report, mask)));
     }
     if design.stored.len() > CUTS_SPELT {
         parts.push(format!("{} more", design.stored.len() - CUTS_SPELT));
