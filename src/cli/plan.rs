@@ -331,9 +331,8 @@ impl PlanArgs {
                 .map_err(|error| usage(error.to_string()))?,
             key_bytes: match self.kind() {
                 Some(ElementKind::HostPair) => 8,
-                Some(ElementKind::Flow) => 16,
+                Some(ElementKind::Flow | ElementKind::Source | ElementKind::Destination) => 16,
                 Some(ElementKind::Dns) => 48,
-                Some(ElementKind::Source | ElementKind::Destination) => 16,
                 None => 8 * attributes.len() as u64,
             },
             attributes,
@@ -359,7 +358,7 @@ impl PlanArgs {
             all.collect()
         } else {
             let wanted = |mask: &u32| request.wanted.iter().any(|w| w.mask == *mask);
-            all.filter(|mask| mask.count_ones() == 1 || wanted(mask))
+            all.filter(|mask| mask.is_power_of_two() || wanted(mask))
                 .collect()
         };
         let progress = Progress::start(!self.quiet, total_bytes(&inputs.files));

@@ -45,7 +45,7 @@ fn bit_arrays(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
             return of_whole(request, whole);
         }
         let of = |mask: u32| -> f64 {
-            let known = if mask.count_ones() == 1 {
+            let known = if mask.is_power_of_two() {
                 0.0
             } else {
                 request.known
@@ -92,17 +92,17 @@ fn bit_arrays(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
             (bits, table_probes(fpr).clamp(1, MAX_PROBES as u32))
         }
         Goal::MostElements { .. } => unreachable!("the caller asks for rates"),
-        Goal::Rate { fpr } => match least(1, 1 << 48, |bits| answered(bits, best(bits)) <= fpr) {
-            Some(bits) => (bits, best(bits)),
-            None => {
+        Goal::Rate { fpr } => {
+            let Some(bits) = least(1, 1 << 48, |bits| answered(bits, best(bits)) <= fpr) else {
                 let why = if kind == FilterKind::Bloom {
                     "it answers for all attributes together only, which are not wanted"
                 } else {
                     "no size has this rate: values that all occur look like an element"
                 };
                 return impossible(request, kind, why);
-            }
-        },
+            };
+            (bits, best(bits))
+        }
     };
     let design = Design {
         probes: Some(probes),

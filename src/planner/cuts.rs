@@ -130,6 +130,7 @@ impl Stored {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "whole numbers are exact")]
 mod tests {
     use super::*;
     use crate::filters::matrix_sizing::{cells, legal_combinations, maximal_legal_subsets};

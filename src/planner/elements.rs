@@ -177,6 +177,7 @@ impl Elements {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "whole numbers are exact")]
 mod tests {
     use super::*;
 

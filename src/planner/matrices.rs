@@ -76,7 +76,7 @@ impl<'a> Matrix<'a> {
             let of_subset = |&subset: &u32| {
                 let fpr = self.rate_of(subset, sizes, probes);
                 // The only value of a query for one attribute is new, or the query is no negative.
-                if subset.count_ones() == 1 && subsets.len() > 1 {
+                if subset.is_power_of_two() && subsets.len() > 1 {
                     self.request.known + (1.0 - self.request.known) * fpr
                 } else {
                     fpr

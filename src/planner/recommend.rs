@@ -2,6 +2,7 @@
 
 use super::{Goal, PlanRequest, PlanRow, RateRule, Structure};
 use crate::filters::FilterKind;
+use std::fmt::Write as _;
 
 /// The choice and its reason.
 pub(super) struct Recommendation {
@@ -102,13 +103,15 @@ fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
     {
         let rival_name = rival.structure.name();
         if is_matrix(rival) {
-            reason.push_str(&format!(
+            let _ = write!(
+                reason,
                 " that does not depend on how values are spread ({rival_name} is better by formula)"
-            ));
+            );
         } else {
-            reason.push_str(&format!(
+            let _ = write!(
+                reason,
                 " up to a factor of {SUBSET_MARGIN} ({rival_name} is better by less), touches one cache line a combination and counts each"
-            ));
+            );
         }
     }
     if let (Some(exact), Goal::Memory { .. }) = (

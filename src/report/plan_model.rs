@@ -2,7 +2,7 @@
 
 use super::plan_table;
 use crate::pipeline::SampleResult;
-use crate::planner::{Goal, Plan, PlanRequest, PlanRow, RateRule};
+use crate::planner::{Goal, Plan, PlanRequest, PlanRow, RateRule, Structure};
 use serde::{Serialize, Serializer};
 use std::io::{self, Write};
 
@@ -78,7 +78,7 @@ impl PlanReport<'_> {
                     size: structure.size,
                     unit: structure.unit,
                     arrays: structure.arrays,
-                    sizes: joined(&structure.sizes),
+                    sizes: joined(structure.sizes),
                     cells: structure.cells,
                     cuts: cuts.join(";"),
                     stored_probes: structure
@@ -163,7 +163,7 @@ impl PlanReport<'_> {
                 .iter()
                 .map(|row| self.structure(row))
                 .collect(),
-            recommended: self.plan.recommended.map(|structure| structure.name()),
+            recommended: self.plan.recommended.map(Structure::name),
             reason: &self.plan.reason,
         }
     }

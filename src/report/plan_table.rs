@@ -4,6 +4,7 @@ use super::number::{grouped, size};
 use super::plan_model::PlanReport;
 use crate::planner::{Design, Goal, PlanRow, RateRule, Structure};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Remarks are wrapped here.
@@ -48,19 +49,52 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
             grouped(sample.elements)
         );
         for (spread, name) in sample.spread.iter().zip(&request.attributes) {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 " {name}: {} values, the most frequent in {:.1} % of the distinct elements, skew {:.1};",
                 grouped(spread.values),
                 100.0 * spread.most as f64 / spread.elements.max(1) as f64,
                 spread.skew()
-            ));
+            );
         }
         wrapped(out, "  ", text.trim_end_matches(';'))?;
     }
     writeln!(out)?;
+    let in_line = request.wanted.len() <= RATES_IN_LINE;
+    structures(report, styled, in_line, out)?;
+    if !in_line {
+        rates(report, styled, out)?;
+    }
+    writeln!(out)?;
+    if plan
+        .rows
+        .iter()
+        .any(|row| row.design.is_some() && row.rates.contains(&None))
+    {
+        writeln!(
+            out,
+            "n/a: not answered; in the weighted rate it counts as 1, since it is never a no"
+        )?;
+    }
+    remarks(report, out)?;
+    let head = plan
+        .recommended
+        .map_or("recommended: none; ".to_owned(), |structure| {
+            format!("recommended: {}; ", structure.name())
+        });
+    wrapped(out, "", &(head + &plan.reason))
+}
+
+/// A line a structure.
+fn structures(
+    report: &PlanReport<'_>,
+    styled: bool,
+    in_line: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let (request, plan) = (report.request, report.plan);
     let most = is_most(request.goal);
     let same = plan.rows.iter().any(|row| row.same_rate_bytes.is_some());
-    let in_line = request.wanted.len() <= RATES_IN_LINE;
     let weighted = !in_line || request.wanted.len() > 1;
     let mut head = vec!["structure".to_owned(), "memory".to_owned()];
     if most {
@@ -104,27 +138,7 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
     for (number, line) in aligned(&lines).iter().enumerate() {
         bold(out, styled && is_bold(number), line)?;
     }
-    if !in_line {
-        rates(report, styled, out)?;
-    }
-    writeln!(out)?;
-    if plan
-        .rows
-        .iter()
-        .any(|row| row.design.is_some() && row.rates.contains(&None))
-    {
-        writeln!(
-            out,
-            "n/a: not answered; in the weighted rate it counts as 1, since it is never a no"
-        )?;
-    }
-    remarks(report, out)?;
-    let head = plan
-        .recommended
-        .map_or("recommended: none; ".to_owned(), |structure| {
-            format!("recommended: {}; ", structure.name())
-        });
-    wrapped(out, "", &(head + &plan.reason))
+    Ok(())
 }
 
 fn title(report: &PlanReport<'_>) -> String {
@@ -176,7 +190,7 @@ fn rates(report: &PlanReport<'_>, styled: bool, out: &mut impl Write) -> io::Res
         writeln!(out)?;
         let mut head = format!("{:<14}", "structure");
         for number in these.clone() {
-            head.push_str(&format!(" {:>9}", format!("FPR [{}]", number + 1)));
+            let _ = write!(head, "   FPR [{}]", number + 1);
         }
         bold(out, styled, &head)?;
         for row in &report.plan.rows {
@@ -205,7 +219,7 @@ fn aligned(lines: &[Vec<String>]) -> Vec<String> {
     let line = |cells: &Vec<String>| {
         let mut line = format!("{:<width$}", cells[0], width = widths[0]);
         for (cell, width) in cells[1..last].iter().zip(&widths[1..]) {
-            line.push_str(&format!("  {cell:>width$}"));
+            let _ = write!(line, " {cell:>width$}");
         }
         format!("{line}  {}", cells[last]).trim_end().to_owned()
     };
@@ -258,7 +272,7 @@ fn parameters(report: &PlanReport<'_>, structure: Structure, design: &Design) ->
         parts.push(format!("{} more", design.stored.len() - CUTS_SPELT));
     }
     match design.cuts.len() {
-        0 if ["cbfm", "wcbfm"].contains(&structure.name()) => parts.push("no cuts".into()),
+        0 if ["cbfm", "wcbfm"].contains(&structure.name()) => parts.push("uncut".into()),
         0 => {}
         1..=CUTS_SPELT => {
             let cuts = design.cuts.iter().map(|&cut| report.request.name(cut));
