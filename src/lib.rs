@@ -9,5 +9,6 @@ pub mod filters;
 pub mod generate;
 pub mod hashing;
 pub mod pipeline;
+pub mod planner;
 pub mod report;
 pub mod trace;

@@ -21,7 +21,11 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pipeline",
         &["decode", "elements", "filters", "hashing", "trace"],
     ),
-    ("report", &["decode", "elements", "filters", "pipeline"]),
+    ("planner", &["filters"]),
+    (
+        "report",
+        &["decode", "elements", "filters", "pipeline", "planner"],
+    ),
 ];
 
 #[test]

@@ -150,7 +150,7 @@ pub(crate) struct CountArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     /// Recognised by content
     Auto,
     /// NLANR's 44-byte records
@@ -158,7 +158,7 @@ enum Format {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Element {
+pub(super) enum Element {
     /// Source and destination address
     HostPair,
     /// Addresses, protocol and ports
@@ -172,7 +172,7 @@ enum Element {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Header {
+pub(super) enum Header {
     /// The outermost
     Outer,
     /// The innermost of IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, Teredo, L2TP

@@ -5,6 +5,7 @@ mod filter;
 mod generate;
 mod inputs;
 mod output;
+mod plan;
 mod progress;
 mod structure;
 mod units;
@@ -42,6 +43,7 @@ enum Command {
     Count(Box<count::CountArgs>),
     Filter(filter::FilterArgs),
     Generate(generate::GenerateArgs),
+    Plan(Box<plan::PlanArgs>),
 }
 
 /// How a run ended.
@@ -64,6 +66,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Count(args) => count::run(&args),
         Command::Filter(args) => filter::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
+        Command::Plan(args) => plan::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@ mod batch;
 mod extract;
 mod kind;
 mod label;
+mod parts;
 mod query;
 
 pub use batch::{ElementBatch, ElementColumns, Keys};

@@ -7,11 +7,14 @@ mod filter_info;
 mod json;
 mod model;
 mod number;
+mod plan_model;
+mod plan_table;
 mod sparkline;
 mod table;
 
 pub use filter_info::FilterInfo;
 pub use model::{CountParameters, ReportFormat};
+pub use plan_model::{PlanFormat, PlanReport};
 
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
 use std::io::{self, Write};

@@ -32,7 +32,7 @@ fn quoted(text: &str) -> Vec<String> {
     parts.map(str::to_owned).collect()
 }
 
-fn fields(object: &Value) -> BTreeSet<String> {
+pub(super) fn fields(object: &Value) -> BTreeSet<String> {
     object.as_object().unwrap().keys().cloned().collect()
 }
 
@@ -40,7 +40,7 @@ fn set<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
     names.map(str::to_owned).into()
 }
 
-fn documented_set(heading: &str, more: &[&str]) -> BTreeSet<String> {
+pub(super) fn documented_set(heading: &str, more: &[&str]) -> BTreeSet<String> {
     let more = more.iter().map(ToString::to_string);
     documented(heading).into_iter().chain(more).collect()
 }

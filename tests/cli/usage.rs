@@ -109,6 +109,8 @@ fn a_line_without_a_task_is_wrong_and_a_question_is_not() {
         &["count", "--help"],
         &["count", "-h"],
         &["generate", "--help"],
+        &["plan", "--help"],
+        &["plan", "-h"],
     ] {
         assert!(!flowsieve(line).done().is_empty());
     }

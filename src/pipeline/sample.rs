@@ -1,0 +1,197 @@
+//! How many distinct values the combinations of attributes have in captures, and how evenly they are
+//! spread: what a plan rests on.
+
+use super::exact::ExactSet;
+use super::results::{InputResult, Watch};
+use crate::decode::Tunnel;
+use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
+use crate::hashing::{Digest, Digester};
+use crate::trace::{Capture, InputFormat};
+use hashbrown::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct SamplePlan {
+    /// Captures; `-` is standard input.
+    pub inputs: Vec<PathBuf>,
+    /// How to recognise them.
+    pub input_format: InputFormat,
+    /// Which elements.
+    pub rule: ElementRule,
+    /// Which IP header counts.
+    pub tunnel: Tunnel,
+    /// Combinations to count besides the whole element, bit i for attribute i.
+    pub masks: Vec<u32>,
+    /// Bytes that all sets may take together.
+    pub limit_bytes: u64,
+}
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub struct SampleResult {
+    /// What became of each input.
+    pub inputs: Vec<InputResult>,
+    /// Packets read.
+    pub packets: u64,
+    /// Elements, repeats included.
+    pub elements: u64,
+    /// Distinct values of each combination of the plan, the whole element last; `None` if its set would
+    /// have passed its share of the limit.
+    pub distinct: Vec<(u32, Option<u64>)>,
+    /// Spread of the values of each attribute; empty if the limit was passed.
+    pub spread: Vec<Spread>,
+}
+
+/// How the distinct elements are spread over the values of one attribute.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Distinct values.
+    pub values: u64,
+    /// Distinct elements with the most frequent value.
+    pub most: u64,
+    /// Distinct elements that a random distinct element shares its value with, itself included; for
+    /// evenly spread values about n / values + 1.
+    pub mean: f64,
+    /// Distinct elements.
+    pub elements: u64,
+}
+
+impl Spread {
+    /// How many times more elements share a value than if values were evenly spread.
+    pub fn skew(&self) -> f64 {
+        self.mean / (self.elements as f64 / self.values as f64 + 1.0)
+    }
+}
+
+/// A skew from which on the formulas of matrices do not hold.
+pub const SKEWED: f64 = 4.0;
+
+/// Reads the inputs once and counts exactly. They are one after the other, not merged by time: distinct
+/// values do not depend on the order.
+///
+/// Damaged inputs are no error: [`InputResult::error`] says what happened.
+pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> SampleResult {
+    let attributes = plan.rule.kind.attributes().len();
+    let full = (1_u32 << attributes) - 1;
+    let masks: Vec<u32> = plan.masks.iter().copied().filter(|&m| m != full).collect();
+    // Sets for the combinations and for the whole, and tables for the spread.
+    let share = plan.limit_bytes / (masks.len() + 1 + attributes) as u64;
+    let mut meter = Meter {
+        whole: ExactSet::new(share),
+        sets: masks.iter().map(|_| ExactSet::new(share)).collect(),
+        masks,
+        spread: Some(vec![
+            HashMap::with_hasher(ahash::RandomState::new());
+            attributes
+        ]),
+        share,
+        part: Vec::new(),
+    };
+    let digester = Digester::new(0);
+    let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
+    let mut result = SampleResult::default();
+    let mut bytes_done = 0;
+    for path in &plan.inputs {
+        let mut input = InputResult {
+            path: path.clone(),
+            container: None,
+            packets: 0,
+            error: None,
+        };
+        match Capture::open(path, plan.input_format) {
+            Err(error) => input.error = Some(error),
+            Ok(mut capture) => {
+                let bytes = capture.bytes_read();
+                let mut batch = ElementBatch::default();
+                loop {
+                    match capture.next_batch() {
+                        Ok(Some(packets)) => extractor.extract(packets, &mut batch),
+                        Ok(None) => break,
+                        Err(error) => {
+                            input.error = Some(error);
+                            break;
+                        }
+                    }
+                    input.packets += batch.times_ns.len() as u64;
+                    result.elements += batch.elements.len() as u64;
+                    meter.take(&batch, plan.rule.kind, attributes);
+                    batch.clear();
+                    watch.progress(
+                        bytes_done + bytes.load(Ordering::Relaxed),
+                        result.packets + input.packets,
+                    );
+                }
+                bytes_done += bytes.load(Ordering::Relaxed);
+            }
+        }
+        result.packets += input.packets;
+        result.inputs.push(input);
+    }
+    let Meter {
+        whole,
+        sets,
+        masks,
+        spread,
+        ..
+    } = meter;
+    let counts = sets.iter().map(ExactSet::len);
+    result.distinct = masks.into_iter().zip(counts).collect();
+    result.distinct.push((full, whole.len()));
+    if let (Some(spread), Some(elements)) = (spread, whole.len()) {
+        result.spread = spread.iter().map(|of| spread_of(of, elements)).collect();
+    }
+    result
+}
+
+struct Meter {
+    whole: ExactSet,
+    masks: Vec<u32>,
+    sets: Vec<ExactSet>,
+    /// Distinct elements with each value of each attribute.
+    spread: Option<Vec<HashMap<Digest, u64, ahash::RandomState>>>,
+    share: u64,
+    part: Vec<u8>,
+}
+
+impl Meter {
+    fn take(&mut self, batch: &ElementBatch, kind: ElementKind, attributes: usize) {
+        let elements = &batch.elements;
+        let digests = elements.attributes.chunks_exact(attributes);
+        for (key, digests) in elements.keys.iter().zip(digests) {
+            // Of an element that was there before, no combination is new.
+            if !self.whole.insert(key) {
+                continue;
+            }
+            for (&mask, set) in self.masks.iter().zip(&mut self.sets) {
+                self.part.clear();
+                kind.part(key, mask, &mut self.part);
+                set.insert(&self.part);
+            }
+            let Some(spread) = &mut self.spread else {
+                continue;
+            };
+            for (of, &digest) in spread.iter_mut().zip(digests) {
+                *of.entry(digest).or_default() += 1;
+            }
+            // Twice the size while a table grows.
+            if spread
+                .iter()
+                .any(|of| 3 * of.allocation_size() as u64 > self.share)
+            {
+                self.spread = None;
+            }
+        }
+    }
+}
+
+fn spread_of(of: &HashMap<Digest, u64, ahash::RandomState>, elements: u64) -> Spread {
+    let squares: f64 = of.values().map(|&n| (n as f64).powi(2)).sum();
+    Spread {
+        values: of.len() as u64,
+        most: of.values().copied().max().unwrap_or(0),
+        mean: squares / elements.max(1) as f64,
+        elements,
+    }
+}

@@ -1,0 +1,278 @@
+//! What is asked of the planner, and its rules.
+
+use super::Elements;
+use crate::filters::FilterKind;
+use crate::filters::matrix_sizing::MAX_ATTRIBUTES;
+
+/// A structure of the plan.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Structure {
+    /// A filter.
+    Filter(FilterKind),
+    /// A hash set for each wanted combination, for comparison.
+    Exact,
+    /// A `HyperLogLog` for each wanted combination, for comparison: it counts, and answers no query.
+    Hll,
+}
+
+impl Structure {
+    /// All of them, in the order in which they are reported.
+    pub const ALL: [Self; 14] = [
+        Self::Filter(FilterKind::Subset),
+        Self::Filter(FilterKind::Bloom),
+        Self::Filter(FilterKind::Mdbf),
+        Self::Filter(FilterKind::Cmdbf),
+        Self::Filter(FilterKind::Cartesian),
+        Self::Filter(FilterKind::Bfm),
+        Self::Filter(FilterKind::Cbfm),
+        Self::Filter(FilterKind::Wcbfm),
+        Self::Filter(FilterKind::Counting),
+        Self::Filter(FilterKind::SplitCounting),
+        Self::Filter(FilterKind::Scalable),
+        Self::Filter(FilterKind::Dleft),
+        Self::Exact,
+        Self::Hll,
+    ];
+
+    /// The name in the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Filter(kind) => kind.name(),
+            Self::Exact => "exact",
+            Self::Hll => "hll",
+        }
+    }
+}
+
+/// A combination of attributes that queries ask for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    /// Its attributes, bit i for attribute i.
+    pub mask: u32,
+    /// Share of the queries, up to a common factor.
+    pub weight: f64,
+}
+
+/// What the sizes follow from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Goal {
+    /// The least rate F in so much memory.
+    Memory {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// The least memory for this rate F of the queries that the structure answers.
+    Rate {
+        /// The rate.
+        fpr: f64,
+    },
+    /// The rule of the CBFM paper's tables: each attribute gets m = floor(n log2(e) log2(1/ε)) and
+    /// k = floor(-log2 ε), as a standard filter of its own would.
+    AttributeRate {
+        /// The rate ε of a single attribute.
+        fpr: f64,
+    },
+    /// As many elements as keep to a rate in so much memory.
+    MostElements {
+        /// Bytes.
+        bytes: u64,
+        /// Which rate.
+        rate: RateRule,
+    },
+}
+
+/// A rate that [`Goal::MostElements`] keeps to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RateRule {
+    /// As [`Goal::Rate`].
+    Weighted(f64),
+    /// As [`Goal::AttributeRate`].
+    Attribute(f64),
+}
+
+impl From<RateRule> for Goal {
+    fn from(rule: RateRule) -> Self {
+        match rule {
+            RateRule::Weighted(fpr) => Self::Rate { fpr },
+            RateRule::Attribute(fpr) => Self::AttributeRate { fpr },
+        }
+    }
+}
+
+/// Everything that a plan depends on.
+#[derive(Clone, Debug)]
+pub struct PlanRequest {
+    /// Names of the attributes, in order.
+    pub attributes: Vec<String>,
+    /// The combinations that queries ask for.
+    pub wanted: Vec<Wanted>,
+    /// Distinct values of every combination.
+    pub elements: Elements,
+    /// What the sizes follow from.
+    pub goal: Goal,
+    /// Share of the single values of a negative that occur (α).
+    pub known: f64,
+    /// The structures to plan.
+    pub structures: Vec<Structure>,
+    /// Cuts of the CBFM and the WCBFM; chosen by the planner if `None`.
+    pub cuts: Option<Vec<u32>>,
+    /// Weights of the WCBFM's attributes; chosen by the planner if `None`.
+    pub weights: Option<Vec<f64>>,
+    /// Values are known to be unevenly spread: the formulas of matrices do not hold.
+    pub skewed: bool,
+    /// Bytes of an element in an exact set.
+    pub key_bytes: u64,
+}
+
+/// A request that cannot be planned; the text states the rule and a value that works.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub struct PlannerError(String);
+
+impl PlannerError {
+    pub(super) fn new(rule: impl Into<String>) -> Self {
+        Self(rule.into())
+    }
+}
+
+/// Least memory: one cache line, the block of a blocked filter.
+const LEAST_BYTES: u64 = 64;
+
+/// Most memory: 2^40 bytes.
+const MOST_BYTES: u64 = 1 << 40;
+
+impl PlanRequest {
+    /// All attributes.
+    pub fn full(&self) -> u32 {
+        ((1_u64 << self.attributes.len()) - 1) as u32
+    }
+
+    /// The names of a combination's attributes: `src,dst`.
+    pub fn name(&self, mask: u32) -> String {
+        let names = self.attributes.iter().enumerate();
+        let names: Vec<&str> = names
+            .filter(|(index, _)| mask >> index & 1 == 1)
+            .map(|(_, name)| name.as_str())
+            .collect();
+        names.join(",")
+    }
+
+    /// Share of the queries that ask for each wanted combination.
+    pub fn shares(&self) -> Vec<f64> {
+        let sum: f64 = self.wanted.iter().map(|wanted| wanted.weight).sum();
+        self.wanted.iter().map(|w| w.weight / sum).collect()
+    }
+
+    /// Checks the rules.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken, and a value that works.
+    pub fn check(&self) -> Result<(), PlannerError> {
+        let error = |text: String| Err(PlannerError(text));
+        let attributes = self.attributes.len();
+        if attributes == 0 || attributes > MAX_ATTRIBUTES {
+            return error(format!(
+                "a plan is for 1 to {MAX_ATTRIBUTES} attributes, not {attributes}; 3 works"
+            ));
+        }
+        let whole = self.name(self.full());
+        for (index, wanted) in self.wanted.iter().enumerate() {
+            if wanted.mask == 0 || wanted.mask > self.full() {
+                return error(format!(
+                    "a wanted combination has at least one of the attributes {whole}; {} works",
+                    self.attributes[0]
+                ));
+            }
+            if self.wanted[..index].iter().any(|w| w.mask == wanted.mask) {
+                return error(format!(
+                    "every combination is wanted once, and {} is there twice; add its weights up",
+                    self.name(wanted.mask)
+                ));
+            }
+        }
+        check_weights(self.wanted.iter().map(|w| w.weight), "wanted combinations")?;
+        if !(0.0..=1.0).contains(&self.known) {
+            return error(format!(
+                "the share of known values lies from 0 to 1, not {}; 1 is the worst case",
+                self.known
+            ));
+        }
+        let (bytes, fpr) = match self.goal {
+            Goal::Memory { bytes } => (Some(bytes), None),
+            Goal::Rate { fpr } | Goal::AttributeRate { fpr } => (None, Some(fpr)),
+            Goal::MostElements { bytes, rate } => match rate {
+                RateRule::Weighted(fpr) | RateRule::Attribute(fpr) => (Some(bytes), Some(fpr)),
+            },
+        };
+        if let Some(bytes) = bytes
+            && !(LEAST_BYTES..=MOST_BYTES).contains(&bytes)
+        {
+            return error(format!(
+                "a plan is for {LEAST_BYTES} bytes (one block) to 1 TiB, not {bytes} bytes; 64KiB works"
+            ));
+        }
+        if let Some(fpr) = fpr
+            && !(fpr > 0.0 && fpr < 1.0)
+        {
+            return error(format!(
+                "a false-positive rate lies between 0 and 1, not {fpr}; 0.001 works"
+            ));
+        }
+        if let Goal::AttributeRate { fpr }
+        | Goal::MostElements {
+            rate: RateRule::Attribute(fpr),
+            ..
+        } = self.goal
+            && !(2.0_f64.powi(-32)..=0.5).contains(&fpr)
+        {
+            return error(format!(
+                "the rate of an attribute lies from 2^-32 to 0.5, so that it has 1 to 32 hash functions, and is not {fpr}; 0.001 works"
+            ));
+        }
+        for &cut in self.cuts.iter().flatten() {
+            if cut.count_ones() < 2 || cut > self.full() {
+                return error(
+                    format!(
+                        "a cut has at least two of the attributes {whole}, since what is cut alone could never be asked for, and {} has not",
+                        if cut > self.full() || cut == 0 {
+                            "it".into()
+                        } else {
+                            self.name(cut)
+                        }
+                    ) + if attributes > 1 {
+                        "; the first two work"
+                    } else {
+                        "; leave --cuts out"
+                    },
+                );
+            }
+        }
+        if let Some(weights) = &self.weights {
+            if weights.len() != attributes {
+                return error(format!(
+                    "there is one weight for each of the {attributes} attributes, not {}; {} works",
+                    weights.len(),
+                    vec!["1"; attributes].join(",")
+                ));
+            }
+            check_weights(weights.iter().copied(), "attributes")?;
+        }
+        Ok(())
+    }
+}
+
+fn check_weights(weights: impl Iterator<Item = f64> + Clone, of: &str) -> Result<(), PlannerError> {
+    if let Some(wrong) = weights.clone().find(|w| !w.is_finite() || *w < 0.0) {
+        return Err(PlannerError(format!(
+            "weights of {of} are numbers from 0 on, not {wrong}; 1 works"
+        )));
+    }
+    let sum: f64 = weights.sum();
+    if sum <= 0.0 || !sum.is_finite() {
+        return Err(PlannerError(format!(
+            "the weights of {of} have a sum above 0, not {sum}; a weight of 1 for one of them works"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! Searching for the last or the least number with a property.
+
+/// The last number from `low` to `high` for which `holds`, if it holds for the first ones and then no
+/// more; `None` if it does not hold for `low`.
+pub(super) fn last(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    if !holds(low) {
+        return None;
+    }
+    let mut good = low;
+    let mut step = 1;
+    // Doubling steps find a number that is too large; halving the gap then finds the last good one.
+    while let Some(next) = good.checked_add(step).filter(|&next| next <= high) {
+        if !holds(next) {
+            break;
+        }
+        good = next;
+        step *= 2;
+    }
+    let mut bad = good.saturating_add(step).min(high.saturating_add(1));
+    while good + 1 < bad {
+        let middle = good + (bad - good) / 2;
+        if holds(middle) {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    Some(good)
+}
+
+/// The least number from `low` to `high` for which `holds`, if it does from there on; `None` if it
+/// does not hold for `high`.
+pub(super) fn least(low: u64, high: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    if holds(low) {
+        return Some(low);
+    }
+    if !holds(high) {
+        return None;
+    }
+    last(low, high, |number| !holds(number)).map(|number| number + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_border_is_found_wherever_it_is() {
+        for border in 0..40 {
+            assert_eq!(
+                last(3, 30, |n| n < border),
+                (border > 3).then(|| (border - 1).min(30))
+            );
+            assert_eq!(
+                least(3, 30, |n| n >= border),
+                (border <= 30).then(|| border.max(3))
+            );
+        }
+        assert_eq!(last(0, u64::MAX - 1, |_| true), Some(u64::MAX - 1));
+    }
+}

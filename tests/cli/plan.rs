@@ -1,0 +1,322 @@
+//! `flowsieve plan`: the tables of the CBFM paper, plans for traffic, formats, and bad input.
+
+use super::formats::{documented_set, fields};
+use super::{flowsieve, text_of};
+use serde_json::Value;
+use std::fs;
+
+fn plan(args: &[&str]) -> Value {
+    let out = flowsieve(&[&["plan", "--format", "json"], args].concat()).done();
+    serde_json::from_str(&out).unwrap()
+}
+
+fn structure<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let structures = document["structures"].as_array().unwrap();
+    structures
+        .iter()
+        .find(|structure| structure["structure"] == name)
+        .unwrap()
+}
+
+/// The set-up of the tables: three attributes, cuts {1,3} and {1,2}.
+fn of_the_tables(fpr: &str, more: &[&str]) -> Value {
+    let line = [
+        "--attributes",
+        "3",
+        "--filter",
+        "bfm,cbfm",
+        "--cuts",
+        "1,3;1,2",
+        "--attribute-fpr",
+        fpr,
+    ];
+    plan(&[&line, more].concat())
+}
+
+/// Table 3: rate, k, m, and megabytes of 2^23 bits as printed. The first two sizes of BFM are misprints
+/// (13 125.9996 and 105 007.9968: the fraction was rounded up and the carry lost), so ours follow.
+#[test]
+fn table_3_of_the_cbfm_paper() {
+    for (fpr, k, m, bfm, ours, cbfm) in [
+        ("0.1", 3, 4792, "13125.00", "13126.00", "2.74"),
+        ("0.01", 6, 9585, "105007.00", "105008.00", "10.96"),
+        ("0.001", 9, 14_377, "354328.05", "354328.05", "24.65"),
+        ("0.0001", 13, 19_170, "839932.53", "839932.53", "43.81"),
+        ("0.00001", 16, 23_962, "1640339.20", "1640339.20", "68.46"),
+    ] {
+        let document = of_the_tables(fpr, &["--n", "1000"]);
+        for (name, megabytes) in [("bfm", ours), ("cbfm", cbfm)] {
+            let structure = structure(&document, name);
+            assert_eq!(structure["probes"], k);
+            assert_eq!(structure["size"], m);
+            let cells = structure["cells"].as_u64().unwrap();
+            assert_eq!(
+                format!("{:.2}", cells as f64 / 8_388_608.0),
+                megabytes,
+                "{fpr} {name}"
+            );
+        }
+        // The misprints have the right whole number before rounding.
+        let cells = structure(&document, "bfm")["cells"].as_u64().unwrap();
+        assert_eq!((cells >> 23).to_string(), bfm.split('.').next().unwrap());
+    }
+}
+
+/// Table 2: elements in 2^23 bits as printed. BFM's column is rounded down, CBFM's to the nearest: 121 at
+/// 1e-5 needs 1.0029 MB, and 120 is what fits.
+#[test]
+fn table_2_of_the_cbfm_paper() {
+    for (fpr, bfm, cbfm, fits) in [
+        ("0.1", 42, 604, 604),
+        ("0.01", 21, 302, 302),
+        ("0.001", 14, 201, 201),
+        ("0.0001", 10, 151, 151),
+        ("0.00001", 8, 121, 120),
+    ] {
+        let document = of_the_tables(fpr, &["--n", "max", "--memory", "1MiB"]);
+        assert_eq!(structure(&document, "bfm")["most_elements"], bfm, "{fpr}");
+        let structure = structure(&document, "cbfm");
+        assert_eq!(structure["most_elements"], fits, "{fpr}");
+        let unrounded = structure["most_elements_unrounded"].as_f64().unwrap();
+        assert_eq!(unrounded.round() as u64, cbfm, "{fpr}");
+        assert!(structure["memory_bytes"].as_u64().unwrap() <= 1 << 20);
+    }
+}
+
+const PAIRS: &[&str] = &["--want", "src,dst:3", "--want", "src:1"];
+
+#[test]
+fn every_structure_is_there_for_every_goal() {
+    for goal in [
+        &["--n", "100k"][..],
+        &["--n", "100k", "--memory", "1MiB"],
+        &["--n", "src,dst=100k", "--n", "src=5k", "--fpr", "0.001"],
+        &["--n", "100k", "--attribute-fpr", "0.01"],
+        &["--n", "max", "--fpr", "0.01", "--memory", "64KiB"],
+        &["--sample", "traces/generated.pcap"],
+    ] {
+        let document = plan(&[PAIRS, goal].concat());
+        let names: Vec<&str> = document["structures"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|structure| structure["structure"].as_str().unwrap())
+            .collect();
+        assert_eq!(names.len(), 14);
+        for structure in document["structures"].as_array().unwrap() {
+            assert_eq!(structure["fpr"].as_array().unwrap().len(), 2);
+            for rate in structure["fpr"].as_array().unwrap() {
+                assert!(rate.is_null() || (0.0..=1.0).contains(&rate.as_f64().unwrap()));
+            }
+        }
+        let recommended = document["recommended"].as_str().unwrap();
+        assert!(document["reason"].as_str().unwrap().contains(recommended));
+        assert_eq!(structure(&document, recommended)["recommended"], true);
+    }
+}
+
+/// A BFM on five attributes that shall tell single ones is shown with the size it would need.
+#[test]
+fn a_structure_that_cannot_fit_is_not_hidden() {
+    let line = [
+        "--element",
+        "flow",
+        "--n",
+        "100k",
+        "--attribute-fpr",
+        "0.001",
+    ];
+    let document = plan(&line);
+    let bfm = structure(&document, "bfm");
+    assert_eq!(bfm["fits"], false);
+    assert!(bfm["memory_bytes"].as_f64().unwrap() > 1e20);
+    let table = flowsieve(&[&["plan"], &line[..]].concat()).done();
+    assert!(table.contains("larger than 1 TiB"), "{table}");
+}
+
+#[test]
+fn a_sample_is_counted_exactly() {
+    let document = plan(&[
+        "--sample",
+        "traces/generated.pcap",
+        "--want",
+        "all",
+        "--want",
+        "src",
+    ]);
+    let count = |element: &str| {
+        let line = [
+            "count",
+            "--element",
+            element,
+            "--slice",
+            "all",
+            "--format",
+            "json",
+        ];
+        let out = flowsieve(&[&line[..], &["traces/generated.pcap"]].concat()).done();
+        let document: Value = serde_json::from_str(&out).unwrap();
+        document["totals"]["exact"].as_u64().unwrap()
+    };
+    for (place, element) in [(0, "host-pair"), (1, "src")] {
+        assert_eq!(document["wanted"][place]["elements"], count(element));
+        assert_eq!(document["wanted"][place]["elements_from"], "measured");
+    }
+    let spread = document["sample"]["spread"].as_array().unwrap();
+    assert_eq!(spread[0]["attribute"], "src");
+    assert_eq!(spread[0]["values"], count("src"));
+    let dns = plan(&[
+        "--sample",
+        "traces/netns-dns.pcap",
+        "--element",
+        "dns",
+        "--want",
+        "src,domain",
+    ]);
+    assert!(dns["wanted"][0]["elements"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn trouble_with_a_sample_is_told() {
+    let run = flowsieve(&[
+        "plan",
+        "--sample",
+        "traces/generated.pcap",
+        "--exact-limit",
+        "10kB",
+    ]);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert!(run.sentence().contains("--exact-limit"));
+    let run = flowsieve(&["plan", "--sample", "no-such-file.pcap"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    // What could be read is planned with.
+    let folder = tempfile::tempdir().unwrap();
+    let damaged = folder.path().join("cut.pcap");
+    let (_, bytes) = super::sample();
+    fs::write(&damaged, &bytes[..bytes.len() / 2]).unwrap();
+    let run = flowsieve(&["plan", "--sample", damaged.to_str().unwrap()]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.out.contains("recommended"));
+    run.sentence();
+}
+
+#[test]
+fn formats_have_the_documented_fields() {
+    let document = plan(&[PAIRS, &["--sample", "traces/generated.pcap"]].concat());
+    assert_eq!(document["schema"], "flowsieve.plan/1");
+    assert!(text_of("docs/output.md").contains("`flowsieve.plan/1`"));
+    assert_eq!(fields(&document), documented_set("**Plan**", &[]));
+    for (part, heading) in [
+        ("parameters", "**Plan: `parameters`**"),
+        ("sample", "**Plan: `sample`**"),
+    ] {
+        assert_eq!(
+            fields(&document[part]),
+            documented_set(heading, &[]),
+            "{part}"
+        );
+    }
+    for (part, heading) in [
+        ("wanted", "**Plan: `wanted`**"),
+        ("structures", "**Plan: `structures`**"),
+    ] {
+        assert_eq!(
+            fields(&document[part][0]),
+            documented_set(heading, &[]),
+            "{part}"
+        );
+    }
+    let line = [&["plan", "--format", "csv", "--n", "10k"], PAIRS].concat();
+    let csv = flowsieve(&line).done();
+    let header: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let expected = documented_set("**Plan: CSV**", &[]);
+    assert_eq!(
+        header
+            .iter()
+            .map(ToString::to_string)
+            .collect::<std::collections::BTreeSet<_>>(),
+        expected
+    );
+    assert_eq!(csv.lines().count(), 1 + 2 * 14);
+}
+
+#[test]
+fn the_table_fits_a_terminal() {
+    let table = flowsieve(&[&["plan", "--n", "100k", "--memory", "1MiB"], PAIRS].concat()).done();
+    for line in table.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    assert!(table.contains("n/a") && table.contains("not answered"));
+    assert!(table.contains("all of their values occur, not together"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("plan.txt");
+    let line = [
+        "plan",
+        "--n",
+        "100k",
+        "--memory",
+        "1MiB",
+        "-o",
+        path.to_str().unwrap(),
+    ];
+    flowsieve(&[&line[..], PAIRS].concat()).done();
+    assert_eq!(fs::read_to_string(path).unwrap(), table);
+}
+
+#[test]
+fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
+    for (options, word) in [
+        (&["--memory", "1MiB"][..], "--n 100k"),
+        (&["--n", "0"], "100k works"),
+        (&["--n", "many"], "100k"),
+        (&["--n", "1k", "--n", "2k"], "src=5k"),
+        (&["--n", "src=5k"], "--n 100k"),
+        (&["--n", "src=5k", "--n", "src,dst=1k"], "src,dst=5000"),
+        (&["--n", "1k", "--want", "source"], "src works"),
+        (&["--n", "1k", "--want", "src,src"], "leave one out"),
+        (
+            &["--n", "1k", "--want", "src", "--want", "src:2"],
+            "add its weights up",
+        ),
+        (&["--n", "1k", "--want", "src:0"], "sum above 0"),
+        (
+            &["--n", "1k", "--want", "src:-1", "--want", "dst"],
+            "1 works",
+        ),
+        (&["--n", "1k", "--want", "src:x"], "0.5"),
+        (&["--n", "1k", "--known", "1.5"], "worst case"),
+        (&["--n", "1k", "--memory", "63"], "64KiB works"),
+        (&["--n", "1k", "--memory", "2TiB"], "64KiB works"),
+        (&["--n", "1k", "--fpr", "0"], "0.001 works"),
+        (&["--n", "1k", "--fpr", "nan"], "0.001 works"),
+        (&["--n", "1k", "--attribute-fpr", "0.9"], "0.001 works"),
+        (&["--n", "1k", "--cuts", "src"], "at least two"),
+        (&["--n", "1k", "--weights", "1"], "1,1 works"),
+        (&["--n", "1k", "--weights", "0,0"], "sum above 0"),
+        (&["--n", "1k", "--weights", "-1,2"], "1 works"),
+        (&["--n", "max"], "--memory 1MiB"),
+        (
+            &["--n", "1k", "--memory", "1MiB", "--fpr", "0.1"],
+            "--n max",
+        ),
+        (&["--n", "1k", "--attributes", "17"], "3 works"),
+        (&["--n", "1k", "--attributes", "0"], "3 works"),
+        (&["--n", "1k", "--filter", "quotient"], "cbfm"),
+        (
+            &["--undirected", "--element", "src", "--n", "1k"],
+            "two ends",
+        ),
+    ] {
+        let run = flowsieve(&[&["plan"], options].concat());
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(2), ""),
+            "{options:?}: {}",
+            run.err
+        );
+        assert!(run.err.contains(word), "no `{word}` in: {}", run.err);
+        if !run.err.starts_with("error: ") {
+            run.sentence();
+        }
+    }
+}
