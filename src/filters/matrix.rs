@@ -401,8 +401,14 @@ impl FilterState for MatrixFilter {
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
+        // Nothing comes from nothing: with an empty side the raw counts are those of the other one.
+        if self.bits.ones() == 0 {
+            self.firsts.clone_from(&other.firsts);
+            self.united = other.united;
+        } else if other.bits.ones() != 0 {
+            self.united = true;
+        }
         self.bits.unite(&other.bits);
-        self.united = true;
         for (single, more) in self.singles.iter_mut().zip(&other.singles) {
             single.counter.unite(more.counter);
         }
