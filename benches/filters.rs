@@ -2,6 +2,11 @@
 //!
 //! Every row counts its answers and compares the count with what it has to be.
 
+#![allow(
+    clippy::inline_always,
+    reason = "what is not in line is compiled for every machine"
+)]
+
 use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
 use flowsieve::bits::{Line, Lines};
 use flowsieve::filters::{

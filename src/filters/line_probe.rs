@@ -11,6 +11,11 @@
 //! their cache misses are under way together, and probed after that. In a small array touching costs
 //! more than it brings.
 
+#![expect(
+    clippy::inline_always,
+    reason = "what is not in line is compiled for every machine, and takes twice the time"
+)]
+
 use super::{HipCounter, Sighting};
 use crate::bits::{Line, Lines, WORDS_PER_LINE};
 use crate::hashing::{Digest, mix, reduce};
@@ -222,8 +227,8 @@ fn masks(digest: Digest, probes: u32) -> Line {
     let bits = mix(digest, BITS);
     let probed = probed(digest, probes);
     let mut masks = [0; WORDS_PER_LINE];
-    for word in 0..WORDS_PER_LINE {
-        masks[word] = (probed >> word & 1) << (bits >> (6 * word) & 63);
+    for (word, mask) in masks.iter_mut().enumerate() {
+        *mask = (probed >> word & 1) << (bits >> (6 * word) & 63);
     }
     masks
 }
