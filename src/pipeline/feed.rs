@@ -12,6 +12,11 @@ use std::thread::Scope;
 /// Batches under way from one input.
 const QUEUED_BATCHES: usize = 8;
 
+/// Packets handed over at once. What a reader yields at a time may be far fewer, where packets are
+/// long, and every handing over may have to wake the other thread, which costs as much as a hundred
+/// packets.
+const PACKETS_AT_ONCE: usize = 4096;
+
 /// An open input and the batch that is being taken from it.
 pub(super) struct Feed {
     source: Source,
@@ -134,22 +139,35 @@ fn decode(
     send: &Sender<Message>,
     emptied: &Receiver<ElementBatch>,
 ) {
+    let mut out = ElementBatch::default();
+    // The sequencer hangs up when the run is given up: then there is nothing more to do.
     loop {
-        let message = match capture.next_batch() {
+        let end = match capture.next_batch() {
             Ok(Some(batch)) => {
-                let mut out = emptied.try_recv().unwrap_or_default();
                 extractor.extract(batch, &mut out);
-                if out.times_ns.is_empty() {
+                if out.times_ns.len() < PACKETS_AT_ONCE {
                     continue;
                 }
-                Message::Batch(out)
+                None
             }
-            Ok(None) => return,
-            Err(error) => Message::Failed(error),
+            Ok(None) => Some(None),
+            Err(error) => Some(Some(error)),
         };
-        // The sequencer hangs up when the run is given up.
-        if send.send(message).is_err() {
-            return;
+        if !out.times_ns.is_empty() {
+            let fresh = emptied.try_recv().unwrap_or_default();
+            let full = std::mem::replace(&mut out, fresh);
+            if send.send(Message::Batch(full)).is_err() {
+                return;
+            }
+        }
+        match end {
+            None => {}
+            Some(None) => return,
+            Some(Some(error)) => {
+                if send.send(Message::Failed(error)).is_err() {
+                    return;
+                }
+            }
         }
     }
 }
