@@ -160,14 +160,10 @@ fn decode(
                 return;
             }
         }
-        match end {
-            None => {}
-            Some(None) => return,
-            Some(Some(error)) => {
-                if send.send(Message::Failed(error)).is_err() {
-                    return;
-                }
-            }
+        let Some(end) = end else { continue };
+        let Some(error) = end else { return };
+        if send.send(Message::Failed(error)).is_err() {
+            return;
         }
     }
 }
