@@ -13,6 +13,8 @@ use flowsieve::filters::{
     BloomLayout, DigestColumns, ElementDigests, FilterSpec, MatrixSpec, MembershipFilter, Sighting,
 };
 use flowsieve::hashing::{Digest, mix, reduce};
+#[cfg(target_arch = "x86_64")]
+use pulp::u64x4;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -124,6 +126,7 @@ impl Table for Ours {
 }
 
 /// The same bits as a subset filter's, set in the same way, without the count of distinct elements.
+#[cfg(target_arch = "x86_64")]
 struct Uncounted(Lines);
 
 #[inline(always)]
@@ -131,6 +134,7 @@ fn line_of(digest: Digest, lines: usize) -> usize {
     reduce(mix(digest, 0x10), lines as u64) as usize
 }
 
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn masks(digest: Digest) -> Line {
     let bits = mix(digest, 0x11);
@@ -143,17 +147,23 @@ fn masks(digest: Digest) -> Line {
     masks
 }
 
+#[cfg(target_arch = "x86_64")]
 struct InsertUncounted<'a> {
+    simd: pulp::x86::V3,
     lines: &'a mut [Line],
     touch: bool,
     digests: &'a [Digest],
 }
 
-impl pulp::WithSimd for InsertUncounted<'_> {
+#[cfg(target_arch = "x86_64")]
+impl pulp::NullaryFnOnce for InsertUncounted<'_> {
     type Output = usize;
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> usize {
+    fn call(self) -> usize {
+        let simd = self.simd;
+        let words = [u64x4(0, 1, 2, 3), u64x4(4, 5, 6, 7)];
+        let places = [u64x4(0, 6, 12, 18), u64x4(24, 30, 36, 42)];
         let mut firsts = 0;
         for batch in self.digests.chunks(32) {
             if self.touch {
@@ -164,17 +174,26 @@ impl pulp::WithSimd for InsertUncounted<'_> {
                 black_box(touched);
             }
             for &digest in batch {
+                let bits = mix(digest, 0x11);
+                let ones = ((1_u64 << LINE_PROBES) - 1) << (bits >> 61);
+                let probed = ones | ones >> 8;
                 let index = line_of(digest, self.lines.len());
-                let masks = masks(digest);
-                let before = self.lines[index];
+                let before: [u64x4; 2] = bytemuck::cast(self.lines[index]);
                 let mut after = before;
-                let mut missing = 0;
-                for word in 0..8 {
-                    missing |= masks[word] & !before[word];
-                    after[word] |= masks[word];
+                let mut missing = simd.splat_u64x4(0);
+                for half in 0..2 {
+                    let place = simd.shr_dyn_u64x4(simd.splat_u64x4(bits), places[half]);
+                    let place = simd.and_u64x4(place, simd.splat_u64x4(63));
+                    let one = simd.shr_dyn_u64x4(simd.splat_u64x4(probed), words[half]);
+                    let one = simd.and_u64x4(one, simd.splat_u64x4(1));
+                    let mask = simd.shl_dyn_u64x4(one, place);
+                    let new = simd.and_u64x4(mask, simd.not_u64x4(before[half]));
+                    missing = simd.or_u64x4(missing, new);
+                    after[half] = simd.or_u64x4(before[half], mask);
                 }
-                if missing != 0 {
-                    self.lines[index] = after;
+                let u64x4(a, b, c, d) = missing;
+                if a | b | c | d != 0 {
+                    self.lines[index] = bytemuck::cast(after);
                     firsts += 1;
                 }
             }
@@ -183,9 +202,12 @@ impl pulp::WithSimd for InsertUncounted<'_> {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
 impl Table for Uncounted {
     fn insert(&mut self, digests: &[Digest]) -> usize {
-        pulp::Arch::new().dispatch(InsertUncounted {
+        let simd = pulp::x86::V3::try_new().expect("this row is for machines with vectors");
+        simd.vectorize(InsertUncounted {
+            simd,
             touch: self.0.memory_bytes() >= 1 << 20,
             lines: self.0.as_mut_slice(),
             digests,
@@ -540,6 +562,7 @@ fn filters(criterion: &mut Criterion) {
             Ours::new(&bloom(LINE_PROBES, BloomLayout::Lines))
         });
         let inserts = [HalfNew, MostlyRepeats];
+        #[cfg(target_arch = "x86_64")]
         rows(&mut group, "subset uncounted", load, &inserts, || {
             Uncounted(Lines::new(lines))
         });
