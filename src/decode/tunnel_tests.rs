@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::packets::{V4, V6, ethernet, join, udp, v4, v6};
-use super::{Addresses, Decoder, Tunnel};
+use super::{Addresses, Decoder, Tunnel, udp_tunnel};
 use crate::trace::LinkType;
 
 const IP: LinkType = LinkType(101);
@@ -158,6 +158,19 @@ fn in_udp() {
             &snap,
         ]),
     );
+}
+
+/// A resolver's client that chose a tunnel's port, with bytes that a tunnel could begin with.
+#[test]
+fn dns_is_no_tunnel_whichever_port_its_client_has() {
+    for port in [2152_u16, 3544, 4789, 6081, 8472] {
+        for ports in [[53, port], [port, 53]] {
+            let mut datagram = [ports[0].to_be_bytes(), ports[1].to_be_bytes()].concat();
+            datagram.extend([0, 100, 0, 0, 8, 0, 0, 0, 0, 0, 1, 0]);
+            datagram.resize(100, 0x45);
+            assert!(udp_tunnel::inside(&datagram).is_err(), "{ports:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What may stand inside a UDP datagram, by its ports.
 
+use super::DNS_PORT;
 use super::bytes::{array, be16, byte, from};
 use super::layer::{Layer, Step};
 use super::{IpPacket, Skip, ip, tunnel};
@@ -52,9 +53,13 @@ fn header_of(port: u16) -> Option<Header> {
 }
 
 /// The beginning of the inside of a datagram. A tunnel's port may be either; the lower one is
-/// tried first, as it is less likely to have been chosen at random.
+/// tried first, as it is less likely to have been chosen at random. DNS is no tunnel, whichever port
+/// its client has chosen.
 pub(super) fn inside(datagram: &[u8]) -> Step<'_> {
     let (source, destination) = (be16(datagram, 0)?, be16(datagram, 2)?);
+    if source == DNS_PORT || destination == DNS_PORT {
+        return Err(Skip::NotIp);
+    }
     let length = usize::from(be16(datagram, 4)?).max(8);
     let payload = from(&datagram[..datagram.len().min(length)], 8)?;
     [source.min(destination), source.max(destination)]
