@@ -9,9 +9,8 @@ pub const WORDS_PER_LINE: usize = 8;
 /// The words of one line.
 pub type Line = [u64; WORDS_PER_LINE];
 
-/// Bytes from which an array asks for pages of 2 MiB. With pages of 4 KiB every access to a large
-/// table has a second cache miss, that of the page table; large pages made random accesses 1.2 to 1.5
-/// times as fast from 16 MiB on.
+/// Bytes from which an array asks for pages of 2 MiB: with pages of 4 KiB every access to a table that is
+/// larger than the caches has a second miss, that of the page table.
 const LARGE_PAGES_FROM_BYTES: usize = 4 << 20;
 
 /// A fixed array of cache lines, each exactly one line of the cache and not parts of two.

@@ -13,8 +13,8 @@ use std::thread::Scope;
 const QUEUED_BATCHES: usize = 8;
 
 /// Packets handed over at once. What a reader yields at a time may be far fewer, where packets are
-/// long, and every handing over may have to wake the other thread, which costs as much as a hundred
-/// packets.
+/// long, and every handing over may have to wake the other thread: on whole frames 4096 instead of one
+/// buffer's 600 took the run from 1.56 to 1.20 times the limit of `docs/performance.md`.
 const PACKETS_AT_ONCE: usize = 4096;
 
 /// An open input and the batch that is being taken from it.

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-/// Elements handed to a shard at a time: large enough that a channel's cost vanishes (3 ns an element
-/// against 14 one by one), small enough that the batch stays in the first-level cache.
+/// Elements handed to a shard at a time: enough that a channel's cost is shared by many, few enough that
+/// the batch stays in the first-level cache.
 const BATCH: usize = 1024;
 
 /// Why a run ended early.
