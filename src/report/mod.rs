@@ -3,6 +3,7 @@
 //! Slices are written as they come, so a report of any length needs no memory.
 
 mod csv;
+pub mod figure;
 mod filter_info;
 mod json;
 mod model;

@@ -1,0 +1,150 @@
+//! What a page shows, as plain data: figures, tables and text. Results become these; [`super`]'s writers
+//! make SVG, HTML and Markdown of them, and know nothing of results.
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Short name, made of `a-z`, `0-9` and `-`: file name of the SVG and anchor in the page.
+    pub name: String,
+    /// Heading.
+    pub title: String,
+    /// What to see in it, in a sentence or two; may be empty.
+    pub caption: String,
+    /// The drawing.
+    pub drawing: Drawing,
+}
+
+/// The drawings there are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Drawing {
+    /// Curves or points over a common x axis.
+    Lines {
+        /// Horizontal.
+        x: Axis,
+        /// Vertical.
+        y: Axis,
+        /// One curve each.
+        series: Vec<Series>,
+    },
+    /// Bars in groups: one group a category, one bar in it a series.
+    Bars {
+        /// Names of the groups.
+        categories: Vec<String>,
+        /// Vertical.
+        y: Axis,
+        /// Name of a series, and its value in each category; `None` where there is none.
+        series: Vec<(String, Vec<Option<f64>>)>,
+    },
+    /// A matrix of shades.
+    HeatMap {
+        /// Names of the rows, from the top.
+        rows: Vec<String>,
+        /// Names of the columns, from the left.
+        columns: Vec<String>,
+        /// One list a row; `None` where there is nothing.
+        values: Vec<Vec<Option<f64>>>,
+        /// What the shades mean.
+        shade: Axis,
+    },
+}
+
+/// A scale with its name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, with the unit, such as `memory, KiB`.
+    pub label: String,
+    /// How numbers are laid out and written.
+    pub scale: Scale,
+}
+
+/// How numbers lie along an axis.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scale {
+    /// Evenly.
+    Linear,
+    /// By their logarithm; what is not above zero is left out.
+    Log,
+    /// Evenly, as seconds since the epoch, written as times of day (UTC).
+    Time,
+    /// By their logarithm, as sizes in bytes, written `4 KiB`.
+    Bytes,
+    /// Evenly, as shares, written in per cent.
+    Percent,
+}
+
+/// A curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Name in the legend.
+    pub name: String,
+    /// Points in the order of x.
+    pub points: Vec<Point>,
+    /// How it is drawn.
+    pub style: SeriesStyle,
+}
+
+/// A point of a curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Place on the horizontal axis.
+    pub x: f64,
+    /// Value; not a number where the curve has a gap.
+    pub y: f64,
+    /// Standard error, drawn as a bar up and down; 0 for none.
+    pub error: f64,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SeriesStyle {
+    /// The truth: a thick quiet line behind the others.
+    Reference,
+    /// A line with points if there are few.
+    Line,
+    /// A broken line: a formula or a prediction.
+    Dashed,
+    /// Points only: measurements.
+    Points,
+}
+
+/// A table for people.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DataTable {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Which columns hold numbers and stand to the right.
+    pub numeric: Vec<bool>,
+    /// Written values, one list a row.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A page: what a report says, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// Heading of the page.
+    pub title: String,
+    /// The answer in words, a sentence each.
+    pub summary: Vec<String>,
+    /// Everything else.
+    pub sections: Vec<PageSection>,
+}
+
+/// A part of a page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PageSection {
+    /// Its heading.
+    pub title: String,
+    /// What is in it.
+    pub blocks: Vec<Block>,
+}
+
+/// What stands in a section.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Block {
+    /// A paragraph of plain text.
+    Text(String),
+    /// A chart, with its table behind it.
+    Figure(Figure),
+    /// A table.
+    Table(DataTable),
+}
