@@ -14,7 +14,7 @@ use flowsieve::filters::{
 };
 use flowsieve::hashing::{Digest, mix, reduce};
 #[cfg(target_arch = "x86_64")]
-use pulp::u64x4;
+use pulp::u64x8;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -99,8 +99,7 @@ impl Table for Ours {
             attributes: &[],
         };
         self.filter.insert_batch(columns, &mut self.sightings);
-        let firsts = self.sightings.iter().filter(|&&s| s == Sighting::First);
-        firsts.count()
+        firsts(&self.sightings)
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
@@ -125,46 +124,50 @@ impl Table for Ours {
     }
 }
 
+fn firsts(sightings: &[Sighting]) -> usize {
+    let firsts = sightings.iter().filter(|&&s| s == Sighting::First);
+    firsts.count()
+}
+
 /// The same bits as a subset filter's, set in the same way, without the count of distinct elements.
 #[cfg(target_arch = "x86_64")]
-struct Uncounted(Lines);
+struct Uncounted(Lines, Vec<Sighting>);
 
 #[inline(always)]
 fn line_of(digest: Digest, lines: usize) -> usize {
-    reduce(mix(digest, 0x10), lines as u64) as usize
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn masks(digest: Digest) -> Line {
-    let bits = mix(digest, 0x11);
-    let ones = ((1_u64 << LINE_PROBES) - 1) << (bits >> 61);
-    let probed = ones | ones >> 8;
-    let mut masks = [0; 8];
-    for (word, mask) in masks.iter_mut().enumerate() {
-        *mask = (probed >> word & 1) << (bits >> (6 * word) & 63);
-    }
-    masks
+    reduce(digest.value(), lines as u64) as usize
 }
 
 #[cfg(target_arch = "x86_64")]
 struct InsertUncounted<'a> {
-    simd: pulp::x86::V3,
+    simd: pulp::x86::V4,
     lines: &'a mut [Line],
     touch: bool,
     digests: &'a [Digest],
+    sightings: &'a mut Vec<Sighting>,
+}
+
+/// Which words of the line a digest has a bit in, and the bits.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn masks(simd: pulp::x86::V4, digest: Digest) -> u64x8 {
+    let bits = mix(digest, 0x11);
+    let ones = ((1_u64 << LINE_PROBES) - 1) << (bits >> 61);
+    let places = u64x8(0, 6, 12, 18, 24, 30, 36, 42);
+    bytemuck::cast(simd.avx512f._mm512_maskz_rolv_epi64(
+        (ones | ones >> 8) as u8,
+        bytemuck::cast(simd.splat_u64x8(1)),
+        bytemuck::cast(simd.shr_dyn_u64x8(simd.splat_u64x8(bits), places)),
+    ))
 }
 
 #[cfg(target_arch = "x86_64")]
 impl pulp::NullaryFnOnce for InsertUncounted<'_> {
-    type Output = usize;
+    type Output = ();
 
     #[inline(always)]
-    fn call(self) -> usize {
+    fn call(self) {
         let simd = self.simd;
-        let words = [u64x4(0, 1, 2, 3), u64x4(4, 5, 6, 7)];
-        let places = [u64x4(0, 6, 12, 18), u64x4(24, 30, 36, 42)];
-        let mut firsts = 0;
         for batch in self.digests.chunks(32) {
             if self.touch {
                 let mut touched = 0;
@@ -173,54 +176,48 @@ impl pulp::NullaryFnOnce for InsertUncounted<'_> {
                 }
                 black_box(touched);
             }
-            for &digest in batch {
-                let bits = mix(digest, 0x11);
-                let ones = ((1_u64 << LINE_PROBES) - 1) << (bits >> 61);
-                let probed = ones | ones >> 8;
+            let mut answers = [Sighting::Repeat; 32];
+            for (answer, &digest) in answers.iter_mut().zip(batch) {
                 let index = line_of(digest, self.lines.len());
-                let before: [u64x4; 2] = bytemuck::cast(self.lines[index]);
-                let mut after = before;
-                let mut missing = simd.splat_u64x4(0);
-                for half in 0..2 {
-                    let place = simd.shr_dyn_u64x4(simd.splat_u64x4(bits), places[half]);
-                    let place = simd.and_u64x4(place, simd.splat_u64x4(63));
-                    let one = simd.shr_dyn_u64x4(simd.splat_u64x4(probed), words[half]);
-                    let one = simd.and_u64x4(one, simd.splat_u64x4(1));
-                    let mask = simd.shl_dyn_u64x4(one, place);
-                    let new = simd.and_u64x4(mask, simd.not_u64x4(before[half]));
-                    missing = simd.or_u64x4(missing, new);
-                    after[half] = simd.or_u64x4(before[half], mask);
-                }
-                let u64x4(a, b, c, d) = missing;
-                if a | b | c | d != 0 {
-                    self.lines[index] = bytemuck::cast(after);
-                    firsts += 1;
-                }
+                let before: u64x8 = bytemuck::cast(self.lines[index]);
+                let after = simd.or_u64x8(before, masks(simd, digest));
+                let same = simd.cmp_eq_u64x8(after, before).0;
+                self.lines[index] = bytemuck::cast(after);
+                *answer = [Sighting::First, Sighting::Repeat][usize::from(same == 0xff)];
             }
+            self.sightings.extend_from_slice(&answers[..batch.len()]);
         }
-        firsts
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Uncounted {
+    fn instructions() -> Option<pulp::x86::V4> {
+        pulp::x86::V4::try_new()
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl Table for Uncounted {
     fn insert(&mut self, digests: &[Digest]) -> usize {
-        let simd = pulp::x86::V3::try_new().expect("this row is for machines with vectors");
+        let simd = Self::instructions().expect("this row is for machines with AVX-512");
+        self.1.clear();
         simd.vectorize(InsertUncounted {
             simd,
             touch: self.0.memory_bytes() >= 1 << 20,
             lines: self.0.as_mut_slice(),
             digests,
-        })
+            sightings: &mut self.1,
+        });
+        firsts(&self.1)
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
+        let simd = Self::instructions().expect("this row is for machines with AVX-512");
         let lines = self.0.as_slice();
         let there = |digest: &Digest| {
-            let line = &lines[line_of(*digest, lines.len())];
-            line.iter()
-                .zip(masks(*digest))
-                .all(|(word, mask)| word & mask == mask)
+            let line: u64x8 = bytemuck::cast(lines[line_of(*digest, lines.len())]);
+            simd.or_u64x8(line, masks(simd, *digest)) == line
         };
         digests.iter().filter(|digest| there(digest)).count()
     }
@@ -563,9 +560,11 @@ fn filters(criterion: &mut Criterion) {
         });
         let inserts = [HalfNew, MostlyRepeats];
         #[cfg(target_arch = "x86_64")]
-        rows(&mut group, "subset uncounted", load, &inserts, || {
-            Uncounted(Lines::new(lines))
-        });
+        if Uncounted::instructions().is_some() {
+            rows(&mut group, "subset uncounted", load, &inserts, || {
+                Uncounted(Lines::new(lines), Vec::with_capacity(CHUNK))
+            });
+        }
         rows(&mut group, "bloom", load, &all, || {
             Ours::new(&bloom(PROBES, BloomLayout::Anywhere))
         });

@@ -31,7 +31,8 @@
 //! [`BloomLayout::Lines`] puts an element's bits into one line of 512 bits, one bit in each of k ≤ 8
 //! consecutive 64-bit words: one cache line an operation for a somewhat higher rate
 //! ([`super::sizing::blocked_fpr`]; 0.0105 instead of 0.0082 at 10 bits an element). A new element is then
-//! called a repeat with p = product of its words' shares of set bits.
+//! called a repeat with p = product of its words' shares of set bits; while p is small, the count takes a
+//! sample of what it must have lost (`lines/count.rs`).
 //!
 //! # Distinct elements
 //!
@@ -46,14 +47,12 @@
 //! for the lines Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007.
 
 use super::fill;
-use super::line_probe::{contains, contains_all, insert, insert_all};
-use super::saved::{
-    FilterState, LoadError, StateReader, StateWriter, UnionError, same, unite_lines,
-};
+use super::lines::{LineArray, LineCounter};
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting,
 };
-use crate::bits::{BitArray, Lines};
+use crate::bits::BitArray;
 use crate::hashing::{Digest, H3, Probes};
 use std::io;
 use std::slice;
@@ -147,85 +146,77 @@ impl FilterState for BloomFilter {
 /// Bloom filter in cache lines over the whole element: [`BloomLayout::Lines`].
 #[derive(Clone, Debug)]
 pub struct BloomLineFilter {
-    lines: Lines,
-    probes: u32,
-    counter: HipCounter,
+    array: LineArray,
+    counter: LineCounter,
 }
 
 impl BloomLineFilter {
     /// A filter of `lines` ≥ 1 lines of 512 bits with `probes` (k, 1 to 8) bits an element.
     pub fn new(lines: u64, probes: u32) -> Self {
+        let array = LineArray::new(lines);
         Self {
-            lines: Lines::new(lines),
-            probes,
-            counter: HipCounter::default(),
+            counter: array.counter(probes),
+            array,
         }
     }
 }
 
 impl MembershipFilter for BloomLineFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        insert(
-            &mut self.lines,
-            self.probes,
-            &mut self.counter,
-            element.whole,
-        )
+        self.array.insert(&mut self.counter, element.whole)
     }
 
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
-        insert_all(
-            &mut self.lines,
-            self.probes,
-            &mut self.counter,
-            elements.whole,
-            sightings,
-        );
+        self.array
+            .insert_all(&mut self.counter, elements.whole, sightings);
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        contains(&self.lines, self.probes, element.whole)
+        self.array.contains(self.counter.probes(), element.whole)
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        contains_all(&self.lines, self.probes, elements.whole, answers);
+        self.array
+            .contains_all(self.counter.probes(), elements.whole, answers);
     }
 
     fn clear(&mut self) {
-        self.lines.clear();
-        self.counter = HipCounter::default();
+        self.array.clear();
+        self.counter.clear();
     }
 
     fn stats(&self) -> FilterStats {
-        let memory_bytes = self.lines.memory_bytes();
         FilterStats {
-            memory_bytes,
-            fill_ratio: self.lines.ones() as f64 / (memory_bytes * 8) as f64,
+            memory_bytes: self.array.lines.memory_bytes(),
+            fill_ratio: self.array.fill_ratio(),
             counters: None,
         }
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        let fill = || fill::in_lines(self.lines.ones(), self.lines.len(), self.probes);
+        let fill = || self.array.count_from_fill(self.counter.probes());
         self.counter.known().or_else(fill)
     }
 }
 
 impl FilterState for BloomLineFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(Some(self.counter))?;
-        state.lines(&self.lines)
+        state.line_count(self.counter.parts())?;
+        state.lines(&self.array.lines)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.lasting_hip()?;
-        state.lines(&mut self.lines)
+        let (firsts, lost) = state.line_count()?;
+        self.array
+            .set_written(std::iter::once((firsts, self.counter.probes())));
+        self.counter.restore(firsts, lost, self.array.written());
+        state.lines(&mut self.array.lines)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
-        unite_lines(&mut self.lines, &other.lines);
-        self.counter.unite(other.counter);
+        self.array.unite(&other.array);
+        self.counter.unite(&other.counter, self.array.written());
         Ok(())
     }
 }

@@ -29,6 +29,15 @@ impl HipCounter {
         self.variance += repeat_probability * weight * weight;
     }
 
+    /// Records only what was lost beside such elements, p / (1 - p) each, from one that stands for `scale`
+    /// of them: one in `scale`, chosen at random. [`HipCounter::record`] is 1 and this with a scale of 1.
+    #[inline]
+    pub(super) fn record_lost(&mut self, repeat_probability: f64, scale: f64) {
+        let weight = scale / (1.0 - repeat_probability);
+        self.distinct += repeat_probability * weight;
+        self.variance += repeat_probability * weight * (1.0 + repeat_probability * weight);
+    }
+
     /// A count that is not known any more, whatever comes: that of a union.
     pub const LOST: Self = Self {
         distinct: f64::NAN,

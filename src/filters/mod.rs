@@ -13,7 +13,7 @@ mod fill;
 mod filter;
 mod hip;
 mod hll;
-mod line_probe;
+mod lines;
 mod matrix;
 pub mod matrix_sizing;
 mod mdbf;

@@ -42,8 +42,9 @@
 //!
 //! Given its line and its words, the bits of a new element, or of a new value of a combination, are
 //! uniform in the words; so it is called a repeat with p = product of (set bits of the word / 64) over
-//! its k words, exactly, whoever set them. The count of each combination is [`HipCounter`]'s with that
-//! p: unbiased, from the line just loaded, and only for what is new.
+//! its k words, exactly, whoever set them. The count of each combination is [`super::HipCounter`]'s with
+//! that p: unbiased, from the line just loaded, and only for what is new; and, as long as p is small, only
+//! for a sample of that (`lines/count.rs`).
 //!
 //! # What it cannot do
 //!
@@ -52,18 +53,14 @@
 //! Reference: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007,
 //! for the blocked layout; the shared array, the counter and their use are this project's.
 
-use super::fill;
-use super::line_probe::{contains, contains_all, insert, insert_all};
+use super::lines::{LineArray, LineCounter};
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
-use super::saved::{
-    FilterState, LoadError, StateReader, StateWriter, UnionError, same, unite_lines,
-};
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::{MAX_LINE_PROBES, shared_blocked_fpr};
 use super::{
-    DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
-    MultiAttributeFilter, Pattern, PatternAnswer, Sighting, SpecError,
+    DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
+    Pattern, PatternAnswer, Sighting, SpecError,
 };
-use crate::bits::Lines;
 use crate::hashing::Digest;
 use std::io;
 
@@ -113,9 +110,8 @@ impl PlannedCombination {
 /// an unbiased count of each.
 #[derive(Clone, Debug)]
 pub struct SubsetFilter {
-    lines: Lines,
-    probes: u32,
-    counter: HipCounter,
+    array: LineArray,
+    counter: LineCounter,
     /// All attributes, where their number is known.
     full: Option<u32>,
     parts: Vec<Part>,
@@ -125,8 +121,7 @@ pub struct SubsetFilter {
 #[derive(Clone, Debug)]
 struct Part {
     mask: u32,
-    probes: u32,
-    counter: HipCounter,
+    counter: LineCounter,
 }
 
 impl Part {
@@ -140,10 +135,10 @@ impl SubsetFilter {
     /// A filter of `lines` ≥ 1 cache lines with `probes` (1 to 8) bits an element, for the whole
     /// element alone.
     pub fn new(lines: u64, probes: u32) -> Self {
+        let array = LineArray::new(lines);
         Self {
-            lines: Lines::new(lines),
-            probes,
-            counter: HipCounter::default(),
+            counter: array.counter(probes),
+            array,
             full: None,
             parts: Vec::new(),
         }
@@ -162,68 +157,78 @@ impl SubsetFilter {
         combinations: &[PlannedCombination],
     ) -> Result<Self, SpecError> {
         PlannedCombination::check_all(combinations, attributes)?;
+        let mut filter = Self::new(lines, probes);
         let part = |&PlannedCombination { mask, probes }: &PlannedCombination| Part {
             mask,
-            probes,
-            counter: HipCounter::default(),
+            counter: filter.array.counter(probes),
         };
-        Ok(Self {
-            full: (attributes <= MAX_ATTRIBUTES).then(|| (1 << attributes) - 1),
-            parts: combinations.iter().map(part).collect(),
-            ..Self::new(lines, probes)
-        })
+        filter.parts = combinations.iter().map(part).collect();
+        filter.full = (attributes <= MAX_ATTRIBUTES).then(|| (1 << attributes) - 1);
+        Ok(filter)
     }
 
     /// False-positive rates when there are `elements` distinct elements and `of_parts` distinct values
     /// of each planned combination: that of the whole element first.
     pub fn predicted_fpr(&self, elements: f64, of_parts: &[f64]) -> Vec<f64> {
         let parts = of_parts.iter().zip(&self.parts);
-        let written: Vec<(f64, u32)> = std::iter::once((elements, self.probes))
-            .chain(parts.map(|(&values, part)| (values, part.probes)))
+        let written: Vec<(f64, u32)> = std::iter::once((elements, self.counter.probes()))
+            .chain(parts.map(|(&values, part)| (values, part.counter.probes())))
             .collect();
+        let lines = self.array.lines.len() as f64;
         written
             .iter()
-            .map(|&(_, probes)| shared_blocked_fpr(self.lines.len() as f64, probes, &written))
+            .map(|&(_, probes)| shared_blocked_fpr(lines, probes, &written))
             .collect()
     }
 
     fn insert_parts(&mut self, attributes: &[Digest]) {
         for part in &mut self.parts {
             let digest = part.digest(|attribute| attributes[attribute]);
-            insert(&mut self.lines, part.probes, &mut part.counter, digest);
+            self.array.insert(&mut part.counter, digest);
         }
+    }
+
+    /// The counts of the whole element and of the planned combinations.
+    fn counters(&self) -> impl Iterator<Item = &LineCounter> {
+        std::iter::once(&self.counter).chain(self.parts.iter().map(|part| &part.counter))
+    }
+
+    /// The same, to be changed.
+    fn counters_mut(&mut self) -> impl Iterator<Item = &mut LineCounter> {
+        std::iter::once(&mut self.counter)
+            .chain(self.parts.iter_mut().map(|part| &mut part.counter))
+    }
+
+    /// The count of a stored combination.
+    fn counter_of(&self, mask: u32) -> Option<&LineCounter> {
+        if self.full == Some(mask) {
+            return Some(&self.counter);
+        }
+        let part = self.parts.iter().find(|part| part.mask == mask)?;
+        Some(&part.counter)
     }
 }
 
 impl MembershipFilter for SubsetFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let sighting = insert(
-            &mut self.lines,
-            self.probes,
-            &mut self.counter,
-            element.whole,
-        );
+        let sighting = self.array.insert(&mut self.counter, element.whole);
         self.insert_parts(element.attributes);
         sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        contains(&self.lines, self.probes, element.whole)
+        self.array.contains(self.counter.probes(), element.whole)
     }
 
     fn clear(&mut self) {
-        self.lines.clear();
-        self.counter = HipCounter::default();
-        for part in &mut self.parts {
-            part.counter = HipCounter::default();
-        }
+        self.array.clear();
+        self.counters_mut().for_each(LineCounter::clear);
     }
 
     fn stats(&self) -> FilterStats {
-        let memory_bytes = self.lines.memory_bytes();
         FilterStats {
-            memory_bytes,
-            fill_ratio: self.lines.ones() as f64 / (memory_bytes * 8) as f64,
+            memory_bytes: self.array.lines.memory_bytes(),
+            fill_ratio: self.array.fill_ratio(),
             counters: None,
         }
     }
@@ -231,27 +236,23 @@ impl MembershipFilter for SubsetFilter {
     fn distinct(&self) -> Option<Estimate> {
         self.counter.known().or_else(|| {
             // Where combinations are stored as well, nobody knows whose bits fill the lines.
-            let fill = || fill::in_lines(self.lines.ones(), self.lines.len(), self.probes);
+            let fill = || self.array.count_from_fill(self.counter.probes());
             self.parts.is_empty().then(fill)?
         })
     }
 
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
         if self.parts.is_empty() {
-            insert_all(
-                &mut self.lines,
-                self.probes,
-                &mut self.counter,
-                elements.whole,
-                sightings,
-            );
+            self.array
+                .insert_all(&mut self.counter, elements.whole, sightings);
         } else {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
         }
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        contains_all(&self.lines, self.probes, elements.whole, answers);
+        self.array
+            .contains_all(self.counter.probes(), elements.whole, answers);
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
@@ -261,27 +262,33 @@ impl MembershipFilter for SubsetFilter {
 
 impl FilterState for SubsetFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(Some(self.counter))?;
-        for part in &self.parts {
-            state.hip(Some(part.counter))?;
+        for counter in self.counters() {
+            state.line_count(counter.parts())?;
         }
-        state.lines(&self.lines)
+        state.lines(&self.array.lines)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.lasting_hip()?;
-        for part in &mut self.parts {
-            part.counter = state.lasting_hip()?;
+        let counts = self
+            .counters()
+            .map(|_| state.line_count())
+            .collect::<Result<Vec<_>, _>>()?;
+        let probes: Vec<u32> = self.counters().map(LineCounter::probes).collect();
+        let values = counts.iter().map(|&(firsts, _)| firsts).zip(probes);
+        self.array.set_written(values);
+        let written = self.array.written();
+        for (counter, (firsts, lost)) in self.counters_mut().zip(counts) {
+            counter.restore(firsts, lost, written);
         }
-        state.lines(&mut self.lines)
+        state.lines(&mut self.array.lines)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
-        unite_lines(&mut self.lines, &other.lines);
-        self.counter.unite(other.counter);
-        for (part, more) in self.parts.iter_mut().zip(&other.parts) {
-            part.counter.unite(more.counter);
+        self.array.unite(&other.array);
+        let written = self.array.written();
+        for (counter, more) in self.counters_mut().zip(other.counters()) {
+            counter.unite(more, written);
         }
         Ok(())
     }
@@ -297,18 +304,18 @@ impl MultiAttributeFilter for SubsetFilter {
             }
         };
         if let Some(whole) = pattern.whole {
-            return answer(contains(&self.lines, self.probes, whole));
+            return answer(self.array.contains(self.counter.probes(), whole));
         }
         let query = pattern.mask();
         if query == 0 {
             // Any element fits, so it is enough that one was inserted.
-            return answer(self.counter != HipCounter::default());
+            return answer(!self.counter.is_empty());
         }
         let is_set = |part: &Part| {
             let digest = part.digest(|attribute| {
                 pattern.attributes[attribute].expect("the part has attributes of the query only")
             });
-            contains(&self.lines, part.probes, digest)
+            self.array.contains(part.counter.probes(), digest)
         };
         if let Some(part) = self.parts.iter().find(|part| part.mask == query) {
             return answer(is_set(part));
@@ -331,8 +338,11 @@ impl MultiAttributeFilter for SubsetFilter {
         if self.full == Some(mask) {
             return self.distinct();
         }
-        let part = self.parts.iter().find(|part| part.mask == mask)?;
-        part.counter.known()
+        self.counter_of(mask)?.known()
+    }
+
+    fn first_of(&self, mask: u32) -> Option<u64> {
+        self.counter_of(mask)?.firsts()
     }
 }
 
@@ -547,7 +557,7 @@ mod tests {
             let columns = DigestColumns { whole: &whole, attributes: &elements.concat() };
             batched.insert_batch(columns, &mut sightings);
             prop_assert_eq!(&sightings, &one_by_one);
-            prop_assert_eq!(&batched.lines, &filter.lines);
+            prop_assert_eq!(&batched.array.lines, &filter.array.lines);
             for attributes in &elements {
                 alone.insert(element(attributes));
                 for mask in 0..8 {
@@ -556,11 +566,11 @@ mod tests {
             }
             if masks.is_empty() {
                 // Nothing planned: bit for bit the filter of the whole element alone.
-                prop_assert_eq!(&alone.lines, &filter.lines);
+                prop_assert_eq!(&alone.array.lines, &filter.array.lines);
                 prop_assert_eq!(alone.distinct(), filter.distinct());
             }
             filter.clear();
-            prop_assert_eq!(filter.lines.ones(), 0);
+            prop_assert_eq!(filter.array.lines.ones(), 0);
             for mask in masks {
                 prop_assert_eq!(filter.distinct_of(mask), Some(Estimate::default()));
             }

@@ -165,6 +165,15 @@ impl<'a> StateWriter<'a> {
             }
         }
     }
+
+    /// The count of a combination in lines: its raw count, and the estimate of what was lost.
+    pub(in crate::filters) fn line_count(
+        &mut self,
+        (firsts, lost): (u64, HipCounter),
+    ) -> io::Result<()> {
+        self.u64(firsts)?;
+        self.hip(Some(lost))
+    }
 }
 
 impl fmt::Debug for StateWriter<'_> {
@@ -357,6 +366,11 @@ impl<'a> StateReader<'a> {
     pub(in crate::filters) fn lasting_hip(&mut self) -> Result<HipCounter, LoadError> {
         self.hip()?
             .ok_or_else(|| self.damaged("the estimate that this structure always has is missing"))
+    }
+
+    /// The count of a combination in lines.
+    pub(in crate::filters) fn line_count(&mut self) -> Result<(u64, HipCounter), LoadError> {
+        Ok((self.count()?, self.lasting_hip()?))
     }
 }
 

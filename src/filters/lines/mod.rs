@@ -1,0 +1,132 @@
+//! Bits of digests in cache lines: what the structures with lines share.
+//!
+//! A digest has k bits in one line of eight words: one in each of k consecutive words, cyclic, from a
+//! random one on.
+//!
+//! Large arrays are taken in batches of 32: the lines of a batch are touched first, so that all of
+//! their cache misses are under way together, and probed after that. In a small array touching costs
+//! more than it brings.
+
+mod count;
+mod probe;
+
+pub(super) use count::LineCounter;
+
+use super::saved::unite_lines;
+use super::{Estimate, Sighting, fill};
+use crate::bits::Lines;
+use crate::hashing::Digest;
+use probe::{ContainsAll, InsertAll};
+
+/// Bytes from which lines are touched first: what does not fit into the second-level cache.
+const TOUCH_FROM_BYTES: u64 = 1 << 20;
+
+/// Most bits written that came from elsewhere: more make no difference, and leave room to count on.
+const MOST_WRITTEN: u64 = 1 << 62;
+
+/// An array of lines, and how many bits were written into it.
+#[derive(Clone, Debug)]
+pub(super) struct LineArray {
+    pub(super) lines: Lines,
+    /// Bits of all new values, also those that were set already.
+    written: u64,
+}
+
+impl LineArray {
+    /// An array of `lines` ≥ 1 cache lines.
+    pub(super) fn new(lines: u64) -> Self {
+        Self {
+            lines: Lines::new(lines),
+            written: 0,
+        }
+    }
+
+    /// A count for values of `probes` (1 to 8) bits each.
+    pub(super) fn counter(&self, probes: u32) -> LineCounter {
+        LineCounter::new(probes, self.lines.memory_bytes() * 8)
+    }
+
+    /// Sets the bits of `digest`, and counts it if it is new.
+    #[inline]
+    pub(super) fn insert(&mut self, counter: &mut LineCounter, digest: Digest) -> Sighting {
+        probe::insert(
+            self.lines.as_mut_slice(),
+            &mut self.written,
+            counter,
+            digest,
+        )
+    }
+
+    /// The same for many digests in order; the answers are appended.
+    pub(super) fn insert_all(
+        &mut self,
+        counter: &mut LineCounter,
+        digests: &[Digest],
+        sightings: &mut Vec<Sighting>,
+    ) {
+        InsertAll {
+            touch: self.is_touched_first(),
+            lines: self.lines.as_mut_slice(),
+            written: &mut self.written,
+            counter,
+            digests,
+            sightings,
+        }
+        .run();
+    }
+
+    /// Whether the `probes` bits of `digest` are all set.
+    #[inline]
+    pub(super) fn contains(&self, probes: u32, digest: Digest) -> bool {
+        probe::contains(self.lines.as_slice(), probes, digest)
+    }
+
+    /// The same for many digests; the answers are appended.
+    pub(super) fn contains_all(&self, probes: u32, digests: &[Digest], answers: &mut Vec<bool>) {
+        ContainsAll {
+            touch: self.is_touched_first(),
+            lines: self.lines.as_slice(),
+            probes,
+            digests,
+            answers,
+        }
+        .run();
+    }
+
+    /// Clears all bits.
+    pub(super) fn clear(&mut self) {
+        self.lines.clear();
+        self.written = 0;
+    }
+
+    /// Share of set bits: counts them, in time proportional to the size.
+    pub(super) fn fill_ratio(&self) -> f64 {
+        self.lines.ones() as f64 / (self.lines.memory_bytes() * 8) as f64
+    }
+
+    /// The count of values of `probes` bits each, if no other bits are in the array, from the fill.
+    pub(super) fn count_from_fill(&self, probes: u32) -> Option<Estimate> {
+        fill::in_lines(self.lines.ones(), self.lines.len(), probes)
+    }
+
+    /// Sets the bits of another array of the same length as well.
+    pub(super) fn unite(&mut self, other: &Self) {
+        unite_lines(&mut self.lines, &other.lines);
+        self.written = self.written.saturating_add(other.written).min(MOST_WRITTEN);
+    }
+
+    /// Bits written so far.
+    pub(super) const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Says that the lines, which came from elsewhere, hold these new values of so many bits each.
+    pub(super) fn set_written(&mut self, values: impl Iterator<Item = (u64, u32)>) {
+        let bits = values.map(|(firsts, probes)| firsts.saturating_mul(u64::from(probes)));
+        self.written = bits.fold(0, u64::saturating_add).min(MOST_WRITTEN);
+    }
+
+    fn is_touched_first(&self) -> bool {
+        self.lines.memory_bytes() >= TOUCH_FROM_BYTES
+    }
+}
