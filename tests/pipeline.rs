@@ -171,7 +171,7 @@ fn a_hyper_log_log_counts_and_tells_no_first() {
             let off = (estimate - pairs.len() as f64).abs();
             assert!(off <= 4.0 * std_error, "{memory} {slice:?}");
             // √(ln 2 / m), of each shard's share when they are about equal.
-            let stated = estimate * (0.693_147 / registers / f64::from(shards)).sqrt();
+            let stated = estimate * (std::f64::consts::LN_2 / registers / f64::from(shards)).sqrt();
             assert!(
                 (std_error / stated - 1.0).abs() < 0.02,
                 "{memory} {slice:?}"

@@ -30,7 +30,8 @@ pub(crate) enum Structure {
     Scalable,
     /// d-left counting Bloom filter (Bonomi et al. 2006)
     Dleft,
-    /// `HyperLogLog`: counts, but does not say what is new (Flajolet et al. 2007)
+    /// Counter that is no filter: a HyperLogLog (Flajolet et al. 2007)
+    #[expect(clippy::doc_markdown, reason = "the text of --help has no code marks")]
     Hll,
     /// No filter: the exact set alone
     Exact,
