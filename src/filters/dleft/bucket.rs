@@ -1,12 +1,13 @@
 //! Buckets of eight cells, all of which are compared at once.
 
+use bytemuck::Pod;
 use std::fmt::Debug;
 
 /// Cells in a bucket.
 pub(in crate::filters) const CELLS: usize = 8;
 
 /// Eight cells; a cell is a remainder above a count.
-pub trait Bucket: Copy + Debug + Default + Send + 'static {
+pub trait Bucket: Pod + Debug + Default + Send + Sync {
     /// Bits of a cell.
     const CELL_BITS: u32;
 
@@ -25,14 +26,10 @@ pub trait Bucket: Copy + Debug + Default + Send + 'static {
 }
 
 /// A bucket of 16-bit cells, four to a word, in a quarter of a cache line.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(align(16))]
-pub struct Bucket16([u64; 2]);
+pub type Bucket16 = [u64; 2];
 
 /// A bucket of 32-bit cells, two to a word, in half a cache line.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(align(32))]
-pub struct Bucket32([u64; 4]);
+pub type Bucket32 = [u64; 4];
 
 /// All cells of a word are compared at once: `$ones` is a word whose cells are all 1, and `$gather`
 /// turns the highest bits of the cells into a mask.
@@ -45,7 +42,7 @@ macro_rules! bucket_of_words {
             fn matches(&self, tag: u32, largest: u32) -> u32 {
                 let tags = u64::from(tag) * $ones;
                 let counts = u64::from(largest) * $ones;
-                mask_of(self.0, $bits, $gather, |word| {
+                mask_of(*self, $bits, $gather, |word| {
                     // An equal remainder leaves the count alone.
                     let rest = word ^ tags;
                     nonzero(rest & counts, $bits, $ones) & !nonzero(rest & !counts, $bits, $ones)
@@ -54,13 +51,13 @@ macro_rules! bucket_of_words {
 
             #[inline]
             fn occupied(&self) -> u32 {
-                mask_of(self.0, $bits, $gather, |word| nonzero(word, $bits, $ones))
+                mask_of(*self, $bits, $gather, |word| nonzero(word, $bits, $ones))
             }
 
             #[inline]
             fn get(&self, cell: u32) -> u32 {
                 let bit = cell * $bits;
-                let word = self.0[bit as usize / 64];
+                let word = self[bit as usize / 64];
                 (word >> (bit % 64)) as u32 & (u32::MAX >> (32 - $bits))
             }
 
@@ -68,7 +65,7 @@ macro_rules! bucket_of_words {
             fn set(&mut self, cell: u32, value: u32) {
                 let change = u64::from(self.get(cell) ^ value);
                 let bit = cell * $bits;
-                self.0[bit as usize / 64] ^= change << (bit % 64);
+                self[bit as usize / 64] ^= change << (bit % 64);
             }
         }
     };

@@ -74,7 +74,7 @@ use super::{
     CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
     MembershipFilter, RemovableFilter, Sighting,
 };
-use crate::bits::BitArray;
+use crate::bits::{BitArray, Pages};
 use crate::hashing::{Digest, mix};
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ enum Found {
 #[derive(Clone, Debug)]
 pub struct DleftFilter<B: Bucket = Bucket16> {
     /// Subtable i is the buckets from i B on.
-    buckets: Vec<B>,
+    buckets: Pages<B>,
     bucket_bits: u32,
     remainder_bits: u32,
     counter_bits: u32,
@@ -133,7 +133,7 @@ impl<B: Bucket> DleftFilter<B> {
     pub fn new(bucket_bits: u32, remainder_bits: u32, counter_bits: u32) -> Self {
         debug_assert!(remainder_bits + counter_bits <= B::CELL_BITS);
         Self {
-            buckets: vec![B::default(); SUBTABLES << bucket_bits],
+            buckets: Pages::new(SUBTABLES << bucket_bits),
             bucket_bits,
             remainder_bits,
             counter_bits,
@@ -152,7 +152,7 @@ impl<B: Bucket> DleftFilter<B> {
         let mut loads = [0; SUBTABLES];
         for (load, subtable) in loads
             .iter_mut()
-            .zip(self.buckets.chunks(1 << self.bucket_bits))
+            .zip(self.buckets.as_slice().chunks(1 << self.bucket_bits))
         {
             *load = subtable
                 .iter()
@@ -195,6 +195,12 @@ impl<B: Bucket> DleftFilter<B> {
         places
     }
 
+    /// Whether the buckets are likely to be found in a cache.
+    #[inline]
+    const fn is_cached(&self) -> bool {
+        self.buckets.len() * size_of::<B>() < IN_CACHE
+    }
+
     #[inline]
     fn largest(&self) -> u32 {
         (1 << self.counter_bits) - 1
@@ -204,9 +210,10 @@ impl<B: Bucket> DleftFilter<B> {
     fn find(&self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> Option<Found> {
         // All four buckets are asked before anything is decided: which of them it is cannot be
         // foreseen, and their cache lines come in side by side.
+        let buckets = self.buckets.as_slice();
         let mut matches = 0;
         for (i, &(bucket, tag)) in places.iter().enumerate() {
-            matches |= self.buckets[bucket].matches(tag, self.largest()) << (CELLS * i);
+            matches |= buckets[bucket].matches(tag, self.largest()) << (CELLS * i);
         }
         if matches != 0 {
             let first = matches.trailing_zeros();
@@ -225,12 +232,13 @@ impl<B: Bucket> DleftFilter<B> {
     /// The H of each element of a batch, with a look at all of their buckets.
     #[inline]
     fn fetch(&self, batch: &[Digest]) -> [u64; BATCH] {
+        let buckets = self.buckets.as_slice();
         let mut hashes = [0; BATCH];
         let mut touched = 0;
         for (hash, &digest) in hashes.iter_mut().zip(batch) {
             *hash = self.hash(digest);
             for (bucket, _) in self.places(*hash) {
-                touched ^= self.buckets[bucket].get(0);
+                touched ^= buckets[bucket].get(0);
             }
         }
         std::hint::black_box(touched);
@@ -252,13 +260,14 @@ impl<B: Bucket> DleftFilter<B> {
     }
 
     fn count_up(&mut self, bucket: usize, cell: u32) {
-        let value = self.buckets[bucket].get(cell);
         let largest = self.largest();
+        let bucket = &mut self.buckets.as_mut_slice()[bucket];
+        let value = bucket.get(cell);
         let count = value & largest;
         if count == largest {
             self.overflows += 1;
         } else {
-            self.buckets[bucket].set(cell, value + 1);
+            bucket.set(cell, value + 1);
             self.saturated += u64::from(count + 1 == largest);
         }
     }
@@ -267,17 +276,18 @@ impl<B: Bucket> DleftFilter<B> {
     fn place_new(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES]) {
         let repeat_probability = (self.occupied + self.stash.len() as u64) as f64
             / f64::from(self.bucket_bits + self.remainder_bits).exp2();
+        let buckets = self.buckets.as_mut_slice();
         let mut least = places[0];
-        let mut occupied = self.buckets[least.0].occupied();
+        let mut occupied = buckets[least.0].occupied();
         for &place in &places[1..] {
-            let here = self.buckets[place.0].occupied();
+            let here = buckets[place.0].occupied();
             if here.count_ones() < occupied.count_ones() {
                 (least, occupied) = (place, here);
             }
         }
         let free = (!occupied).trailing_zeros();
         if (free as usize) < CELLS {
-            self.buckets[least.0].set(free, least.1 + 1);
+            buckets[least.0].set(free, least.1 + 1);
             self.occupied += 1;
         } else if self.stash.len() < self.stash_limit {
             self.stash.insert(hash, 1);
@@ -303,7 +313,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     /// looked at: what is to be done depends on them, and a wrong guess would throw away the loads
     /// that were begun behind it.
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
-        if size_of_val(self.buckets.as_slice()) < IN_CACHE {
+        if self.is_cached() {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
             return;
         }
@@ -318,7 +328,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        if size_of_val(self.buckets.as_slice()) < IN_CACHE {
+        if self.is_cached() {
             answers.extend(elements.iter().map(|element| self.contains(element)));
             return;
         }
@@ -338,7 +348,7 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn clear(&mut self) {
-        self.buckets.fill(B::default());
+        self.buckets.as_mut_slice().fill(B::default());
         self.occupied = 0;
         self.saturated = 0;
         self.overflows = 0;
@@ -384,13 +394,15 @@ impl<B: Bucket> RemovableFilter for DleftFilter<B> {
                 }
             }
             Some(Found::Cell { bucket, cell }) => {
-                let value = self.buckets[bucket].get(cell);
-                match value & self.largest() {
+                let largest = self.largest();
+                let bucket = &mut self.buckets.as_mut_slice()[bucket];
+                let value = bucket.get(cell);
+                match value & largest {
                     1 => {
-                        self.buckets[bucket].set(cell, 0);
+                        bucket.set(cell, 0);
                         self.occupied -= 1;
                     }
-                    count if count < self.largest() => self.buckets[bucket].set(cell, value - 1),
+                    count if count < largest => bucket.set(cell, value - 1),
                     _ => {}
                 }
             }

@@ -9,7 +9,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
         state.hip(self.counter)?;
         state.u64(self.overflows)?;
-        for bucket in &self.buckets {
+        for bucket in self.buckets.as_slice() {
             for first in (0..CELLS as u32).step_by(64 / B::CELL_BITS as usize) {
                 let cells = (0..64 / B::CELL_BITS)
                     .map(|cell| u64::from(bucket.get(first + cell)) << (cell * B::CELL_BITS));
@@ -30,7 +30,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
         self.overflows = state.count()?;
         let largest = self.largest();
         let bits = self.remainder_bits + self.counter_bits;
-        for bucket in &mut self.buckets {
+        for bucket in self.buckets.as_mut_slice() {
             for first in (0..CELLS as u32).step_by(64 / B::CELL_BITS as usize) {
                 let word = state.u64()?;
                 for cell in 0..64 / B::CELL_BITS {

@@ -1,7 +1,9 @@
 //! Where the cells of each stored combination lie, and which of them answer a query.
 
 use super::spec::IndexMap;
-use crate::filters::matrix_sizing::{combination_cells, is_legal, legal_combinations, members};
+use crate::filters::matrix_sizing::{
+    MAX_ATTRIBUTES, combination_cells, is_legal, legal_combinations, members,
+};
 
 /// Where the cells of each stored combination lie.
 #[derive(Clone, Debug)]
@@ -11,9 +13,11 @@ pub(super) struct Layout {
     pub(super) steps: Vec<Step>,
     /// Number of cells (M).
     pub(super) cells: u64,
-    /// The way from the empty combination to each, at once.
-    ways: Vec<Way>,
-    terms: Vec<Term>,
+    /// The way from the empty combination to each, at once: its cell is the constant plus each index
+    /// times its stride, 0 for the attributes that it leaves out.
+    constants: Vec<u64>,
+    /// One row a combination, with [`Layout::room`] for attributes.
+    strides: Vec<u64>,
     /// The maximal legal subsets of each mask of up to [`MAX_MASKED`] attributes, largest first, and of
     /// all attributes behind the last mask: as ends in `maximal`.
     maximal_ends: Vec<usize>,
@@ -23,18 +27,19 @@ pub(super) struct Layout {
 /// Most attributes for which the maximal legal subsets of every mask are kept.
 const MAX_MASKED: usize = 8;
 
-/// The cell of a combination is the constant plus the terms, index times stride.
+/// From the indices of the attributes to a combination's cell.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct Way<'a, const MOST: usize> {
     constant: u64,
-    first_term: u32,
-    terms: u32,
+    strides: &'a [u64; MOST],
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Term {
-    attribute: usize,
-    stride: u64,
+impl<const MOST: usize> Way<'_, MOST> {
+    #[inline]
+    pub(super) fn cell(self, indices: &[u64; MOST]) -> u64 {
+        let moves = indices.iter().zip(self.strides).map(|(i, s)| i * s);
+        self.constant + moves.sum::<u64>()
+    }
 }
 
 /// From the cell of a combination without one attribute to its own cell.
@@ -107,23 +112,20 @@ impl Layout {
         let mut layout = Self {
             steps: combinations.iter().map(step).collect(),
             cells: base,
-            ways: Vec::with_capacity(combinations.len()),
-            terms: Vec::new(),
+            constants: Vec::with_capacity(combinations.len()),
+            strides: vec![0; combinations.len() * Self::room(sizes.len())],
             maximal_ends: Vec::new(),
             maximal: Vec::new(),
         };
         for place in 0..combinations.len() {
-            let first_term = layout.terms.len() as u32;
             let steps: Vec<Step> = layout.chain(place).copied().collect();
-            layout.terms.extend(steps.iter().map(|step| Term {
-                attribute: step.attribute,
-                stride: step.stride,
-            }));
-            layout.ways.push(Way {
-                constant: steps.iter().map(|step| step.constant).sum(),
-                first_term,
-                terms: steps.len() as u32,
-            });
+            let row = place * Self::room(sizes.len());
+            for step in &steps {
+                layout.strides[row + step.attribute] = step.stride;
+            }
+            layout
+                .constants
+                .push(steps.iter().map(|step| step.constant).sum());
         }
         let full = ((1_u64 << sizes.len()) - 1) as u32;
         let masks = if sizes.len() <= MAX_MASKED {
@@ -143,15 +145,23 @@ impl Layout {
         layout
     }
 
-    /// Cell of the combination at `place`, given the indices of its attributes.
+    /// Attributes for which there is room in tables and in the code of a query.
+    pub(super) const fn room(attributes: usize) -> usize {
+        match attributes {
+            0..=4 => attributes,
+            5..=8 => 8,
+            _ => MAX_ATTRIBUTES,
+        }
+    }
+
+    /// Constant and strides of the combination at `place`, with [room](Layout::room) for MOST.
     #[inline]
-    pub(super) fn cell_at(&self, place: u16, indices: &[u64]) -> u64 {
-        let way = self.ways[usize::from(place)];
-        let terms = &self.terms[way.first_term as usize..][..way.terms as usize];
-        let moves = terms
-            .iter()
-            .map(|term| indices[term.attribute] * term.stride);
-        way.constant + moves.sum::<u64>()
+    pub(super) fn way<const MOST: usize>(&self, place: u16) -> Way<'_, MOST> {
+        let (strides, _) = self.strides.as_chunks();
+        Way {
+            constant: self.constants[usize::from(place)],
+            strides: &strides[usize::from(place)],
+        }
     }
 
     /// Places of the maximal legal subsets of all attributes, largest first.

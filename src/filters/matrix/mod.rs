@@ -29,7 +29,8 @@
 //!
 //! Both compute the k indices of an attribute once. A query looks at the first function's cells of all
 //! maximal subsets, largest first, then at the second's, so that most elements that are not there are
-//! rejected by the first look; the maximal subsets are kept for every Q of up to 8 attributes. An
+//! rejected by the first look; the maximal subsets are kept for every Q of up to 8 attributes. A batch of
+//! queries looks at one cell of each of its elements, then at the next of those that are left. An
 //! insert is such a query, and if that says no (it is new) sets all cells. So a query, and a repeat,
 //! cost O(k) a maximal subset, a new element O(k |L|); none allocates.
 //!
@@ -81,8 +82,8 @@ mod state;
 use self::layout::Layout;
 pub use self::spec::{IndexMap, MAX_COMBINATIONS, MatrixSpec};
 use super::{
-    ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, MultiAttributeFilter,
-    Sighting, SpecError,
+    DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
+    MultiAttributeFilter, Sighting, SpecError,
 };
 use crate::bits::BitArray;
 use crate::hashing::{Digest, Probes};
@@ -204,6 +205,10 @@ impl MembershipFilter for MatrixFilter {
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
         self.has_all(element.attributes)
+    }
+
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        self.have_all(elements.attributes, answers);
     }
 
     fn clear(&mut self) {
