@@ -239,6 +239,12 @@ fn a_batch_is_its_elements_one_by_one() {
         let mut appended = vec![Sighting::First];
         batched.insert_batch(elements.columns(), &mut appended);
         assert_eq!(appended[1..], sightings, "{spec:?}");
+        for asked in [&elements, &others] {
+            let mut answers = vec![true];
+            batched.contains_batch(asked.columns(), &mut answers);
+            let expected: Vec<bool> = asked.iter().map(|e| one_by_one.contains(e)).collect();
+            assert_eq!(answers[1..], expected, "{spec:?}");
+        }
         assert_eq!(
             state(&*batched, &others),
             state(&*one_by_one, &others),

@@ -1,9 +1,11 @@
 //! A fixed array of bits that knows how many of them are set.
 
+use super::Pages;
+
 /// Bits in 64-bit words. Reading and writing take a position below [`BitArray::len`].
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct BitArray {
-    words: Vec<u64>,
+    words: Pages<u64>,
     len: u64,
     ones: u64,
 }
@@ -12,7 +14,7 @@ impl BitArray {
     /// `len` zero bits.
     pub fn new(len: u64) -> Self {
         Self {
-            words: vec![0; len.div_ceil(64) as usize],
+            words: Pages::new(len.div_ceil(64) as usize),
             len,
             ones: 0,
         }
@@ -46,7 +48,7 @@ impl BitArray {
     /// The bit at `position`.
     #[inline]
     pub fn get(&self, position: u64) -> bool {
-        self.words[(position / 64) as usize] >> (position % 64) & 1 == 1
+        self.words()[(position / 64) as usize] >> (position % 64) & 1 == 1
     }
 
     /// Sets the bit at `position`; true if it was clear before.
@@ -56,7 +58,7 @@ impl BitArray {
         // count and, inlined, branched on by the caller, rustc 1.95 (opt-level 2 and 3, its pass
         // SimplifyComparisonIntegral; rust-lang/rust 158206) branches on the word instead, drops the
         // comparison, and adds nothing. A test of release builds guards this.
-        let word = &mut self.words[(position / 64) as usize];
+        let word = &mut self.words.as_mut_slice()[(position / 64) as usize];
         let bit = position % 64;
         let fresh = !*word >> bit & 1;
         *word |= 1 << bit;
@@ -65,8 +67,9 @@ impl BitArray {
     }
 
     /// The words: bit i is bit i mod 64 of word i / 64; bits beyond the last are zero.
+    #[inline]
     pub fn words(&self) -> &[u64] {
-        &self.words
+        self.words.as_slice()
     }
 
     /// Replaces the words by what `write` makes of them, and counts the set bits anew. Whether there
@@ -79,14 +82,14 @@ impl BitArray {
         &mut self,
         write: impl FnOnce(&mut [u64]) -> Result<(), E>,
     ) -> Result<bool, E> {
-        write(&mut self.words)?;
+        write(self.words.as_mut_slice())?;
         self.ones = self
-            .words
+            .words()
             .iter()
             .map(|word| u64::from(word.count_ones()))
             .sum();
         let used = self.len % 64;
-        let last = self.words.last().copied().unwrap_or(0);
+        let last = self.words().last().copied().unwrap_or(0);
         Ok(used == 0 || last >> used == 0)
     }
 
@@ -94,7 +97,7 @@ impl BitArray {
     pub fn unite(&mut self, other: &Self) {
         debug_assert_eq!(self.len, other.len);
         self.ones = 0;
-        for (word, &more) in self.words.iter_mut().zip(&other.words) {
+        for (word, &more) in self.words.as_mut_slice().iter_mut().zip(other.words()) {
             *word |= more;
             self.ones += u64::from(word.count_ones());
         }
@@ -102,7 +105,7 @@ impl BitArray {
 
     /// Clears all bits.
     pub fn clear(&mut self) {
-        self.words.fill(0);
+        self.words.as_mut_slice().fill(0);
         self.ones = 0;
     }
 }

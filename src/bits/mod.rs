@@ -3,7 +3,9 @@
 mod bit_array;
 mod counter_array;
 mod lines;
+mod pages;
 
 pub use bit_array::BitArray;
 pub use counter_array::CounterArray;
 pub use lines::{Line, Lines, WORDS_PER_LINE};
+pub use pages::Pages;

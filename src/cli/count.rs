@@ -12,7 +12,7 @@ use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementLabel, ElementRule};
 use flowsieve::filters::Sizing;
 use flowsieve::pipeline::{
-    Align, CountPlan, CountSummary, FilterChoice, RunError, Slicing, count, count_and_keep,
+    Align, CountPlan, CountSummary, CounterChoice, RunError, Slicing, count, count_and_keep,
 };
 use flowsieve::report::{CountParameters, CountReport, ReportFormat};
 use flowsieve::trace::InputFormat;
@@ -302,15 +302,17 @@ impl CountArgs {
                 expected,
             },
         };
-        let structure = self.filter.kind();
         let shards = self.shards.unwrap_or(match self.filter {
             Structure::Subset | Structure::Exact => DEFAULT_SHARDS,
             _ => 1,
         });
-        let filter = structure
-            .map(|structure| FilterChoice::new(structure, kind.attributes().len(), sizing, shards))
-            .transpose()
-            .map_err(usage)?;
+        let counter = match self.filter {
+            Structure::Hll => Some(CounterChoice::hyper_log_log(sizing, shards)),
+            filter => filter.kind().map(|filter| {
+                CounterChoice::filter(filter, kind.attributes().len(), sizing, shards)
+            }),
+        };
+        let counter = counter.transpose().map_err(usage)?;
         if self.undirected && matches!(self.element, Element::Src | Element::Dst) {
             return Err(UsageError(
                 "--undirected needs two ends: it goes with host-pair, flow and dns".into(),
@@ -341,7 +343,7 @@ impl CountArgs {
                     Boundary::First => Align::First,
                 },
             },
-            filter,
+            counter,
             exact_limit_bytes: (!self.no_exact).then_some(self.exact_limit),
             seed: self.seed,
             shards,

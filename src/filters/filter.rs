@@ -1,6 +1,7 @@
 //! What every filter can do, and the little data that goes in and out of it.
 
 use super::saved::FilterState;
+use crate::bits::CounterArray;
 use crate::hashing::Digest;
 use std::fmt::Debug;
 
@@ -85,6 +86,21 @@ pub struct FilterStats {
     pub fill_ratio: f64,
     /// How its counters fared, if it has some.
     pub counters: Option<CounterStats>,
+}
+
+impl FilterStats {
+    /// Of a filter that is an array of counters.
+    pub(super) fn of_counters(counters: &CounterArray) -> Self {
+        Self {
+            memory_bytes: counters.memory_bytes(),
+            fill_ratio: counters.fill_ratio(),
+            counters: Some(CounterStats {
+                saturated: counters.saturated(),
+                overflows: counters.overflows(),
+                ..CounterStats::default()
+            }),
+        }
+    }
 }
 
 /// How the counters of a filter fared.

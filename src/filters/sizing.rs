@@ -93,9 +93,19 @@ pub fn blocked_lines(fpr: f64, elements: f64) -> u64 {
         let lines = lines as f64;
         blocked_fpr(lines, best_line_probes(lines, elements), elements) <= fpr
     };
-    let mut high = 1_u64;
-    while !reaches(high) && high < 1 << 40 {
+    least_size(1 << 40, reaches).unwrap_or(1 << 40)
+}
+
+/// The least size, from 1 on, that reaches what every larger one reaches too; `None` if the sizes up
+/// to `most`, a power of two, do not.
+pub(super) fn least_size(most: u64, reaches: impl Fn(u64) -> bool) -> Option<u64> {
+    // Doubling finds a size that does; halving the gap then finds the first.
+    let mut high = 1;
+    while !reaches(high) {
         high *= 2;
+        if high > most {
+            return None;
+        }
     }
     let mut low = high / 2;
     while low + 1 < high {
@@ -106,7 +116,7 @@ pub fn blocked_lines(fpr: f64, elements: f64) -> u64 {
             low = middle;
         }
     }
-    high
+    Some(high)
 }
 
 /// Mean false-positive rate of a standard Bloom filter while it is filled from empty to `elements`:

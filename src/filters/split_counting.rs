@@ -51,8 +51,7 @@
 use super::fill;
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::{
-    CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
-    RemovableFilter, Sighting,
+    ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, RemovableFilter, Sighting,
 };
 use crate::bits::CounterArray;
 use crate::hashing::{Digest, Probes};
@@ -256,15 +255,7 @@ impl SplitCounters {
     }
 
     pub(super) fn stats(&self) -> FilterStats {
-        FilterStats {
-            memory_bytes: self.counters.memory_bytes(),
-            fill_ratio: self.counters.fill_ratio(),
-            counters: Some(CounterStats {
-                saturated: self.counters.saturated(),
-                overflows: self.counters.overflows(),
-                ..CounterStats::default()
-            }),
-        }
+        FilterStats::of_counters(&self.counters)
     }
 
     fn weigh(&mut self) {

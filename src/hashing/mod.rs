@@ -10,5 +10,5 @@ mod shard;
 pub use checksum::Checksum;
 pub use digest::{Digest, Digester};
 pub use h3::H3;
-pub use probes::{Probes, mix, reduce};
+pub use probes::{NumberedProbes, Probes, mix, reduce};
 pub use shard::shard_of;

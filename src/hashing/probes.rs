@@ -63,11 +63,38 @@ impl Iterator for Probes {
         }
         self.left -= 1;
         self.state = self.state.wrapping_add(GOLDEN);
-        Some(reduce(
-            fold(self.state, FOLD ^ self.state.rotate_left(32)),
-            self.positions,
-        ))
+        Some(probe(self.state, self.positions))
     }
+}
+
+/// The positions of [`Probes`] by their number: where those of several digests are needed side by side.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NumberedProbes {
+    state: u64,
+    positions: u64,
+}
+
+impl NumberedProbes {
+    /// As [`Probes::new`], for any number of them.
+    #[inline]
+    pub const fn new(digest: Digest, function_set: u64, positions: u64) -> Self {
+        Self {
+            state: mix(digest, 0x100 + function_set),
+            positions,
+        }
+    }
+
+    /// Position `number`, from 0 on.
+    #[inline]
+    pub const fn position(self, number: u32) -> u64 {
+        let steps = GOLDEN.wrapping_mul(number as u64 + 1);
+        probe(self.state.wrapping_add(steps), self.positions)
+    }
+}
+
+#[inline]
+const fn probe(state: u64, positions: u64) -> u64 {
+    reduce(fold(state, FOLD ^ state.rotate_left(32)), positions)
 }
 
 #[cfg(test)]
@@ -83,6 +110,9 @@ mod tests {
         assert_eq!(first.len(), 16);
         assert!(first.iter().all(|&p| p < 1000));
         assert_ne!(first, Probes::new(digest, 1, 16, 1000).collect::<Vec<_>>());
+        let numbered = NumberedProbes::new(digest, 0, 1000);
+        let by_number: Vec<u64> = (0..16).map(|number| numbered.position(number)).collect();
+        assert_eq!(by_number, first);
     }
 
     /// Chi-square of each function alone and of each pair of neighbouring functions together.

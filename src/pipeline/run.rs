@@ -76,7 +76,7 @@ pub fn count_and_keep(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<(CountSummary, SavedFilter), RunError> {
-    let spec = plan.kept_filter()?.shard.clone();
+    let spec = plan.kept_filter()?.clone();
     let (summary, filters) = count_with(plan, sink, watch, true)?;
     let kept = if filters.is_empty() {
         // There was no packet, so there was no slice.
@@ -123,9 +123,9 @@ fn run<'scope>(
         plan.rule.clone(),
         plan.tunnel,
         Digester::new(plan.seed),
-        plan.filter
+        plan.counter
             .as_ref()
-            .is_some_and(|filter| filter.shard.needs_attributes()),
+            .is_some_and(|counter| counter.shard.needs_attributes()),
         plan.exact_limit_bytes.is_some(),
     ));
     let mut merge = Merge {
@@ -142,7 +142,7 @@ fn run<'scope>(
     let grid = SliceGrid::new(plan.slicing.width_ns, plan.slicing.align, first_ns);
     let bounds = move |index| grid.bounds(index);
     let spec = ShardSpec {
-        filter: plan.filter.as_ref().map(|filter| filter.shard.clone()),
+        counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
         exact_limit_bytes: plan.exact_set_limit(),
         open_slices: plan.open_slices(),
         keep,

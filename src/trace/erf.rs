@@ -6,7 +6,7 @@
 //!     little-endian               everything else is big-endian
 //! ```
 
-use super::error::{Fault, TraceErrorKind};
+use super::error::Fault;
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
 use super::time;
 use super::window::Window;
@@ -212,20 +212,8 @@ impl Erf {
                     return Err(Fault::corrupt(window.offset(), packet, reason));
                 }
                 Stop::Need(count) => {
-                    let present = window.require(count)?;
-                    if present == 0 {
+                    if !window.require_record(count, packet)? {
                         return Ok(());
-                    }
-                    if present < count {
-                        let (promised, present) = (count as u64, present as u64);
-                        return Err(Fault::at(
-                            window.offset(),
-                            TraceErrorKind::CutInRecord {
-                                packet,
-                                promised,
-                                present,
-                            },
-                        ));
                     }
                 }
             }

@@ -278,20 +278,8 @@ impl Pcap {
                     ));
                 }
                 Stop::Need(count) => {
-                    let present = window.require(count)?;
-                    if present == 0 {
+                    if !window.require_record(count, packet)? {
                         return Ok(());
-                    }
-                    if present < count {
-                        let (promised, present) = (count as u64, present as u64);
-                        return Err(Fault::at(
-                            window.offset(),
-                            TraceErrorKind::CutInRecord {
-                                packet,
-                                promised,
-                                present,
-                            },
-                        ));
                     }
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::error::Fault;
+use super::error::{Fault, TraceErrorKind};
 
 /// Size of the buffer. Large enough that `read` costs little a packet, small enough that what was
 /// just read is still in the second-level cache when it is decoded.
@@ -104,6 +104,27 @@ impl Window {
             self.raise_failure()?;
         }
         Ok(here)
+    }
+
+    /// As [`Self::require`], for `count` bytes of the record of packet number `packet`; false if the
+    /// stream ends before its first.
+    ///
+    /// # Errors
+    /// The source failed, or the stream ends within the record.
+    pub(super) fn require_record(&mut self, count: usize, packet: u64) -> Result<bool, Fault> {
+        let present = self.require(count)?;
+        if present == 0 || present >= count {
+            return Ok(present > 0);
+        }
+        let (promised, present) = (count as u64, present as u64);
+        Err(Fault::at(
+            self.offset(),
+            TraceErrorKind::CutInRecord {
+                packet,
+                promised,
+                present,
+            },
+        ))
     }
 
     /// As [`Self::require`], but keeps a failure of the source for later.

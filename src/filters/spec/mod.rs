@@ -1,90 +1,21 @@
 //! What filter is wanted, as plain data, and the one place that turns it into a filter.
 
 mod bounds;
+mod build;
+mod check;
 mod counters;
+mod kind;
 mod matrices;
 
-use self::counters::{DEFAULT_LINKS, MAX_LINKS, check_counters, check_dleft, dleft_bytes};
-use self::matrices::{check_attributes, matrix};
-use super::dleft::{Bucket, Bucket16, Bucket32, SUBTABLES};
+use self::counters::dleft_bytes;
+pub use self::kind::{FilterKind, Sizing};
+use self::matrices::matrix;
+use super::dleft::SUBTABLES;
 use super::sizing::{
-    DEFAULT_PROBES, MAX_LINE_PROBES, MAX_PROBES, best_line_probes, best_probes, blocked_lines,
-    bloom_bits,
+    DEFAULT_PROBES, MAX_PROBES, best_line_probes, best_probes, blocked_lines, bloom_bits,
 };
-use super::{
-    BloomFilter, BloomLayout, BloomLineFilter, CartesianFilter, Cmdbf, Combination, CountingFilter,
-    DleftFilter, MatrixFilter, MatrixSpec, Mdbf, MembershipFilter, PlannedCombination, Refill,
-    ScalableFilter, SplitCountingFilter, SubsetFilter,
-};
+use super::{BloomLayout, Combination, MatrixSpec, PlannedCombination, Refill};
 use crate::bits::{CounterArray, Lines};
-
-/// The structures by their names in the command line.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum FilterKind {
-    /// Standard Bloom filter on the whole element.
-    Bloom,
-    /// One Bloom filter an attribute.
-    Mdbf,
-    /// MDBF and a combined filter.
-    Cmdbf,
-    /// Blocked filter with an unbiased count.
-    Subset,
-    /// Counting Bloom filter.
-    Counting,
-    /// Counting Bloom filter in parts.
-    SplitCounting,
-    /// Chain of split counting filters.
-    Scalable,
-    /// d-left counting Bloom filter.
-    Dleft,
-    /// Matrix of the Cartesian join.
-    Cartesian,
-    /// Bit matrix with flag positions.
-    Bfm,
-    /// Bit matrix without the combinations that are cut.
-    Cbfm,
-    /// The same with a size of its own for each attribute.
-    Wcbfm,
-}
-
-impl FilterKind {
-    /// The name in the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bloom => "bloom",
-            Self::Mdbf => "mdbf",
-            Self::Cmdbf => "cmdbf",
-            Self::Subset => "subset",
-            Self::Counting => "counting",
-            Self::SplitCounting => "split-counting",
-            Self::Scalable => "scalable",
-            Self::Dleft => "dleft",
-            Self::Cartesian => "cartesian",
-            Self::Bfm => "bfm",
-            Self::Cbfm => "cbfm",
-            Self::Wcbfm => "wcbfm",
-        }
-    }
-}
-
-/// How large a filter shall be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Sizing {
-    /// So many bytes, for `expected` distinct elements if that is known.
-    Memory {
-        /// Bytes of all arrays together.
-        bytes: u64,
-        /// Distinct elements that are expected; chooses k.
-        expected: Option<u64>,
-    },
-    /// As small as possible for a false-positive rate.
-    Rate {
-        /// The rate at `expected` elements, between 0 and 1.
-        fpr: f64,
-        /// Distinct elements.
-        expected: u64,
-    },
-}
 
 /// A filter's parameters, sizes in bits.
 #[derive(Clone, Debug, PartialEq)]
@@ -315,99 +246,6 @@ impl FilterSpec {
         }
     }
 
-    /// Checks the rules of the structure.
-    ///
-    /// # Errors
-    ///
-    /// The first rule that is broken.
-    pub fn check(&self) -> Result<(), SpecError> {
-        let (probes, most) = match *self {
-            Self::Subset { probes, .. }
-            | Self::Bloom {
-                probes,
-                layout: BloomLayout::Lines,
-                ..
-            } => (probes, MAX_LINE_PROBES),
-            Self::Bloom { probes, .. }
-            | Self::Mdbf { probes, .. }
-            | Self::Cmdbf { probes, .. }
-            | Self::Counting { probes, .. }
-            | Self::SplitCounting { probes, .. }
-            | Self::Scalable { probes, .. }
-            | Self::Cartesian { probes, .. } => (probes, MAX_PROBES as u32),
-            Self::Matrix(ref matrix) => return matrix.check(),
-            Self::Dleft { .. } => (SUBTABLES as u32, SUBTABLES as u32),
-        };
-        if probes == 0 || probes > most {
-            return Err(SpecError::Rule(format!(
-                "a filter of this kind has 1 to {most} hash functions, not {probes}; {DEFAULT_PROBES} works"
-            )));
-        }
-        self.check_bounds()?;
-        match *self {
-            Self::Cmdbf {
-                bits, combination, ..
-            } if combination != Combination::Joint && !bits.is_power_of_two() => {
-                Err(SpecError::Rule(format!(
-                    "XORed addresses need arrays of a power of two of bits, not {bits}; {} works",
-                    bits.next_power_of_two()
-                )))
-            }
-            Self::Bloom {
-                bits,
-                layout: BloomLayout::Lines,
-                ..
-            } if bits == 0 || bits % (Lines::LINE_BYTES * 8) != 0 => Err(SpecError::Rule(format!(
-                "a filter in cache lines has a multiple of 512 bits, not {bits}; {} works",
-                bits.max(1).next_multiple_of(Lines::LINE_BYTES * 8)
-            ))),
-            Self::Counting {
-                counters,
-                counter_bits,
-                ..
-            } => check_counters(counters, counter_bits),
-            Self::SplitCounting {
-                part, counter_bits, ..
-            } => check_counters(part, counter_bits),
-            Self::Scalable {
-                part,
-                counter_bits,
-                most_links,
-                ..
-            } => {
-                if most_links == 0 || most_links > MAX_LINKS {
-                    return Err(SpecError::Rule(format!(
-                        "a chain has 1 to {MAX_LINKS} links, not {most_links}; {DEFAULT_LINKS} works"
-                    )));
-                }
-                check_counters(part, counter_bits)
-            }
-            Self::Dleft {
-                bucket_bits,
-                remainder_bits,
-                counter_bits,
-            } => check_dleft(bucket_bits, remainder_bits, counter_bits),
-            Self::Subset {
-                attributes,
-                ref combinations,
-                ..
-            } => PlannedCombination::check_all(combinations, attributes),
-            Self::Cartesian {
-                attributes, size, ..
-            } => {
-                check_attributes(attributes)?;
-                let cells = size.checked_pow(attributes as u32);
-                if cells.is_none_or(|cells| cells == 0 || cells > MAX_BYTES * 8) {
-                    return Err(SpecError::Rule(format!(
-                        "a Cartesian join has from 1 to 2^43 cells (m^d), which {size} addresses for each of {attributes} attributes do not make; 2 works"
-                    )));
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// Bytes of the arrays; of a chain with all of its links.
     pub fn memory_bytes(&self) -> u64 {
         match *self {
@@ -496,96 +334,6 @@ impl FilterSpec {
             // With more attributes the cell of known values leaves nothing to chance.
             Self::Cartesian { attributes, .. } => *attributes == 1,
             Self::Matrix(matrix) => matrix.sizes.len() == 1,
-        }
-    }
-
-    /// An empty filter with these parameters.
-    ///
-    /// # Panics
-    ///
-    /// If [`FilterSpec::check`] finds an error.
-    pub fn build(&self) -> Box<dyn MembershipFilter> {
-        match *self {
-            Self::Bloom {
-                bits,
-                probes,
-                layout,
-            } => match layout {
-                BloomLayout::Anywhere => Box::new(BloomFilter::new(bits, probes)),
-                BloomLayout::Lines => {
-                    Box::new(BloomLineFilter::new(bits / (Lines::LINE_BYTES * 8), probes))
-                }
-            },
-            Self::Mdbf {
-                attributes,
-                bits,
-                probes,
-            } => Box::new(Mdbf::new(attributes, bits, probes)),
-            Self::Cmdbf {
-                attributes,
-                bits,
-                probes,
-                combination,
-            } => Box::new(Cmdbf::new(attributes, bits, probes, combination)),
-            Self::Counting {
-                counters,
-                probes,
-                counter_bits,
-            } => Box::new(CountingFilter::new(counters, probes, counter_bits)),
-            Self::SplitCounting {
-                part,
-                probes,
-                counter_bits,
-            } => Box::new(SplitCountingFilter::new(part, probes, counter_bits)),
-            Self::Scalable {
-                part,
-                probes,
-                counter_bits,
-                most_links,
-                refill,
-            } => Box::new(ScalableFilter::new(
-                part,
-                probes,
-                counter_bits,
-                most_links,
-                refill,
-            )),
-            Self::Dleft {
-                bucket_bits,
-                remainder_bits,
-                counter_bits,
-            } => {
-                if remainder_bits + counter_bits <= Bucket16::CELL_BITS {
-                    Box::new(DleftFilter::<Bucket16>::new(
-                        bucket_bits,
-                        remainder_bits,
-                        counter_bits,
-                    ))
-                } else {
-                    Box::new(DleftFilter::<Bucket32>::new(
-                        bucket_bits,
-                        remainder_bits,
-                        counter_bits,
-                    ))
-                }
-            }
-            Self::Subset {
-                attributes,
-                lines,
-                probes,
-                ref combinations,
-            } => Box::new(
-                SubsetFilter::with_combinations(attributes, lines, probes, combinations)
-                    .expect("the parameters were checked"),
-            ),
-            Self::Cartesian {
-                attributes,
-                size,
-                probes,
-            } => Box::new(CartesianFilter::new(attributes, size, probes)),
-            Self::Matrix(ref matrix) => {
-                Box::new(MatrixFilter::new(matrix).expect("the parameters were checked"))
-            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod bzip2;
 mod gzip;
 mod input;
 mod lz4;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod xz;

@@ -1,0 +1,79 @@
+//! Memory in whole pages for arrays of plain numbers, large pages where the array is large.
+
+use bytemuck::Pod;
+use memmap2::MmapMut;
+use std::marker::PhantomData;
+
+/// Bytes from which an array asks for pages of 2 MiB: with pages of 4 KiB every access to a table that is
+/// larger than the caches has a second miss, that of the page table.
+const LARGE_PAGES_FROM_BYTES: usize = 4 << 20;
+
+/// A fixed array of numbers, or of short arrays of them, that begins at the start of a page.
+///
+/// Its memory comes from the system in whole pages, which makes it aligned and zeroed.
+#[derive(Debug)]
+pub struct Pages<T> {
+    memory: MmapMut,
+    len: usize,
+    items: PhantomData<T>,
+}
+
+impl<T: Pod> Pages<T> {
+    /// `len` zeros.
+    ///
+    /// # Panics
+    ///
+    /// If the system does not give the memory.
+    pub fn new(len: usize) -> Self {
+        let memory = MmapMut::map_anon(len * size_of::<T>())
+            .expect("the system gives memory for the filter");
+        if memory.len() >= LARGE_PAGES_FROM_BYTES {
+            // Only advice: where the system has no large pages, small ones do.
+            #[cfg(target_os = "linux")]
+            let _ = memory.advise(memmap2::Advice::HugePage);
+        }
+        Self {
+            memory,
+            len,
+            items: PhantomData,
+        }
+    }
+
+    /// Number of items.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All items. For many accesses take this once: it checks lengths and alignment.
+    #[inline]
+    pub fn as_slice(&self) -> &[T] {
+        bytemuck::cast_slice(&self.memory)
+    }
+
+    /// All items, to be changed.
+    #[inline]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        bytemuck::cast_slice_mut(&mut self.memory)
+    }
+}
+
+impl<T: Pod> Clone for Pages<T> {
+    fn clone(&self) -> Self {
+        let mut copy = Self::new(self.len);
+        copy.as_mut_slice().copy_from_slice(self.as_slice());
+        copy
+    }
+}
+
+impl<T: Pod + PartialEq> PartialEq for Pages<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl<T: Pod + Eq> Eq for Pages<T> {}

@@ -1,0 +1,142 @@
+use super::*;
+use crate::hashing::Digester;
+
+fn whole(number: u32) -> ElementDigests<'static> {
+    ElementDigests {
+        whole: Digester::new(11).digest(&number.to_le_bytes()),
+        attributes: &[],
+    }
+}
+
+/// One element too many for the buckets, for the stash, and back again.
+#[test]
+fn nothing_is_lost_when_buckets_and_stash_are_full() {
+    // 32 cells, a stash of 64, and q = 30 bits, so that no two of these are equal.
+    let mut filter = DleftFilter::<Bucket32>::new(0, 30, 2);
+    for number in 0..96 {
+        assert_eq!(filter.insert(whole(number)), Sighting::First);
+    }
+    assert_eq!(
+        (filter.loads(), filter.stashed(), filter.given_up()),
+        ([8; 4], 64, 0)
+    );
+    assert!(filter.distinct().is_some());
+    assert!(!filter.contains(whole(96)));
+    let memory = filter.stats().memory_bytes;
+    assert_eq!(memory, 4 * 32 + 64 * 16);
+
+    assert_eq!(filter.insert(whole(96)), Sighting::First);
+    assert_eq!((filter.stashed(), filter.given_up()), (64, 1));
+    assert_eq!(filter.distinct(), None);
+    // Its bucket is the only one there is: everything is contained from now on.
+    assert!(filter.contains(whole(1_000_000)));
+    assert_eq!(filter.insert(whole(97)), Sighting::Repeat);
+    assert_eq!(filter.stats().memory_bytes, memory + 8);
+
+    for number in 0..96 {
+        filter.remove(whole(number));
+    }
+    assert_eq!(
+        (filter.loads(), filter.stashed(), filter.given_up()),
+        ([0; 4], 0, 1)
+    );
+    assert!(filter.contains(whole(96)) && filter.contains(whole(97)));
+    filter.clear();
+    assert_eq!(filter.given_up(), 0);
+    assert!(!filter.contains(whole(96)));
+}
+
+#[test]
+fn a_full_count_is_never_taken_back() {
+    for (counter_bits, largest) in [(2, 3), (4, 15)] {
+        let mut filter = DleftFilter::<Bucket16>::new(4, 10, counter_bits);
+        for _ in 0..largest - 1 {
+            filter.insert(whole(1));
+        }
+        assert_eq!(filter.stats().counters, Some(CounterStats::default()));
+        for _ in 0..3 {
+            filter.insert(whole(1));
+        }
+        let counters = CounterStats {
+            saturated: 1,
+            overflows: 2,
+            ..CounterStats::default()
+        };
+        assert_eq!(filter.stats().counters, Some(counters));
+        for _ in 0..100 {
+            filter.remove(whole(1));
+        }
+        assert!(filter.contains(whole(1)));
+    }
+}
+
+/// A cell is in use, and has the remainder asked for, exactly if it says so: every cell value
+/// against every tag, for small widths.
+#[test]
+fn matches_are_cells_in_use_with_the_remainder() {
+    let (remainder_bits, counter_bits) = (4, 2);
+    let largest = (1 << counter_bits) - 1;
+    for value in 0..1 << (remainder_bits + counter_bits) {
+        if value != 0 && value & largest == 0 {
+            continue; // a remainder without a count is never stored
+        }
+        for remainder in 0..1 << remainder_bits {
+            let tag = remainder << counter_bits;
+            let expected = value & largest != 0 && value >> counter_bits == remainder;
+            let (mut small, mut large) = (Bucket16::default(), Bucket32::default());
+            small.set(5, value);
+            large.set(5, value);
+            let mask = u32::from(expected) << 5;
+            assert_eq!(small.matches(tag, largest), mask, "{value} {remainder}");
+            assert_eq!(large.matches(tag, largest), mask, "{value} {remainder}");
+            assert_eq!(small.occupied(), u32::from(value != 0) << 5);
+            assert_eq!((small.get(5), large.get(5)), (value, value));
+        }
+    }
+}
+
+/// Large enough that a batch fetches its buckets first.
+#[test]
+fn a_large_batch_is_its_elements_one_by_one() {
+    let mut batched = DleftFilter::<Bucket16>::new(15, 8, 2);
+    let mut one_by_one = batched.clone();
+    let digests: Vec<Digest> = (0..10_007_u32)
+        .map(|i| Digester::new(1).digest(&(i % 7000).to_le_bytes()))
+        .collect();
+    let columns = DigestColumns {
+        whole: &digests,
+        attributes: &[],
+    };
+    let mut sightings = Vec::new();
+    batched.insert_batch(columns, &mut sightings);
+    let expected: Vec<Sighting> = columns.iter().map(|e| one_by_one.insert(e)).collect();
+    assert_eq!(sightings, expected);
+    assert_eq!(batched.loads(), one_by_one.loads());
+    assert_eq!(batched.distinct(), one_by_one.distinct());
+    let asked: Vec<Digest> = (5000..9000_u32)
+        .map(|i| Digester::new(1).digest(&i.to_le_bytes()))
+        .collect();
+    let columns = DigestColumns {
+        whole: &asked,
+        attributes: &[],
+    };
+    let mut answers = Vec::new();
+    batched.contains_batch(columns, &mut answers);
+    let expected: Vec<bool> = columns.iter().map(|e| one_by_one.contains(e)).collect();
+    assert_eq!(answers, expected);
+}
+
+/// The four permutations are one to one on q bits, and each uses all of its buckets.
+#[test]
+fn the_permutations_are_one_to_one() {
+    let filter = DleftFilter::<Bucket16>::new(5, 7, 2);
+    let mut seen = vec![false; SUBTABLES << 12];
+    for hash in 0..1 << 12 {
+        for (bucket, tag) in filter.places(hash) {
+            let place = (bucket << 7) + (tag >> 2) as usize;
+            assert!(!seen[place]);
+            seen[place] = true;
+        }
+    }
+    assert!(seen.into_iter().all(|seen| seen));
+}

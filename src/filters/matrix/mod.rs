@@ -1,0 +1,257 @@
+//! The bit matrix with a flag position for each attribute: what BFM, CBFM and WCBFM are made of.
+//!
+//! # Memory
+//!
+//! ```text
+//!     attribute 2                       one function, element (a₁, a₂): h₁(a₁) = 2, h₂(a₂) = 1
+//!        null │ ●   ·   ·   ●   ·
+//!           0 │ ·   ·   ·   ·   ·       ● set: (null, null), (2, null), (null, 1) and (2, 1)
+//!           1 │ ●   ·   ·   ●   ·
+//!           2 │ ·   ·   ·   ·   ·
+//!             └──────────────────
+//!              null 0   1   2   3  attribute 1
+//! ```
+//!
+//! Cells of combinations that contain a cut do not exist; those of the others, L, are numbered
+//! without gaps from 0 to M - 1 by an [`IndexMap`]. The cell of the empty combination says whether
+//! anything was inserted at all.
+//!
+//! # Operations
+//!
+//! 1. insert: each attribute has k hash functions of its own. For each of the k, set the cells of all
+//!    combinations in L, with null for the attributes that a combination leaves out. The element was
+//!    new if any cell was clear.
+//! 2. query with the attributes Q: for each maximal legal subset of Q and each of the k functions,
+//!    look at the cell. Smaller subsets need no look: a set cell implies those of its subsets. If Q is
+//!    itself in L there is one such subset and the answer is [`PatternAnswer::Present`]; if several
+//!    sub-combinations say yes it is [`PatternAnswer::PresentApart`], since they may have occurred in
+//!    different elements.
+//!
+//! Both compute the k indices of an attribute once. A query looks at the first function's cells of all
+//! maximal subsets, largest first, then at the second's, so that most elements that are not there are
+//! rejected by the first look; the maximal subsets are kept for every Q of up to 8 attributes. A batch of
+//! queries looks at one cell of each of its elements, then at the next of those that are left. An
+//! insert is such a query, and if that says no (it is new) sets all cells. So a query, and a repeat,
+//! cost O(k) a maximal subset, a new element O(k |L|); none allocates.
+//!
+//! # The cell of a combination
+//!
+//! Both index maps are linear in the indices xᵢ of the attributes, so that the cell of S comes from
+//! that of S without one attribute a by one multiplication: `cell(S) = cell(S \ a) + constant + x_a
+//! · stride`, with the constants and strides in a table.
+//!
+//! | map | a | constant | stride |
+//! |---|---|---|---|
+//! | [`IndexMap::Offset`] | the highest in S | base(S) - base(S \ a) | Π mᵢ over S \ a |
+//! | [`IndexMap::Rank`] | the lowest in S | W(S \ a, a) | W(S, a) |
+//!
+//! base(S) is the number of cells of the combinations whose mask is a smaller number; W(A, a) the
+//! number of legal ways to choose the attributes below a when those from a on are A.
+//!
+//! # Distinct elements
+//!
+//! For single attributes there is an unbiased count: a new value's k cells are uniform whatever the
+//! state, so it is called a repeat with p = (share of set cells among those of the attribute alone)^k.
+//!
+//! For two and more attributes there is **none**. The cell of (a₁, a₂) is fixed by the indices of a₁
+//! and of a₂. If both values occurred before, given everything that happened so far *nothing is left
+//! to chance*: a new pair of them is called a repeat with probability 0 or 1, and where it is 1 no
+//! weight 1/(1-p) makes up for it. An average p, as (share of set cells)^k, is right for evenly
+//! spread values only: a host with D partners has filled 1 - e^(-D/m) of its k rows, its next
+//! partner is lost with that to the power k, and the sum stays too low by 2 to 50 percent on traffic.
+//! So [`MembershipFilter::distinct`] is `None` except for elements of one attribute, for which the
+//! matrix is a standard filter.
+//!
+//! What there is for every stored combination is the raw count ([`MultiAttributeFilter::first_of`]): of
+//! the insertions that set a new cell of it. It never counts a value twice and misses those that the
+//! filter takes for repeats, so it is a lower bound, of any quality.
+//!
+//! # What it cannot do
+//!
+//! Remove; count without bias; bear skew: one value that occurs with m others saturates its rows, for every later
+//! element with that value, at any size of the matrix ([`super::matrix_sizing`]).
+//!
+//! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
+//! membership query", Journal on Communications 37(3), 2016, 139-147, sections 3 and 4.
+
+mod layout;
+mod query;
+mod spec;
+mod state;
+
+use self::layout::Layout;
+pub use self::spec::{IndexMap, MAX_COMBINATIONS, MatrixSpec};
+use super::{
+    DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
+    MultiAttributeFilter, Sighting, SpecError,
+};
+use crate::bits::BitArray;
+use crate::hashing::{Digest, Probes};
+
+/// Bit matrix with flag positions, with any family of cuts and any sizes.
+///
+/// Made by [`MatrixFilter::bfm`], [`MatrixFilter::cbfm`] and [`MatrixFilter::wcbfm`].
+#[derive(Clone, Debug)]
+pub struct MatrixFilter {
+    sizes: Vec<u64>,
+    probes: u32,
+    layout: Layout,
+    bits: BitArray,
+    /// Set cells among those of each attribute alone, and the count of its values.
+    singles: Vec<Single>,
+    /// Insertions that set a new cell of each stored combination.
+    firsts: Vec<u64>,
+    /// After a union nobody knows how many of the other's were new here.
+    united: bool,
+    scratch: Scratch,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Single {
+    ones: u64,
+    counter: HipCounter,
+}
+
+/// Memory of an insert, kept so that none is allocated.
+#[derive(Clone, Debug)]
+struct Scratch {
+    /// The k indices of each attribute, attribute by attribute.
+    indices: Vec<u64>,
+    /// The k cells of each combination, combination by combination.
+    cells: Vec<u64>,
+}
+
+impl MatrixFilter {
+    /// An empty matrix with these parameters.
+    ///
+    /// # Errors
+    ///
+    /// The first rule of [`MatrixSpec::check`] that is broken.
+    pub fn new(spec: &MatrixSpec) -> Result<Self, SpecError> {
+        spec.check()?;
+        let layout = Layout::new(&spec.sizes, &spec.cuts, spec.index_map);
+        let attributes = spec.sizes.len();
+        let probes = spec.probes as usize;
+        Ok(Self {
+            bits: BitArray::new(layout.cells),
+            scratch: Scratch {
+                indices: vec![0; attributes * probes],
+                cells: vec![0; layout.steps.len() * probes],
+            },
+            firsts: vec![0; layout.steps.len()],
+            united: false,
+            layout,
+            sizes: spec.sizes.clone(),
+            probes: spec.probes,
+            singles: vec![Single::default(); attributes],
+        })
+    }
+
+    /// Sets the cells of all combinations.
+    fn set_all(&mut self, attributes: &[Digest]) {
+        let probes = self.probes as usize;
+        let Scratch { indices, cells } = &mut self.scratch;
+        for (attribute, (of_one, &digest)) in
+            indices.chunks_exact_mut(probes).zip(attributes).enumerate()
+        {
+            let functions = indices_of(&self.sizes, self.probes, attribute, digest);
+            for (place, index) in of_one.iter_mut().zip(functions) {
+                *place = index;
+            }
+        }
+        self.firsts[0] += u64::from(self.bits.set(0));
+        for (place, step) in self.layout.steps.iter().enumerate().skip(1) {
+            let (before, own) = cells.split_at_mut(place * probes);
+            let parents = &before[step.parent * probes..][..probes];
+            let of_one = &indices[step.attribute * probes..][..probes];
+            let mut fresh = 0;
+            for ((cell, parent), index) in own.iter_mut().zip(parents).zip(of_one) {
+                *cell = parent + step.constant + index * step.stride;
+                fresh += u64::from(self.bits.set(*cell));
+            }
+            self.firsts[place] += fresh.min(1);
+            if step.parent == 0 {
+                self.singles[step.attribute].record(fresh, self.sizes[step.attribute], probes);
+            }
+        }
+    }
+}
+
+impl Single {
+    /// Records that the value set so many new cells of the attribute's `size`.
+    fn record(&mut self, fresh: u64, size: u64, probes: usize) {
+        if fresh != 0 {
+            let filled = self.ones as f64 / size as f64;
+            self.counter.record(filled.powi(probes as i32));
+            self.ones += fresh;
+        }
+    }
+}
+
+/// Hash functions number 1 + attribute, as in an MDBF: independent between attributes.
+fn indices_of(sizes: &[u64], probes: u32, attribute: usize, digest: Digest) -> Probes {
+    Probes::new(digest, 1 + attribute as u64, probes, sizes[attribute])
+}
+
+impl MembershipFilter for MatrixFilter {
+    fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
+        // A set cell implies those of its subsets, so there would be nothing to set.
+        if self.has_all(element.attributes) {
+            return Sighting::Repeat;
+        }
+        self.set_all(element.attributes);
+        Sighting::First
+    }
+
+    fn contains(&self, element: ElementDigests<'_>) -> bool {
+        self.has_all(element.attributes)
+    }
+
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        self.have_all(elements.attributes, answers);
+    }
+
+    fn clear(&mut self) {
+        self.bits.clear();
+        self.singles.fill(Single::default());
+        self.firsts.fill(0);
+        self.united = false;
+    }
+
+    fn stats(&self) -> FilterStats {
+        FilterStats {
+            memory_bytes: self.bits.memory_bytes(),
+            fill_ratio: self.bits.fill_ratio(),
+            counters: None,
+        }
+    }
+
+    fn distinct(&self) -> Option<Estimate> {
+        match self.singles.as_slice() {
+            [_] => self.distinct_of(1),
+            _ => None,
+        }
+    }
+
+    fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+impl MatrixFilter {
+    /// The whole array, to compare matrices bit for bit.
+    pub(super) fn bits(&self) -> &BitArray {
+        &self.bits
+    }
+
+    /// The count of the values of each attribute.
+    pub(super) fn distinct_of_all(&self) -> Vec<Option<Estimate>> {
+        (0..self.sizes.len())
+            .map(|attribute| self.distinct_of(1 << attribute))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
