@@ -8,6 +8,7 @@ mod output;
 mod plan;
 mod progress;
 mod structure;
+mod trace_args;
 mod units;
 
 use clap::{Parser, Subcommand};

@@ -1,15 +1,14 @@
 //! `flowsieve plan`: which structure, how large, and with which parameters.
 
-use super::count::{Element, Format, Header};
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
 use super::structure::Structure as Named;
+use super::trace_args::{Element, Format, Header};
 use super::units::{parse_count, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
-use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::matrix_sizing::MAX_ATTRIBUTES;
 use flowsieve::pipeline::{SKEWED, SamplePlan, SampleResult, sample};
@@ -370,10 +369,7 @@ impl PlanArgs {
                 queries_only: self.queries_only,
                 dns_ports: self.dns_port.clone(),
             },
-            tunnel: match self.tunnel {
-                Header::Outer => Tunnel::Outer,
-                Header::Inner => Tunnel::Inner,
-            },
+            tunnel: self.tunnel.into(),
             masks,
             limit_bytes: self.exact_limit,
         };
