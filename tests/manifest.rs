@@ -173,7 +173,7 @@ fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
             width_ns: None,
             align: Align::Epoch,
         };
-        plan.filter = None;
+        plan.counter = None;
         if path.extension().is_some_and(|ending| ending == "tsh") {
             plan.input_format = InputFormat::Tsh;
         }

@@ -13,7 +13,7 @@ use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{
-    Align, CountPlan, CountSummary, FilterChoice, SliceResult, Slicing, Totals,
+    Align, CountPlan, CountSummary, CounterChoice, SliceResult, Slicing, Totals,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
@@ -104,6 +104,10 @@ fn the_report_does_not_depend_on_the_number_of_threads() {
     let folder = tempfile::tempdir().unwrap();
     let (traffic, _) = generated(&folder, &traffic(50_000, 4));
     let (dns, _) = generated(&folder, &GeneratePlan::new(GenerateKind::Dns, 20_000));
+    let sizing = Sizing::Memory {
+        bytes: 8 << 10,
+        expected: None,
+    };
     for kind in [
         ElementKind::HostPair,
         ElementKind::Flow,
@@ -117,19 +121,67 @@ fn the_report_does_not_depend_on_the_number_of_threads() {
             FilterKind::Cmdbf,
         ] {
             let mut plan = common::plan(&[traffic.clone(), dns.clone()], kind);
-            let sizing = Sizing::Memory {
-                bytes: 8 << 10,
-                expected: None,
-            };
             let attributes = kind.attributes().len();
-            plan.filter = Some(FilterChoice::new(filter, attributes, sizing, plan.shards).unwrap());
-            plan.slicing.width_ns = Some(300_000_000);
-            let one = report(&plan);
-            for threads in [2, 3, 8] {
-                plan.threads = threads;
-                assert_eq!(report(&plan), one, "{kind:?} {filter:?} {threads}");
-            }
+            let filter = CounterChoice::filter(filter, attributes, sizing, plan.shards).unwrap();
+            counts_the_same_with_every_number_of_threads(&mut plan, filter);
         }
+        let mut plan = common::plan(&[traffic.clone(), dns.clone()], kind);
+        let hll = CounterChoice::hyper_log_log(sizing, plan.shards).unwrap();
+        counts_the_same_with_every_number_of_threads(&mut plan, hll);
+    }
+}
+
+fn counts_the_same_with_every_number_of_threads(plan: &mut CountPlan, counter: CounterChoice) {
+    let what = format!("{:?} {}", plan.rule.kind, counter.name);
+    plan.counter = Some(counter);
+    plan.slicing.width_ns = Some(300_000_000);
+    plan.threads = 1;
+    let one = report(plan);
+    for threads in [2, 3, 8] {
+        plan.threads = threads;
+        assert_eq!(report(plan), one, "{what} {threads}");
+    }
+}
+
+/// The registers are those that the memory holds, a slice begins with empty ones, and the count is as
+/// exact as the published formula says; what only a filter knows is not there.
+#[test]
+fn a_hyper_log_log_counts_and_tells_no_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, bytes) = generated(&folder, &traffic(60_000, 3));
+    let expected = naive_pairs_a_second(&bytes);
+    for (memory, shards, registers) in [(1024, 1, 1024.0), (12_000, 8, 1024.0), (16, 1, 16.0)] {
+        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::HostPair);
+        let sizing = Sizing::Memory {
+            bytes: memory,
+            expected: None,
+        };
+        plan.shards = shards;
+        plan.counter = Some(CounterChoice::hyper_log_log(sizing, shards).unwrap());
+        assert_eq!(
+            plan.counter_bytes(),
+            Some(registers as u64 * u64::from(shards))
+        );
+        let (slices, summary) = common::run(&plan);
+        assert_eq!(slices.len(), expected.len());
+        for (slice, pairs) in slices.iter().zip(expected.values()) {
+            let (estimate, std_error) = (slice.estimate.unwrap(), slice.std_error.unwrap());
+            assert_eq!(slice.exact, Some(pairs.len() as u64));
+            assert_eq!((slice.first, slice.observed_fpr), (None, None));
+            let off = (estimate - pairs.len() as f64).abs();
+            assert!(off <= 4.0 * std_error, "{memory} {slice:?}");
+            // √(ln 2 / m), of each shard's share when they are about equal.
+            let stated = estimate * (std::f64::consts::LN_2 / registers / f64::from(shards)).sqrt();
+            assert!(
+                (std_error / stated - 1.0).abs() < 0.02,
+                "{memory} {slice:?}"
+            );
+        }
+        assert_eq!(
+            (summary.totals.first, summary.totals.observed_fpr),
+            (None, None)
+        );
+        assert!(summary.totals.estimate.is_some() && summary.totals.std_error.is_some());
     }
 }
 
@@ -286,8 +338,20 @@ fn totals_without_any_slice_are_null_where_there_can_be_no_answer() {
         ..plan.clone()
     };
     assert_eq!(answers(&without_exact), (None, Some(0), Some(0.0)));
+    let hll = CountPlan {
+        counter: CounterChoice::hyper_log_log(
+            Sizing::Memory {
+                bytes: 1024,
+                expected: None,
+            },
+            plan.shards,
+        )
+        .ok(),
+        ..plan.clone()
+    };
+    assert_eq!(answers(&hll), (Some(0), None, Some(0.0)));
     let without_filter = CountPlan {
-        filter: None,
+        counter: None,
         ..plan
     };
     assert_eq!(answers(&without_filter), (Some(0), None, None));

@@ -11,7 +11,9 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::elements::ElementLabel;
 use flowsieve::filters::Sizing;
-use flowsieve::pipeline::{CountPlan, CountSummary, FilterChoice, RunError, count, count_and_keep};
+use flowsieve::pipeline::{
+    CountPlan, CountSummary, CounterChoice, RunError, count, count_and_keep,
+};
 use flowsieve::report::{CountParameters, CountReport, ReportFormat};
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
@@ -209,22 +211,24 @@ impl CountArgs {
                 expected,
             },
         };
-        let structure = self.filter.kind();
         let shards = self.shards.unwrap_or(match self.filter {
             Structure::Subset | Structure::Exact => DEFAULT_SHARDS,
             _ => 1,
         });
-        let filter = structure
-            .map(|structure| FilterChoice::new(structure, kind.attributes().len(), sizing, shards))
-            .transpose()
-            .map_err(usage)?;
+        let counter = match self.filter {
+            Structure::Hll => Some(CounterChoice::hyper_log_log(sizing, shards)),
+            filter => filter.kind().map(|filter| {
+                CounterChoice::filter(filter, kind.attributes().len(), sizing, shards)
+            }),
+        };
+        let counter = counter.transpose().map_err(usage)?;
         let plan = CountPlan {
             inputs,
             input_format: self.trace.input_format(),
             rule: self.trace.rule(),
             tunnel: self.trace.tunnel(),
             slicing: self.trace.slicing(),
-            filter,
+            counter,
             exact_limit_bytes: (!self.no_exact).then_some(self.exact_limit),
             seed: self.seed,
             shards,

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use flowsieve::filters::FilterKind;
 
-/// A structure, or the exact set alone.
+/// A filter, another counter, or the exact set alone.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Structure {
     /// Blocked Bloom filter with an unbiased count
@@ -30,12 +30,15 @@ pub(crate) enum Structure {
     Scalable,
     /// d-left counting Bloom filter (Bonomi et al. 2006)
     Dleft,
+    /// Counter that is no filter: a HyperLogLog (Flajolet et al. 2007)
+    #[expect(clippy::doc_markdown, reason = "the text of --help has no code marks")]
+    Hll,
     /// No filter: the exact set alone
     Exact,
 }
 
 impl Structure {
-    /// The kind of filter; none for the exact set.
+    /// The kind of filter; none if it is no filter.
     pub(crate) const fn kind(self) -> Option<FilterKind> {
         Some(match self {
             Self::Subset => FilterKind::Subset,
@@ -50,7 +53,7 @@ impl Structure {
             Self::SplitCounting => FilterKind::SplitCounting,
             Self::Scalable => FilterKind::Scalable,
             Self::Dleft => FilterKind::Dleft,
-            Self::Exact => return None,
+            Self::Hll | Self::Exact => return None,
         })
     }
 }
@@ -63,7 +66,11 @@ mod tests {
     fn names_are_those_of_the_library() {
         for structure in Structure::value_variants() {
             let name = structure.to_possible_value().expect("none is hidden");
-            let expected = structure.kind().map_or("exact", FilterKind::name);
+            let expected = match structure {
+                Structure::Hll => "hll",
+                Structure::Exact => "exact",
+                _ => structure.kind().expect("the others are filters").name(),
+            };
             assert_eq!(name.get_name(), expected);
         }
     }

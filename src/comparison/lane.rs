@@ -30,9 +30,6 @@ pub(super) struct Unfit {
     pub(super) why: String,
 }
 
-/// Least and most of `HyperLogLog`'s registers, as binary logarithms.
-const PRECISIONS: (u32, u32) = (4, 21);
-
 impl Design {
     /// The structure with so many bytes, made for the elements that are expected.
     pub(super) fn new(
@@ -63,18 +60,16 @@ impl Design {
                 };
                 Ok(Self::Filter(planned(plan, expected, lines)))
             }
-            Contender::Hll => {
-                let (least, most) = PRECISIONS;
-                match bytes.checked_ilog2() {
-                    Some(precision) if precision >= least => Ok(Self::Hll {
-                        precision: precision.min(most) as u8,
-                    }),
-                    _ => Err(Unfit {
-                        needed_bytes: Some(1 << least),
-                        why: format!("the smallest sketch has {} bytes", 1 << least),
-                    }),
-                }
-            }
+            Contender::Hll => match HyperLogLog::precision_within(bytes) {
+                Some(precision) => Ok(Self::Hll { precision }),
+                None => Err(Unfit {
+                    needed_bytes: Some(1 << HyperLogLog::MIN_PRECISION),
+                    why: format!(
+                        "an hll counter needs at least {} bytes, not {bytes}",
+                        1 << HyperLogLog::MIN_PRECISION
+                    ),
+                }),
+            },
             Contender::Exact => Ok(Self::Exact { limit_bytes: bytes }),
         }
     }

@@ -48,10 +48,22 @@ pub struct HyperLogLog {
 }
 
 impl HyperLogLog {
+    /// Least precision (p).
+    pub const MIN_PRECISION: u8 = 4;
+
+    /// Highest precision.
+    pub const MAX_PRECISION: u8 = 21;
+
+    /// The highest precision whose registers fit into so many bytes, if any does.
+    pub fn precision_within(bytes: u64) -> Option<u8> {
+        let precision = bytes.checked_ilog2()?.min(Self::MAX_PRECISION.into()) as u8;
+        (precision >= Self::MIN_PRECISION).then_some(precision)
+    }
+
     /// A count with 2^`precision` (p, 4 to 21) registers of one byte; others are brought into this
     /// range.
     pub fn new(precision: u8) -> Self {
-        let precision = precision.clamp(4, 21);
+        let precision = precision.clamp(Self::MIN_PRECISION, Self::MAX_PRECISION);
         Self {
             sketch: empty_sketch(precision),
             precision,

@@ -7,6 +7,7 @@ mod bloom;
 mod cartesian;
 mod cbfm;
 mod cmdbf;
+mod counter;
 mod counting;
 mod dleft;
 mod fill;
@@ -28,6 +29,7 @@ mod wcbfm;
 pub use bloom::{BloomFilter, BloomLayout, BloomLineFilter};
 pub use cartesian::CartesianFilter;
 pub use cmdbf::{Cmdbf, Combination};
+pub use counter::{Counter, CounterSpec};
 pub use counting::CountingFilter;
 pub use dleft::{Bucket, Bucket16, Bucket32, DleftFilter};
 pub use filter::{

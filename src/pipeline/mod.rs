@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   feed (one thread an input)          sequencer                     shards (T threads)
-//!   read → decode → digest   ══batch══► merge by time → slice → route ══batch══► filter, exact set
+//!   read → decode → digest   ══batch══► merge by time → slice → route ══batch══► counter, exact set
 //!                                            ▲                                        │
 //!   sink ◄── rows in order ◄── collector ════╧═══════════ tallies of a closed slice ══╛
 //! ```
@@ -21,7 +21,7 @@ mod workers;
 
 pub(crate) use collector::ClosedSlice;
 pub(crate) use exact::ExactSet;
-pub use plan::{CountPlan, FilterChoice, PlanError, Slicing};
+pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
 pub use results::{CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch};
 pub(crate) use run::{Read, Reading};
 pub use run::{RunError, count, count_and_keep};

@@ -3,7 +3,7 @@
 use super::time_slice::Align;
 use crate::decode::Tunnel;
 use crate::elements::ElementRule;
-use crate::filters::{FilterKind, FilterSpec, Sizing, SpecError};
+use crate::filters::{CounterSpec, FilterKind, FilterSpec, HyperLogLog, Sizing, SpecError};
 use crate::trace::InputFormat;
 use std::path::PathBuf;
 
@@ -16,13 +16,13 @@ pub struct Slicing {
     pub align: Align,
 }
 
-/// The filter of each shard, and how much memory all shards have together.
+/// What counts in each shard, beside the exact set.
 #[derive(Clone, Debug, PartialEq)]
-pub struct FilterChoice {
-    /// The structure.
-    pub kind: FilterKind,
-    /// Parameters of the filter of one shard.
-    pub shard: FilterSpec,
+pub struct CounterChoice {
+    /// Name of the structure, in the command line and in reports.
+    pub name: &'static str,
+    /// Parameters of the counter of one shard.
+    pub shard: CounterSpec,
 }
 
 /// Everything that a count depends on.
@@ -38,13 +38,13 @@ pub struct CountPlan {
     pub tunnel: Tunnel,
     /// Time slices.
     pub slicing: Slicing,
-    /// The filter; `None` counts exactly only.
-    pub filter: Option<FilterChoice>,
+    /// A filter or another counter; `None` counts exactly only.
+    pub counter: Option<CounterChoice>,
     /// Bytes that all exact sets may take together; `None` switches them off.
     pub exact_limit_bytes: Option<u64>,
     /// Seed of the digests.
     pub seed: u64,
-    /// Partitions of the elements, each with its own filter; part of the experiment.
+    /// Partitions of the elements, each with its own counter; part of the experiment.
     pub shards: u32,
     /// Threads; only speed depends on them.
     pub threads: usize,
@@ -70,25 +70,21 @@ const MAX_FILTER_BYTES: u64 = 1 << 40;
 /// Filter memory below which more slices are kept open.
 const OPEN_SLICES_BYTES: u64 = 16 << 20;
 
-impl FilterChoice {
+impl CounterChoice {
     /// The filter of each of `shards` shards, `sizing` being for all of them together.
     ///
     /// # Errors
     ///
     /// Parameters that the structure cannot have.
-    pub fn new(
+    pub fn filter(
         kind: FilterKind,
         attributes: usize,
         sizing: Sizing,
         shards: u32,
     ) -> Result<Self, PlanError> {
         let shards = u64::from(shards.max(1));
-        if let Sizing::Memory { bytes, .. } = sizing
-            && bytes > MAX_FILTER_BYTES
-        {
-            return Err(PlanError(format!(
-                "filters have at most {MAX_FILTER_BYTES} bytes (1 TiB), not {bytes}; ask for less with --memory"
-            )));
+        if let Sizing::Memory { bytes, .. } = sizing {
+            check_most_memory(bytes)?;
         }
         let share = match sizing {
             Sizing::Memory { bytes, expected } => Sizing::Memory {
@@ -110,8 +106,52 @@ impl FilterChoice {
             }
             error => PlanError::from(error),
         })?;
-        Ok(Self { kind, shard })
+        Ok(Self {
+            name: kind.name(),
+            shard: CounterSpec::Filter(shard),
+        })
     }
+
+    /// The `HyperLogLog` of each of `shards` shards, of the highest precision whose registers fit into
+    /// the memory, which is for all of them together.
+    ///
+    /// # Errors
+    ///
+    /// Memory for less than the least precision, or a false-positive rate, which it does not have.
+    pub fn hyper_log_log(sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
+        let Sizing::Memory { bytes, .. } = sizing else {
+            return Err(PlanError(
+                "hll counts and answers no question about an element, so it has no false-positive rate; size it with --memory"
+                    .into(),
+            ));
+        };
+        check_most_memory(bytes)?;
+        let shards = u64::from(shards.max(1));
+        let precision = HyperLogLog::precision_within(bytes / shards).ok_or_else(|| {
+            let least = shards << HyperLogLog::MIN_PRECISION;
+            let counters = if shards == 1 {
+                "an hll counter needs".to_owned()
+            } else {
+                format!("{shards} shards of an hll counter need")
+            };
+            PlanError(format!(
+                "{counters} at least {least} bytes, not {bytes}; ask for --memory {least} or more"
+            ))
+        })?;
+        Ok(Self {
+            name: "hll",
+            shard: CounterSpec::HyperLogLog { precision },
+        })
+    }
+}
+
+fn check_most_memory(bytes: u64) -> Result<(), PlanError> {
+    if bytes <= MAX_FILTER_BYTES {
+        return Ok(());
+    }
+    Err(PlanError(format!(
+        "filters have at most {MAX_FILTER_BYTES} bytes (1 TiB), not {bytes}; ask for less with --memory"
+    )))
 }
 
 impl From<SpecError> for PlanError {
@@ -139,7 +179,7 @@ impl CountPlan {
                 self.shards
             )));
         }
-        if self.filter.is_none() && self.exact_limit_bytes.is_none() {
+        if self.counter.is_none() && self.exact_limit_bytes.is_none() {
             return Err(PlanError(
                 "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact".into(),
             ));
@@ -147,23 +187,27 @@ impl CountPlan {
         self.check_memory()
     }
 
-    /// The filter, if it can be kept when the run is over: that of one slice over everything.
+    /// Parameters of a shard's filter, if it can be kept when the run is over: that of one slice over
+    /// everything.
     ///
     /// # Errors
     ///
     /// There are several slices, or no filter.
-    pub fn kept_filter(&self) -> Result<&FilterChoice, PlanError> {
+    pub fn kept_filter(&self) -> Result<&FilterSpec, PlanError> {
         if self.slicing.width_ns.is_some() {
             return Err(PlanError(
                 "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all".into(),
             ));
         }
-        self.filter.as_ref().ok_or_else(|| {
-            PlanError(
-                "the exact set cannot be saved; choose a --filter that is one, such as subset"
-                    .into(),
-            )
-        })
+        let counter = self.counter.as_ref();
+        counter
+            .and_then(|counter| counter.shard.filter())
+            .ok_or_else(|| {
+                let what = counter.map_or("the exact set", |counter| counter.name);
+                PlanError(format!(
+                    "{what} cannot be saved; choose a --filter that is one, such as subset"
+                ))
+            })
     }
 
     /// Asks the system whether it would give the memory of all filters, before anything is read: later
@@ -171,7 +215,7 @@ impl CountPlan {
     fn check_memory(&self) -> Result<(), PlanError> {
         let slices = self.open_slices();
         let bytes = self
-            .filter_bytes()
+            .counter_bytes()
             .unwrap_or(0)
             .saturating_mul(slices as u64);
         let granted = usize::try_from(bytes)
@@ -184,10 +228,10 @@ impl CountPlan {
         )))
     }
 
-    /// Bytes of the filters of one slice, over all shards.
-    pub fn filter_bytes(&self) -> Option<u64> {
-        let filter = self.filter.as_ref()?;
-        Some(filter.shard.memory_bytes() * u64::from(self.shards))
+    /// Bytes of the counters of one slice, over all shards.
+    pub fn counter_bytes(&self) -> Option<u64> {
+        let counter = self.counter.as_ref()?;
+        Some(counter.shard.memory_bytes() * u64::from(self.shards))
     }
 
     /// How many slices are open at the same time: 8 while their filters are small, but never fewer
@@ -196,7 +240,7 @@ impl CountPlan {
         if self.slicing.width_ns.is_none() {
             return 1;
         }
-        let bytes = self.filter_bytes().unwrap_or(0).max(1);
+        let bytes = self.counter_bytes().unwrap_or(0).max(1);
         (OPEN_SLICES_BYTES / bytes).clamp(2, 8) as usize
     }
 

@@ -76,7 +76,7 @@ pub fn count_and_keep(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<(CountSummary, SavedFilter), RunError> {
-    let spec = plan.kept_filter()?.shard.clone();
+    let spec = plan.kept_filter()?.clone();
     let (summary, filters) = count_with(plan, sink, watch, true)?;
     let kept = if filters.is_empty() {
         // There was no packet, so there was no slice.
@@ -98,9 +98,9 @@ fn count_with(
         plan.rule.clone(),
         plan.tunnel,
         Digester::new(plan.seed),
-        plan.filter
+        plan.counter
             .as_ref()
-            .is_some_and(|filter| filter.shard.needs_attributes()),
+            .is_some_and(|counter| counter.shard.needs_attributes()),
         plan.exact_limit_bytes.is_some(),
     );
     let reading = Reading {
@@ -114,7 +114,7 @@ fn count_with(
         threaded: plan.threads > 1,
     };
     let spec = ShardSpec {
-        filter: plan.filter.as_ref().map(|filter| filter.shard.clone()),
+        counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
         exact_limit_bytes: plan.exact_set_limit(),
         open_slices: plan.open_slices(),
         keep,

@@ -1,13 +1,13 @@
-//! One partition of the elements: a filter, an exact set and tallies for each open slice.
+//! One partition of the elements: a counter, an exact set and tallies for each open slice.
 
 use super::exact::ExactSet;
 use crate::elements::ElementColumns;
-use crate::filters::{DigestColumns, Estimate, FilterSpec, MembershipFilter, Sighting};
+use crate::filters::{Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting};
 
 /// What a shard is made of.
 #[derive(Clone, Debug)]
 pub(super) struct ShardSpec {
-    pub(super) filter: Option<FilterSpec>,
+    pub(super) counter: Option<CounterSpec>,
     pub(super) exact_limit_bytes: Option<u64>,
     pub(super) open_slices: usize,
     /// Hand the filter out with the tally.
@@ -31,11 +31,11 @@ pub(super) struct ShardTally {
 impl ShardSpec {
     /// The answer for a slice of which no element came: zero wherever there can be an answer.
     pub(super) fn empty_tally(&self) -> ShardTally {
-        let filter = self.filter.as_ref();
+        let counter = self.counter.as_ref();
         ShardTally {
-            first: filter.map(|_| 0),
-            estimate: filter
-                .filter(|filter| filter.counts_distinct())
+            first: counter.filter(|spec| spec.tells_first()).map(|_| 0),
+            estimate: counter
+                .filter(|spec| spec.counts_distinct())
                 .map(|_| Estimate::default()),
             exact: self.exact_limit_bytes.map(|_| 0),
             ..ShardTally::default()
@@ -53,7 +53,7 @@ pub(super) struct Shard {
 
 #[derive(Debug)]
 struct OpenSlice {
-    filter: Option<Box<dyn MembershipFilter>>,
+    counter: Option<Counter>,
     exact: Option<ExactSet>,
     /// Whether an element came since the last closing.
     used: bool,
@@ -73,7 +73,7 @@ impl Shard {
     /// Takes elements of the slice in this slot of the table of open slices.
     pub(super) fn add(&mut self, slot: usize, elements: &ElementColumns) {
         let slice = self.slices[slot].get_or_insert_with(|| OpenSlice {
-            filter: self.spec.filter.as_ref().map(FilterSpec::build),
+            counter: self.spec.counter.as_ref().map(CounterSpec::build),
             exact: self.spec.exact_limit_bytes.map(ExactSet::new),
             used: false,
             first: 0,
@@ -81,12 +81,12 @@ impl Shard {
         });
         slice.used = true;
         self.sightings.clear();
-        if let Some(filter) = &mut slice.filter {
+        if let Some(counter) = &mut slice.counter {
             let columns = DigestColumns {
                 whole: &elements.digests,
                 attributes: &elements.attributes,
             };
-            filter.insert_batch(columns, &mut self.sightings);
+            counter.insert_batch(columns, &mut self.sightings);
             slice.first += self
                 .sightings
                 .iter()
@@ -108,33 +108,30 @@ impl Shard {
     pub(super) fn close(&mut self, slot: usize) -> ShardTally {
         // Where no element came nothing has to be cleared: short slices would cost more than their
         // packets otherwise.
+        let empty = self.spec.empty_tally();
         let Some(slice) = self.slices[slot].as_mut().filter(|slice| slice.used) else {
+            let kept = self.spec.counter.as_ref().filter(|_| self.spec.keep);
             return ShardTally {
-                filter: self
-                    .spec
-                    .filter
-                    .as_ref()
-                    .filter(|_| self.spec.keep)
-                    .map(FilterSpec::build),
-                ..self.spec.empty_tally()
+                filter: kept.and_then(|spec| spec.build().into_filter()),
+                ..empty
             };
         };
         let exact = slice.exact.as_ref().and_then(ExactSet::len);
         let mut tally = ShardTally {
-            first: slice.filter.as_ref().map(|_| slice.first),
-            estimate: slice.filter.as_ref().and_then(|filter| filter.distinct()),
+            first: empty.first.map(|_| slice.first),
+            estimate: slice.counter.as_ref().and_then(Counter::distinct),
             exact,
             exact_over_limit: slice.exact.is_some() && exact.is_none(),
             false_repeats: slice.false_repeats,
             filter: None,
         };
         if self.spec.keep {
-            tally.filter = slice.filter.take();
+            tally.filter = slice.counter.take().and_then(Counter::into_filter);
             self.slices[slot] = None;
             return tally;
         }
-        if let Some(filter) = &mut slice.filter {
-            filter.clear();
+        if let Some(counter) = &mut slice.counter {
+            counter.clear();
         }
         if let Some(exact) = &mut slice.exact {
             exact.clear();

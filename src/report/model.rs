@@ -49,9 +49,9 @@ pub struct CountParameters {
     pub align: &'static str,
     /// Structure that counts; `exact` if only the exact set does.
     pub filter: &'static str,
-    /// Bytes of the filters of one slice, over all shards.
+    /// Bytes of the counters of one slice, over all shards.
     pub memory_bytes: Option<u64>,
-    /// Hash functions of a filter, or bits an element.
+    /// Hash functions of a filter, or bits an element; null if it is no filter.
     pub probes: Option<u32>,
     /// Partitions of the elements.
     pub shards: u32,
@@ -77,9 +77,13 @@ impl From<&CountPlan> for CountParameters {
             },
             slice_ns: plan.slicing.width_ns,
             align: plan.slicing.align.name(),
-            filter: plan.filter.as_ref().map_or("exact", |f| f.kind.name()),
-            memory_bytes: plan.filter_bytes(),
-            probes: plan.filter.as_ref().map(|f| f.shard.probes()),
+            filter: plan.counter.as_ref().map_or("exact", |c| c.name),
+            memory_bytes: plan.counter_bytes(),
+            probes: plan
+                .counter
+                .as_ref()
+                .and_then(|counter| counter.shard.filter())
+                .map(FilterSpec::probes),
             shards: plan.shards,
             open_slices: plan.open_slices(),
             seed: plan.seed,

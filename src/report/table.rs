@@ -27,6 +27,8 @@ pub(super) struct CountTable<W: Write> {
 #[derive(Clone, Copy, Debug)]
 struct Columns {
     exact: bool,
+    counter: bool,
+    /// The counter says which elements are new.
     filter: bool,
 }
 
@@ -38,7 +40,8 @@ impl<W: Write> CountTable<W> {
     ) -> io::Result<Self> {
         let columns = Columns {
             exact: parameters.exact_limit_bytes.is_some(),
-            filter: parameters.memory_bytes.is_some(),
+            counter: parameters.memory_bytes.is_some(),
+            filter: parameters.probes.is_some(),
         };
         writeln!(out, "{}", title(parameters))?;
         let head = columns.line(
@@ -194,9 +197,9 @@ impl Columns {
             true,
             self.exact,
             self.filter,
-            self.filter,
-            self.filter,
-            self.filter && self.exact,
+            self.counter,
+            self.counter,
+            self.counter && self.exact,
             self.filter && self.exact,
         ];
         let mut line = format!("{start:<time_width$}");
@@ -219,23 +222,29 @@ fn title(parameters: &CountParameters) -> String {
         Some(width) => format!("in slices of {}", duration(width)),
         None => "over everything".to_owned(),
     };
-    let filter = match (parameters.memory_bytes, parameters.probes) {
-        (Some(bytes), Some(probes)) => format!(
-            "{} filter, {} a slice in {} shard{}, k = {probes}",
-            parameters.filter,
-            size(bytes),
-            parameters.shards,
-            if parameters.shards == 1 { "" } else { "s" }
-        ),
-        _ => "exact set only".to_owned(),
-    };
+    let counter = parameters.memory_bytes.map_or_else(
+        || "exact set only".to_owned(),
+        |bytes| {
+            let (what, probes) = match parameters.probes {
+                Some(probes) => ("filter", format!(", k = {probes}")),
+                None => ("counter", String::new()),
+            };
+            format!(
+                "{} {what}, {} a slice in {} shard{}{probes}",
+                parameters.filter,
+                size(bytes),
+                parameters.shards,
+                if parameters.shards == 1 { "" } else { "s" }
+            )
+        },
+    );
     let direction = if parameters.undirected {
         "undirected "
     } else {
         ""
     };
     format!(
-        "distinct {direction}{} {slices}; {filter}",
+        "distinct {direction}{} {slices}; {counter}",
         parameters.elements_plural
     )
 }

@@ -54,7 +54,7 @@ fn the_number_of_threads_changes_not_one_byte() {
     let captures = ["traces/generated.pcap", "traces/netns-dns.pcap"];
     let elements = ["host-pair", "flow", "dns", "src", "dst"];
     thread::scope(|scope| {
-        for filter in ["subset", "bloom", "mdbf", "cmdbf", "exact"] {
+        for filter in ["subset", "bloom", "mdbf", "cmdbf", "hll", "exact"] {
             scope.spawn(move || {
                 for element in elements {
                     for format in ["table", "csv", "json", "jsonl"] {

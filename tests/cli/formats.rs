@@ -186,6 +186,30 @@ fn the_table_sums_what_its_lines_say() {
 }
 
 #[test]
+fn a_counter_that_is_no_filter_has_no_columns_of_a_filter() {
+    let options = ["count", "--filter", "hll", "traces/generated.pcap"];
+    let text = flowsieve(&options).done();
+    let mut lines = text.lines();
+    let title = lines.next().unwrap();
+    assert!(
+        title.ends_with("; hll counter, 64 KiB a slice in 1 shard"),
+        "{title}"
+    );
+    let head: Vec<&str> = lines.next().unwrap().split("  ").map(str::trim).collect();
+    let head: Vec<&str> = head.into_iter().filter(|name| !name.is_empty()).collect();
+    let names = ["start", "packets", "elements", "exact", "estimate"];
+    assert_eq!(head[..5], names);
+    assert!(!text.contains("first") && !text.contains("FPR"), "{text}");
+    let (document, _) = document(&options);
+    let parameters = &document["parameters"];
+    assert_eq!(parameters["filter"], "hll");
+    assert_eq!(parameters["memory_bytes"], 65_536);
+    assert!(parameters["probes"].is_null());
+    assert!(document["totals"]["first"].is_null());
+    assert!(document["totals"]["estimate"].is_f64());
+}
+
+#[test]
 fn a_count_that_passed_its_limit_is_not_shown_as_zero() {
     let line = [
         "--exact-limit",

@@ -22,6 +22,23 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--fpr=-0.1", "--expect", "1k"], "0.001"),
     (&["--fpr", "0.1"], "--expect"),
     (
+        &["--filter", "hll", "--memory", "15B"],
+        "--memory 16 or more",
+    ),
+    (
+        &["--filter", "hll", "--memory", "127B", "--shards", "8"],
+        "--memory 128 or more",
+    ),
+    (&["--filter", "hll", "--memory", "2000TiB"], "ask for less"),
+    (
+        &["--filter", "hll", "--fpr", "0.1", "--expect", "1k"],
+        "size it with --memory",
+    ),
+    (
+        &["--filter", "hll", "--slice", "all", "--save-filter", "x"],
+        "hll cannot be saved",
+    ),
+    (
         &["--fpr", "0.1", "--expect", "1k", "--memory", "1MiB"],
         "--memory",
     ),

@@ -4,7 +4,7 @@ use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::pipeline::{
-    Align, CountPlan, CountSummary, FilterChoice, SliceResult, SliceSink, Slicing, Watch, count,
+    Align, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing, Watch, count,
 };
 use flowsieve::trace::InputFormat;
 use std::io;
@@ -48,8 +48,8 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
             width_ns: Some(1_000_000_000),
             align: Align::Epoch,
         },
-        filter: Some(
-            FilterChoice::new(FilterKind::Subset, kind.attributes().len(), sizing, shards)
+        counter: Some(
+            CounterChoice::filter(FilterKind::Subset, kind.attributes().len(), sizing, shards)
                 .expect("the defaults hold"),
         ),
         exact_limit_bytes: Some(1 << 30),
