@@ -57,7 +57,7 @@ pub(crate) struct CompareArgs {
         long,
         value_name = "SIZES",
         value_delimiter = ',',
-        default_value = "4KiB,16KiB,64KiB",
+        default_value = "1KiB,4KiB,16KiB",
         value_parser = parse_size,
         help_heading = "Structures"
     )]

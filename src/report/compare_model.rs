@@ -357,9 +357,7 @@ impl CompareReport<'_> {
                     probes,
                 })
                 .collect(),
-            best: self
-                .best(entry.memory_asked_bytes)
-                .is_some_and(|best| std::ptr::eq(best, entry)),
+            best: self.is_best(entry),
             estimate_error: entry.estimate_errors(slices).map(error),
             first_error: entry.first_errors(slices).map(error),
             ns_per_element: entry.ns_per_element,
@@ -427,13 +425,24 @@ impl CompareReport<'_> {
         ranked
     }
 
-    /// The structure with the least mean error of its count in this memory; the exact set is none.
-    pub(super) fn best(&self, memory: Option<u64>) -> Option<&Entry> {
-        memory?;
+    /// The structures with the least mean error of their counts in this memory: several if it is the
+    /// same. The exact set is none of them.
+    pub(super) fn best(&self, memory: Option<u64>) -> Vec<(&Entry, CountErrors)> {
         let ranked = self.ranked(memory).into_iter();
-        let mut counted = ranked
-            .filter(|(entry, errors)| entry.contender != Contender::Exact && errors.is_some());
-        counted.next().map(|(entry, _)| entry)
+        let mut best: Vec<(&Entry, CountErrors)> = ranked
+            .filter(|(entry, _)| entry.contender != Contender::Exact)
+            .filter_map(|(entry, errors)| Some((entry, errors?)))
+            .collect();
+        let least = best.first().map_or(0.0, |(_, errors)| errors.mean);
+        best.retain(|(_, errors)| errors.mean <= least);
+        best
+    }
+
+    /// Whether an entry is among the best of its memory.
+    pub(super) fn is_best(&self, entry: &Entry) -> bool {
+        let best = self.best(entry.memory_asked_bytes).into_iter();
+        best.map(|(best, _)| best)
+            .any(|best| std::ptr::eq(best, entry))
     }
 }
 

@@ -18,19 +18,19 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "{}", title(report))?;
-    writeln!(out, "{}", basis(report))?;
+    wrapped(&basis(report), out)?;
     for memory in sorted_memories(report) {
         let heading = format!("{} a slice", size(memory));
         let mut entries = report.ranked(Some(memory));
         // The exact set knows no memory and stands for comparison in every block.
         entries.extend(report.ranked(None));
         writeln!(out)?;
-        counts(report, &heading, &entries, memory, styled, out)?;
+        counts(report, &heading, &entries, styled, out)?;
         rates(report, &entries, styled, out)?;
     }
     writeln!(out)?;
     for sentence in summary(report) {
-        writeln!(out, "{sentence}")?;
+        wrapped(&sentence, out)?;
     }
     foot(report, out)
 }
@@ -40,7 +40,6 @@ fn counts(
     report: &CompareReport<'_>,
     heading: &str,
     entries: &[(&Entry, Option<CountErrors>)],
-    memory: u64,
     styled: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -53,9 +52,8 @@ fn counts(
         head += &format!(" {:>10}", "ns/element");
     }
     bold(styled, head.trim_end(), out)?;
-    let best = report.best(Some(memory));
     for &(entry, errors) in entries {
-        let is_best = best.is_some_and(|best| std::ptr::eq(best, entry));
+        let is_best = report.is_best(entry) && entry.memory_asked_bytes.is_some();
         let name = format!(
             "{}{}",
             if is_best { "* " } else { "  " },
@@ -168,14 +166,7 @@ fn rates(
 
 fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
     let comparison = report.comparison;
-    writeln!(
-        out,
-        "False positives in % of the queries for what is not there, observed (predicted): `apart` are values"
-    )?;
-    writeln!(
-        out,
-        "that occur in the slice but not together, `next` is what only the following slice has."
-    )?;
+    wrapped(FALSE_POSITIVES, out)?;
     let over = comparison
         .slices
         .iter()
@@ -220,6 +211,31 @@ fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "without an element: {}", reasons.join(", "))?;
     }
     Ok(())
+}
+
+/// What the rates are.
+const FALSE_POSITIVES: &str = "False positives: per cent of the queries for what is not there that were answered by yes (predicted). Apart: values that occur in the slice but not together; next: what only the following slice has. Formulas take values to be evenly spread, and parts of a query not to occur.";
+
+/// Width of sentences.
+const WIDTH: usize = 106;
+
+/// Writes a sentence in lines of at most [`WIDTH`] characters.
+fn wrapped(sentence: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut width = 0;
+    for word in sentence.split(' ') {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > WIDTH {
+            writeln!(out)?;
+            width = 0;
+        }
+        if width > 0 {
+            write!(out, " ")?;
+            width += 1;
+        }
+        write!(out, "{word}")?;
+        width += length;
+    }
+    writeln!(out)
 }
 
 fn bold(styled: bool, line: &str, out: &mut dyn Write) -> io::Result<()> {

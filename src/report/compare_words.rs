@@ -64,27 +64,28 @@ pub(super) fn basis(report: &CompareReport<'_>) -> String {
 pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     let memories = sorted_memories(report);
-    let slices = &report.comparison.slices;
     let slice = match report.plan.slicing.width_ns {
         Some(1_000_000_000) => "second",
         _ => "slice",
     };
-    if let Some(memory) = middle(&memories)
-        && let Some(best) = report.best(Some(memory))
-        && let Some(errors) = best.best_errors(slices)
-    {
-        let lost = losers(report, memory);
-        let lost = if lost.is_empty() {
-            String::new()
-        } else {
-            format!("; {}", lost.join(", "))
-        };
-        sentences.push(format!(
-            "{} at {}: worst {slice} {} off{lost}.",
-            best.contender.name(),
-            size(memory),
-            short_percent(errors.worst)
-        ));
+    if let Some(memory) = middle(&memories) {
+        let best = report.best(Some(memory));
+        let names: Vec<&str> = best.iter().map(|(e, _)| e.contender.name()).collect();
+        let worst = best.iter().map(|(_, errors)| errors.worst);
+        if let Some(worst) = worst.reduce(f64::max) {
+            let lost = losers(report, memory);
+            let lost = if lost.is_empty() {
+                String::new()
+            } else {
+                format!("; {}", lost.join(", "))
+            };
+            sentences.push(format!(
+                "{} at {}: worst {slice} {} off{lost}.",
+                names.join(", "),
+                size(memory),
+                short_percent(worst)
+            ));
+        }
     }
     sentences.extend(least_memories(report, &memories, slice));
     sentences.extend(queries(report, &memories));
@@ -126,17 +127,20 @@ fn least_memories(report: &CompareReport<'_>, memories: &[u64], slice: &str) -> 
             None => never.push(contender.name()),
         }
     }
-    reached.sort_by_key(|(memory, _)| *memory);
-    let mut words: Vec<String> = reached
-        .iter()
-        .map(|(memory, name)| format!("{name} from {}", size(*memory)))
-        .collect();
+    let mut words: Vec<String> = Vec::new();
+    for memory in memories {
+        let names = reached.iter().filter(|(from, _)| from == memory);
+        let names: Vec<&str> = names.map(|(_, name)| *name).collect();
+        if !names.is_empty() {
+            words.push(format!("from {} {}", size(*memory), names.join(", ")));
+        }
+    }
     if !never.is_empty() {
-        words.push(format!("not with {}", never.join(", ")));
+        words.push(format!("with none of these memories {}", never.join(", ")));
     }
     Some(format!(
         "Below 1 % error in every {slice}: {}.",
-        words.join(", ")
+        words.join("; ")
     ))
 }
 
@@ -144,19 +148,15 @@ fn least_memories(report: &CompareReport<'_>, memories: &[u64], slice: &str) -> 
 fn queries(report: &CompareReport<'_>, memories: &[u64]) -> Option<String> {
     let memory = middle(memories)?;
     let mut words = Vec::new();
-    for &mask in &report.comparison.asked {
-        let negatives = if mask.is_power_of_two() {
-            Negatives::Next
-        } else {
-            Negatives::Apart
-        };
+    let several = |mask: &&u32| !mask.is_power_of_two();
+    for &mask in report.comparison.asked.iter().filter(several) {
         let rates = report
             .comparison
             .entries
             .iter()
             .filter(|entry| entry.memory_asked_bytes == Some(memory));
         let rates = rates.filter_map(|entry| {
-            let observed = entry.query(mask, negatives)?.observed()?;
+            let observed = entry.query(mask, Negatives::Apart)?.observed()?;
             Some((observed, entry.contender.name()))
         });
         if let Some((rate, name)) = rates.min_by(|a, b| a.0.total_cmp(&b.0)) {
@@ -171,7 +171,7 @@ fn queries(report: &CompareReport<'_>, memories: &[u64]) -> Option<String> {
         return None;
     }
     Some(format!(
-        "Fewest false positives at {}: {}.",
+        "Fewest false positives at {} for values that occur apart: {}.",
         size(memory),
         words.join("; ")
     ))
