@@ -262,7 +262,7 @@ fn results_do_not_depend_on_threads() {
         let written = |threads: usize, format: ReportFormat| {
             let plan = ComparePlan {
                 threads,
-                ..plan(&[path.clone()], element, &[512, 4096])
+                ..plan(std::slice::from_ref(&path), element, &[512, 4096])
             };
             let comparison = run(&plan);
             let report = CompareReport {
@@ -435,7 +435,7 @@ fn no_packets_are_no_slices() {
     for threads in [1, 4] {
         let plan = ComparePlan {
             threads,
-            ..plan(&[path.clone()], ElementKind::HostPair, &[4096])
+            ..plan(std::slice::from_ref(&path), ElementKind::HostPair, &[4096])
         };
         let comparison = run(&plan);
         assert!(comparison.slices.is_empty());

@@ -65,8 +65,8 @@ pub(crate) struct CompareArgs {
 
     /// A combination that queries ask for, such as src,domain [default: the usual ones]
     ///
-    /// All attributes together are always asked for. Usual are every single attribute, and of flows
-    /// src,dst src,dst_port dst,dst_port, of DNS triples src,domain and src,dst.
+    /// All attributes together are always asked for. Usual are every single attribute; of flows also
+    /// both addresses, and each with the destination port; of DNS triples src,domain and src,dst.
     #[arg(long, value_name = "NAMES", help_heading = "Structures")]
     want: Vec<String>,
 

@@ -5,6 +5,7 @@ use super::negatives::Questions;
 use super::results::{
     Comparison, Entry, Expected, JudgedSlice, Negatives, QueryResult, SliceCount,
 };
+use super::truth::Values;
 use super::workers::Answer;
 use crate::pipeline::{ClosedSlice, Totals};
 use std::collections::BTreeMap;
@@ -111,7 +112,7 @@ impl Gather {
             return;
         }
         let questions = waiting.questions.unwrap_or_default();
-        let values = questions.values.as_ref().map(|values| values.counts());
+        let values = questions.values.as_ref().map(Values::counts);
         let slice = JudgedSlice {
             start_ns: waiting.slice.start_ns,
             end_ns: waiting.slice.end_ns,

@@ -8,8 +8,8 @@ use crate::elements::ElementColumns;
 use crate::filters::allocation::{Demand, shared_probes};
 use crate::filters::sizing::{DEFAULT_PROBES, MAX_LINE_PROBES};
 use crate::filters::{
-    DigestColumns, ElementDigests, FilterKind, FilterSpec, HyperLogLog, MembershipFilter, Pattern,
-    PatternAnswer, PlannedCombination, Sighting, Sizing, SpecError,
+    DigestColumns, ElementDigests, Estimate, FilterKind, FilterSpec, HyperLogLog, MembershipFilter,
+    Pattern, PatternAnswer, PlannedCombination, Sighting, Sizing, SpecError,
 };
 use crate::hashing::Digest;
 use crate::pipeline::ExactSet;
@@ -227,7 +227,7 @@ impl Lane {
                 tally.count = SliceCount {
                     first: Some(*first),
                     estimate: estimate.map(|estimate| estimate.distinct),
-                    std_error: estimate.map(|estimate| estimate.std_error()),
+                    std_error: estimate.map(Estimate::std_error),
                 };
                 tally.memory_bytes = filter.stats().memory_bytes;
                 filter.clear();

@@ -181,7 +181,8 @@ impl Stage for Bench<'_, '_, '_> {
 fn size_of_columns(elements: &ElementColumns) -> usize {
     let digests = elements.digests.len() + elements.attributes.len();
     let keys: usize = elements.keys.iter().map(|key| key.len() + 4).sum();
-    digests * size_of::<Digest>() + keys
+    // And what a batch takes besides: small slices have small ones.
+    digests * size_of::<Digest>() + keys + 256
 }
 
 /// One entry for each memory and structure, and a lane for each that fits.

@@ -6,7 +6,7 @@ use super::figure::{
     Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Point, Scale, Series, SeriesStyle,
 };
 use super::number::{grouped, size};
-use crate::comparison::{Contender, CountErrors, Entry, Negatives, SliceCount};
+use crate::comparison::{Contender, CountErrors, Entry, Negatives, QueryResult, SliceCount};
 
 impl CompareReport<'_> {
     /// Everything to look at: the answer in words, counts over time, error against memory, false
@@ -242,7 +242,7 @@ impl CompareReport<'_> {
             return None;
         }
         let series = entries.iter().flat_map(|entry| {
-            let rates = |of: fn(&crate::comparison::QueryResult) -> Option<f64>| {
+            let rates = |of: fn(&QueryResult) -> Option<f64>| {
                 let queries = masks.iter().map(|&mask| entry.query(mask, negatives));
                 queries
                     .map(|query| of(query?))
@@ -250,7 +250,7 @@ impl CompareReport<'_> {
             };
             let name = entry.contender.name();
             [
-                (name.to_owned(), rates(|query| query.observed())),
+                (name.to_owned(), rates(QueryResult::observed)),
                 (
                     format!("{name}, predicted"),
                     rates(|query| query.positives.and(query.predicted)),

@@ -4,6 +4,7 @@ use super::compare_model::CompareReport;
 use super::compare_words::{basis, short_percent, sorted_memories, summary, title};
 use super::number::{grouped, size, time};
 use crate::comparison::{CountErrors, Entry, Negatives};
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Columns of false-positive rates side by side; further ones begin a new table.
@@ -49,7 +50,7 @@ fn counts(
         "k", "memory", "mean error", "p95", "worst", "in slice", "bias", "count"
     );
     if timing {
-        head += &format!(" {:>10}", "ns/element");
+        head.push_str(" ns/element");
     }
     bold(styled, head.trim_end(), out)?;
     for &(entry, errors) in entries {
@@ -92,10 +93,9 @@ fn counts(
         );
         if timing {
             let ns = entry.ns_per_element;
-            line += &format!(
-                " {:>10}",
-                ns.map_or("–".to_owned(), |ns| format!("{ns:.1}"))
-            );
+            let ns = ns.map_or("–".to_owned(), |ns| format!("{ns:.1}"));
+            // Writing to a String cannot fail.
+            let _ = write!(line, " {ns:>10}");
         }
         if is_best {
             bold(styled, line.trim_end(), out)?;
