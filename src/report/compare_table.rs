@@ -2,13 +2,13 @@
 
 use super::compare_model::CompareReport;
 use super::compare_words::{basis, short_percent, sorted_memories, summary, title};
-use super::number::{grouped, size, time};
+use super::number::{grouped, size};
 use crate::comparison::{CountErrors, Entry, Negatives};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Columns of false-positive rates side by side; further ones begin a new table.
-const RATES_A_LINE: usize = 5;
+const RATES_A_LINE: usize = 4;
 
 /// Width of the structures' names.
 const NAME: usize = 16;
@@ -46,8 +46,8 @@ fn counts(
 ) -> io::Result<()> {
     let timing = report.plan.timing;
     let mut head = format!(
-        "{heading:<NAME$} {:>4} {:>10} {:>10} {:>10} {:>10} {:>20} {:>10}  {:<8}",
-        "k", "memory", "mean error", "p95", "worst", "in slice", "bias", "count"
+        "{heading:<NAME$} {:>4} {:>10} {:>10} {:>10} {:>10} {:>10}  {:<8}",
+        "k", "memory", "mean error", "p95", "worst", "bias", "count"
     );
     if timing {
         head.push_str(" ns/element");
@@ -69,20 +69,14 @@ fn counts(
                 .as_ref()
                 .map_or("–".to_owned(), |e| short_percent(of(e)))
         };
-        let worst = errors.map(|errors| report.comparison.slices[errors.worst_slice].start_ns);
-        let decimals = match report.plan.slicing.width_ns {
-            Some(width) if width % 1_000_000_000 == 0 => 0,
-            _ => 3,
-        };
         let estimate = entry.estimate_errors(&report.comparison.slices).is_some();
         let mut line = format!(
-            "{name:<NAME$} {:>4} {:>10} {:>10} {:>10} {:>10} {:>20} {:>10}  {:<8}",
+            "{name:<NAME$} {:>4} {:>10} {:>10} {:>10} {:>10} {:>10}  {:<8}",
             entry.probes.map_or("–".to_owned(), |k| k.to_string()),
             entry.memory_bytes.map_or("–".to_owned(), size),
             share(|e| e.mean),
             share(|e| e.p95),
             share(|e| e.worst),
-            worst.map_or("–".to_owned(), |start| time(start, decimals)),
             share(|e| e.bias),
             match (entry.memory_asked_bytes, errors, estimate) {
                 (_, None, _) => "none",
@@ -137,7 +131,7 @@ fn rates(
             } else {
                 report.attributes(mask).join(",")
             };
-            format!(" {:>19}", format!("{name} {}", negatives.name()))
+            format!(" {:>18}", format!("{name} {}", negatives.name()))
         });
         let head = format!(
             "{:<NAME$}{}",
@@ -155,7 +149,7 @@ fn rates(
                     Some((Some(observed), None)) => bare(observed),
                     _ => "no answer".to_owned(),
                 };
-                format!(" {cell:>19}")
+                format!(" {cell:>18}")
             });
             let name = format!("  {}", entry.contender.name());
             writeln!(out, "{name:<NAME$}{}", cells.collect::<String>())?;
@@ -217,7 +211,7 @@ fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
 const FALSE_POSITIVES: &str = "False positives: per cent of the queries for what is not there that were answered by yes (predicted). Apart: values that occur in the slice but not together; next: what only the following slice has. Formulas take values to be evenly spread, and parts of a query not to occur.";
 
 /// Width of sentences.
-const WIDTH: usize = 106;
+const WIDTH: usize = 96;
 
 /// Writes a sentence in lines of at most [`WIDTH`] characters.
 fn wrapped(sentence: &str, out: &mut dyn Write) -> io::Result<()> {
