@@ -216,3 +216,75 @@ impl Draws {
 
 /// Stream of [`mix`] that draws.
 const DRAWS: u64 = 0x51;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elements::{ElementColumns, ElementKind};
+    use std::collections::HashSet;
+
+    /// Pairs of few hosts, so that many pairs of known hosts do not occur; two families.
+    fn pairs(slice: u8) -> Vec<Vec<u8>> {
+        let pair = |n: u8| match n % 5 {
+            0 => [&[6][..], &[n % 7; 16], &[n % 11 + slice; 16]].concat(),
+            _ => vec![4, 10, 0, 0, n % 13, 10, 0, slice, n % 17],
+        };
+        (0..100).map(pair).collect()
+    }
+
+    #[test]
+    fn questions_are_about_what_is_not_there() {
+        let digester = Digester::new(3);
+        let asking = Asking {
+            counted: Counted::new(ElementKind::HostPair, &[0b11, 0b01, 0b10]),
+            asked: vec![0b11, 0b01, 0b10],
+            digester,
+        };
+        let slices = [pairs(1), pairs(2)];
+        let sets = slices.each_ref().map(|pairs| {
+            let mut columns = ElementColumns::default();
+            pairs.iter().for_each(|pair| columns.keys.push(pair));
+            let mut sets = SliceSets::new(&asking.counted, 1 << 20);
+            sets.add(&asking.counted, &columns);
+            sets
+        });
+        let questions = asking.questions(&sets[0], Some(&sets[1]), 7);
+        let digests = slices.each_ref().map(|pairs| -> HashSet<Digest> {
+            pairs.iter().map(|pair| digester.digest(pair)).collect()
+        });
+        let values = slices.each_ref().map(|pairs| -> [HashSet<Digest>; 2] {
+            [0, 1].map(|attribute| {
+                let of = |pair: &Vec<u8>| {
+                    let value = ElementKind::HostPair.values(pair, 0b11).nth(attribute);
+                    digester.digest(value.unwrap().1)
+                };
+                pairs.iter().map(of).collect()
+            })
+        });
+        let [apart, next, none, source, also_none, destination] = &questions.sets[..] else {
+            panic!("three combinations, two kinds each");
+        };
+        assert_eq!(apart.queries, 256);
+        assert_eq!(apart.known, [(0b11, 256)]);
+        assert!(apart.whole.iter().all(|whole| !digests[0].contains(whole)));
+        for query in apart.attributes.chunks_exact(2) {
+            assert!(values[0][0].contains(&query[0]) && values[0][1].contains(&query[1]));
+        }
+        let expected = digests[1].difference(&digests[0]).count();
+        let asked: HashSet<Digest> = next.whole.iter().copied().collect();
+        assert_eq!((next.queries as usize, asked.len()), (expected, expected));
+        assert!(asked.is_subset(&digests[1]) && asked.is_disjoint(&digests[0]));
+        // Sources are the same in both slices, and destinations differ.
+        assert_eq!((none.queries, also_none.queries), (0, 0));
+        assert_eq!(source.queries, 0);
+        let expected: HashSet<Digest> = values[1][1].difference(&values[0][1]).copied().collect();
+        let asked: HashSet<Digest> = destination.attributes.iter().copied().collect();
+        assert_eq!(asked, expected);
+        assert!(destination.known.iter().all(|(known, _)| *known == 0));
+        // The same questions every time.
+        let again = asking.questions(&sets[0], Some(&sets[1]), 7);
+        assert_eq!(again.sets[0].whole, apart.whole);
+        let other = asking.questions(&sets[0], Some(&sets[1]), 8);
+        assert_ne!(other.sets[0].whole, apart.whole);
+    }
+}
