@@ -243,7 +243,9 @@ mod tests {
         let slices = [pairs(1), pairs(2)];
         let sets = slices.each_ref().map(|pairs| {
             let mut columns = ElementColumns::default();
-            pairs.iter().for_each(|pair| columns.keys.push(pair));
+            for pair in pairs {
+                columns.keys.push(pair);
+            }
             let mut sets = SliceSets::new(&asking.counted, 1 << 20);
             sets.add(&asking.counted, &columns);
             sets
