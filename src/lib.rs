@@ -3,6 +3,7 @@
 //! in bounded memory and with the error of every answer.
 
 pub mod bits;
+pub mod comparison;
 pub mod decode;
 pub mod elements;
 pub mod filters;

@@ -23,8 +23,21 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("planner", &["filters"]),
     (
+        "comparison",
+        &[
+            "decode", "elements", "filters", "hashing", "pipeline", "trace",
+        ],
+    ),
+    (
         "report",
-        &["decode", "elements", "filters", "pipeline", "planner"],
+        &[
+            "comparison",
+            "decode",
+            "elements",
+            "filters",
+            "pipeline",
+            "planner",
+        ],
     ),
 ];
 

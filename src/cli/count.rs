@@ -4,18 +4,17 @@ use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
 use super::structure::Structure;
-use super::units::{parse_count, parse_duration_ns, parse_size};
+use super::trace_args::TraceArgs;
+use super::units::{parse_count, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use flowsieve::decode::Tunnel;
-use flowsieve::elements::{ElementKind, ElementLabel, ElementRule};
+use flowsieve::elements::ElementLabel;
 use flowsieve::filters::Sizing;
 use flowsieve::pipeline::{
-    Align, CountPlan, CountSummary, CounterChoice, RunError, Slicing, count, count_and_keep,
+    CountPlan, CountSummary, CounterChoice, RunError, count, count_and_keep,
 };
 use flowsieve::report::{CountParameters, CountReport, ReportFormat};
-use flowsieve::trace::InputFormat;
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -36,46 +35,9 @@ Examples:
 /// dst, qname), each plain or compressed by gzip, zstd, xz, bzip2 or lz4.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch that the user sets or not"
-)]
 pub(crate) struct CountArgs {
-    /// Files, directories, or - for standard input
-    #[arg(required = true, value_name = "CAPTURE", help_heading = "Input")]
-    captures: Vec<PathBuf>,
-
-    /// auto recognises all formats but tsh, which has no mark
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Auto, help_heading = "Input")]
-    input_format: Format,
-
-    /// What is counted
-    #[arg(long, value_enum, value_name = "KIND", default_value_t = Element::HostPair, help_heading = "Elements")]
-    element: Element,
-
-    /// Count both directions as one
-    #[arg(long, help_heading = "Elements")]
-    undirected: bool,
-
-    /// Which IP header of tunnelled packets counts
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Header::Outer, help_heading = "Elements")]
-    tunnel: Header,
-
-    /// Of DNS messages count the queries only
-    #[arg(long, help_heading = "Elements")]
-    queries_only: bool,
-
-    /// One more port on which DNS is spoken, besides 53
-    #[arg(long, value_name = "PORT", help_heading = "Elements")]
-    dns_port: Vec<u16>,
-
-    /// Width of a time slice, such as 500ms or 5min, or `all`
-    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = parse_slice, help_heading = "Time slices")]
-    slice: SliceWidth,
-
-    /// Where slices begin: at multiples of the width since 1970, or at the first packet
-    #[arg(long, value_enum, value_name = "TO", default_value_t = Boundary::Epoch, help_heading = "Time slices")]
-    align: Boundary,
+    #[command(flatten)]
+    trace: TraceArgs,
 
     /// The structure that counts
     #[arg(long, value_enum, value_name = "NAME", default_value_t = Structure::Subset, help_heading = "Filter")]
@@ -150,44 +112,6 @@ pub(crate) struct CountArgs {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Format {
-    /// Recognised by content
-    Auto,
-    /// NLANR's 44-byte records
-    Tsh,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Element {
-    /// Source and destination address
-    HostPair,
-    /// Addresses, protocol and ports
-    Flow,
-    /// Addresses and query name of DNS messages
-    Dns,
-    /// Source address
-    Src,
-    /// Destination address
-    Dst,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(super) enum Header {
-    /// The outermost
-    Outer,
-    /// The innermost of IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, Teredo, L2TP
-    Inner,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Boundary {
-    /// Multiples of the width since 1970
-    Epoch,
-    /// Multiples of the width since the first packet
-    First,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 enum ResultFormat {
     /// For people
     Table,
@@ -199,22 +123,6 @@ enum ResultFormat {
     Jsonl,
 }
 
-/// `None` is one slice for everything.
-#[derive(Clone, Copy, Debug)]
-struct SliceWidth(Option<i64>);
-
-fn parse_slice(text: &str) -> Result<SliceWidth, String> {
-    if text == "all" {
-        return Ok(SliceWidth(None));
-    }
-    let width = parse_duration_ns(text).map_err(|error| format!("{error}, or `all`"))?;
-    match i64::try_from(width) {
-        Ok(0) => Err("a time slice has a width above 0, such as 1s, or is `all`".into()),
-        Ok(width) => Ok(SliceWidth(Some(width))),
-        Err(_) => Err("a time slice is at most 292 years wide; `all` makes one slice".into()),
-    }
-}
-
 /// Shards unless the user says otherwise: enough for the threads of a large machine.
 const DEFAULT_SHARDS: u32 = 8;
 
@@ -224,7 +132,7 @@ const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
 const UNWRITTEN: &str = "cannot write the results";
 
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
-    let mut inputs = Inputs::find(&args.captures, args.input_format.into());
+    let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
     let saved = match &args.save_filter {
@@ -294,7 +202,8 @@ fn remark(
 impl CountArgs {
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<CountPlan, UsageError> {
         let usage = |error: flowsieve::pipeline::PlanError| UsageError(error.to_string());
-        let kind = ElementKind::from(self.element);
+        let kind = self.trace.kind();
+        self.trace.check(&inputs)?;
         let sizing = match (self.fpr, self.expect) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
             (_, expected) => Sizing::Memory {
@@ -313,36 +222,12 @@ impl CountArgs {
             }),
         };
         let counter = counter.transpose().map_err(usage)?;
-        if self.undirected && matches!(self.element, Element::Src | Element::Dst) {
-            return Err(UsageError(
-                "--undirected needs two ends: it goes with host-pair, flow and dns".into(),
-            ));
-        }
-        if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
-            return Err(UsageError(
-                "standard input can be read only once; name - once, or files".into(),
-            ));
-        }
         let plan = CountPlan {
             inputs,
-            input_format: self.input_format.into(),
-            rule: ElementRule {
-                kind,
-                undirected: self.undirected,
-                queries_only: self.queries_only,
-                dns_ports: self.dns_port.clone(),
-            },
-            tunnel: match self.tunnel {
-                Header::Outer => Tunnel::Outer,
-                Header::Inner => Tunnel::Inner,
-            },
-            slicing: Slicing {
-                width_ns: self.slice.0,
-                align: match self.align {
-                    Boundary::Epoch => Align::Epoch,
-                    Boundary::First => Align::First,
-                },
-            },
+            input_format: self.trace.input_format(),
+            rule: self.trace.rule(),
+            tunnel: self.trace.tunnel(),
+            slicing: self.trace.slicing(),
             counter,
             exact_limit_bytes: (!self.no_exact).then_some(self.exact_limit),
             seed: self.seed,
@@ -362,27 +247,6 @@ impl CountArgs {
             }
         }
         Ok(plan)
-    }
-}
-
-impl From<Format> for InputFormat {
-    fn from(format: Format) -> Self {
-        match format {
-            Format::Auto => Self::Auto,
-            Format::Tsh => Self::Tsh,
-        }
-    }
-}
-
-impl From<Element> for ElementKind {
-    fn from(element: Element) -> Self {
-        match element {
-            Element::HostPair => Self::HostPair,
-            Element::Flow => Self::Flow,
-            Element::Dns => Self::Dns,
-            Element::Src => Self::Source,
-            Element::Dst => Self::Destination,
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What the user types: arguments to plan, run, report, exit code. One file a subcommand.
 
+mod compare;
 mod count;
 mod filter;
 mod generate;
@@ -8,6 +9,7 @@ mod output;
 mod plan;
 mod progress;
 mod structure;
+mod trace_args;
 mod units;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +42,7 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Compare(Box<compare::CompareArgs>),
     Count(Box<count::CountArgs>),
     Filter(filter::FilterArgs),
     Generate(generate::GenerateArgs),
@@ -63,6 +66,7 @@ pub(crate) struct UsageError(pub(crate) String);
 pub(crate) fn main() -> ExitCode {
     // A wrong command line, --help and --version end here, with 2 and 0.
     let result = match Arguments::parse().command {
+        Command::Compare(args) => compare::run(&args),
         Command::Count(args) => count::run(&args),
         Command::Filter(args) => filter::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),

@@ -17,25 +17,52 @@ impl ElementKind {
         let Some(&family) = key.first() else {
             return;
         };
-        let address = address(family);
-        // Lengths of the attributes but for the last, which takes what is left.
-        let (lengths, addresses): (&[usize], u32) = match self {
-            Self::HostPair => (&[address], 0b11),
-            Self::Flow => (&[address, address, 1, 2], 0b11),
-            Self::Dns => (&[address, address], 0b11),
-            Self::Source | Self::Destination => (&[], 0b1),
-        };
-        if mask & addresses != 0 {
+        if mask & self.addresses() != 0 {
             out.push(family);
         }
-        let mut rest = &key[1..];
-        for attribute in 0..=lengths.len() {
-            let length = lengths.get(attribute).copied().unwrap_or(rest.len());
-            let (bytes, behind) = rest.split_at(length.min(rest.len()));
+        for (attribute, bytes) in self.values(key, self.all()) {
             if mask >> attribute & 1 == 1 {
                 out.extend_from_slice(bytes);
             }
-            rest = behind;
+        }
+    }
+
+    /// The attributes in `mask`, each with its bytes, of an element of which `part` has the bytes that
+    /// [`ElementKind::part`] appends for this mask; an element's encoding is the part of all.
+    pub fn values(self, part: &[u8], mask: u32) -> impl Iterator<Item = (usize, &[u8])> {
+        let (mut rest, address) = match part.split_first() {
+            Some((&family, rest)) if mask & self.addresses() != 0 || mask == self.all() => {
+                (rest, address(family))
+            }
+            _ => (part, 0),
+        };
+        // Lengths of the attributes but for the last, which takes what is left.
+        let lengths = match self {
+            Self::HostPair => [Some(address), None, None, None, None],
+            Self::Flow => [Some(address), Some(address), Some(1), Some(2), None],
+            Self::Dns => [Some(address), Some(address), None, None, None],
+            Self::Source | Self::Destination => [None; 5],
+        };
+        (0..self.attributes().len())
+            .filter(move |attribute| mask >> attribute & 1 == 1)
+            .map(move |attribute| {
+                let length = lengths[attribute].unwrap_or(rest.len()).min(rest.len());
+                let (bytes, behind) = rest.split_at(length);
+                rest = behind;
+                (attribute, bytes)
+            })
+    }
+
+    /// All attributes.
+    pub const fn all(self) -> u32 {
+        (1 << self.attributes().len()) - 1
+    }
+
+    /// The attributes that are addresses.
+    pub const fn addresses(self) -> u32 {
+        match self {
+            Self::HostPair | Self::Flow | Self::Dns => 0b11,
+            Self::Source | Self::Destination => 0b1,
         }
     }
 
@@ -80,6 +107,17 @@ mod tests {
         assert_eq!(part(ElementKind::Dns, &six, 0b010)[..3], [6, 17, 18]);
         assert_eq!(part(ElementKind::Dns, &six, 0b111), six);
         assert_eq!(part(ElementKind::Source, &pair[..5], 1), pair[..5]);
+        for mask in 1..0b10_0000 {
+            let some = part(ElementKind::Flow, &flow, mask);
+            let values: Vec<(usize, &[u8])> = ElementKind::Flow.values(&some, mask).collect();
+            let expected: Vec<(usize, &[u8])> =
+                [&[10, 0, 0, 1][..], &[10, 0, 0, 2], &[17], &[0, 53], &[1, 2]]
+                    .into_iter()
+                    .enumerate()
+                    .filter(|(attribute, _)| mask >> attribute & 1 == 1)
+                    .collect();
+            assert_eq!(values, expected);
+        }
         for kind in [ElementKind::HostPair, ElementKind::Flow, ElementKind::Dns] {
             assert_eq!(kind.most_values().len(), kind.attributes().len());
         }

@@ -2,6 +2,7 @@
 
 use super::results::{Quantiles, SliceResult, SliceSink, Totals};
 use super::shard::ShardTally;
+use super::time_slice::SliceGrid;
 use crate::filters::MembershipFilter;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
@@ -9,13 +10,13 @@ use std::io;
 
 /// What the sequencer knows of a slice that it closes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ClosedSlice {
+pub(crate) struct ClosedSlice {
     /// Number of the slice in the grid.
-    pub(super) index: i64,
-    pub(super) start_ns: i64,
-    pub(super) end_ns: i64,
-    pub(super) packets: u64,
-    pub(super) elements: u64,
+    pub(crate) index: i64,
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
+    pub(crate) packets: u64,
+    pub(crate) elements: u64,
 }
 
 /// Slices held back so that they leave in the order of time: about 8 MiB. A trace has to reach over
@@ -37,7 +38,7 @@ pub(super) struct Collector<'a> {
     next_closing: u64,
     held: BTreeMap<i64, SliceResult>,
     last_index: Option<i64>,
-    bounds: &'a dyn Fn(i64) -> (i64, i64),
+    grid: SliceGrid,
     sums: Sums,
     kept: Vec<Box<dyn MembershipFilter>>,
 }
@@ -69,7 +70,7 @@ impl<'a> Collector<'a> {
         sink: &'a mut dyn SliceSink,
         shards: usize,
         empty: &ShardTally,
-        bounds: &'a dyn Fn(i64) -> (i64, i64),
+        grid: SliceGrid,
     ) -> Self {
         Self {
             sink,
@@ -79,7 +80,7 @@ impl<'a> Collector<'a> {
             held: BTreeMap::new(),
             last_index: None,
             kept: Vec::new(),
-            bounds,
+            grid,
             sums: Sums {
                 slices: 0,
                 omitted: 0,
@@ -171,7 +172,7 @@ impl<'a> Collector<'a> {
                     .saturating_add(u64::try_from(gap).unwrap_or(u64::MAX));
             } else {
                 for empty in last.saturating_add(1)..index {
-                    let (start_ns, end_ns) = (self.bounds)(empty);
+                    let (start_ns, end_ns) = self.grid.bounds(empty);
                     let slice = empty_like(&result, start_ns, end_ns);
                     self.sums.count(&slice);
                     self.sink.slice(&slice)?;

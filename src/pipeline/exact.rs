@@ -12,7 +12,7 @@ use hashbrown::{HashSet, HashTable};
 /// When more memory would be needed than the limit, the set gives up: it frees everything, and from
 /// then on it has no answer.
 #[derive(Debug)]
-pub(super) struct ExactSet {
+pub(crate) struct ExactSet {
     hasher: RandomState,
     pairs: HashSet<u64, RandomState>,
     short: HashSet<[u64; 2], RandomState>,
@@ -36,7 +36,7 @@ impl Place {
 }
 
 impl ExactSet {
-    pub(super) fn new(limit_bytes: u64) -> Self {
+    pub(crate) fn new(limit_bytes: u64) -> Self {
         let hasher = RandomState::new();
         Self {
             pairs: HashSet::with_hasher(hasher.clone()),
@@ -51,7 +51,7 @@ impl ExactSet {
 
     /// Inserts `key`; true if it was new. False for everything once the limit is passed.
     #[inline]
-    pub(super) fn insert(&mut self, key: &[u8]) -> bool {
+    pub(crate) fn insert(&mut self, key: &[u8]) -> bool {
         if self.over_limit {
             return false;
         }
@@ -122,7 +122,7 @@ impl ExactSet {
     }
 
     /// Bytes allocated.
-    fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         let tables = self.pairs.allocation_size()
             + self.short.allocation_size()
             + self.long.allocation_size();
@@ -130,13 +130,13 @@ impl ExactSet {
     }
 
     /// Number of distinct strings, unless the limit was passed.
-    pub(super) fn len(&self) -> Option<u64> {
+    pub(crate) fn len(&self) -> Option<u64> {
         let strings = self.pairs.len() + self.short.len() + self.long.len();
         (!self.over_limit).then_some(strings as u64)
     }
 
     /// Forgets everything and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.pairs.clear();
         self.short.clear();
         self.long.clear();

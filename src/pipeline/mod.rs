@@ -19,8 +19,13 @@ mod shard;
 mod time_slice;
 mod workers;
 
+pub(crate) use collector::ClosedSlice;
+pub(crate) use exact::ExactSet;
 pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
 pub use results::{CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch};
+pub(crate) use run::{Read, Reading};
 pub use run::{RunError, count, count_and_keep};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
+pub(crate) use sequencer::{Closing, Stage, Stop};
 pub use time_slice::Align;
+pub(crate) use workers::WorkerGone;

@@ -55,6 +55,12 @@ pub struct CountPlan {
 #[error("{0}")]
 pub struct PlanError(String);
 
+impl PlanError {
+    pub(crate) fn new(rule: impl Into<String>) -> Self {
+        Self(rule.into())
+    }
+}
+
 /// Most shards.
 const MAX_SHARDS: u32 = 1024;
 

@@ -2,21 +2,21 @@
 
 use super::collector::Collector;
 use super::feed::{Feed, Upcoming};
-use super::plan::{CountPlan, PlanError};
+use super::plan::{CountPlan, PlanError, Slicing};
 use super::results::{CountSummary, InputResult, SliceSink, Totals, Watch};
-use super::sequencer::{Sequencer, Stop};
+use super::sequencer::{Sequencer, Stage, Stop};
 use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
-use super::workers::Shards;
+use super::workers::{Counting, Shards};
 use crate::elements::Extractor;
 use crate::filters::MembershipFilter;
 use crate::filters::saved::SavedFilter;
 use crate::hashing::Digester;
-use crate::trace::{Capture, first_time_ns};
+use crate::trace::{Capture, InputFormat, first_time_ns};
 use std::collections::VecDeque;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, Scope};
 
@@ -94,32 +94,7 @@ fn count_with(
     keep: bool,
 ) -> Result<(CountSummary, Kept), RunError> {
     plan.check()?;
-    let mut inputs: Vec<InputResult> = plan
-        .inputs
-        .iter()
-        .map(|path| InputResult {
-            path: path.clone(),
-            container: None,
-            packets: 0,
-            error: None,
-        })
-        .collect();
-    let upcoming = in_time_order(plan, &inputs);
-    let (totals, kept) =
-        thread::scope(|scope| run(scope, plan, upcoming, &mut inputs, sink, watch, keep))?;
-    Ok((CountSummary { inputs, totals }, kept))
-}
-
-fn run<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    plan: &CountPlan,
-    upcoming: VecDeque<Upcoming>,
-    inputs: &mut [InputResult],
-    sink: &mut dyn SliceSink,
-    watch: &dyn Watch,
-    keep: bool,
-) -> Result<(Totals, Kept), RunError> {
-    let extractor = Arc::new(Extractor::new(
+    let extractor = Extractor::new(
         plan.rule.clone(),
         plan.tunnel,
         Digester::new(plan.seed),
@@ -127,20 +102,17 @@ fn run<'scope>(
             .as_ref()
             .is_some_and(|counter| counter.shard.needs_attributes()),
         plan.exact_limit_bytes.is_some(),
-    ));
-    let mut merge = Merge {
-        scope,
-        plan,
+    );
+    let reading = Reading {
+        inputs: &plan.inputs,
+        input_format: plan.input_format,
         extractor,
-        upcoming,
-        open: Vec::new(),
-        inputs,
-        bytes_done: 0,
+        arity: plan.attributes(),
+        slicing: plan.slicing,
+        open_slices: plan.open_slices(),
+        shards: plan.shards as usize,
+        threaded: plan.threads > 1,
     };
-    merge.open_due();
-    let first_ns = merge.first_ns().unwrap_or(0);
-    let grid = SliceGrid::new(plan.slicing.width_ns, plan.slicing.align, first_ns);
-    let bounds = move |index| grid.bounds(index);
     let spec = ShardSpec {
         counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
         exact_limit_bytes: plan.exact_set_limit(),
@@ -150,27 +122,117 @@ fn run<'scope>(
     let shards = plan.shards as usize;
     // One thread decodes, one merges and slices; with two, the second serves the shards as well.
     let workers = plan.threads.saturating_sub(2);
-    let mut sequencer = Sequencer::new(
-        grid,
-        plan.slicing.width_ns.is_none(),
-        plan.open_slices(),
-        plan.attributes(),
-        shards,
-        Shards::start(scope, &spec, shards, workers),
-        Collector::new(sink, shards, &spec.empty_tally(), &bounds),
-    );
-    merge
-        .drain_into(&mut sequencer, watch)
-        .and_then(|()| sequencer.finish())
-        .map_err(|stop| match stop {
-            Stop::Sink(error) => RunError::Sink(error),
-            Stop::Worker => panic!("a shard's thread ended before its work did"),
+    let read = thread::scope(|scope| {
+        reading.run(scope, watch, |grid| Counting {
+            shards: Shards::start(scope, &spec, shards, workers),
+            collector: Collector::new(sink, shards, &spec.empty_tally(), grid),
         })
+    });
+    let Read {
+        inputs,
+        totals,
+        outcome: (slices, kept),
+    } = read.map_err(RunError::from)?;
+    let totals = Totals {
+        packets: totals.packets,
+        ip_packets: totals.ip_packets,
+        elements: totals.elements,
+        skipped: totals.skipped,
+        late: totals.late,
+        ..slices
+    };
+    Ok((CountSummary { inputs, totals }, kept))
+}
+
+impl From<Stop> for RunError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Sink(error) => Self::Sink(error),
+            Stop::Worker => panic!("a worker's thread ended before its work did"),
+        }
+    }
+}
+
+/// How inputs are read and cut into slices, whatever becomes of their elements.
+pub(crate) struct Reading<'a> {
+    /// Captures, in the order given.
+    pub(crate) inputs: &'a [PathBuf],
+    pub(crate) input_format: InputFormat,
+    pub(crate) extractor: Extractor,
+    /// Attributes of an element.
+    pub(crate) arity: usize,
+    pub(crate) slicing: Slicing,
+    /// Slices that are open at the same time.
+    pub(crate) open_slices: usize,
+    /// Among how many the elements are divided.
+    pub(crate) shards: usize,
+    /// Whether inputs are decoded by threads of their own.
+    pub(crate) threaded: bool,
+}
+
+/// What came of reading the inputs.
+pub(crate) struct Read<T> {
+    pub(crate) inputs: Vec<InputResult>,
+    /// Of these totals nothing is known that has to do with slices.
+    pub(crate) totals: Totals,
+    /// The outcome of the stage.
+    pub(crate) outcome: T,
+}
+
+impl Reading<'_> {
+    /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
+    /// known where slices begin.
+    pub(crate) fn run<'scope, S: Stage>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        watch: &dyn Watch,
+        stage: impl FnOnce(SliceGrid) -> S,
+    ) -> Result<Read<S::Outcome>, Stop> {
+        let mut inputs: Vec<InputResult> = self
+            .inputs
+            .iter()
+            .map(|path| InputResult {
+                path: path.clone(),
+                container: None,
+                packets: 0,
+                error: None,
+            })
+            .collect();
+        let mut merge = Merge {
+            scope,
+            input_format: self.input_format,
+            threaded: self.threaded,
+            extractor: Arc::new(self.extractor),
+            upcoming: in_time_order(self.input_format, &inputs),
+            open: Vec::new(),
+            inputs: &mut inputs,
+            bytes_done: 0,
+        };
+        merge.open_due();
+        let first_ns = merge.first_ns().unwrap_or(0);
+        let Slicing { width_ns, align } = self.slicing;
+        let grid = SliceGrid::new(width_ns, align, first_ns);
+        let mut sequencer = Sequencer::new(
+            grid,
+            width_ns.is_none(),
+            self.open_slices,
+            self.arity,
+            self.shards,
+            stage(grid),
+        );
+        merge.drain_into(&mut sequencer, watch)?;
+        let (totals, outcome) = sequencer.finish()?;
+        Ok(Read {
+            inputs,
+            totals,
+            outcome,
+        })
+    }
 }
 
 /// Inputs sorted by the time of their first packet. One of which it is not known is opened first: then
 /// it tells its packets, or its error, at once.
-fn in_time_order(plan: &CountPlan, inputs: &[InputResult]) -> VecDeque<Upcoming> {
+fn in_time_order(format: InputFormat, inputs: &[InputResult]) -> VecDeque<Upcoming> {
     let alone = inputs.len() == 1;
     let upcoming = inputs.iter().enumerate().map(|(input, result)| {
         let path = result.path.clone();
@@ -178,7 +240,7 @@ fn in_time_order(plan: &CountPlan, inputs: &[InputResult]) -> VecDeque<Upcoming>
         let first_ns = if alone || !is_readable_twice(&path) {
             None
         } else {
-            first_time_ns(&path, plan.input_format).ok().flatten()
+            first_time_ns(&path, format).ok().flatten()
         };
         Upcoming {
             path,
@@ -199,7 +261,8 @@ fn is_readable_twice(path: &Path) -> bool {
 /// The open inputs, from which the earliest packet is always taken next.
 struct Merge<'scope, 'env, 'run> {
     scope: &'scope Scope<'scope, 'env>,
-    plan: &'run CountPlan,
+    input_format: InputFormat,
+    threaded: bool,
     extractor: Arc<Extractor>,
     upcoming: VecDeque<Upcoming>,
     open: Vec<Feed>,
@@ -218,14 +281,14 @@ impl Merge<'_, '_, '_> {
             let Some(Upcoming { path, input, .. }) = self.upcoming.pop_front() else {
                 return;
             };
-            let capture = match Capture::open(&path, self.plan.input_format) {
+            let capture = match Capture::open(&path, self.input_format) {
                 Ok(capture) => capture,
                 Err(error) => {
                     self.inputs[input].error = Some(error);
                     continue;
                 }
             };
-            let threaded = self.plan.threads > 1 && self.open.len() < MAX_DECODE_THREADS;
+            let threaded = self.threaded && self.open.len() < MAX_DECODE_THREADS;
             let mut feed = Feed::start(self.scope, input, capture, &self.extractor, threaded);
             self.inputs[input].container = Some(feed.container.clone());
             if self.refill(&mut feed) {
@@ -252,7 +315,11 @@ impl Merge<'_, '_, '_> {
         self.open.iter().map(Feed::next_ns).min()
     }
 
-    fn drain_into(&mut self, sequencer: &mut Sequencer<'_>, watch: &dyn Watch) -> Result<(), Stop> {
+    fn drain_into<S: Stage>(
+        &mut self,
+        sequencer: &mut Sequencer<S>,
+        watch: &dyn Watch,
+    ) -> Result<(), Stop> {
         let mut batches = 0_u32;
         loop {
             self.open_due();

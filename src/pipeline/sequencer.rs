@@ -1,13 +1,12 @@
 //! Cuts the stream of packets into time slices, routes the elements to their shards and closes
 //! slices. The only place that knows the order of the trace.
 
-use super::collector::{ClosedSlice, Collector};
+use super::collector::ClosedSlice;
 use super::results::Totals;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
-use super::workers::{Shards, WorkerGone};
+use super::workers::WorkerGone;
 use crate::decode::Skip;
 use crate::elements::{ElementBatch, ElementColumns};
-use crate::filters::MembershipFilter;
 use crate::hashing::shard_of;
 use std::collections::BTreeMap;
 use std::io;
@@ -18,8 +17,10 @@ use std::ops::Range;
 const BATCH: usize = 1024;
 
 /// Why a run ended early.
-pub(super) enum Stop {
+pub(crate) enum Stop {
+    /// The results could not be handed on.
     Sink(io::Error),
+    /// A worker panicked.
     Worker,
 }
 
@@ -29,16 +30,48 @@ impl From<WorkerGone> for Stop {
     }
 }
 
+/// What the elements of open slices go to, and what answers for the slices that close.
+pub(crate) trait Stage {
+    /// Whether a slice closes only when the elements of the following one that came so far are there.
+    const LOOKS_AHEAD: bool;
+
+    /// What there is at the end.
+    type Outcome;
+
+    /// Takes elements of the slice in this slot of the table of open slices, and leaves an empty batch
+    /// in their place.
+    fn add(&mut self, shard: usize, slot: usize, elements: &mut ElementColumns)
+    -> Result<(), Stop>;
+
+    /// Closes a slice; its slot is free for another one afterwards.
+    fn close(&mut self, closing: Closing) -> Result<(), Stop>;
+
+    /// Ends the run, when all slices are closed.
+    fn finish(self) -> Result<Self::Outcome, Stop>;
+}
+
+/// A slice that closes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closing {
+    /// Closings are numbered 0, 1, 2, …
+    pub(crate) number: u64,
+    /// Where the slice was.
+    pub(crate) slot: usize,
+    /// Where the following one is, among those that are open.
+    pub(crate) next: Option<usize>,
+    /// What is known of it.
+    pub(crate) slice: ClosedSlice,
+}
+
 /// The sequencer's state.
-pub(super) struct Sequencer<'a> {
+pub(super) struct Sequencer<S> {
     slices: OpenSlices,
     one_slice: bool,
     grid: SliceGrid,
     slots: Vec<Slot>,
-    shards: Shards,
+    stage: S,
     shard_count: usize,
     arity: usize,
-    collector: Collector<'a>,
     closings: u64,
     totals: RunTotals,
 }
@@ -71,25 +104,23 @@ pub(super) struct Cursor {
     further: usize,
 }
 
-impl<'a> Sequencer<'a> {
+impl<S: Stage> Sequencer<S> {
     pub(super) fn new(
         grid: SliceGrid,
         one_slice: bool,
         open_slices: usize,
         arity: usize,
         shard_count: usize,
-        shards: Shards,
-        collector: Collector<'a>,
+        stage: S,
     ) -> Self {
         Self {
             slices: OpenSlices::new(grid, open_slices),
             one_slice,
             grid,
             slots: Vec::new(),
-            shards,
+            stage,
             shard_count,
             arity,
-            collector,
             closings: 0,
             totals: RunTotals::default(),
         }
@@ -174,15 +205,14 @@ impl<'a> Sequencer<'a> {
         first..cursor.element
     }
 
-    /// Closes all slices; the totals, and the filters that are kept.
-    pub(super) fn finish(mut self) -> Result<(Totals, Vec<Box<dyn MembershipFilter>>), Stop> {
-        for slot in 0..self.slots.len() {
+    /// Closes all slices, in the order of time; what was counted here, and the stage's outcome.
+    pub(super) fn finish(mut self) -> Result<(Totals, S::Outcome), Stop> {
+        let mut slots: Vec<usize> = (0..self.slots.len()).collect();
+        slots.sort_by_key(|&slot| self.slots[slot].slice.index);
+        for slot in slots {
             self.close(slot)?;
         }
-        self.shards
-            .collect(&mut self.collector, 1)?
-            .map_err(Stop::Sink)?;
-        let (slices, kept) = self.collector.finish().map_err(Stop::Sink)?;
+        let outcome = self.stage.finish()?;
         let without_ip: u64 = self
             .totals
             .skipped
@@ -196,9 +226,9 @@ impl<'a> Sequencer<'a> {
             elements: self.totals.elements,
             skipped: self.totals.skipped,
             late: self.totals.late,
-            ..slices
+            ..Totals::default()
         };
-        Ok((totals, kept))
+        Ok((totals, outcome))
     }
 
     /// The slot of the slice that holds this time, opened if need be; none if it is closed already.
@@ -242,18 +272,42 @@ impl<'a> Sequencer<'a> {
     }
 
     fn close(&mut self, slot: usize) -> Result<(), Stop> {
+        self.flush(slot)?;
+        let next = if S::LOOKS_AHEAD {
+            self.following(slot)
+        } else {
+            None
+        };
+        if let Some(next) = next {
+            self.flush(next)?;
+        }
+        let number = self.closings;
+        self.closings += 1;
+        let slice = self.slots[slot].slice;
+        self.stage.close(Closing {
+            number,
+            slot,
+            next,
+            slice,
+        })
+    }
+
+    /// Hands on what waits for a full batch.
+    fn flush(&mut self, slot: usize) -> Result<(), Stop> {
         for (shard, waiting) in self.slots[slot].waiting.iter_mut().enumerate() {
             if !waiting.is_empty() {
-                self.shards.add(shard, slot, waiting)?;
+                self.stage.add(shard, slot, waiting)?;
             }
         }
-        self.collector
-            .announce(self.closings, self.slots[slot].slice);
-        self.shards
-            .close(slot, self.closings, &mut self.collector)?
-            .map_err(Stop::Sink)?;
-        self.closings += 1;
         Ok(())
+    }
+
+    /// The slot of the open slice that follows this one.
+    fn following(&self, slot: usize) -> Option<usize> {
+        let index = |slot: usize| self.slots[slot].slice.index;
+        (0..self.slots.len())
+            .filter(|&other| index(other) > index(slot))
+            .min_by_key(|&other| index(other))
     }
 
     fn stretch(&mut self, slot: usize, times_ns: &[i64]) {
@@ -289,7 +343,7 @@ impl<'a> Sequencer<'a> {
                 to.keys.push(from.keys.get(element));
             }
             if to.len() == BATCH {
-                self.shards.add(shard, slot, to)?;
+                self.stage.add(shard, slot, to)?;
             }
         }
         Ok(())

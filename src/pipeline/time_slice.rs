@@ -25,7 +25,7 @@ impl Align {
 
 /// Numbers the slices of a trace.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SliceGrid {
+pub(crate) struct SliceGrid {
     /// Nanoseconds; `None` is one slice for everything.
     width_ns: Option<i64>,
     origin_ns: i64,

@@ -4,8 +4,11 @@
 //! whatever the number of threads, and answers the same.
 
 use super::collector::Collector;
+use super::results::Totals;
+use super::sequencer::{Closing, Stage, Stop};
 use super::shard::{Shard, ShardSpec, ShardTally};
 use crate::elements::ElementColumns;
+use crate::filters::MembershipFilter;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::io;
 use std::thread::{self, Scope};
@@ -48,9 +51,45 @@ pub(super) enum Shards {
     },
 }
 
+/// The stage of a count: the shards, and the collector of their tallies.
+pub(super) struct Counting<'a> {
+    pub(super) shards: Shards,
+    pub(super) collector: Collector<'a>,
+}
+
+impl Stage for Counting<'_> {
+    const LOOKS_AHEAD: bool = false;
+
+    /// The totals of all slices, and the filters that are kept.
+    type Outcome = (Totals, Vec<Box<dyn MembershipFilter>>);
+
+    fn add(
+        &mut self,
+        shard: usize,
+        slot: usize,
+        elements: &mut ElementColumns,
+    ) -> Result<(), Stop> {
+        Ok(self.shards.add(shard, slot, elements)?)
+    }
+
+    fn close(&mut self, closing: Closing) -> Result<(), Stop> {
+        self.collector.announce(closing.number, closing.slice);
+        self.shards
+            .close(closing.slot, closing.number, &mut self.collector)?
+            .map_err(Stop::Sink)
+    }
+
+    fn finish(mut self) -> Result<Self::Outcome, Stop> {
+        self.shards
+            .collect(&mut self.collector, 1)?
+            .map_err(Stop::Sink)?;
+        self.collector.finish().map_err(Stop::Sink)
+    }
+}
+
 /// A worker stopped before its channel was closed: it panicked, and the scope passes that on.
 #[derive(Debug)]
-pub(super) struct WorkerGone;
+pub(crate) struct WorkerGone;
 
 /// Says that a worker panicked: the sequencer would wait for its answers forever, since the other
 /// workers keep the channel open.
@@ -230,6 +269,7 @@ fn serve(
 mod tests {
     use super::super::collector::ClosedSlice;
     use super::super::results::{SliceResult, SliceSink};
+    use super::super::time_slice::{Align, SliceGrid};
     use super::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -254,8 +294,8 @@ mod tests {
             thread::scope(|scope| {
                 let mut shards = Shards::start(scope, &spec, 2, 2);
                 let mut sink = Nowhere;
-                let bounds = |index| (index, index + 1);
-                let mut collector = Collector::new(&mut sink, 2, &spec.empty_tally(), &bounds);
+                let grid = SliceGrid::new(Some(1), Align::Epoch, 0);
+                let mut collector = Collector::new(&mut sink, 2, &spec.empty_tally(), grid);
                 collector.announce(
                     0,
                     ClosedSlice {

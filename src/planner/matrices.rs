@@ -5,7 +5,7 @@ use super::row::weighted;
 use super::search::{last, least};
 use super::{Design, Goal, PlanRequest, PlanRow, Structure};
 use crate::filters::FilterKind;
-use crate::filters::matrix_sizing::{attribute_size, table_probes};
+use crate::filters::matrix_sizing::{attribute_size, rate_in_rows, table_probes};
 use crate::filters::sizing::{MAX_PROBES, bloom_fpr};
 
 /// Largest size of an attribute that is considered.
@@ -91,24 +91,15 @@ impl<'a> Matrix<'a> {
     }
 
     /// Rate of a stored combination that does not occur.
-    ///
-    /// A value that occurs with D others has filled 1 - e^(-D/c) of the c cells that it shares with
-    /// them, on top of the share ρ that is set everywhere; so a combination of values that all occur is
-    /// a false positive with (1 - (1-ρ) Π e^(-D/c))^k. D is the same for all values here: n of the
-    /// combination over n of the attribute.
     fn rate_of(&self, subset: u32, sizes: &[f64], probes: u32) -> f64 {
         let elements = &self.request.elements;
-        let members = || (0..sizes.len()).filter(|member| subset >> member & 1 == 1);
-        let cells: f64 = members().map(|member| sizes[member]).product();
+        let members = (0..sizes.len()).filter(|member| subset >> member & 1 == 1);
+        let cells: f64 = members.map(|member| sizes[member]).product();
         let anywhere = bloom_fpr(cells, probes, elements.of(subset));
         if subset.count_ones() < 2 || self.request.known <= 0.0 {
             return anywhere;
         }
-        let of_rows: f64 = members()
-            .map(|member| elements.of(subset) / elements.of(1 << member) * sizes[member] / cells)
-            .sum();
-        let load = f64::from(probes) * elements.of(subset) / cells;
-        let in_rows = (-(-load - of_rows).exp_m1()).powi(probes as i32);
+        let in_rows = rate_in_rows(sizes, subset, probes, |mask| elements.of(mask));
         self.request.known * in_rows + (1.0 - self.request.known) * anywhere
     }
 

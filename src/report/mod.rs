@@ -2,6 +2,10 @@
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
+mod compare_model;
+mod compare_page;
+mod compare_table;
+mod compare_words;
 mod csv;
 pub mod figure;
 mod filter_info;
@@ -13,6 +17,7 @@ mod plan_table;
 mod sparkline;
 mod table;
 
+pub use compare_model::CompareReport;
 pub use filter_info::FilterInfo;
 pub use model::{CountParameters, ReportFormat};
 pub use plan_model::{PlanFormat, PlanReport};

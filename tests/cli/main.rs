@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod compare;
 mod formats;
 mod inputs;
 mod limits;

@@ -2,11 +2,9 @@
 
 use super::PlanArgs;
 use crate::cli::Outcome;
-use crate::cli::count::Header;
 use crate::cli::inputs::{Inputs, total_bytes};
 use crate::cli::progress::Progress;
 use anyhow::{Result, anyhow};
-use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{SamplePlan, SampleResult, sample};
 use flowsieve::planner::PlanRequest;
@@ -39,10 +37,7 @@ impl PlanArgs {
                 queries_only: self.queries_only,
                 dns_ports: self.dns_port.clone(),
             },
-            tunnel: match self.tunnel {
-                Header::Outer => Tunnel::Outer,
-                Header::Inner => Tunnel::Inner,
-            },
+            tunnel: self.tunnel.into(),
             masks,
             limit_bytes: self.exact_limit,
         };

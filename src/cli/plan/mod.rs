@@ -6,8 +6,8 @@ mod planned;
 mod request;
 
 use self::planned::Planned;
-use super::count::{Element, Format, Header};
 use super::output::Output;
+use super::trace_args::{Element, Format, Header};
 use super::units::parse_size;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};

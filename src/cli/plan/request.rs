@@ -3,7 +3,7 @@
 use super::PlanArgs;
 use super::parse::{mask_of, number_of, parse_weight};
 use crate::cli::UsageError;
-use crate::cli::count::Element;
+use crate::cli::trace_args::Element;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::matrix_sizing::MAX_ATTRIBUTES;
 use flowsieve::pipeline::SampleResult;

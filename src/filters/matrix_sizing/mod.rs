@@ -44,7 +44,9 @@ pub use cells::{
     largest_cartesian_size, largest_size, weighted_sizes,
 };
 pub use plans::{MatrixPlan, best_plan, cut_families, least_plan};
-pub use rates::{attribute_size, cmdbf_fpr, matrix_fpr, mdbf_fpr, table_probes, uncut_fpr};
+pub use rates::{
+    attribute_size, cmdbf_fpr, matrix_fpr, mdbf_fpr, rate_in_rows, table_probes, uncut_fpr,
+};
 
 /// Most attributes of an element.
 pub const MAX_ATTRIBUTES: usize = 16;

@@ -75,3 +75,24 @@ pub(super) fn rate_of_subsets(
         })
         .product()
 }
+
+/// False-positive rate of a stored combination (`subset`) of values all of which occur, though not
+/// together: `elements_of` says how many distinct values a combination has.
+///
+/// A value that occurs with D others has filled 1 - e^(-D/c) of the c cells that it shares with
+/// them, on top of the share ρ that is set everywhere; so the rate is (1 - (1-ρ) Π e^(-D/c))^k. D is
+/// the same for all values here: n of the combination over n of the attribute.
+pub fn rate_in_rows(
+    sizes: &[f64],
+    subset: u32,
+    probes: u32,
+    elements_of: impl Fn(u32) -> f64,
+) -> f64 {
+    let elements = elements_of(subset);
+    let cells: f64 = members(subset).map(|member| sizes[member]).product();
+    let of_rows: f64 = members(subset)
+        .map(|member| elements / elements_of(1 << member) * sizes[member] / cells)
+        .sum();
+    let load = f64::from(probes) * elements / cells;
+    (-(-load - of_rows).exp_m1()).powi(probes as i32)
+}

@@ -1,0 +1,342 @@
+//! `flowsieve compare`: structures side by side on the same traffic, at equal memory.
+
+use super::inputs::{Inputs, total_bytes};
+use super::output::Output;
+use super::progress::Progress;
+use super::structure::Structure;
+use super::trace_args::TraceArgs;
+use super::units::{parse_count, parse_size};
+use super::{Outcome, UsageError};
+use anyhow::{Context, Result};
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use flowsieve::comparison::{ComparePlan, Comparison, Contender, compare};
+use flowsieve::elements::ElementKind;
+use flowsieve::filters::FilterKind;
+use flowsieve::pipeline::RunError;
+use flowsieve::report::{CompareReport, ReportFormat};
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::thread::available_parallelism;
+
+const EXAMPLES: &str = "\
+Examples:
+  Which structure counts the host pairs of each second best, in 16 KiB and in 64 KiB:
+    flowsieve compare --memory 16KiB,64KiB capture.pcap.gz
+  Who answers best whether a client asked for a name, in DNS traffic, for a program:
+    flowsieve compare --element dns --want src,domain --format json dns.pcapng";
+
+/// Compare structures on a capture at equal memory, against the exact answer
+///
+/// The capture is decoded once and given to every structure. Reported are, over all slices, the errors
+/// of the counts and how often each structure says yes to what is not there: combinations of values
+/// that occur but not together (apart), and what only the following slice has (next). Predicted rates
+/// are those of the formulas for the numbers of elements that there were.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    trace: TraceArgs,
+
+    /// Structures to compare, such as subset,mdbf
+    /// [default: mdbf,cmdbf,bfm,cbfm,bloom,subset,subset-planned,hll,exact]
+    ///
+    /// subset stores whole elements only, as count does; subset-planned also every combination that
+    /// is asked for, in the same memory.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "Structures"
+    )]
+    filter: Vec<Compared>,
+
+    /// Memory of each structure for one slice; several are compared one by one
+    #[arg(
+        long,
+        value_name = "SIZES",
+        value_delimiter = ',',
+        default_value = "1KiB,4KiB,16KiB",
+        value_parser = parse_size,
+        help_heading = "Structures"
+    )]
+    memory: Vec<u64>,
+
+    /// A combination that queries ask for, such as src,domain [default: the usual ones]
+    ///
+    /// All attributes together are always asked for. Usual are every single attribute; of flows also
+    /// both addresses, and each with the destination port; of DNS triples src,domain and src,dst.
+    #[arg(long, value_name = "NAMES", help_heading = "Structures")]
+    want: Vec<String>,
+
+    /// Distinct elements expected in a slice [default: the median of the first slices]
+    ///
+    /// Every structure gets the number of hash functions (k) that its formula says is best for so many.
+    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = "Structures")]
+    expect: Option<u64>,
+
+    /// Seed of all hash functions, and of the queries that are drawn
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 0,
+        help_heading = "Structures"
+    )]
+    seed: u64,
+
+    /// Memory of the truth; slices that pass it are not judged
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size, help_heading = "Truth")]
+    exact_limit: u64,
+
+    /// Threads; results do not depend on them [default: all processors]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Speed")]
+    threads: Option<u16>,
+
+    /// Measure the time of an insertion; the only figure that differs from run to run
+    #[arg(long, help_heading = "Speed")]
+    timing: bool,
+
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
+    format: ResultFormat,
+
+    /// Write results to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// No progress bar and no remarks
+    #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
+    quiet: bool,
+
+    /// Say how fast it went, even in a pipe
+    #[arg(short, long, help_heading = "Output")]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ResultFormat {
+    /// For people
+    Table,
+    /// A line for each structure, memory and kind of query
+    Csv,
+    /// One document
+    Json,
+    /// An object a line
+    Jsonl,
+}
+
+/// A structure of `count`, or a subset filter with all combinations that are asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Compared {
+    Named(Structure),
+    SubsetPlanned,
+}
+
+impl ValueEnum for Compared {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Named(Structure::Subset),
+            Self::SubsetPlanned,
+            Self::Named(Structure::Bloom),
+            Self::Named(Structure::Mdbf),
+            Self::Named(Structure::Cmdbf),
+            Self::Named(Structure::Cartesian),
+            Self::Named(Structure::Bfm),
+            Self::Named(Structure::Cbfm),
+            Self::Named(Structure::Wcbfm),
+            Self::Named(Structure::Counting),
+            Self::Named(Structure::SplitCounting),
+            Self::Named(Structure::Scalable),
+            Self::Named(Structure::Dleft),
+            Self::Named(Structure::Hll),
+            Self::Named(Structure::Exact),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Named(structure) => structure.to_possible_value(),
+            Self::SubsetPlanned => Some(
+                PossibleValue::new(Contender::SubsetPlanned.name())
+                    .help("The same, with every combination that is asked for"),
+            ),
+        }
+    }
+}
+
+impl From<Compared> for Contender {
+    fn from(compared: Compared) -> Self {
+        match compared {
+            Compared::SubsetPlanned => Self::SubsetPlanned,
+            Compared::Named(Structure::Hll) => Self::Hll,
+            Compared::Named(structure) => structure.kind().map_or(Self::Exact, Self::Filter),
+        }
+    }
+}
+
+/// What is compared unless the user says otherwise.
+const USUAL: [Contender; 9] = [
+    Contender::Filter(FilterKind::Mdbf),
+    Contender::Filter(FilterKind::Cmdbf),
+    Contender::Filter(FilterKind::Bfm),
+    Contender::Filter(FilterKind::Cbfm),
+    Contender::Filter(FilterKind::Bloom),
+    Contender::Filter(FilterKind::Subset),
+    Contender::SubsetPlanned,
+    Contender::Hll,
+    Contender::Exact,
+];
+
+const UNWRITTEN: &str = "cannot write the results";
+
+pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
+    let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
+    let plan = args.plan(std::mem::take(&mut inputs.files))?;
+    let output = Output::open(args.output.as_deref())?;
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
+    let result = compare(&plan, &progress);
+    progress.finish();
+    let comparison = result.map_err(|error| match error {
+        RunError::Plan(error) => UsageError(error.to_string()).into(),
+        RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+    })?;
+    let report = CompareReport {
+        plan: &plan,
+        comparison: &comparison,
+    };
+    let styled = output.is_styled();
+    report
+        .write(args.format.into(), styled, output)
+        .context(UNWRITTEN)?
+        .commit()?;
+    // Pages and figures plug in here: `report.page()` has everything that they show.
+    Ok(remark(args, &comparison, &inputs, &progress))
+}
+
+/// Says on standard error what does not belong into the results.
+fn remark(
+    args: &CompareArgs,
+    comparison: &Comparison,
+    inputs: &Inputs,
+    progress: &Progress,
+) -> Outcome {
+    let errors = comparison
+        .inputs
+        .iter()
+        .filter_map(|input| input.error.as_ref());
+    let problems = inputs.problems.iter().cloned();
+    let mut outcome = Outcome::Done;
+    for problem in problems.chain(errors.map(ToString::to_string)) {
+        eprintln!("flowsieve: {problem}");
+        outcome = Outcome::Incomplete;
+    }
+    if args.verbose || (stderr().is_terminal() && !args.quiet) {
+        let seconds = progress.elapsed().as_secs_f64();
+        let packets = comparison.totals.packets;
+        eprintln!(
+            "{packets} packets in {seconds:.3} s: {:.2} million packets/s",
+            packets as f64 / seconds / 1e6
+        );
+        if inputs.others > 0 {
+            eprintln!(
+                "{} files in the directories are no captures and were left out",
+                inputs.others
+            );
+        }
+    }
+    outcome
+}
+
+impl CompareArgs {
+    fn plan(&self, inputs: Vec<PathBuf>) -> Result<ComparePlan, UsageError> {
+        self.trace.check(&inputs)?;
+        let kind = self.trace.kind();
+        let combinations = if self.want.is_empty() {
+            ComparePlan::usual_combinations(kind)
+        } else {
+            combinations(kind, &self.want)?
+        };
+        let mut contenders: Vec<Contender> = Vec::new();
+        for contender in self.filter.iter().copied().map(Contender::from) {
+            if !contenders.contains(&contender) {
+                contenders.push(contender);
+            }
+        }
+        if contenders.is_empty() {
+            contenders.extend(USUAL);
+            // Without combinations the two are the same.
+            contenders.retain(|c| *c != Contender::SubsetPlanned || !combinations.is_empty());
+        }
+        let plan = ComparePlan {
+            inputs,
+            input_format: self.trace.input_format(),
+            rule: self.trace.rule(),
+            tunnel: self.trace.tunnel(),
+            slicing: self.trace.slicing(),
+            contenders,
+            memories: self.memory.clone(),
+            combinations,
+            expected: self.expect,
+            exact_limit_bytes: self.exact_limit,
+            seed: self.seed,
+            threads: self.threads.map_or_else(
+                || available_parallelism().map_or(1, usize::from),
+                usize::from,
+            ),
+            timing: self.timing,
+        };
+        plan.check()
+            .map_err(|error| UsageError(error.to_string()))?;
+        Ok(plan)
+    }
+}
+
+/// Combinations by the names of their attributes; that of all attributes is asked for anyway.
+fn combinations(kind: ElementKind, wants: &[String]) -> Result<Vec<u32>, UsageError> {
+    let mut combinations = Vec::new();
+    for want in wants.iter().filter(|want| *want != "all") {
+        let mut mask = 0;
+        for name in want.split(',') {
+            let Some(place) = kind.attributes().iter().position(|own| *own == name) else {
+                return Err(UsageError(format!(
+                    "the attributes are {}, not {name:?}; {} works",
+                    kind.attributes().join(", "),
+                    kind.attributes()[0]
+                )));
+            };
+            mask |= 1 << place;
+        }
+        if mask != kind.all() && !combinations.contains(&mask) {
+            combinations.push(mask);
+        }
+    }
+    Ok(combinations)
+}
+
+impl From<ResultFormat> for ReportFormat {
+    fn from(format: ResultFormat) -> Self {
+        match format {
+            ResultFormat::Table => Self::Table,
+            ResultFormat::Csv => Self::Csv,
+            ResultFormat::Json => Self::Json,
+            ResultFormat::Jsonl => Self::JsonLines,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_structure_can_be_compared_under_its_own_name() {
+        for structure in Structure::value_variants() {
+            assert!(Compared::value_variants().contains(&Compared::Named(*structure)));
+        }
+        for compared in Compared::value_variants() {
+            let value = compared.to_possible_value().expect("none is hidden");
+            assert_eq!(value.get_name(), Contender::from(*compared).name());
+        }
+    }
+}

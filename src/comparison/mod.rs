@@ -1,0 +1,33 @@
+//! Structures side by side on the same traffic, at equal memory, against the truth.
+//!
+//! ```text
+//!   reading and slicing of the pipeline ──batch──┬─► truth: sets of the elements' bytes ─┐
+//!   (decoded once)                               ├─► lane: a structure, a memory         │ questions
+//!                                                ├─► lane: …                             │ (negatives)
+//!                                                ▼                                       ▼
+//!   slice closes:  raw count, estimate and answers of each lane ──► gather ──► Comparison
+//! ```
+//!
+//! A lane is one structure with one memory. Every lane sees every batch in the order of the trace, so its
+//! answers do not depend on how lanes are divided among threads. The first elements are held back until
+//! it is known how many a slice has: from that follow the numbers of hash functions.
+
+mod byte_set;
+mod expected;
+mod gather;
+mod lane;
+mod negatives;
+mod plan;
+mod predicted;
+mod results;
+mod run;
+mod stage;
+mod truth;
+mod workers;
+
+pub use plan::{ComparePlan, Contender};
+pub use results::{
+    Comparison, CountErrors, Entry, Expected, ExpectedFrom, JudgedSlice, Negatives, QueryResult,
+    SliceCount,
+};
+pub use run::compare;

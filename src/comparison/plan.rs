@@ -1,0 +1,171 @@
+//! What is compared: validated choices, no behaviour.
+
+use crate::decode::Tunnel;
+use crate::elements::{ElementKind, ElementRule};
+use crate::filters::FilterKind;
+use crate::pipeline::{PlanError, Slicing};
+use crate::trace::InputFormat;
+use std::path::PathBuf;
+
+/// A structure that takes part.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Contender {
+    /// A filter, as a count makes it; `subset` stores the whole element only.
+    Filter(FilterKind),
+    /// A subset filter that also stores the asked combinations, in the same memory.
+    SubsetPlanned,
+    /// `HyperLogLog`: counts, and answers no query.
+    Hll,
+    /// The exact set of the elements, whatever memory it takes.
+    Exact,
+}
+
+impl Contender {
+    /// The name in the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Filter(kind) => kind.name(),
+            Self::SubsetPlanned => "subset-planned",
+            Self::Hll => "hll",
+            Self::Exact => "exact",
+        }
+    }
+}
+
+/// Everything that a comparison depends on.
+#[derive(Clone, Debug)]
+pub struct ComparePlan {
+    /// Captures, in the order given; `-` is standard input.
+    pub inputs: Vec<PathBuf>,
+    /// How to recognise them.
+    pub input_format: InputFormat,
+    /// Which elements.
+    pub rule: ElementRule,
+    /// Which IP header counts.
+    pub tunnel: Tunnel,
+    /// Time slices.
+    pub slicing: Slicing,
+    /// Structures, in the order in which they are reported.
+    pub contenders: Vec<Contender>,
+    /// Bytes that each structure gets for a slice; one run with each of them.
+    pub memories: Vec<u64>,
+    /// Combinations that queries ask for besides all attributes, bit i for attribute i.
+    pub combinations: Vec<u32>,
+    /// Distinct elements in a slice, if that is known: chooses the numbers of hash functions.
+    pub expected: Option<u64>,
+    /// Bytes that the truth may take, for all open slices together.
+    pub exact_limit_bytes: u64,
+    /// Seed of the digests and of the queries that are drawn.
+    pub seed: u64,
+    /// Threads; only speed depends on them.
+    pub threads: usize,
+    /// Measure the time of insertions. Results differ from run to run then, in nothing but the times.
+    pub timing: bool,
+}
+
+/// Most memory of one structure: as in a count.
+const MAX_BYTES: u64 = 1 << 40;
+
+/// Memories of a sweep, at most.
+const MAX_MEMORIES: usize = 64;
+
+/// Memory below which more slices are kept open, as in a count.
+const OPEN_SLICES_BYTES: u64 = 16 << 20;
+
+impl ComparePlan {
+    /// The combinations that are asked for by default: every single attribute, and the pairs that users
+    /// of such elements ask for.
+    pub fn usual_combinations(kind: ElementKind) -> Vec<u32> {
+        match kind {
+            ElementKind::HostPair => vec![0b01, 0b10],
+            // src,dst; src,dst_port; dst,dst_port.
+            ElementKind::Flow => vec![
+                0b0_0001, 0b0_0010, 0b0_0100, 0b0_1000, 0b1_0000, 0b0_0011, 0b1_0001, 0b1_0010,
+            ],
+            // src,domain; src,dst.
+            ElementKind::Dns => vec![0b001, 0b010, 0b100, 0b101, 0b011],
+            ElementKind::Source | ElementKind::Destination => Vec::new(),
+        }
+    }
+
+    /// Checks what the types cannot say.
+    ///
+    /// # Errors
+    ///
+    /// Nothing to compare, the same twice, or memory that this machine does not give.
+    pub fn check(&self) -> Result<(), PlanError> {
+        if self.slicing.width_ns.is_some_and(|width| width <= 0) {
+            return Err(PlanError::new(
+                "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
+            ));
+        }
+        if self.contenders.is_empty() || self.memories.is_empty() {
+            return Err(PlanError::new(
+                "a comparison needs a structure and a memory; subset and 64KiB work",
+            ));
+        }
+        if self.memories.len() > MAX_MEMORIES {
+            return Err(PlanError::new(format!(
+                "at most {MAX_MEMORIES} memories are compared at once, not {}; compare fewer",
+                self.memories.len()
+            )));
+        }
+        for (index, bytes) in self.memories.iter().enumerate() {
+            if *bytes == 0 || *bytes > MAX_BYTES {
+                return Err(PlanError::new(format!(
+                    "a structure has from 1 byte to 1 TiB, not {bytes} bytes; 64KiB works"
+                )));
+            }
+            if self.memories[..index].contains(bytes) {
+                return Err(PlanError::new(format!(
+                    "every memory is compared once, and {bytes} bytes are there twice; leave one out"
+                )));
+            }
+        }
+        let full = self.rule.kind.all();
+        for (index, &mask) in self.combinations.iter().enumerate() {
+            if mask == 0 || mask >= full {
+                return Err(PlanError::new(
+                    "a combination has some of the attributes and not all, which are always asked for",
+                ));
+            }
+            if self.combinations[..index].contains(&mask) {
+                return Err(PlanError::new(
+                    "every combination is asked for once; leave out the one that is there twice",
+                ));
+            }
+        }
+        let structures = self.contenders.len() as u64;
+        let bytes = self
+            .memories
+            .iter()
+            .fold(0_u64, |sum, bytes| sum.saturating_add(*bytes))
+            .saturating_mul(structures)
+            .saturating_mul(self.open_slices() as u64);
+        let granted = usize::try_from(bytes)
+            .is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
+        if granted {
+            return Ok(());
+        }
+        Err(PlanError::new(format!(
+            "{structures} structures take {bytes} bytes in {} open slices, which this machine does not give; compare fewer, or less --memory",
+            self.open_slices()
+        )))
+    }
+
+    /// How many slices are open at the same time: as many as in a count with the largest memory.
+    pub fn open_slices(&self) -> usize {
+        if self.slicing.width_ns.is_none() {
+            return 1;
+        }
+        let bytes = self.memories.iter().copied().max().unwrap_or(0).max(1);
+        (OPEN_SLICES_BYTES / bytes).clamp(2, 8) as usize
+    }
+
+    /// The combinations that are asked for, all attributes first.
+    pub fn asked(&self) -> Vec<u32> {
+        let mut asked = vec![self.rule.kind.all()];
+        asked.extend(&self.combinations);
+        asked
+    }
+}

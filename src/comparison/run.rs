@@ -1,0 +1,46 @@
+//! The run: the pipeline's reading and slicing, with the comparison as its stage.
+
+use super::stage::Bench;
+use super::{ComparePlan, Comparison};
+use crate::elements::Extractor;
+use crate::hashing::Digester;
+use crate::pipeline::{Read, Reading, RunError, Watch};
+use std::thread;
+
+/// Compares structures on the inputs, which are one trace in time order and are decoded once.
+///
+/// Damaged inputs are no error: their packets up to the damage count, and
+/// [`InputResult::error`](crate::pipeline::InputResult) says what happened.
+///
+/// # Errors
+///
+/// The plan does not hold.
+///
+/// # Panics
+///
+/// If a worker thread panicked.
+pub fn compare(plan: &ComparePlan, watch: &dyn Watch) -> Result<Comparison, RunError> {
+    plan.check()?;
+    let digester = Digester::new(plan.seed);
+    let reading = Reading {
+        inputs: &plan.inputs,
+        input_format: plan.input_format,
+        extractor: Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true),
+        arity: plan.rule.kind.attributes().len(),
+        slicing: plan.slicing,
+        open_slices: plan.open_slices(),
+        shards: 1,
+        threaded: plan.threads > 2,
+    };
+    let read = thread::scope(|scope| reading.run(scope, watch, |_| Bench::new(scope, plan)));
+    let Read {
+        inputs,
+        totals,
+        outcome,
+    } = read.map_err(RunError::from)?;
+    Ok(Comparison {
+        inputs,
+        totals,
+        ..outcome
+    })
+}

@@ -1,0 +1,133 @@
+//! The truth about open slices: sets of the elements' bytes, and of the bytes of their parts. It knows
+//! neither digests nor filters.
+
+use super::byte_set::ByteSet;
+use crate::elements::{ElementColumns, ElementKind};
+
+/// Which combinations are counted: all attributes first.
+#[derive(Clone, Debug)]
+pub(super) struct Counted {
+    pub(super) kind: ElementKind,
+    pub(super) masks: Vec<u32>,
+}
+
+impl Counted {
+    /// What is asked for (all attributes first), and every single attribute.
+    pub(super) fn new(kind: ElementKind, asked: &[u32]) -> Self {
+        let mut masks = asked.to_vec();
+        let singles = (0..kind.attributes().len()).map(|attribute| 1 << attribute);
+        masks.extend(singles.filter(|single| !asked.contains(single)));
+        Self { kind, masks }
+    }
+
+    /// Where a combination stands.
+    pub(super) fn place(&self, mask: u32) -> Option<usize> {
+        self.masks.iter().position(|&counted| counted == mask)
+    }
+}
+
+/// The distinct elements of a slice and the distinct values of combinations of their attributes.
+#[derive(Debug)]
+pub(super) struct SliceSets {
+    /// One for each combination that is counted.
+    sets: Vec<ByteSet>,
+    /// Bytes that each of them may take.
+    limit: u64,
+    over_limit: bool,
+    part: Vec<u8>,
+}
+
+impl SliceSets {
+    /// Sets that take at most `limit` bytes together.
+    pub(super) fn new(counted: &Counted, limit: u64) -> Self {
+        let sets = counted.masks.len();
+        Self {
+            sets: (0..sets).map(|_| ByteSet::new()).collect(),
+            limit: limit / sets as u64,
+            over_limit: false,
+            part: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, counted: &Counted, elements: &ElementColumns) {
+        for key in elements.keys.iter() {
+            if self.over_limit {
+                return;
+            }
+            // Of an element that was there before, no part is new.
+            self.over_limit = match self.sets[0].insert(key, self.limit) {
+                Some(true) => self.add_parts(counted, key).is_none(),
+                Some(false) => false,
+                None => true,
+            };
+        }
+        if self.over_limit {
+            // The memory is given back; there is no answer for the rest of the slice.
+            self.sets.iter_mut().for_each(|set| *set = ByteSet::new());
+        }
+    }
+
+    fn add_parts(&mut self, counted: &Counted, key: &[u8]) -> Option<()> {
+        for (&mask, set) in counted.masks.iter().zip(&mut self.sets).skip(1) {
+            self.part.clear();
+            counted.kind.part(key, mask, &mut self.part);
+            set.insert(&self.part, self.limit)?;
+        }
+        Some(())
+    }
+
+    /// The set of the combination at this place of the list; `None` if the limit was passed.
+    pub(super) fn of(&self, place: usize) -> Option<&ByteSet> {
+        (!self.over_limit).then(|| &self.sets[place])
+    }
+
+    /// Distinct values of each combination; `None` if the limit was passed.
+    pub(super) fn counts(&self) -> Option<Vec<u64>> {
+        (!self.over_limit).then(|| self.sets.iter().map(ByteSet::len).collect())
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.sets.iter_mut().for_each(ByteSet::clear);
+        self.over_limit = false;
+    }
+}
+
+/// How many distinct values each combination has in a slice.
+#[derive(Clone, Debug)]
+pub(super) struct Values {
+    counted: Counted,
+    counts: Vec<u64>,
+}
+
+impl Values {
+    pub(super) fn new(counted: Counted, counts: Vec<u64>) -> Self {
+        Self { counted, counts }
+    }
+
+    /// Distinct elements.
+    pub(super) fn whole(&self) -> f64 {
+        self.counts[0] as f64
+    }
+
+    /// Distinct values of a combination; of one that is not counted the least upper bound that follows
+    /// from larger ones and from the single attributes.
+    pub(super) fn of(&self, mask: u32) -> f64 {
+        if let Some(place) = self.counted.place(mask) {
+            return self.counts[place] as f64;
+        }
+        let both = || self.counted.masks.iter().zip(&self.counts);
+        let singles: f64 = both()
+            .filter(|(counted, _)| counted.is_power_of_two() && *counted & mask != 0)
+            .map(|(_, &count)| count as f64)
+            .product();
+        both()
+            .filter(|(counted, _)| *counted & mask == mask)
+            .map(|(_, &count)| count as f64)
+            .fold(singles, f64::min)
+    }
+
+    /// The counts, in the order of the combinations that are counted.
+    pub(super) fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+}

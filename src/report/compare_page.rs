@@ -1,0 +1,381 @@
+//! A comparison as a page: figures and tables, as plain data.
+
+use super::compare_model::CompareReport;
+use super::compare_words::{basis, entry, middle, short_percent, sorted_memories, summary, title};
+use super::figure::{
+    Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Point, Scale, Series, SeriesStyle,
+};
+use super::number::{grouped, size};
+use crate::comparison::{Contender, CountErrors, Entry, Negatives, QueryResult, SliceCount};
+
+impl CompareReport<'_> {
+    /// Everything to look at: the answer in words, counts over time, error against memory, false
+    /// positives by combination, time, and packets without an element.
+    pub fn page(&self) -> Page {
+        let mut counts = vec![Block::Text(basis(self))];
+        let memories = sorted_memories(self);
+        if let Some(memory) = middle(&memories) {
+            counts.push(Block::Figure(self.over_time(memory)));
+        }
+        if memories.len() > 1 {
+            counts.push(Block::Figure(self.error_by_memory(&memories)));
+        }
+        counts.push(Block::Table(self.error_table(&memories)));
+        let mut sections = vec![section("How exact the counts are", counts)];
+        if let Some(memory) = middle(&memories) {
+            sections.push(section(
+                "How often the answer is a wrong yes",
+                self.rates(memory, &memories),
+            ));
+        }
+        if self.plan.timing {
+            sections.push(section("How fast insertions are", self.times(&memories)));
+        }
+        sections.push(section("What was read", self.read()));
+        let title = title(self);
+        let mut letters = title.chars();
+        let first = letters.next().map(char::to_uppercase);
+        Page {
+            title: first.into_iter().flatten().chain(letters).collect(),
+            summary: summary(self),
+            sections,
+        }
+    }
+
+    /// The best count of every structure in each slice.
+    fn over_time(&self, memory: u64) -> Figure {
+        let slices = &self.comparison.slices;
+        let at = |start_ns: i64| start_ns as f64 / 1e9;
+        let exact = Series {
+            name: "exact".into(),
+            points: slices
+                .iter()
+                .map(|slice| Point {
+                    x: at(slice.start_ns),
+                    y: slice.exact.map_or(f64::NAN, |exact| exact as f64),
+                    error: 0.0,
+                })
+                .collect(),
+            style: SeriesStyle::Reference,
+        };
+        let of = |entry: &Entry| Series {
+            name: entry.contender.name().into(),
+            points: entry
+                .counts
+                .iter()
+                .zip(slices)
+                .map(|(count, slice)| Point {
+                    x: at(slice.start_ns),
+                    y: best(count).unwrap_or(f64::NAN),
+                    error: count.std_error.unwrap_or(0.0),
+                })
+                .collect(),
+            style: SeriesStyle::Line,
+        };
+        let entries = self.ranked(Some(memory)).into_iter();
+        let counting = entries
+            .filter(|(entry, errors)| errors.is_some() && entry.contender != Contender::Exact);
+        let elements = self.plan.rule.kind.plural();
+        Figure {
+            name: "counts-over-time".into(),
+            title: format!("Distinct {elements} over time, {} each", size(memory)),
+            caption: "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate.".into(),
+            drawing: Drawing::Lines {
+                x: axis("time (UTC)", Scale::Time),
+                y: axis(elements, Scale::Linear),
+                series: std::iter::once(exact)
+                    .chain(counting.map(|(entry, _)| of(entry)))
+                    .collect(),
+            },
+        }
+    }
+
+    /// The mean error of every structure against the memory.
+    fn error_by_memory(&self, memories: &[u64]) -> Figure {
+        let slices = &self.comparison.slices;
+        let series = |contender: &Contender| -> Option<Series> {
+            let points: Vec<Point> = memories
+                .iter()
+                .filter_map(|&memory| {
+                    let errors = entry(self, *contender, memory)?.best_errors(slices)?;
+                    Some(Point {
+                        x: memory as f64,
+                        y: errors.mean,
+                        error: 0.0,
+                    })
+                })
+                .collect();
+            (!points.is_empty()).then(|| Series {
+                name: contender.name().into(),
+                points,
+                style: SeriesStyle::Line,
+            })
+        };
+        Figure {
+            name: "error-by-memory".into(),
+            title: "Mean error against memory".into(),
+            caption: "Mean of the absolute relative errors of all slices. Both scales are logarithmic: an error of 0 has no place and is left out.".into(),
+            drawing: Drawing::Lines {
+                x: axis("memory of a slice", Scale::Bytes),
+                y: axis("mean relative error", Scale::Log),
+                series: self.plan.contenders.iter().filter_map(series).collect(),
+            },
+        }
+    }
+
+    /// All errors, a row a structure and memory.
+    fn error_table(&self, memories: &[u64]) -> DataTable {
+        let columns = [
+            ("memory", true),
+            ("structure", false),
+            ("k", true),
+            ("bytes used", true),
+            ("count", false),
+            ("mean error", true),
+            ("p95", true),
+            ("worst slice", true),
+            ("bias", true),
+            ("raw count: mean error", true),
+            ("worst slice (raw)", true),
+        ];
+        let asked = memories.iter().map(|&memory| Some(memory));
+        let entries = asked
+            .chain(std::iter::once(None))
+            .flat_map(|memory| self.ranked(memory));
+        table(
+            &columns,
+            entries.map(|(entry, errors)| self.error_row(entry, errors)),
+        )
+    }
+
+    fn error_row(&self, entry: &Entry, errors: Option<CountErrors>) -> Vec<String> {
+        let slices = &self.comparison.slices;
+        let raw = entry.first_errors(slices);
+        let share = |errors: Option<CountErrors>, of: fn(&CountErrors) -> f64| {
+            errors.as_ref().map_or("–".into(), |e| short_percent(of(e)))
+        };
+        let memory = entry.memory_asked_bytes;
+        let used = match (entry.memory_bytes, entry.needed_bytes) {
+            (Some(bytes), _) => grouped(bytes),
+            (None, Some(needed)) => format!("does not fit, needs {}", grouped(needed)),
+            (None, None) => "does not fit".into(),
+        };
+        vec![
+            memory.map_or("any".into(), size),
+            entry.contender.name().into(),
+            entry.probes.map_or("–".into(), |k| k.to_string()),
+            used,
+            match (errors, entry.estimate_errors(slices)) {
+                (None, _) => "none".into(),
+                (Some(_), Some(_)) => "estimate".into(),
+                (Some(_), None) => "raw".into(),
+            },
+            share(errors, |e| e.mean),
+            share(errors, |e| e.p95),
+            share(errors, |e| e.worst),
+            share(errors, |e| e.bias),
+            share(raw, |e| e.mean),
+            share(raw, |e| e.worst),
+        ]
+    }
+
+    /// False-positive rates: a figure for each kind of negatives, and a table of everything.
+    fn rates(&self, memory: u64, memories: &[u64]) -> Vec<Block> {
+        let mut blocks = vec![Block::Text(
+            "Queries for what is not there, drawn from the traffic itself. Apart: values that occur in the slice but not together. Next: what the following slice has and this one has not. Predicted is what the formulas say for the numbers of elements that were there, with evenly spread values.".into(),
+        )];
+        for negatives in Negatives::ALL {
+            blocks.extend(self.rate_figure(memory, negatives).map(Block::Figure));
+        }
+        let columns = [
+            ("memory", true),
+            ("structure", false),
+            ("combination", false),
+            ("negatives", false),
+            ("queries", true),
+            ("observed", true),
+            ("± std error", true),
+            ("predicted", true),
+        ];
+        let entries = memories
+            .iter()
+            .flat_map(|&memory| self.ranked(Some(memory)));
+        let rows = entries.flat_map(|(entry, _)| {
+            let asked = entry.queries.iter().filter(|query| query.queries > 0);
+            let can = asked.filter(|query| query.positives.is_some());
+            can.map(move |query| {
+                let share = |share: Option<f64>| share.map_or("–".into(), short_percent);
+                vec![
+                    entry.memory_asked_bytes.map_or("any".into(), size),
+                    entry.contender.name().into(),
+                    self.attributes(query.mask).join(","),
+                    query.negatives.name().into(),
+                    grouped(query.queries),
+                    share(query.observed()),
+                    share(query.std_error()),
+                    share(query.predicted),
+                ]
+            })
+        });
+        blocks.push(Block::Table(table(&columns, rows)));
+        blocks
+    }
+
+    fn rate_figure(&self, memory: u64, negatives: Negatives) -> Option<Figure> {
+        let asked = self.comparison.asked.iter().copied();
+        let entries: Vec<&Entry> = self
+            .ranked(Some(memory))
+            .into_iter()
+            .map(|(entry, _)| entry)
+            .filter(|entry| {
+                let mut queries = entry.queries.iter();
+                queries.any(|q| q.negatives == negatives && q.observed().is_some())
+            })
+            .collect();
+        let masks: Vec<u32> = asked
+            .filter(|&mask| {
+                let mut queries = entries.iter().filter_map(|e| e.query(mask, negatives));
+                queries.any(|query| query.queries > 0)
+            })
+            .collect();
+        if masks.is_empty() {
+            return None;
+        }
+        let series = entries.iter().flat_map(|entry| {
+            let rates = |of: fn(&QueryResult) -> Option<f64>| {
+                let queries = masks.iter().map(|&mask| entry.query(mask, negatives));
+                queries
+                    .map(|query| of(query?))
+                    .collect::<Vec<Option<f64>>>()
+            };
+            let name = entry.contender.name();
+            [
+                (name.to_owned(), rates(QueryResult::observed)),
+                (
+                    format!("{name}, predicted"),
+                    rates(|query| query.positives.and(query.predicted)),
+                ),
+            ]
+        });
+        let (title, caption) = match negatives {
+            Negatives::Apart => (
+                "values that occur, but not together",
+                "Known hosts, ports or names that did not meet: the worst that traffic asks.",
+            ),
+            Negatives::Next => (
+                "what only the following slice has",
+                "What a filter that is asked about the present second would see.",
+            ),
+        };
+        Some(Figure {
+            name: format!("false-positives-{}", negatives.name()),
+            title: format!("False positives at {}: {title}", size(memory)),
+            caption: format!("{caption} Logarithmic: a rate of 0 has no bar."),
+            drawing: Drawing::Bars {
+                categories: masks
+                    .iter()
+                    .map(|&mask| self.attributes(mask).join(","))
+                    .collect(),
+                y: axis("false-positive rate", Scale::Log),
+                series: series.collect(),
+            },
+        })
+    }
+
+    fn times(&self, memories: &[u64]) -> Vec<Block> {
+        let series = self.plan.contenders.iter().map(|&contender| {
+            let of = |&memory: &u64| entry(self, contender, memory)?.ns_per_element;
+            (
+                contender.name().to_owned(),
+                memories.iter().map(of).collect::<Vec<_>>(),
+            )
+        });
+        vec![Block::Figure(Figure {
+            name: "time-an-element".into(),
+            title: "Time of an insertion".into(),
+            caption: "Measured in this run, on this machine, beside everything else that it did: the only figures that differ from run to run.".into(),
+            drawing: Drawing::Bars {
+                categories: memories.iter().map(|&memory| size(memory)).collect(),
+                y: axis("ns an element", Scale::Linear),
+                series: series
+                    .filter(|(_, times)| times.iter().any(Option::is_some))
+                    .collect(),
+            },
+        })]
+    }
+
+    fn read(&self) -> Vec<Block> {
+        let totals = &self.comparison.totals;
+        let mut blocks = vec![Block::Text(format!(
+            "{} packets, {} of them IP; {} elements; {} packets too late for their slice.",
+            grouped(totals.packets),
+            grouped(totals.ip_packets),
+            grouped(totals.elements),
+            grouped(totals.late)
+        ))];
+        if !totals.skipped.is_empty() {
+            let reasons = || totals.skipped.iter();
+            blocks.push(Block::Figure(Figure {
+                name: "skipped-packets".into(),
+                title: "Packets without an element, by reason".into(),
+                caption: String::new(),
+                drawing: Drawing::Bars {
+                    categories: reasons()
+                        .map(|(skip, _)| skip.name().into_owned())
+                        .collect(),
+                    y: axis("packets", Scale::Linear),
+                    series: vec![(
+                        "packets".into(),
+                        reasons().map(|(_, &count)| Some(count as f64)).collect(),
+                    )],
+                },
+            }));
+        }
+        let columns = [
+            ("input", false),
+            ("container", false),
+            ("packets", true),
+            ("error", false),
+        ];
+        let inputs = self.comparison.inputs.iter().map(|input| {
+            vec![
+                input.path.display().to_string(),
+                input.container.clone().unwrap_or_default(),
+                grouped(input.packets),
+                input
+                    .error
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+            ]
+        });
+        blocks.push(Block::Table(table(&columns, inputs)));
+        blocks
+    }
+}
+
+fn best(count: &SliceCount) -> Option<f64> {
+    count.estimate.or(count.first.map(|first| first as f64))
+}
+
+fn section(title: &str, blocks: Vec<Block>) -> PageSection {
+    PageSection {
+        title: title.into(),
+        blocks,
+    }
+}
+
+fn axis(label: &str, scale: Scale) -> Axis {
+    Axis {
+        label: label.into(),
+        scale,
+    }
+}
+
+fn table(columns: &[(&str, bool)], rows: impl Iterator<Item = Vec<String>>) -> DataTable {
+    DataTable {
+        columns: columns.iter().map(|(name, _)| (*name).into()).collect(),
+        numeric: columns.iter().map(|&(_, numeric)| numeric).collect(),
+        rows: rows.collect(),
+    }
+}

@@ -1,0 +1,239 @@
+//! A comparison in words: the sentences that come first.
+
+use super::compare_model::CompareReport;
+use super::number::{grouped, size};
+use crate::comparison::{Contender, Entry, ExpectedFrom, Negatives};
+
+/// An error that is called small: 1 %.
+const SMALL: f64 = 0.01;
+
+/// A share that is called lost: more than so much.
+const LOST: f64 = 0.01;
+
+/// What was compared, in a line.
+pub(super) fn title(report: &CompareReport<'_>) -> String {
+    let plan = report.plan;
+    let slices = match plan.slicing.width_ns {
+        Some(width) => format!("in slices of {}", super::number::duration(width)),
+        None => "over everything".to_owned(),
+    };
+    let direction = if plan.rule.undirected {
+        "undirected "
+    } else {
+        ""
+    };
+    format!(
+        "distinct {direction}{} {slices}: {} structures at equal memory",
+        plan.rule.kind.plural(),
+        plan.contenders.len()
+    )
+}
+
+/// For how many elements the structures were made, and what they are judged by.
+pub(super) fn basis(report: &CompareReport<'_>) -> String {
+    let comparison = report.comparison;
+    let elements = report.plan.rule.kind.plural();
+    let made = match (comparison.expected.elements, comparison.expected.from) {
+        (Some(n), ExpectedFrom::Given) => {
+            format!("k chosen for {} {elements} a slice, as told", grouped(n))
+        }
+        (Some(n), ExpectedFrom::Median(1)) => format!(
+            "k chosen for {} {elements} a slice, as many as the first slice has",
+            grouped(n)
+        ),
+        (Some(n), ExpectedFrom::Median(slices)) => format!(
+            "k chosen for {} {elements} a slice, the median of the first {} slices",
+            grouped(n),
+            grouped(slices)
+        ),
+        _ => format!(
+            "k = 4, since no slice ended among the first elements; say with --expect how many {elements} a slice has"
+        ),
+    };
+    let judged = comparison.slices.iter().filter_map(|slice| slice.exact);
+    let (slices, distinct) = (judged.clone().count() as u64, judged.sum::<u64>());
+    format!(
+        "{made}; judged by the exact sets of {} slice{} with {} {elements} in all",
+        grouped(slices),
+        if slices == 1 { "" } else { "s" },
+        grouped(distinct)
+    )
+}
+
+/// The answer: which structure, and how wrong.
+pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let memories = sorted_memories(report);
+    let slice = match report.plan.slicing.width_ns {
+        Some(1_000_000_000) => "second",
+        _ => "slice",
+    };
+    if let Some(memory) = middle(&memories) {
+        let best = report.best(Some(memory));
+        let names: Vec<&str> = best.iter().map(|(e, _)| e.contender.name()).collect();
+        let worst = best.iter().map(|(_, errors)| errors.worst);
+        if let Some(worst) = worst.reduce(f64::max) {
+            let lost = losers(report, memory);
+            let lost = if lost.is_empty() {
+                String::new()
+            } else {
+                format!("; {}", lost.join(", "))
+            };
+            sentences.push(format!(
+                "{} at {}: worst {slice} {} off{lost}.",
+                names.join(", "),
+                size(memory),
+                short_percent(worst)
+            ));
+        }
+    }
+    sentences.extend(least_memories(report, &memories, slice));
+    sentences.extend(queries(report, &memories));
+    sentences
+}
+
+/// Structures whose raw count misses much at this memory, the worst first.
+fn losers(report: &CompareReport<'_>, memory: u64) -> Vec<String> {
+    let slices = &report.comparison.slices;
+    let mut losers: Vec<(f64, String)> = report
+        .ranked(Some(memory))
+        .into_iter()
+        .filter(|(entry, _)| entry.estimate_errors(slices).is_none())
+        .filter_map(|(entry, errors)| Some((-errors?.bias, entry.contender.name().to_owned())))
+        .filter(|(lost, _)| *lost > LOST)
+        .collect();
+    losers.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let lost = |(lost, name): (f64, String)| format!("{name} lost {}", short_percent(lost));
+    losers.into_iter().map(lost).collect()
+}
+
+/// The smallest memory of a sweep at which each structure stays below 1 % in every slice.
+fn least_memories(report: &CompareReport<'_>, memories: &[u64], slice: &str) -> Option<String> {
+    if memories.len() < 2 {
+        return None;
+    }
+    let slices = &report.comparison.slices;
+    let mut reached: Vec<(u64, &str)> = Vec::new();
+    let mut never = Vec::new();
+    let contenders = report.plan.contenders.iter();
+    for contender in contenders.filter(|contender| **contender != Contender::Exact) {
+        let keeps = |memory: &&u64| {
+            let entry = entry(report, *contender, **memory);
+            let errors = entry.and_then(|entry| entry.best_errors(slices));
+            errors.is_some_and(|errors| errors.worst < SMALL)
+        };
+        match memories.iter().find(keeps) {
+            Some(&memory) => reached.push((memory, contender.name())),
+            None => never.push(contender.name()),
+        }
+    }
+    let mut words: Vec<String> = Vec::new();
+    for memory in memories {
+        let names = reached.iter().filter(|(from, _)| from == memory);
+        let names: Vec<&str> = names.map(|(_, name)| *name).collect();
+        if !names.is_empty() {
+            words.push(format!("from {} {}", size(*memory), names.join(", ")));
+        }
+    }
+    if !never.is_empty() {
+        words.push(format!("with none of these memories {}", never.join(", ")));
+    }
+    Some(format!(
+        "Below 1 % error in every {slice}: {}.",
+        words.join("; ")
+    ))
+}
+
+/// Who says yes least often to what is not there.
+fn queries(report: &CompareReport<'_>, memories: &[u64]) -> Option<String> {
+    let memory = middle(memories)?;
+    let mut words = Vec::new();
+    let several = |mask: &&u32| !mask.is_power_of_two();
+    for &mask in report.comparison.asked.iter().filter(several) {
+        let rates = report
+            .comparison
+            .entries
+            .iter()
+            .filter(|entry| entry.memory_asked_bytes == Some(memory));
+        let rates = rates.filter_map(|entry| {
+            let observed = entry.query(mask, Negatives::Apart)?.observed()?;
+            Some((observed, entry.contender.name()))
+        });
+        if let Some((rate, name)) = rates.min_by(|a, b| a.0.total_cmp(&b.0)) {
+            words.push(format!(
+                "{} {name} ({})",
+                report.attributes(mask).join(","),
+                short_percent(rate)
+            ));
+        }
+    }
+    if words.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "Fewest false positives at {} for values that occur apart: {}.",
+        size(memory),
+        words.join("; ")
+    ))
+}
+
+pub(super) fn entry<'a>(
+    report: &'a CompareReport<'_>,
+    contender: Contender,
+    memory: u64,
+) -> Option<&'a Entry> {
+    let mut entries = report.comparison.entries.iter();
+    entries.find(|e| e.contender == contender && e.memory_asked_bytes == Some(memory))
+}
+
+pub(super) fn sorted_memories(report: &CompareReport<'_>) -> Vec<u64> {
+    let mut memories = report.plan.memories.clone();
+    memories.sort_unstable();
+    memories
+}
+
+/// The middle one; of an even number the lower.
+pub(super) fn middle(sorted: &[u64]) -> Option<u64> {
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied()
+}
+
+/// A share in per cent with two significant digits.
+pub(super) fn short_percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent == 0.0 {
+        return "0 %".to_owned();
+    }
+    if percent.abs() < 0.000_1 {
+        return "<0.0001 %".to_owned();
+    }
+    let decimals = (1 - percent.abs().log10().floor() as i32).clamp(0, 5) as usize;
+    format!("{percent:.decimals$} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_have_two_digits() {
+        for (share, text) in [
+            (0.0, "0 %"),
+            (0.004_12, "0.41 %"),
+            (0.471_9, "47 %"),
+            (1.0, "100 %"),
+            (-0.012_3, "-1.2 %"),
+            (0.000_012_3, "0.0012 %"),
+            (1e-9, "<0.0001 %"),
+        ] {
+            assert_eq!(short_percent(share), text);
+        }
+    }
+
+    #[test]
+    fn the_middle_of_a_sweep() {
+        assert_eq!(middle(&[]), None);
+        assert_eq!(middle(&[1]), Some(1));
+        assert_eq!(middle(&[1, 2, 3, 4]), Some(2));
+        assert_eq!(middle(&[1, 2, 3]), Some(2));
+    }
+}

@@ -1,0 +1,210 @@
+//! `flowsieve compare`: what it prints, in every format, and what it refuses.
+
+use super::formats::{documented_set, fields};
+use super::{feed, flowsieve, sample, text_of};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+
+const CAPTURE: &str = "traces/generated.pcap";
+
+fn compared(options: &[&str]) -> Value {
+    let line = [&["compare", "--format", "json"], options].concat();
+    serde_json::from_str(&flowsieve(&line).done()).unwrap()
+}
+
+#[test]
+fn formats_have_the_documented_fields() {
+    let options = ["--memory", "32,1KiB", "--timing", CAPTURE];
+    let document = compared(&options);
+    assert_eq!(document["schema"], "flowsieve.compare/1");
+    assert!(text_of("docs/output.md").contains("`flowsieve.compare/1`"));
+    assert_eq!(fields(&document), documented_set("**Compare**", &[]));
+    let parameters = documented_set("**Compare: `parameters`**", &[]);
+    assert_eq!(fields(&document["parameters"]), parameters);
+    let slices = documented_set("**Compare: `slices`**", &[]);
+    assert_eq!(fields(&document["slices"][0]), slices);
+    let of_structure = documented_set("**Compare: `structures`**", &[]);
+    let of_errors = documented_set("**Compare: errors**", &[]);
+    let of_queries = documented_set("**Compare: `queries`**", &[]);
+    let of_counts = documented_set("**Compare: `counts`**", &[]);
+    let structures = document["structures"].as_array().unwrap();
+    // Eight structures in two memories, and the exact set.
+    assert_eq!(structures.len(), 17);
+    for structure in structures {
+        assert_eq!(fields(structure), of_structure);
+        assert_eq!(
+            structure["fits"].as_bool(),
+            Some(structure["note"].is_null())
+        );
+        for error in ["estimate_error", "first_error"] {
+            if !structure[error].is_null() {
+                assert_eq!(fields(&structure[error]), of_errors);
+            }
+        }
+        for query in structure["queries"].as_array().unwrap() {
+            assert_eq!(fields(query), of_queries);
+        }
+        let counts = structure["counts"].as_array().unwrap();
+        let slices = document["slices"].as_array().unwrap().len();
+        let expected = if structure["fits"] == true { slices } else { 0 };
+        assert_eq!(counts.len(), expected);
+        assert_eq!(structure["ns_per_element"].is_number(), expected > 0);
+        for count in counts {
+            assert_eq!(fields(count), of_counts);
+        }
+    }
+    let csv = flowsieve(&[&["compare", "--format", "csv"], options.as_slice()].concat()).done();
+    let header: BTreeSet<String> = csv
+        .lines()
+        .next()
+        .unwrap()
+        .split(',')
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(header, documented_set("**Compare: CSV**", &[]));
+}
+
+#[test]
+fn json_lines_are_the_document_in_pieces() {
+    let document = compared(&["--memory", "1KiB", CAPTURE]);
+    let text = flowsieve(&["compare", "--format", "jsonl", "--memory", "1KiB", CAPTURE]).done();
+    let lines: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let records = |record: &str| -> Vec<&Value> {
+        lines
+            .iter()
+            .filter(|line| line["record"] == record)
+            .collect()
+    };
+    assert_eq!(
+        records("parameters")[0]["parameters"],
+        document["parameters"]
+    );
+    assert_eq!(
+        records("slice").len(),
+        document["slices"].as_array().unwrap().len()
+    );
+    let structures = document["structures"].as_array().unwrap();
+    assert_eq!(records("structure").len(), structures.len());
+    for (part, record) in [("queries", "query"), ("counts", "count")] {
+        let of_all = structures.iter().flat_map(|structure| {
+            structure[part].as_array().unwrap().iter().map(|row| {
+                let mut row = row.clone();
+                row["record"] = record.into();
+                row["filter"] = structure["filter"].clone();
+                row["memory_asked_bytes"] = structure["memory_asked_bytes"].clone();
+                row
+            })
+        });
+        let of_all: Vec<Value> = of_all.collect();
+        assert_eq!(records(record), of_all.iter().collect::<Vec<_>>());
+    }
+    assert_eq!(records("totals").len(), 1);
+    assert_eq!(records("input").len(), 1);
+}
+
+#[test]
+fn the_table_says_what_a_person_asks() {
+    let table = flowsieve(&["compare", "--memory", "512,2KiB", CAPTURE]).done();
+    for word in [
+        "512 B a slice",
+        "2 KiB a slice",
+        "k chosen for 509 host pairs a slice",
+        "mdbf lost",
+        "Below 1 % error in every second",
+        "src,dst",
+        "no answer",
+        "8,000 packets",
+    ] {
+        assert!(table.contains(word), "no `{word}` in: {table}");
+    }
+    let starred = table.lines().filter(|line| line.starts_with("* ")).count();
+    assert!(starred >= 2, "the best of each memory: {table}");
+}
+
+#[test]
+fn a_pipe_gives_what_the_file_gives() {
+    let (path, bytes) = sample();
+    let options = ["compare", "--format", "csv", "--memory", "512"];
+    let file = flowsieve(&[&options[..], &[path.to_str().unwrap()]].concat()).done();
+    let pipe = feed(&[&options[..], &["-"]].concat(), &bytes).done();
+    assert_eq!(pipe, file);
+}
+
+#[test]
+fn damaged_captures_are_compared_as_far_as_they_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let damaged = folder.path().join("damaged.pcap");
+    let (_, bytes) = sample();
+    fs::write(&damaged, &bytes[..bytes.len() / 2]).unwrap();
+    let run = flowsieve(&["compare", "--memory", "512", damaged.to_str().unwrap()]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.out.contains("mdbf lost"));
+    run.sentence();
+}
+
+#[test]
+fn chosen_structures_and_combinations_are_those_that_are_there() {
+    let document = compared(&[
+        "--element",
+        "flow",
+        "--filter",
+        "subset-planned,exact,subset-planned",
+        "--want",
+        "src,dst_port",
+        "--want",
+        "all",
+        "--memory",
+        "4KiB",
+        "--expect",
+        "2k",
+        CAPTURE,
+    ]);
+    let structures = document["structures"].as_array().unwrap();
+    let names: Vec<&Value> = structures
+        .iter()
+        .map(|structure| &structure["filter"])
+        .collect();
+    assert_eq!(names, ["subset-planned", "exact"]);
+    let asked = serde_json::json!([
+        ["src", "dst", "proto", "src_port", "dst_port"],
+        ["src", "dst_port"]
+    ]);
+    assert_eq!(document["parameters"]["asked"], asked);
+    assert_eq!(document["parameters"]["expected_elements"], 2000);
+    assert_eq!(document["parameters"]["expected_from"], "given");
+    assert_eq!(structures[0]["stored"][0]["attributes"], asked[1]);
+    assert_eq!(structures[1]["estimate_error"]["worst"], 0.0);
+}
+
+#[test]
+fn compare_refuses_and_touches_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("result");
+    fs::write(&result, "older").unwrap();
+    for (options, word) in [
+        (&["--memory", "0"][..], "64KiB"),
+        (&["--memory", "1KiB,1KiB"], "twice"),
+        (&["--memory", "2000TiB"], "1 TiB"),
+        (&["--filter", "subset,foo"], "subset-planned"),
+        (&["--want", "port"], "src, dst"),
+        (&["--threads", "0"], "threads"),
+        (&["--slice", "0s"], "1s"),
+        (&["--undirected", "--element", "src"], "--undirected"),
+        (&["-", "-"], "once"),
+    ] {
+        let output = ["-o", result.to_str().unwrap(), CAPTURE];
+        let run = flowsieve(&[&["compare"], options, &output].concat());
+        assert_eq!(
+            (run.code, run.out.as_str()),
+            (Some(2), ""),
+            "{options:?}: {}",
+            run.err
+        );
+        assert!(run.err.contains(word), "no `{word}` in: {}", run.err);
+        assert_eq!(fs::read(&result).unwrap(), b"older", "{options:?}");
+    }
+}

@@ -1,0 +1,569 @@
+//! Comparisons against counts that are made here with sets of the packets' bytes, against `count`, and
+//! against the formulas.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+mod common;
+
+use common::Unwatched;
+use flowsieve::comparison::{
+    ComparePlan, Comparison, Contender, Entry, ExpectedFrom, Negatives, compare,
+};
+use flowsieve::decode::Tunnel;
+use flowsieve::elements::{ElementKind, ElementRule};
+use flowsieve::filters::{FilterKind, Sizing};
+use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
+use flowsieve::pipeline::{Align, CounterChoice, Slicing};
+use flowsieve::report::figure::{Block, Drawing};
+use flowsieve::report::{CompareReport, ReportFormat};
+use flowsieve::trace::InputFormat;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+const KINDS: [FilterKind; 12] = [
+    FilterKind::Subset,
+    FilterKind::Bloom,
+    FilterKind::Mdbf,
+    FilterKind::Cmdbf,
+    FilterKind::Cartesian,
+    FilterKind::Bfm,
+    FilterKind::Cbfm,
+    FilterKind::Wcbfm,
+    FilterKind::Counting,
+    FilterKind::SplitCounting,
+    FilterKind::Scalable,
+    FilterKind::Dleft,
+];
+
+fn everybody() -> Vec<Contender> {
+    let others = [Contender::SubsetPlanned, Contender::Hll, Contender::Exact];
+    KINDS
+        .map(Contender::Filter)
+        .into_iter()
+        .chain(others)
+        .collect()
+}
+
+fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> ComparePlan {
+    ComparePlan {
+        inputs: inputs.to_vec(),
+        input_format: InputFormat::Auto,
+        rule: ElementRule {
+            kind,
+            ..ElementRule::default()
+        },
+        tunnel: Tunnel::Outer,
+        slicing: Slicing {
+            width_ns: Some(1_000_000_000),
+            align: Align::Epoch,
+        },
+        contenders: everybody(),
+        memories: memories.to_vec(),
+        combinations: ComparePlan::usual_combinations(kind),
+        expected: None,
+        exact_limit_bytes: 1 << 30,
+        seed: 0,
+        threads: 1,
+        timing: false,
+    }
+}
+
+fn run(plan: &ComparePlan) -> Comparison {
+    compare(plan, &Unwatched).unwrap()
+}
+
+fn entry(comparison: &Comparison, contender: Contender) -> &Entry {
+    let mut entries = comparison.entries.iter();
+    entries.find(|entry| entry.contender == contender).unwrap()
+}
+
+fn filter(comparison: &Comparison, kind: FilterKind) -> &Entry {
+    entry(comparison, Contender::Filter(kind))
+}
+
+fn generated(folder: &TempDir, kind: GenerateKind) -> (PathBuf, Vec<u8>) {
+    let plan = GeneratePlan {
+        duration_ns: 5_000_000_000,
+        ..GeneratePlan::new(kind, 30_000)
+    };
+    let mut pcap = Vec::new();
+    generate(&plan, &mut pcap).unwrap();
+    let path = folder.path().join("generated.pcap");
+    fs::write(&path, &pcap).unwrap();
+    (path, pcap)
+}
+
+/// Source and destination of every packet with its second, of a classic little-endian microsecond pcap
+/// of Ethernet frames, all of them IP with at most one VLAN tag.
+fn naive_pairs(pcap: &[u8]) -> Vec<(u32, Vec<u8>, Vec<u8>)> {
+    let word = |at: usize| u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap());
+    let mut pairs = Vec::new();
+    let mut at = 24;
+    while at < pcap.len() {
+        let length = word(at + 8) as usize;
+        let frame = &pcap[at + 16..at + 16 + length];
+        let tag = if frame[12..14] == [0x81, 0x00] { 4 } else { 0 };
+        let ip = &frame[14 + tag..];
+        let (source, destination) = match ip[0] >> 4 {
+            4 => (ip[12..16].to_vec(), ip[16..20].to_vec()),
+            _ => (ip[8..24].to_vec(), ip[24..40].to_vec()),
+        };
+        pairs.push((word(at), source, destination));
+        at += 16 + length;
+    }
+    pairs
+}
+
+/// What an MDBF of infinite memory does: it misses a pair both of whose addresses were there before.
+#[derive(Default)]
+struct Second {
+    pairs: HashSet<(Vec<u8>, Vec<u8>)>,
+    sources: HashSet<Vec<u8>>,
+    destinations: HashSet<Vec<u8>>,
+    called_new: u64,
+}
+
+fn simulated(pcap: &[u8]) -> BTreeMap<u32, Second> {
+    let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
+    for (second, source, destination) in naive_pairs(pcap) {
+        let second = seconds.entry(second).or_default();
+        let new = second.sources.insert(source.clone());
+        if second.destinations.insert(destination.clone()) || new {
+            second.called_new += 1;
+        }
+        second.pairs.insert((source, destination));
+    }
+    seconds
+}
+
+#[test]
+fn the_truth_is_what_sets_of_the_packets_bytes_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, pcap) = generated(&folder, GenerateKind::Traffic);
+    let comparison = run(&plan(&[path], ElementKind::HostPair, &[1 << 12]));
+    let seconds = simulated(&pcap);
+    let naive: Vec<Vec<u64>> = seconds
+        .values()
+        .map(|s| {
+            [s.pairs.len(), s.sources.len(), s.destinations.len()]
+                .map(|n| n as u64)
+                .to_vec()
+        })
+        .collect();
+    let ours: Vec<Vec<u64>> = comparison.slices.iter().map(|s| s.values.clone()).collect();
+    assert_eq!(ours, naive);
+    assert_eq!(comparison.asked, [0b11, 0b01, 0b10]);
+    for (slice, values) in comparison.slices.iter().zip(&naive) {
+        assert_eq!(slice.exact, Some(values[0]));
+    }
+    // Every slice ended, so the number of hash functions follows from the lower median of all.
+    let mut pairs: Vec<u64> = naive.iter().map(|values| values[0]).collect();
+    pairs.sort_unstable();
+    let median = pairs[(pairs.len() - 1) / 2];
+    assert_eq!(comparison.expected.elements, Some(median));
+    assert_eq!(
+        comparison.expected.from,
+        ExpectedFrom::Median(pairs.len() as u64)
+    );
+    let exact = entry(&comparison, Contender::Exact);
+    let errors = exact.best_errors(&comparison.slices).unwrap();
+    assert_eq!((errors.mean, errors.worst, errors.bias), (0.0, 0.0, 0.0));
+    assert!(exact.memory_bytes.unwrap() > 9 * median);
+}
+
+#[test]
+fn mdbf_loses_what_it_loses_with_infinite_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, pcap) = generated(&folder, GenerateKind::Traffic);
+    let mut plan = plan(&[path], ElementKind::HostPair, &[1 << 20]);
+    plan.contenders = vec![Contender::Filter(FilterKind::Mdbf)];
+    let comparison = run(&plan);
+    let mdbf = filter(&comparison, FilterKind::Mdbf);
+    let seconds = simulated(&pcap);
+    let expected: Vec<Option<u64>> = seconds.values().map(|s| Some(s.called_new)).collect();
+    let first: Vec<Option<u64>> = mdbf.counts.iter().map(|count| count.first).collect();
+    assert_eq!(first, expected);
+    let lost: f64 = seconds
+        .values()
+        .map(|s| 1.0 - s.called_new as f64 / s.pairs.len() as f64)
+        .sum::<f64>()
+        / seconds.len() as f64;
+    assert!(lost > 0.02, "there is something to lose: {lost}");
+    let errors = mdbf.first_errors(&comparison.slices).unwrap();
+    assert!((errors.mean - lost).abs() < 1e-12, "{} {lost}", errors.mean);
+    assert!((errors.bias + lost).abs() < 1e-12);
+    assert!(mdbf.estimate_errors(&comparison.slices).is_none());
+    let apart = mdbf.query(0b11, Negatives::Apart).unwrap();
+    assert_eq!(apart.observed(), Some(1.0), "known hosts that did not meet");
+}
+
+/// One filter a slice counts here as it does in `count` with one shard.
+#[test]
+fn counts_are_those_of_count() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, element) in [
+        (GenerateKind::Traffic, ElementKind::HostPair),
+        (GenerateKind::Dns, ElementKind::Dns),
+    ] {
+        let (path, _) = generated(&folder, kind);
+        let inputs = [path];
+        let (memory, expected) = (2048, Some(2000));
+        let compared = ComparePlan {
+            expected,
+            ..plan(&inputs, element, &[memory])
+        };
+        let comparison = run(&compared);
+        let sizing = Sizing::Memory {
+            bytes: memory,
+            expected,
+        };
+        let attributes = element.attributes().len();
+        let filters = KINDS.map(|kind| {
+            let counter = CounterChoice::filter(kind, attributes, sizing, 1).unwrap();
+            (Contender::Filter(kind), counter)
+        });
+        let hll = CounterChoice::hyper_log_log(sizing, 1).unwrap();
+        for (contender, counter) in filters.into_iter().chain([(Contender::Hll, hll)]) {
+            let mut counted = common::plan(&inputs, element);
+            counted.counter = Some(counter);
+            counted.shards = 1;
+            let (slices, summary) = common::run(&counted);
+            let entry = entry(&comparison, contender);
+            let theirs: Vec<_> = slices
+                .iter()
+                .map(|s| (s.exact, s.first, s.estimate, s.std_error))
+                .collect();
+            let ours: Vec<_> = comparison
+                .slices
+                .iter()
+                .zip(&entry.counts)
+                .map(|(slice, count)| (slice.exact, count.first, count.estimate, count.std_error))
+                .collect();
+            assert_eq!(ours, theirs, "{}", contender.name());
+            assert_eq!(comparison.totals.packets, summary.totals.packets);
+            assert_eq!(comparison.totals.skipped, summary.totals.skipped);
+        }
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, element) in [
+        (GenerateKind::Traffic, ElementKind::Flow),
+        (GenerateKind::Dns, ElementKind::Dns),
+    ] {
+        let (path, _) = generated(&folder, kind);
+        let written = |threads: usize, format: ReportFormat| {
+            let plan = ComparePlan {
+                threads,
+                ..plan(std::slice::from_ref(&path), element, &[512, 4096])
+            };
+            let comparison = run(&plan);
+            let report = CompareReport {
+                plan: &plan,
+                comparison: &comparison,
+            };
+            let text = report.write(format, false, Vec::new()).unwrap();
+            (String::from_utf8(text).unwrap(), report.page())
+        };
+        for format in [ReportFormat::Json, ReportFormat::Csv, ReportFormat::Table] {
+            let (alone, page) = written(1, format);
+            for threads in [2, 3, 4, 64] {
+                let (text, other) = written(threads, format);
+                assert_eq!(text, alone, "{threads} threads");
+                // Gaps are not numbers, which are equal to nothing.
+                assert_eq!(format!("{other:?}"), format!("{page:?}"));
+            }
+        }
+    }
+}
+
+/// A pcap of IPv4 packets without transport; every second has pairs of its own, each address random.
+fn uniform(seconds: u32, pairs: usize, hosts: u64) -> Vec<u8> {
+    let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    pcap.extend([0; 8]);
+    pcap.extend(65_535_u32.to_le_bytes());
+    pcap.extend(101_u32.to_le_bytes());
+    let mut state = 1_u64;
+    let mut random = |n: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    for second in 0..seconds {
+        for _ in 0..pairs {
+            let mut ip = [0_u8; 20];
+            ip[0] = 0x45;
+            ip[3] = 20;
+            ip[9] = 253;
+            // The second is in the address, so that no two seconds share any.
+            let mut host = || (u64::from(second) << 24 | random(hosts)) as u32;
+            ip[12..16].copy_from_slice(&host().to_be_bytes());
+            ip[16..20].copy_from_slice(&host().to_be_bytes());
+            pcap.extend((1_700_000_000 + second).to_le_bytes());
+            pcap.extend([0; 4]);
+            pcap.extend(20_u32.to_le_bytes());
+            pcap.extend(20_u32.to_le_bytes());
+            pcap.extend(ip);
+        }
+    }
+    pcap
+}
+
+#[test]
+fn observed_rates_are_within_four_standard_errors_of_the_formulas() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("uniform.pcap");
+    fs::write(&path, uniform(40, 2000, 1000)).unwrap();
+    let comparison = run(&plan(&[path], ElementKind::HostPair, &[2048]));
+    assert_eq!(comparison.slices.len(), 40);
+    let mut compared = 0;
+    for entry in &comparison.entries {
+        // The rates of a chain and of matrices with rows as short as these hold only roughly.
+        if let Contender::Filter(
+            FilterKind::Scalable
+            | FilterKind::Cartesian
+            | FilterKind::Bfm
+            | FilterKind::Cbfm
+            | FilterKind::Wcbfm
+            | FilterKind::Dleft,
+        ) = entry.contender
+        {
+            continue;
+        }
+        for query in entry.queries.iter().filter(|query| query.queries > 0) {
+            let (Some(observed), Some(predicted)) = (query.observed(), query.predicted) else {
+                continue;
+            };
+            let name = format!(
+                "{} {:#b} {:?}",
+                entry.contender.name(),
+                query.mask,
+                query.negatives
+            );
+            assert!(query.queries > 10_000, "{name}");
+            let error = (predicted * (1.0 - predicted) / query.queries as f64).sqrt();
+            assert!(
+                (observed - predicted).abs() <= 4.0 * error,
+                "{name}: {observed} {predicted} ± {error}"
+            );
+            compared += 1;
+        }
+    }
+    // Six structures; mdbf, cmdbf and the planned subset answer for parts as well.
+    assert!(compared >= 20, "{compared}");
+    // A sketch answers nothing, and a filter of whole elements nothing about parts.
+    let hll = entry(&comparison, Contender::Hll);
+    assert!(hll.queries.iter().all(|query| query.observed().is_none()));
+    let bloom = filter(&comparison, FilterKind::Bloom);
+    assert!(
+        bloom
+            .query(0b01, Negatives::Next)
+            .unwrap()
+            .positives
+            .is_none()
+    );
+    // What is asked for apart has two values or more.
+    let planned = entry(&comparison, Contender::SubsetPlanned);
+    assert_eq!(planned.query(0b01, Negatives::Apart).unwrap().queries, 0);
+    assert_eq!(planned.stored.len(), 2);
+}
+
+/// The planned subset filter answers for parts as exactly as its size allows, where CBFM's formula is
+/// broken by parts that do occur.
+#[test]
+fn of_dns_the_planned_subset_answers_for_source_and_domain() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = generated(&folder, GenerateKind::Dns);
+    let comparison = run(&plan(&[path], ElementKind::Dns, &[1 << 15]));
+    let rate = |contender: Contender| {
+        let query = entry(&comparison, contender).query(0b101, Negatives::Apart);
+        query.unwrap().observed()
+    };
+    let planned = rate(Contender::SubsetPlanned).unwrap();
+    let mdbf = rate(Contender::Filter(FilterKind::Mdbf)).unwrap();
+    assert!(planned < 0.02 && mdbf > 0.99, "{planned} {mdbf}");
+    assert_eq!(rate(Contender::Filter(FilterKind::Subset)), None);
+}
+
+#[test]
+fn what_does_not_fit_says_what_it_needs_and_stops_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = generated(&folder, GenerateKind::Traffic);
+    let comparison = run(&plan(&[path], ElementKind::Flow, &[32]));
+    let subset = filter(&comparison, FilterKind::Subset);
+    assert_eq!((subset.needed_bytes, subset.memory_bytes), (Some(64), None));
+    assert!(subset.unfit.is_some() && subset.counts.is_empty());
+    let bloom = filter(&comparison, FilterKind::Bloom);
+    assert_eq!(bloom.memory_bytes, Some(32));
+    assert_eq!(bloom.counts.len(), comparison.slices.len());
+}
+
+#[test]
+fn a_truth_that_passes_its_limit_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, pcap) = generated(&folder, GenerateKind::Traffic);
+    let mut plan = plan(&[path], ElementKind::HostPair, &[4096]);
+    plan.exact_limit_bytes = 100_000;
+    let comparison = run(&plan);
+    assert_eq!(comparison.slices.len(), simulated(&pcap).len());
+    assert!(comparison.slices.iter().all(|slice| slice.exact.is_none()));
+    assert_eq!(comparison.expected.from, ExpectedFrom::Unknown);
+    let bloom = filter(&comparison, FilterKind::Bloom);
+    assert_eq!(
+        bloom.probes,
+        Some(4),
+        "the usual number, as nothing is known"
+    );
+    assert!(bloom.counts.iter().all(|count| count.first > Some(0)));
+    assert!(bloom.best_errors(&comparison.slices).is_none());
+    assert!(bloom.queries.iter().all(|query| query.queries == 0));
+}
+
+#[test]
+fn no_packets_are_no_slices() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("empty.pcap");
+    fs::write(&path, uniform(0, 0, 1)).unwrap();
+    for threads in [1, 4] {
+        let plan = ComparePlan {
+            threads,
+            ..plan(std::slice::from_ref(&path), ElementKind::HostPair, &[4096])
+        };
+        let comparison = run(&plan);
+        assert!(comparison.slices.is_empty());
+        let report = CompareReport {
+            plan: &plan,
+            comparison: &comparison,
+        };
+        for format in [
+            ReportFormat::Table,
+            ReportFormat::Json,
+            ReportFormat::Csv,
+            ReportFormat::JsonLines,
+        ] {
+            assert!(!report.write(format, false, Vec::new()).unwrap().is_empty());
+        }
+        report.page();
+    }
+}
+
+#[test]
+fn the_page_has_its_figures() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = generated(&folder, GenerateKind::Traffic);
+    let plan = ComparePlan {
+        timing: true,
+        ..plan(&[path], ElementKind::HostPair, &[4096, 1024, 16384])
+    };
+    let comparison = run(&plan);
+    let page = CompareReport {
+        plan: &plan,
+        comparison: &comparison,
+    }
+    .page();
+    let mut names = Vec::new();
+    for block in page.sections.iter().flat_map(|section| &section.blocks) {
+        match block {
+            Block::Figure(figure) => {
+                names.push(figure.name.as_str());
+                if let ("counts-over-time", Drawing::Lines { series, .. }) =
+                    (figure.name.as_str(), &figure.drawing)
+                {
+                    assert_eq!(series[0].name, "exact");
+                    // Everybody but the exact set, which is the reference.
+                    assert_eq!(series.len(), plan.contenders.len());
+                    assert!(
+                        series
+                            .iter()
+                            .all(|s| s.points.len() == comparison.slices.len())
+                    );
+                }
+                if let ("error-by-memory", Drawing::Lines { series, .. }) =
+                    (figure.name.as_str(), &figure.drawing)
+                {
+                    assert!(series.iter().all(|s| s.points.len() == 3));
+                    assert!(
+                        series
+                            .iter()
+                            .all(|s| s.points.is_sorted_by(|a, b| a.x < b.x))
+                    );
+                }
+            }
+            Block::Table(table) => {
+                assert_eq!(table.columns.len(), table.numeric.len());
+                assert!(
+                    table
+                        .rows
+                        .iter()
+                        .all(|row| row.len() == table.columns.len())
+                );
+            }
+            Block::Text(_) => {}
+        }
+    }
+    for name in [
+        "counts-over-time",
+        "error-by-memory",
+        "false-positives-apart",
+        "false-positives-next",
+        "time-an-element",
+    ] {
+        assert!(names.contains(&name), "{name} is missing among {names:?}");
+    }
+    assert!(
+        page.summary[0].contains("at 4 KiB: worst second"),
+        "{:?}",
+        page.summary
+    );
+    assert!(page.summary[0].contains("mdbf lost"), "{:?}", page.summary);
+}
+
+/// The counts of shared captures are those of an independent tool.
+#[test]
+fn the_truth_on_shared_captures_is_the_manifests() {
+    let Some(folder) = std::env::var_os("FLOWSIEVE_TRACES").map(PathBuf::from) else {
+        eprintln!("SKIPPED: FLOWSIEVE_TRACES does not name the folder of shared captures");
+        return;
+    };
+    let manifest = fs::read_to_string(folder.join("MANIFEST.tsv")).unwrap();
+    let rows: Vec<Vec<&str>> = manifest
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split('\t').collect())
+        .collect();
+    let figure = |name: &str, column: &str| -> u64 {
+        let column = rows[0].iter().position(|head| *head == column).unwrap();
+        let row = rows.iter().find(|row| row[0] == name).unwrap();
+        row[column].parse().unwrap()
+    };
+    for (name, kind, column) in [
+        (
+            "backbone/auckland2-20000125-oc3atm.erf",
+            ElementKind::HostPair,
+            "pairs_outer",
+        ),
+        (
+            "backbone/isp-10kp-anon.pcap.gz",
+            ElementKind::Flow,
+            "tuples5_outer",
+        ),
+        ("dns/zeek-ticks-dns.pcap", ElementKind::Dns, "dns_triples"),
+    ] {
+        let mut plan = plan(&[folder.join(name)], kind, &[1 << 14]);
+        plan.slicing.width_ns = None;
+        let comparison = run(&plan);
+        assert_eq!(
+            comparison.slices[0].exact,
+            Some(figure(name, column)),
+            "{name}"
+        );
+    }
+}
