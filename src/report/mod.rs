@@ -6,13 +6,17 @@ mod count_parquet;
 mod csv;
 pub mod figure;
 mod filter_info;
+pub mod html;
 mod json;
+mod markup;
 mod model;
 mod number;
 pub mod parquet;
 mod plan_model;
 mod plan_table;
+mod rows;
 mod sparkline;
+pub mod svg;
 mod table;
 
 pub use filter_info::FilterInfo;
