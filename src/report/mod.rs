@@ -2,6 +2,8 @@
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
+mod count_figures;
+mod count_page;
 mod count_parquet;
 mod csv;
 pub mod figure;
@@ -18,7 +20,9 @@ mod rows;
 mod sparkline;
 pub mod svg;
 mod table;
+pub mod traffic_table;
 
+pub use count_page::{CountPage, figures as page_figures};
 pub use filter_info::FilterInfo;
 pub use model::{CountParameters, ReportFormat};
 pub use plan_model::{PlanFormat, PlanReport};
