@@ -19,6 +19,8 @@ const OTHER: &str = "other";
 #[derive(Debug)]
 pub(super) struct Series<'a> {
     pub(super) slices: &'a [SliceResult],
+    /// Slices that there were, of which these are some.
+    pub(super) seen: u64,
     pub(super) plural: &'a str,
     pub(super) has_filter: bool,
     pub(super) has_exact: bool,
@@ -35,7 +37,7 @@ impl Series<'_> {
             }));
         }
         if self.has_filter {
-            if self.slices.iter().any(|slice| slice.estimate.is_some()) {
+            if self.has_estimate() {
                 series.push(self.curve("estimate", SeriesStyle::Line, |slice| {
                     (slice.estimate, slice.std_error)
                 }));
@@ -46,22 +48,40 @@ impl Series<'_> {
                 }),
             );
         }
-        let caption = match (self.has_filter, self.has_exact) {
-            (true, true) => format!(
-                "The grey band is the exact count. The estimate has no bias; bars are its standard error. The raw count is what the {} filter called new: it misses its false positives.",
+        let mut caption = Vec::new();
+        if self.has_exact && self.has_filter {
+            caption.push("The grey band is the exact count.".to_owned());
+        }
+        if self.has_estimate() {
+            caption.push("The estimate has no bias; bars are its standard error.".to_owned());
+        }
+        if self.has_filter {
+            caption.push(format!(
+                "The raw count is what the {} filter called new: it lacks its false positives.",
                 self.filter
-            ),
-            (true, false) => "The estimate has no bias; bars are its standard error. The raw count is what the filter called new: it misses its false positives.".to_owned(),
-            (false, _) => String::new(),
-        };
+            ));
+        }
         self.figure(
             "elements-over-time",
             format!("Distinct {} in each slice", self.plural),
-            caption,
+            caption.join(" "),
             format!("distinct {} a slice", self.plural),
             Scale::Linear,
             series,
         )
+    }
+
+    fn has_estimate(&self) -> bool {
+        self.slices.iter().any(|slice| slice.estimate.is_some())
+    }
+
+    /// The raw count stands behind the estimate, if there is one.
+    fn raw_style(&self) -> SeriesStyle {
+        if self.has_estimate() {
+            SeriesStyle::Dashed
+        } else {
+            SeriesStyle::Line
+        }
     }
 
     /// Relative errors, where both counts are there.
@@ -70,7 +90,7 @@ impl Series<'_> {
             return None;
         }
         let mut series = Vec::new();
-        if self.slices.iter().any(|slice| slice.estimate.is_some()) {
+        if self.has_estimate() {
             series.push(self.curve("estimate", SeriesStyle::Line, |slice| {
                 (slice.rel_error(), None)
             }));
@@ -131,18 +151,22 @@ impl Series<'_> {
         value: impl Fn(&SliceResult) -> (Option<f64>, Option<f64>),
     ) -> Curve {
         let mut points = Vec::with_capacity(self.slices.len());
-        // Where slices were thinned out there is no gap to be seen.
-        let widest = self
+        let widths = self
             .slices
             .iter()
-            .map(|s| s.end_ns.saturating_sub(s.start_ns))
-            .max();
-        let thinned = self.slices.len() >= 5_000;
+            .map(|s| s.end_ns.saturating_sub(s.start_ns));
+        let width = widths.max().unwrap_or(0);
+        // Up to 60 empty slices are slices too; and where slices were thinned out, those between two
+        // that were kept are no gap.
+        let part = self.seen.div_ceil(self.slices.len().max(1) as u64);
+        let widest = match part {
+            0 | 1 => width / 2,
+            _ => width.saturating_mul((60 * part).min(1 << 40) as i64),
+        };
         let mut end: Option<i64> = None;
         for slice in self.slices {
             if let Some(end) = end
-                && !thinned
-                && slice.start_ns.saturating_sub(end) > widest.unwrap_or(0) / 2
+                && slice.start_ns.saturating_sub(end) > widest
             {
                 points.push(Point {
                     x: seconds(end),

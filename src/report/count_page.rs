@@ -3,9 +3,10 @@
 //! Slices are taken as they come; of many a bounded number is kept, with the peaks of counts and errors.
 
 use super::count_figures::{Series, distribution, heat_map, skipped, slices_of};
-use super::figure::{Block, DataTable, Figure, Page, PageSection};
+use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
 use super::model::CountParameters;
 use super::number::{duration, grouped, percent, size, time};
+use super::svg::written;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink, Totals, Traffic};
 use hdrhistogram::Histogram;
 use std::io;
@@ -132,6 +133,7 @@ impl CountPage {
         }
         let series = Series {
             slices: &self.kept,
+            seen: self.seen,
             plural,
             has_filter: parameters.memory_bytes.is_some(),
             has_exact: parameters.exact_limit_bytes.is_some(),
@@ -161,10 +163,10 @@ impl CountPage {
         words.push(self.answer(totals, plural));
         words.push(match self.worst {
             Some((error, at)) => {
-                let largest = percent(error);
+                let largest = share(error);
                 let overall = totals.estimate.zip(totals.exact.filter(|&n| n > 0));
                 let overall = overall.map_or_else(String::new, |(estimate, exact)| {
-                    format!(" Over all slices it is {}.", percent((estimate - exact as f64) / exact as f64))
+                    format!(" Over all slices it is {}.", share((estimate - exact as f64) / exact as f64))
                 });
                 let what = if totals.estimate.is_some() { "estimate" } else { "raw count" };
                 match self.seen {
@@ -230,7 +232,7 @@ impl CountPage {
                 grouped(totals.packets)
             ),
             slices => format!(
-                "{} to {} distinct {plural} a slice, {} in the middle one of {} slices.",
+                "{} to {} distinct {plural} a slice (median {}), in {} slices.",
                 grouped(q.min),
                 grouped(q.max),
                 grouped(q.p50),
@@ -238,6 +240,11 @@ impl CountPage {
             ),
         }
     }
+}
+
+/// A share in words: four digits that count.
+fn share(share: f64) -> String {
+    written(Scale::Percent, share)
 }
 
 fn section(title: &str, blocks: Vec<Block>) -> PageSection {

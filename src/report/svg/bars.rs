@@ -54,7 +54,7 @@ pub(super) fn draw(
         .map(|name| frame::text_width(name))
         .fold(0.0, f64::max);
     let left = frame::labels_width(&ticks);
-    let lying = widest + 10.0 > (WIDTH - left - RIGHT) / groups;
+    let lying = widest + 6.0 > (WIDTH - left - RIGHT) / groups;
     let top = frame::head_height(figure, &keys, alone);
     let plot = if lying {
         let left = widest + 24.0;
@@ -67,7 +67,7 @@ pub(super) fn draw(
     } else {
         Rect {
             left,
-            top: top + 26.0,
+            top: top + 28.0,
             width: WIDTH - left - RIGHT,
             height: HEIGHT,
         }

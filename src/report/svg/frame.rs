@@ -212,7 +212,7 @@ pub(super) fn labels_width(ticks: &[Tick]) -> f64 {
 pub(super) fn vertical(svg: &mut Markup, plot: Rect, axis: &Axis, ticks: &[Tick]) {
     svg.leaf(
         "text",
-        &[("class", &"quiet"), ("x", &12), ("y", &px(plot.top - 12.0))],
+        &[("class", &"quiet"), ("x", &12), ("y", &px(plot.top - 15.0))],
         &axis.label,
     );
     let mut grid = String::new();

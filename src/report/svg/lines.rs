@@ -22,15 +22,14 @@ const MARKERS: usize = 9;
 const FEET: usize = 60;
 
 pub(super) fn keys(series: &[Series]) -> Vec<Key> {
-    let marked = series.len() > 1;
+    if series.len() < 2 {
+        return Vec::new();
+    }
     numbered(series)
         .map(|(number, series)| Key {
             name: series.name.clone(),
             class: class(number),
-            swatch: Swatch::Line(
-                series.style,
-                number.filter(|_| marked || series.style == SeriesStyle::Points),
-            ),
+            swatch: Swatch::Line(series.style, number),
         })
         .collect()
 }
@@ -74,7 +73,7 @@ pub(super) fn draw(
     let left = frame::labels_width(&ticks);
     let plot = Rect {
         left,
-        top: frame::head_height(figure, &keys, alone) + 26.0,
+        top: frame::head_height(figure, &keys, alone) + 28.0,
         width: WIDTH - left - RIGHT,
         height: HEIGHT,
     };

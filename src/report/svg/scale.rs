@@ -2,6 +2,8 @@
 
 use crate::report::figure::Scale;
 use crate::report::number::{grouped, size, time};
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use std::cmp::Ordering;
 
 /// A stretch of numbers laid out along an axis: 0 is its beginning, 1 its end.
@@ -31,6 +33,8 @@ const TIME_STEPS: [f64; 26] = [
 ];
 
 const DAY: f64 = 86_400.0;
+
+const YEAR: f64 = 365.25 * DAY;
 
 /// Numbers beyond this lie at it, so that the width of a stretch is a number too.
 const FAR: f64 = 1e300;
@@ -101,6 +105,7 @@ impl Span {
     pub(super) fn ticks(&self) -> Vec<Tick> {
         match self.scale {
             Scale::Linear | Scale::Percent => self.even(step_of(self.high - self.low)),
+            Scale::Time if self.high - self.low > 3.0 * YEAR => self.years(),
             Scale::Time => self.even(time_step(self.high - self.low)),
             Scale::Log => self.decades(),
             Scale::Bytes => {
@@ -122,6 +127,19 @@ impl Span {
                 .unwrap_or("")
                 .to_owned()
         })
+    }
+
+    /// Beginnings of years, at most a few hundred.
+    fn years(&self) -> Vec<Tick> {
+        let step = step_of((self.high - self.low) / YEAR).max(1.0);
+        let first = ((self.low / YEAR + 1970.0) / step).floor() * step;
+        let years = (0..200_u32).map(|i| first + f64::from(i) * step);
+        let ticks = years.filter_map(|year| {
+            let day = Date::new(year as i16, 1, 1).ok()?;
+            let begin = day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second() as f64;
+            (begin >= self.low && begin <= self.high).then(|| self.tick(begin, year.to_string()))
+        });
+        ticks.collect()
     }
 
     fn even(&self, step: f64) -> Vec<Tick> {
@@ -365,6 +383,10 @@ mod tests {
         assert_eq!(
             labels(Scale::Time, &[1_700_000_000.0, 1_700_700_000.0], false)[0],
             "2023-11-16"
+        );
+        assert_eq!(
+            labels(Scale::Time, &[0.0, 1_700_000_000.0], false),
+            ["1970", "1980", "1990", "2000", "2010", "2020"]
         );
     }
 
