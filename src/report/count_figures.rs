@@ -42,11 +42,9 @@ impl Series<'_> {
                     (slice.estimate, slice.std_error)
                 }));
             }
-            series.push(
-                self.curve("raw count (first)", SeriesStyle::Dashed, |slice| {
-                    (slice.first.map(|n| n as f64), None)
-                }),
-            );
+            series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
+                (slice.first.map(|n| n as f64), None)
+            }));
         }
         let mut caption = Vec::new();
         if self.has_exact && self.has_filter {
@@ -95,18 +93,16 @@ impl Series<'_> {
                 (slice.rel_error(), None)
             }));
         }
-        series.push(
-            self.curve("raw count (first)", SeriesStyle::Dashed, |slice| {
-                let exact = slice.exact.filter(|&n| n > 0).map(|n| n as f64);
-                let first = slice.first.map(|n| n as f64);
-                (
-                    exact
-                        .zip(first)
-                        .map(|(exact, first)| (first - exact) / exact),
-                    None,
-                )
-            }),
-        );
+        series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
+            let exact = slice.exact.filter(|&n| n > 0).map(|n| n as f64);
+            let first = slice.first.map(|n| n as f64);
+            (
+                exact
+                    .zip(first)
+                    .map(|(exact, first)| (first - exact) / exact),
+                None,
+            )
+        }));
         Some(self.figure(
             "error-over-time",
             "How far from exact".to_owned(),
