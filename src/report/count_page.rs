@@ -5,7 +5,7 @@
 use super::count_figures::{Series, distribution, heat_map, skipped, slices_of};
 use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
 use super::model::CountParameters;
-use super::number::{duration, grouped, percent, size, time};
+use super::number::{duration, grouped, percent, size};
 use super::svg::written;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink, Totals, Traffic};
 use hdrhistogram::Histogram;
@@ -172,9 +172,9 @@ impl CountPage {
                 match self.seen {
                     1 => format!("The {} filter's {what} is off by {largest}.", parameters.filter),
                     _ => format!(
-                        "The largest error of the {} filter's {what} in a slice is {largest}, at {}.{overall}",
+                        "The largest error of the {} filter's {what} in a slice is {largest}, at {} UTC.{overall}",
                         parameters.filter,
-                        time(at, 0)
+                        written(Scale::Time, at as f64 / 1e9)
                     ),
                 }
             }

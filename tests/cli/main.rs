@@ -10,6 +10,7 @@ mod formats;
 mod inputs;
 mod limits;
 mod output;
+mod page;
 mod plan;
 mod saved;
 mod trouble;
