@@ -162,11 +162,11 @@ fn order(addresses: &Addresses) -> (u8, u128, u128) {
 mod tests {
     use super::*;
 
-    fn v4(source: [u8; 4], destination: [u8; 4]) -> Option<Addresses> {
-        Some(Addresses::V4 {
+    fn v4(source: [u8; 4], destination: [u8; 4]) -> Addresses {
+        Addresses::V4 {
             source,
             destination,
-        })
+        }
     }
 
     fn told(traffic: &Traffic) -> Vec<(String, String, u64)> {
@@ -184,10 +184,10 @@ mod tests {
             destination: "2001:db8:ffff:8000::".parse::<Ipv6Addr>().unwrap().octets(),
         });
         traffic.add(&[
-            v4([10, 0, 0, 1], [10, 0, 1, 1]),
+            Some(v4([10, 0, 0, 1], [10, 0, 1, 1])),
             None,
-            v4([10, 0, 0, 255], [10, 0, 1, 9]),
-            v4([10, 0, 1, 1], [10, 0, 0, 1]),
+            Some(v4([10, 0, 0, 255], [10, 0, 1, 9])),
+            Some(v4([10, 0, 1, 1], [10, 0, 0, 1])),
             six,
         ]);
         let pair = |a: &str, b: &str, n| (a.to_owned(), b.to_owned(), n);
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn whole_addresses_and_single_bits_are_prefixes() {
-        let packet = [v4([200, 0, 0, 1], [10, 0, 0, 2])];
+        let packet = [Some(v4([200, 0, 0, 1], [10, 0, 0, 2]))];
         let name = |bits| {
             let mut traffic = Traffic::new(bits);
             traffic.add(&packet);
@@ -218,7 +218,7 @@ mod tests {
     fn a_full_table_says_what_it_left_out() {
         let mut traffic = Traffic::with_limit(32, 2);
         for i in [1, 2, 3, 3, 1, 4] {
-            traffic.add(&[v4([10, 0, 0, i], [10, 0, 0, 0])]);
+            traffic.add(&[Some(v4([10, 0, 0, i], [10, 0, 0, 0]))]);
         }
         assert_eq!(traffic.beyond(), 3);
         assert_eq!(told(&traffic).iter().map(|p| p.2).sum::<u64>(), 3);

@@ -59,7 +59,7 @@ impl Series<'_> {
                 self.filter
             ));
         }
-        self.figure(
+        figure(
             "elements-over-time",
             format!("Distinct {} in each slice", self.plural),
             caption.join(" "),
@@ -103,7 +103,7 @@ impl Series<'_> {
                 None,
             )
         }));
-        Some(self.figure(
+        Some(figure(
             "error-over-time",
             "How far from exact".to_owned(),
             "Error of each slice's count, as a share of the exact count.".to_owned(),
@@ -129,7 +129,7 @@ impl Series<'_> {
                 }),
             );
         }
-        self.figure(
+        figure(
             "packets-over-time",
             "Packets in each slice".to_owned(),
             String::new(),
@@ -184,26 +184,26 @@ impl Series<'_> {
             style,
         }
     }
+}
 
-    fn figure(
-        &self,
-        name: &str,
-        title: String,
-        caption: String,
-        label: String,
-        scale: Scale,
-        series: Vec<Curve>,
-    ) -> Figure {
-        Figure {
-            name: name.to_owned(),
-            title,
-            caption,
-            drawing: Drawing::Lines {
-                x: axis("beginning of the slice, UTC", Scale::Time),
-                y: Axis { label, scale },
-                series,
-            },
-        }
+/// A figure over time.
+fn figure(
+    name: &str,
+    title: String,
+    caption: String,
+    label: String,
+    scale: Scale,
+    series: Vec<Curve>,
+) -> Figure {
+    Figure {
+        name: name.to_owned(),
+        title,
+        caption,
+        drawing: Drawing::Lines {
+            x: axis("beginning of the slice, UTC", Scale::Time),
+            y: Axis { label, scale },
+            series,
+        },
     }
 }
 
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(categories.len(), series[0].1.len());
         assert_eq!(categories[0], "0\u{2013}99");
         assert_eq!(series[0].1[0], Some(5.0));
-        assert_eq!(series[0].1.iter().flatten().sum::<f64>(), 7.0);
+        assert_eq!(series[0].1.iter().flatten().sum::<f64>() as u64, 7);
     }
 
     #[test]

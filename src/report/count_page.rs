@@ -208,7 +208,7 @@ impl CountPage {
                 grouped(totals.late)
             ));
         }
-        for input in summary.inputs.iter() {
+        for input in &summary.inputs {
             if let Some(error) = &input.error {
                 words.push(format!("Reading stopped early: {error}."));
             }

@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn lengths_are_short() {
         assert_eq!(px(3.0), "3");
-        assert_eq!(px(3.14), "3.1");
+        assert_eq!(px(3.18), "3.2");
         assert_eq!(px(-0.01), "0");
     }
 }

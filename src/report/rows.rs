@@ -167,6 +167,6 @@ mod tests {
         assert_eq!(rows.places, 20_000);
         assert!(rows.x.len() <= MOST_ROWS);
         assert!(rows.x.contains(&7_777.0) && rows.x.contains(&8_888.0));
-        assert_eq!(LineRows::values(&series[0], 7_777.0)[0].y, 1e6);
+        assert_eq!(LineRows::values(&series[0], 7_777.0)[0].y as u64, 1_000_000);
     }
 }

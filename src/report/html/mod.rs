@@ -13,6 +13,7 @@ use super::markup::{Markup, json_in_script};
 use super::{rows, svg};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
@@ -60,7 +61,7 @@ pub fn page(page: &Page) -> String {
     html.open("body", &[]);
     html.line();
     let places = body(&mut html, page);
-    let places = serde_json::to_string(&places).expect("numbers and names are JSON");
+    let places = json!(places).to_string();
     html.open(
         "script",
         &[("type", &"application/json"), ("id", &"places")],

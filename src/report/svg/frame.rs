@@ -3,6 +3,7 @@
 use super::scale::{Span, Tick};
 use crate::report::figure::{Axis, Figure, SeriesStyle};
 use crate::report::markup::{Markup, px};
+use std::fmt::Write as _;
 
 /// Width of every picture.
 pub(super) const WIDTH: f64 = 760.0;
@@ -218,7 +219,8 @@ pub(super) fn vertical(svg: &mut Markup, plot: Rect, axis: &Axis, ticks: &[Tick]
     let mut grid = String::new();
     for tick in ticks {
         let y = plot.bottom() - tick.at * plot.height;
-        grid += &format!("M{} {}H{}", px(plot.left), px(y), px(plot.right()));
+        // Writing to a String cannot fail.
+        let _ = write!(grid, "M{} {}H{}", px(plot.left), px(y), px(plot.right()));
         svg.leaf(
             "text",
             &[
@@ -245,7 +247,7 @@ pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span,
         } else {
             (plot.bottom(), plot.bottom() + 5.0)
         };
-        marks += &format!("M{} {}V{}", px(x), px(from), px(to));
+        let _ = write!(marks, "M{} {}V{}", px(x), px(from), px(to));
         let half = text_width(&tick.label) / 2.0;
         if x - half < free {
             continue;

@@ -261,7 +261,7 @@ fn decimal(number: f64, step: f64) -> String {
         large if large >= 1e6 && step >= 1e4 => (1e6, " M"),
         _ => (1.0, ""),
     };
-    if step < 1e-6 || step >= 1e15 {
+    if !(1e-6..1e15).contains(&step) {
         return if number == 0.0 {
             "0".to_owned()
         } else {

@@ -115,7 +115,7 @@ fn points_lie_where_they_belong() {
     let (left, right) = (geometry.left, geometry.left + geometry.width);
     let x: Vec<f64> = geometry.x.iter().copied().flatten().collect();
     assert!((x[0] - left).abs() < 0.1 && (x[2] - right).abs() < 0.1);
-    assert!((x[1] - (left + right) / 2.0).abs() < 0.1);
+    assert!((x[1] - f64::midpoint(left, right)).abs() < 0.1);
     let y: Vec<f64> = geometry.y[0].iter().copied().flatten().collect();
     assert!((y[0] - geometry.top - geometry.height).abs() < 0.1);
     assert!((y[2] - geometry.top).abs() < 0.1);
