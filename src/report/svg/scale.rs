@@ -382,7 +382,8 @@ mod tests {
         );
         assert_eq!(
             labels(Scale::Time, &[1_700_000_000.0, 1_700_700_000.0], false)[0],
-            "2023-11-16"
+            // The first midnight of an even number of days since 1970: 19,676.
+            "2023-11-15"
         );
         assert_eq!(
             labels(Scale::Time, &[0.0, 1_700_000_000.0], false),
