@@ -309,7 +309,7 @@ fn inputs(summary: &CountSummary) -> DataTable {
             input
                 .error
                 .as_ref()
-                .map_or_else(|| "read to its end".to_owned(), ToString::to_string),
+                .map_or_else(|| "complete".to_owned(), ToString::to_string),
         ]
     });
     DataTable {
