@@ -143,14 +143,15 @@ pub(crate) struct CountArgs {
     #[command(flatten)]
     page: PageArgs,
 
-    /// Count packets from origin to destination too, by prefixes of so many bits, such as 24
+    /// Packets by origin and destination too, by prefixes of so many bits
     ///
+    /// `--od 24` groups IPv4 addresses by /24.
     /// For IPv6 prefixes have twice as many bits. The page shows the 24 largest on each side. All
     /// packets with readable addresses count, whatever the elements are.
     #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u8).range(1..=32), help_heading = "Output")]
     od: Option<u8>,
 
-    /// Write the whole origin-destination matrix to this file: .csv or .parquet
+    /// Write all of these pairs to this file: .csv or .parquet
     #[arg(long, value_name = "FILE", requires = "od", help_heading = "Output")]
     od_out: Option<PathBuf>,
 
@@ -255,6 +256,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
+    let html = args.page.open()?;
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
     let styled = output.is_styled();
     let parameters = CountParameters::from(&plan);
@@ -281,7 +283,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     }
     if let Some(page) = sinks.page {
         args.page
-            .write(&page.finish(&parameters, &summary, traffic.as_ref()))?;
+            .write(html, &page.finish(&parameters, &summary, traffic.as_ref()))?;
     }
     if let Some((traffic, (path, output))) = traffic.zip(args.od_out.as_ref().zip(matrix)) {
         let output = if is_parquet(path) {
@@ -422,7 +424,7 @@ impl CountArgs {
                 "Parquet is not for a terminal; name a file with --output, or pipe it on".into(),
             ));
         }
-        self.page.check()?;
+        self.page.check(self.output.as_deref())?;
         if self.od.is_some() && !self.page.is_wanted() && self.od_out.is_none() {
             return Err(UsageError(
                 "--od goes into a page or a file of its own: add --html, --svg or --od-out".into(),

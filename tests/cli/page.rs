@@ -209,6 +209,7 @@ fn what_does_not_go_together_is_told_before_anything_is_read() {
         (&["--od-out", "matrix.csv"], "--od"),
         (&["--od", "33", "--od-out", "matrix.csv"], "33"),
         (&["--svg", "Cargo.toml"], "directory"),
+        (&["--html", "-"], "--html"),
     ] {
         let run = flowsieve(&[&["count", capture], args].concat());
         assert_eq!(run.code, Some(2), "{args:?}: {}", run.err);
