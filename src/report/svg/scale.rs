@@ -131,7 +131,8 @@ impl Span {
 
     /// Beginnings of years, at most a few hundred.
     fn years(&self) -> Vec<Tick> {
-        let step = step_of((self.high - self.low) / YEAR).max(1.0);
+        // A few more ticks than elsewhere: years are short.
+        let step = step_of(0.7 * (self.high - self.low) / YEAR).max(1.0);
         let first = ((self.low / YEAR + 1970.0) / step).floor() * step;
         let years = (0..200_u32).map(|i| first + f64::from(i) * step);
         let ticks = years.filter_map(|year| {
