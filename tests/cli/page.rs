@@ -1,7 +1,7 @@
 //! Pages, figures, origin-destination matrices and Parquet files: what they hold, and how they come about.
 
 use super::{flowsieve, record_offsets, sample, slices};
-use etherparse::{NetSlice, SlicedPacket};
+use etherparse::{LaxNetSlice, LaxSlicedPacket};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use roxmltree::Document;
@@ -29,22 +29,22 @@ fn counted(bits: u8) -> BTreeMap<(String, String), u64> {
     let (_, pcap) = sample();
     let mut pairs = BTreeMap::new();
     for ends in record_offsets(&pcap).windows(2) {
-        let packet = SlicedPacket::from_ethernet(&pcap[ends[0] + 16..ends[1]]).unwrap();
+        let packet = LaxSlicedPacket::from_ethernet(&pcap[ends[0] + 16..ends[1]]).unwrap();
         let pair = match packet.net.unwrap() {
-            NetSlice::Ipv4(ip) => {
+            LaxNetSlice::Ipv4(ip) => {
                 [ip.header().source(), ip.header().destination()].map(|address| {
                     let number = u32::from_be_bytes(address) >> (32 - bits) << (32 - bits);
                     format!("{}/{bits}", Ipv4Addr::from(number))
                 })
             }
-            NetSlice::Ipv6(ip) => {
+            LaxNetSlice::Ipv6(ip) => {
                 [ip.header().source(), ip.header().destination()].map(|address| {
                     let bits = 2 * bits;
                     let number = u128::from_be_bytes(address) >> (128 - bits) << (128 - bits);
                     format!("{}/{bits}", Ipv6Addr::from(number))
                 })
             }
-            NetSlice::Arp(_) => continue,
+            LaxNetSlice::Arp(_) => continue,
         };
         let [origin, destination] = pair;
         *pairs.entry((origin, destination)).or_default() += 1;
