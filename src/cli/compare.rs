@@ -1,7 +1,8 @@
 //! `flowsieve compare`: structures side by side on the same traffic, at equal memory.
 
 use super::inputs::{Inputs, total_bytes};
-use super::output::Output;
+use super::output::{Output, refuse_terminal};
+use super::page::PageArgs;
 use super::progress::Progress;
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
@@ -105,6 +106,9 @@ pub(crate) struct CompareArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    #[command(flatten)]
+    page: PageArgs,
+
     /// No progress bar and no remarks
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
     quiet: bool,
@@ -124,6 +128,8 @@ enum ResultFormat {
     Json,
     /// An object a line
     Jsonl,
+    /// The rows of the CSV, for databases and data frames
+    Parquet,
 }
 
 /// A structure of `count`, or a subset filter with all combinations that are asked for.
@@ -194,6 +200,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
+    let html = args.page.open()?;
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
     let result = compare(&plan, &progress);
     progress.finish();
@@ -205,12 +212,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
         plan: &plan,
         comparison: &comparison,
     };
+    if args.page.is_wanted() {
+        args.page.write(html, &report.page())?;
+    }
     let styled = output.is_styled();
     report
         .write(args.format.into(), styled, output)
         .context(UNWRITTEN)?
         .commit()?;
-    // Pages and figures plug in here: `report.page()` has everything that they show.
     Ok(remark(args, &comparison, &inputs, &progress))
 }
 
@@ -251,6 +260,11 @@ fn remark(
 impl CompareArgs {
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<ComparePlan, UsageError> {
         self.trace.check(&inputs)?;
+        refuse_terminal(
+            matches!(self.format, ResultFormat::Parquet),
+            self.output.as_deref(),
+        )?;
+        self.page.check(self.output.as_deref())?;
         let kind = self.trace.kind();
         let combinations = if self.want.is_empty() {
             ComparePlan::usual_combinations(kind)
@@ -321,6 +335,7 @@ impl From<ResultFormat> for ReportFormat {
             ResultFormat::Csv => Self::Csv,
             ResultFormat::Json => Self::Json,
             ResultFormat::Jsonl => Self::JsonLines,
+            ResultFormat::Parquet => Self::Parquet,
         }
     }
 }

@@ -6,6 +6,7 @@ mod filter;
 mod generate;
 mod inputs;
 mod output;
+mod page;
 mod plan;
 mod progress;
 mod structure;

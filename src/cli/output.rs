@@ -1,5 +1,6 @@
 //! Where results go: standard output, or a file that appears whole or not at all.
 
+use super::UsageError;
 use anyhow::{Context, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -120,4 +121,15 @@ impl Write for Output {
             Self::File { file, .. } => file.flush(),
         }
     }
+}
+
+/// Says that Parquet, if that is asked for, is not for a terminal.
+pub(crate) fn refuse_terminal(parquet: bool, path: Option<&Path>) -> Result<(), UsageError> {
+    let standard = path.is_none_or(|path| path.as_os_str() == "-");
+    if parquet && standard && io::stdout().is_terminal() {
+        return Err(UsageError(
+            "Parquet is not for a terminal; name a file with --output, or pipe it on".into(),
+        ));
+    }
+    Ok(())
 }

@@ -31,6 +31,7 @@ pub fn compare(plan: &ComparePlan, watch: &dyn Watch) -> Result<Comparison, RunE
         open_slices: plan.open_slices(),
         shards: 1,
         threaded: plan.threads > 2,
+        traffic: None,
     };
     let read = thread::scope(|scope| reading.run(scope, watch, |_| Bench::new(scope, plan)));
     let Read {

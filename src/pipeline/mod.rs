@@ -17,6 +17,7 @@ mod sample;
 mod sequencer;
 mod shard;
 mod time_slice;
+mod traffic;
 mod workers;
 
 pub(crate) use collector::ClosedSlice;
@@ -24,8 +25,9 @@ pub(crate) use exact::ExactSet;
 pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
 pub use results::{CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch};
 pub(crate) use run::{Read, Reading};
-pub use run::{RunError, count, count_and_keep};
+pub use run::{RunError, count, count_and_keep, count_and_more};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, Stop};
 pub use time_slice::Align;
+pub use traffic::{Traffic, TrafficPair};
 pub(crate) use workers::WorkerGone;

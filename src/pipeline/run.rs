@@ -7,6 +7,7 @@ use super::results::{CountSummary, InputResult, SliceSink, Totals, Watch};
 use super::sequencer::{Sequencer, Stage, Stop};
 use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
+use super::traffic::Traffic;
 use super::workers::{Counting, Shards};
 use crate::elements::Extractor;
 use crate::filters::MembershipFilter;
@@ -58,7 +59,7 @@ pub fn count(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<CountSummary, RunError> {
-    Ok(count_with(plan, sink, watch, false)?.0)
+    Ok(count_and_more(plan, None, None, sink, watch)?.0)
 }
 
 /// Counts as [`count`] does, and keeps the filter of the only slice.
@@ -76,19 +77,47 @@ pub fn count_and_keep(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<(CountSummary, SavedFilter), RunError> {
+    let (summary, kept) = count_and_more(plan, Some(label), None, sink, watch)?;
+    Ok((
+        summary,
+        kept.expect("a filter is kept where there is a label"),
+    ))
+}
+
+/// Counts as [`count`] does; keeps the filter of the only slice if there is a `label` for it, and adds
+/// all packets to the `traffic` if that is wanted.
+///
+/// # Errors
+///
+/// As for [`count`]; with a label, the plan has several slices or no filter.
+///
+/// # Panics
+///
+/// If a worker thread panicked.
+pub fn count_and_more(
+    plan: &CountPlan,
+    label: Option<Vec<u8>>,
+    traffic: Option<&mut Traffic>,
+    sink: &mut dyn SliceSink,
+    watch: &dyn Watch,
+) -> Result<(CountSummary, Option<SavedFilter>), RunError> {
+    let Some(label) = label else {
+        return Ok((count_with(plan, traffic, sink, watch, false)?.0, None));
+    };
     let spec = plan.kept_filter()?.clone();
-    let (summary, filters) = count_with(plan, sink, watch, true)?;
+    let (summary, filters) = count_with(plan, traffic, sink, watch, true)?;
     let kept = if filters.is_empty() {
         // There was no packet, so there was no slice.
         SavedFilter::empty(spec, plan.seed, label, plan.shards as usize)
     } else {
         SavedFilter::of_shards(spec, plan.seed, label, filters)
     };
-    Ok((summary, kept.map_err(PlanError::from)?))
+    Ok((summary, Some(kept.map_err(PlanError::from)?)))
 }
 
 fn count_with(
     plan: &CountPlan,
+    traffic: Option<&mut Traffic>,
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
     keep: bool,
@@ -106,7 +135,11 @@ fn count_with(
     let reading = Reading {
         inputs: &plan.inputs,
         input_format: plan.input_format,
-        extractor,
+        extractor: match traffic {
+            Some(_) => extractor.with_addresses(),
+            None => extractor,
+        },
+        traffic,
         arity: plan.attributes(),
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
@@ -168,6 +201,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) shards: usize,
     /// Whether inputs are decoded by threads of their own.
     pub(crate) threaded: bool,
+    /// Who sent packets to whom, if that is wanted.
+    pub(crate) traffic: Option<&'a mut Traffic>,
 }
 
 /// What came of reading the inputs.
@@ -203,6 +238,7 @@ impl Reading<'_> {
             input_format: self.input_format,
             threaded: self.threaded,
             extractor: Arc::new(self.extractor),
+            traffic: self.traffic,
             upcoming: in_time_order(self.input_format, &inputs),
             open: Vec::new(),
             inputs: &mut inputs,
@@ -264,6 +300,8 @@ struct Merge<'scope, 'env, 'run> {
     input_format: InputFormat,
     threaded: bool,
     extractor: Arc<Extractor>,
+    /// Who sent packets to whom, if that is wanted.
+    traffic: Option<&'run mut Traffic>,
     upcoming: VecDeque<Upcoming>,
     open: Vec<Feed>,
     inputs: &'run mut [InputResult],
@@ -334,6 +372,9 @@ impl Merge<'_, '_, '_> {
                     .find(|&i| feed.batch.times_ns[i] > limit)
                     .unwrap_or(feed.batch.times_ns.len()),
             };
+            if let Some(traffic) = &mut self.traffic {
+                traffic.add(&feed.batch.addresses[feed.cursor.packet..end]);
+            }
             let before = sequencer.packets();
             sequencer.take(&feed.batch, &mut feed.cursor, end)?;
             feed.packets += sequencer.packets() - before;

@@ -1,8 +1,8 @@
 //! A comparison as it is told: one set of names for JSON, JSON lines and CSV, documented in
 //! `docs/output.md`.
 
+use super::compare_table;
 use super::model::{InputRow, TotalsRow};
-use super::{compare_table, csv};
 use crate::comparison::{
     ComparePlan, Comparison, Contender, CountErrors, Entry, JudgedSlice, QueryResult, SliceCount,
 };
@@ -59,18 +59,18 @@ pub(super) struct JudgedRow {
 /// A structure with a memory; `counts` and `queries` stand in lines of their own in JSON lines.
 #[derive(Debug, Serialize)]
 pub(super) struct StructureRow {
-    filter: &'static str,
-    memory_asked_bytes: Option<u64>,
-    memory_bytes: Option<u64>,
-    fits: bool,
-    needed_bytes: Option<u64>,
+    pub(super) filter: &'static str,
+    pub(super) memory_asked_bytes: Option<u64>,
+    pub(super) memory_bytes: Option<u64>,
+    pub(super) fits: bool,
+    pub(super) needed_bytes: Option<u64>,
     note: Option<String>,
-    probes: Option<u32>,
+    pub(super) probes: Option<u32>,
     stored: Vec<StoredRow>,
-    best: bool,
-    estimate_error: Option<ErrorRow>,
-    first_error: Option<ErrorRow>,
-    ns_per_element: Option<f64>,
+    pub(super) best: bool,
+    pub(super) estimate_error: Option<ErrorRow>,
+    pub(super) first_error: Option<ErrorRow>,
+    pub(super) ns_per_element: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     queries: Option<Vec<QueryRow>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,24 +86,24 @@ struct StoredRow {
 
 /// Errors of a count over the slices.
 #[derive(Debug, Serialize)]
-struct ErrorRow {
-    mean: f64,
-    p95: f64,
-    worst: f64,
-    worst_start_ns: i64,
-    bias: f64,
+pub(super) struct ErrorRow {
+    pub(super) mean: f64,
+    pub(super) p95: f64,
+    pub(super) worst: f64,
+    pub(super) worst_start_ns: i64,
+    pub(super) bias: f64,
 }
 
 /// Answers to queries for one combination.
 #[derive(Debug, Serialize)]
-struct QueryRow {
-    attributes: Vec<&'static str>,
-    negatives: &'static str,
-    queries: u64,
-    positives: Option<u64>,
-    observed_fpr: Option<f64>,
-    observed_fpr_std_error: Option<f64>,
-    predicted_fpr: Option<f64>,
+pub(super) struct QueryRow {
+    pub(super) attributes: Vec<&'static str>,
+    pub(super) negatives: &'static str,
+    pub(super) queries: u64,
+    pub(super) positives: Option<u64>,
+    pub(super) observed_fpr: Option<f64>,
+    pub(super) observed_fpr_std_error: Option<f64>,
+    pub(super) predicted_fpr: Option<f64>,
 }
 
 /// The counts of a structure in a slice.
@@ -146,35 +146,6 @@ struct Of<T> {
     row: T,
 }
 
-/// Columns of the CSV, in order.
-const HEADER: [&str; 25] = [
-    "filter",
-    "memory_asked_bytes",
-    "memory_bytes",
-    "fits",
-    "needed_bytes",
-    "probes",
-    "best",
-    "estimate_error_mean",
-    "estimate_error_p95",
-    "estimate_error_worst",
-    "estimate_error_worst_start_ns",
-    "estimate_error_bias",
-    "first_error_mean",
-    "first_error_p95",
-    "first_error_worst",
-    "first_error_worst_start_ns",
-    "first_error_bias",
-    "ns_per_element",
-    "attributes",
-    "negatives",
-    "queries",
-    "positives",
-    "observed_fpr",
-    "observed_fpr_std_error",
-    "predicted_fpr",
-];
-
 impl CompareReport<'_> {
     /// Writes it. `styled` allows the table to use a terminal's bold face.
     ///
@@ -195,6 +166,7 @@ impl CompareReport<'_> {
             }
             super::ReportFormat::JsonLines => self.json_lines(&mut out)?,
             super::ReportFormat::Csv => self.csv(&mut out)?,
+            super::ReportFormat::Parquet => self.parquet(&mut out)?,
         }
         out.flush()?;
         Ok(out)
@@ -250,55 +222,6 @@ impl CompareReport<'_> {
         line(out, "totals", TotalsRow::from(&self.comparison.totals))
     }
 
-    /// A line for each structure, memory, combination and kind of negatives.
-    fn csv(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut lines = ::csv::Writer::from_writer(out);
-        lines.write_record(HEADER).map_err(csv::cause)?;
-        for entry in &self.comparison.entries {
-            let row = self.structure(entry);
-            let mut fields = vec![
-                row.filter.to_owned(),
-                text(row.memory_asked_bytes),
-                text(row.memory_bytes),
-                row.fits.to_string(),
-                text(row.needed_bytes),
-                text(row.probes),
-                row.best.to_string(),
-            ];
-            for error in [&row.estimate_error, &row.first_error] {
-                let error = error.as_ref();
-                fields.extend([
-                    text(error.map(|error| error.mean)),
-                    text(error.map(|error| error.p95)),
-                    text(error.map(|error| error.worst)),
-                    text(error.map(|error| error.worst_start_ns)),
-                    text(error.map(|error| error.bias)),
-                ]);
-            }
-            fields.push(text(row.ns_per_element));
-            let queries = self.queries(entry);
-            if queries.is_empty() {
-                let none = vec![String::new(); HEADER.len() - fields.len()];
-                let record = [fields.as_slice(), &none].concat();
-                lines.write_record(record).map_err(csv::cause)?;
-            }
-            for query in queries {
-                let of_query = [
-                    query.attributes.join(","),
-                    query.negatives.to_owned(),
-                    query.queries.to_string(),
-                    text(query.positives),
-                    text(query.observed_fpr),
-                    text(query.observed_fpr_std_error),
-                    text(query.predicted_fpr),
-                ];
-                let record = [fields.as_slice(), &of_query].concat();
-                lines.write_record(record).map_err(csv::cause)?;
-            }
-        }
-        lines.flush()
-    }
-
     fn parameters(&self) -> CompareParameters {
         let (plan, expected) = (self.plan, &self.comparison.expected);
         CompareParameters {
@@ -332,7 +255,7 @@ impl CompareReport<'_> {
         }
     }
 
-    fn structure(&self, entry: &Entry) -> StructureRow {
+    pub(super) fn structure(&self, entry: &Entry) -> StructureRow {
         let slices = &self.comparison.slices;
         let error = |errors: CountErrors| ErrorRow {
             mean: errors.mean,
@@ -366,7 +289,7 @@ impl CompareReport<'_> {
         }
     }
 
-    fn queries(&self, entry: &Entry) -> Vec<QueryRow> {
+    pub(super) fn queries(&self, entry: &Entry) -> Vec<QueryRow> {
         let row = |query: &QueryResult| QueryRow {
             attributes: self.attributes(query.mask),
             negatives: query.negatives.name(),
@@ -470,8 +393,4 @@ fn of<T>(entry: &Entry, row: T) -> Of<T> {
 fn line(out: &mut impl Write, record: &'static str, row: impl Serialize) -> io::Result<()> {
     to_writer(&mut *out, &Line { record, row })?;
     writeln!(out)
-}
-
-fn text<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(String::new, |value| value.to_string())
 }

@@ -11,6 +11,7 @@ mod formats;
 mod inputs;
 mod limits;
 mod output;
+mod page;
 mod plan;
 mod saved;
 mod trouble;

@@ -1,0 +1,84 @@
+//! Pages and figures as files: `--html` and `--svg`.
+
+use super::UsageError;
+use super::output::Output;
+use anyhow::{Context, Result};
+use clap::Args;
+use flowsieve::report::figure::Page;
+use flowsieve::report::{html, page_figures, svg};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Where a page and its figures go.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PageArgs {
+    /// Write a page with figures to this file
+    ///
+    /// It opens in any browser and needs nothing of the network.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Write the figures of that page into this directory, as SVG
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+impl PageArgs {
+    /// Whether a page is to be made at all.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.html.is_some() || self.svg.is_some()
+    }
+
+    /// Says before the work begins what cannot go well after it.
+    pub(crate) fn check(&self, results: Option<&Path>) -> Result<(), UsageError> {
+        if let Some(path) = &self.html
+            && (path.as_os_str() == "-" || results == Some(path))
+        {
+            return Err(UsageError(
+                "the page goes to a file of its own, so --html needs a name that is neither - nor that of --output".into(),
+            ));
+        }
+        match &self.svg {
+            Some(path) if fs::metadata(path).is_ok_and(|data| !data.is_dir()) => {
+                Err(UsageError(format!(
+                    "{} is no directory; --svg needs one for its figures",
+                    path.display()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens the page's file and makes the directory of the figures, so that a place that cannot be
+    /// written is told before the work begins.
+    pub(crate) fn open(&self) -> Result<Option<Output>> {
+        if let Some(folder) = &self.svg {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make the directory {}", folder.display()))?;
+        }
+        let html = self.html.as_deref();
+        html.map(|path| Output::open(Some(path))).transpose()
+    }
+
+    /// Writes the page and its figures where they are wanted.
+    pub(crate) fn write(&self, html: Option<Output>, page: &Page) -> Result<()> {
+        if let Some(output) = html {
+            written(output, &html::page(page))?;
+        }
+        if let Some(folder) = &self.svg {
+            for figure in page_figures(page) {
+                let path = folder.join(format!("{}.svg", figure.name));
+                written(Output::open(Some(&path))?, &svg::standalone(figure))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn written(mut output: Output, text: &str) -> Result<()> {
+    output
+        .write_all(text.as_bytes())
+        .context("cannot write the page and its figures")?;
+    output.commit()
+}

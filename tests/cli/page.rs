@@ -1,0 +1,218 @@
+//! Pages, figures, origin-destination matrices and Parquet files: what they hold, and how they come about.
+
+use super::{flowsieve, record_offsets, sample, slices};
+use etherparse::{LaxNetSlice, LaxSlicedPacket};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::RowAccessor;
+use roxmltree::Document;
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+
+/// Packets by origin and destination, as a matrix file has them.
+fn matrix(path: &Path) -> BTreeMap<(String, String), u64> {
+    let mut csv = csv::Reader::from_path(path).unwrap();
+    let columns: Vec<String> = csv.headers().unwrap().iter().map(str::to_owned).collect();
+    assert_eq!(columns, ["origin", "destination", "packets"]);
+    csv.records()
+        .map(|row| {
+            let row = row.unwrap();
+            let pair = (row[0].to_owned(), row[1].to_owned());
+            (pair, row[2].parse().unwrap())
+        })
+        .collect()
+}
+
+/// The same, counted here from the capture's bytes.
+fn counted(bits: u8) -> BTreeMap<(String, String), u64> {
+    let (_, pcap) = sample();
+    let mut pairs = BTreeMap::new();
+    for ends in record_offsets(&pcap).windows(2) {
+        let packet = LaxSlicedPacket::from_ethernet(&pcap[ends[0] + 16..ends[1]]).unwrap();
+        let pair = match packet.net.unwrap() {
+            LaxNetSlice::Ipv4(ip) => {
+                [ip.header().source(), ip.header().destination()].map(|address| {
+                    let number = u32::from_be_bytes(address) >> (32 - bits) << (32 - bits);
+                    format!("{}/{bits}", Ipv4Addr::from(number))
+                })
+            }
+            LaxNetSlice::Ipv6(ip) => {
+                [ip.header().source(), ip.header().destination()].map(|address| {
+                    let bits = 2 * bits;
+                    let number = u128::from_be_bytes(address) >> (128 - bits) << (128 - bits);
+                    format!("{}/{bits}", Ipv6Addr::from(number))
+                })
+            }
+            LaxNetSlice::Arp(_) => continue,
+        };
+        let [origin, destination] = pair;
+        *pairs.entry((origin, destination)).or_default() += 1;
+    }
+    pairs
+}
+
+#[test]
+fn a_page_leaves_the_results_as_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, figures) = (folder.path().join("page.html"), folder.path().join("a/b"));
+    let capture = "traces/generated.pcap";
+    let args = [
+        capture,
+        "--html",
+        page.to_str().unwrap(),
+        "--svg",
+        figures.to_str().unwrap(),
+        "--od",
+        "24",
+    ];
+    assert_eq!(slices(&args), slices(&[capture]));
+    let html = fs::read_to_string(&page).unwrap();
+    for heading in [
+        "Distinct host pairs of generated.pcap, in slices of 1 s",
+        "Distinct host pairs in each slice",
+        "How far from exact",
+        "Packets from origin (row) to destination (column)",
+    ] {
+        assert!(html.contains(heading), "{heading}");
+    }
+    let mut names: Vec<String> = fs::read_dir(&figures)
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "distribution.svg",
+            "elements-over-time.svg",
+            "error-over-time.svg",
+            "origin-destination.svg",
+            "packets-over-time.svg"
+        ]
+    );
+    for name in names {
+        let text = fs::read_to_string(figures.join(name)).unwrap();
+        assert_eq!(
+            Document::parse(&text)
+                .unwrap()
+                .root_element()
+                .tag_name()
+                .name(),
+            "svg"
+        );
+    }
+}
+
+#[test]
+fn every_run_has_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    for more in [
+        &["--slice", "all"][..],
+        &["--no-exact"],
+        &["--filter", "mdbf"],
+        &["--filter", "exact", "--exact-limit", "1"],
+        &["--element", "dns", "--slice", "10ms"],
+    ] {
+        let args = [
+            &["traces/netns-dns.pcap", "--html", page.to_str().unwrap()],
+            more,
+        ]
+        .concat();
+        slices(&args);
+        let html = fs::read_to_string(&page).unwrap();
+        assert!(html.contains("Packets without an element"), "{more:?}");
+        fs::remove_file(&page).unwrap();
+    }
+}
+
+#[test]
+fn the_matrix_is_what_another_parser_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("od.csv");
+    for bits in [8, 24] {
+        let prefix = bits.to_string();
+        let args = ["--od", &prefix, "--od-out", path.to_str().unwrap()];
+        // Whatever the elements are, all packets count.
+        slices(&[&["traces/generated.pcap", "--element", "dns"], &args[..]].concat());
+        let matrix = matrix(&path);
+        assert_eq!(matrix, counted(bits));
+        assert!(matrix.len() > 3);
+    }
+}
+
+#[test]
+fn the_matrix_is_the_same_for_every_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("od.parquet");
+    let mut seen = Vec::new();
+    for threads in ["1", "2", "4"] {
+        let args = [
+            "traces/generated.pcap",
+            "traces/netns-dns.pcap",
+            "--threads",
+            threads,
+            "--od",
+            "32",
+            "--od-out",
+            path.to_str().unwrap(),
+        ];
+        slices(&args);
+        seen.push(fs::read(&path).unwrap());
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert_eq!(seen[0], seen[2]);
+}
+
+#[test]
+fn parquet_has_the_numbers_of_the_csv() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("count.parquet");
+    let capture = "traces/generated.pcap";
+    let run = [
+        "count",
+        "--format",
+        "parquet",
+        capture,
+        "-o",
+        path.to_str().unwrap(),
+    ];
+    assert_eq!(flowsieve(&run).done(), "");
+    let csv = slices(&[capture]);
+    let lines: Vec<Vec<&str>> = csv
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').collect())
+        .collect();
+    let file = SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();
+    let rows: Vec<_> = file
+        .get_row_iter(None)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(rows.len(), lines.len());
+    for (row, line) in rows.iter().zip(lines) {
+        assert_eq!(row.get_ulong(2).unwrap().to_string(), line[2]);
+        assert_eq!(row.get_ulong(4).unwrap().to_string(), line[4]);
+        let estimate: f64 = line[7].parse().unwrap();
+        assert_eq!(row.get_double(7).unwrap().to_bits(), estimate.to_bits());
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_told_before_anything_is_read() {
+    let capture = "traces/generated.pcap";
+    for (args, word) in [
+        (&["--od", "24"][..], "--od-out"),
+        (&["--od", "24", "--od-out", "matrix.txt"], ".parquet"),
+        (&["--od-out", "matrix.csv"], "--od"),
+        (&["--od", "33", "--od-out", "matrix.csv"], "33"),
+        (&["--svg", "Cargo.toml"], "directory"),
+        (&["--html", "-"], "--html"),
+    ] {
+        let run = flowsieve(&[&["count", capture], args].concat());
+        assert_eq!(run.code, Some(2), "{args:?}: {}", run.err);
+        assert!(run.out.is_empty() && run.err.contains(word), "{}", run.err);
+    }
+}
