@@ -4,6 +4,7 @@
 
 pub mod bits;
 pub mod decode;
+pub mod dedup;
 pub mod elements;
 pub mod filters;
 pub mod generate;

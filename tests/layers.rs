@@ -21,10 +21,13 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pipeline",
         &["decode", "elements", "filters", "hashing", "trace"],
     ),
+    ("dedup", &["bits", "decode", "filters", "hashing", "trace"]),
     ("planner", &["filters"]),
     (
         "report",
-        &["decode", "elements", "filters", "pipeline", "planner"],
+        &[
+            "decode", "dedup", "elements", "filters", "pipeline", "planner",
+        ],
     ),
 ];
 

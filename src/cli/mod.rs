@@ -1,12 +1,14 @@
 //! What the user types: arguments to plan, run, report, exit code. One file a subcommand.
 
 mod count;
+mod dedup;
 mod filter;
 mod generate;
 mod inputs;
 mod output;
 mod plan;
 mod progress;
+mod same_file;
 mod structure;
 mod units;
 
@@ -41,6 +43,7 @@ Examples:
 #[derive(Debug, Subcommand)]
 enum Command {
     Count(Box<count::CountArgs>),
+    Dedup(Box<dedup::DedupArgs>),
     Filter(filter::FilterArgs),
     Generate(generate::GenerateArgs),
     Plan(Box<plan::PlanArgs>),
@@ -64,6 +67,7 @@ pub(crate) fn main() -> ExitCode {
     // A wrong command line, --help and --version end here, with 2 and 0.
     let result = match Arguments::parse().command {
         Command::Count(args) => count::run(&args),
+        Command::Dedup(args) => dedup::run(&args),
         Command::Filter(args) => filter::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
         Command::Plan(args) => plan::run(&args),

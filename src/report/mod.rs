@@ -3,6 +3,7 @@
 //! Slices are written as they come, so a report of any length needs no memory.
 
 mod csv;
+mod dedup;
 pub mod figure;
 mod filter_info;
 mod json;
@@ -13,6 +14,7 @@ mod plan_table;
 mod sparkline;
 mod table;
 
+pub use dedup::{DedupFormat, DedupParameters, write_dedup};
 pub use filter_info::FilterInfo;
 pub use model::{CountParameters, ReportFormat};
 pub use plan_model::{PlanFormat, PlanReport};
