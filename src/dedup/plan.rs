@@ -107,7 +107,7 @@ pub struct DedupPlan {
 pub struct DedupPlanError(pub(super) String);
 
 /// Least memory, in bytes.
-pub(super) const LEAST_MEMORY_BYTES: u64 = 64 << 10;
+pub(super) const LEAST_MEMORY_BYTES: u64 = 256 << 10;
 
 /// Most memory, in bytes: the window's positions have 31 bits.
 pub(super) const MOST_MEMORY_BYTES: u64 = 1 << 36;
@@ -131,7 +131,7 @@ impl DedupPlan {
             );
         }
         if !(LEAST_MEMORY_BYTES..=MOST_MEMORY_BYTES).contains(&self.memory_bytes) {
-            return fail("--memory is from 64KiB to 64GiB");
+            return fail("--memory is from 256KiB to 64GiB");
         }
         match self.window {
             WindowWidth::Packets(0) => {

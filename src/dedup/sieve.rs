@@ -6,7 +6,8 @@
 
 use super::plan::SieveKind;
 use crate::filters::{
-    BloomLineFilter, ElementDigests, FilterKind, FilterSpec, MembershipFilter, Sighting, Sizing,
+    BloomLineFilter, DigestColumns, ElementDigests, FilterKind, FilterSpec, MembershipFilter,
+    Sighting, Sizing,
 };
 use crate::hashing::Digest;
 
@@ -26,9 +27,9 @@ pub(super) enum Sieve {
     Rotating(Rotating),
 }
 
-fn element(digest: u64) -> ElementDigests<'static> {
+fn element(digest: Digest) -> ElementDigests<'static> {
     ElementDigests {
-        whole: Digest::from_value(digest),
+        whole: digest,
         attributes: &[],
     }
 }
@@ -50,19 +51,32 @@ impl Sieve {
         Self::Removable(spec.expect("a window has thousands of packets").build())
     }
 
-    /// Takes in the packet at `position` and says whether it was there before; everything before
-    /// `front` has left the window.
+    /// Takes in a packet and says whether it was there before.
     #[inline]
-    pub(super) fn insert(&mut self, digest: u64, position: u64, front: u64) -> Sighting {
+    pub(super) fn insert(&mut self, digest: Digest) -> Sighting {
         match self {
             Self::Removable(filter) => filter.insert(element(digest)),
-            Self::Rotating(rotating) => rotating.insert(digest, position, front),
+            Self::Rotating(rotating) => rotating.insert(digest),
+        }
+    }
+
+    /// Takes in packets ahead of their turn in the window, if the filter is one that can; appends what
+    /// it says of each. The first has this position; everything before `front` has left the window.
+    pub(super) fn insert_ahead(
+        &mut self,
+        digests: &[Digest],
+        position: u64,
+        front: u64,
+        sightings: &mut Vec<Sighting>,
+    ) {
+        if let Self::Rotating(rotating) = self {
+            rotating.insert_all(digests, position, front, sightings);
         }
     }
 
     /// One sighting of the packet leaves the window.
     #[inline]
-    pub(super) fn remove(&mut self, digest: u64) {
+    pub(super) fn remove(&mut self, digest: Digest) {
         if let Self::Removable(filter) = self
             && let Some(filter) = filter.as_removable()
         {
@@ -76,12 +90,15 @@ impl Sieve {
 pub(super) struct Rotating {
     /// The one that is filled, then the others, from the youngest on.
     turns: [BloomLineFilter; TURNS],
-    /// Position behind the last packet in each; 0 if it is empty.
+    /// Position behind the last packet in each; 0 if it is empty. It is empty to the window, too, if
+    /// that is not behind the window's front.
     ends: [u64; TURNS],
     /// Position of the first packet in the one that is filled.
     began: u64,
     /// Packets after which the next one's turn comes.
     turn: u64,
+    /// Answers of one filter.
+    known: Vec<bool>,
 }
 
 impl Rotating {
@@ -92,22 +109,49 @@ impl Rotating {
             ends: [0; TURNS],
             began: 0,
             turn: (packets / 2).max(1),
+            known: Vec::new(),
         }
     }
 
-    #[inline]
-    fn insert(&mut self, digest: u64, position: u64, front: u64) -> Sighting {
-        if position - self.began >= self.turn && self.ends[TURNS - 1] <= front {
+    fn insert(&mut self, digest: Digest) -> Sighting {
+        let element = element(digest);
+        let [now, before @ ..] = &mut self.turns;
+        let known = before.iter().any(|filter| filter.contains(element));
+        match now.insert(element) {
+            Sighting::First if !known => Sighting::First,
+            _ => Sighting::Repeat,
+        }
+    }
+
+    fn insert_all(
+        &mut self,
+        digests: &[Digest],
+        position: u64,
+        front: u64,
+        sightings: &mut Vec<Sighting>,
+    ) {
+        if position.saturating_sub(self.began) >= self.turn && self.ends[TURNS - 1] <= front {
             self.next_turn(position);
         }
-        self.ends[0] = position + 1;
-        let element = element(digest);
-        let [now, younger, older] = &mut self.turns;
-        let before = (self.ends[1] != 0 && younger.contains(element))
-            || (self.ends[2] != 0 && older.contains(element));
-        match now.insert(element) {
-            Sighting::First if !before => Sighting::First,
-            _ => Sighting::Repeat,
+        self.ends[0] = position + digests.len() as u64;
+        let columns = DigestColumns {
+            whole: digests,
+            attributes: &[],
+        };
+        let start = sightings.len();
+        let [now, before @ ..] = &mut self.turns;
+        now.insert_batch(columns, sightings);
+        for (filter, end) in before.iter().zip(&self.ends[1..]) {
+            if *end <= front {
+                continue;
+            }
+            self.known.clear();
+            filter.contains_batch(columns, &mut self.known);
+            for (sighting, &known) in sightings[start..].iter_mut().zip(&self.known) {
+                if known {
+                    *sighting = Sighting::Repeat;
+                }
+            }
         }
     }
 

@@ -20,10 +20,11 @@ use super::plan::{SieveKind, WindowWidth};
 use super::results::WindowReport;
 use super::sieve::{self, Sieve};
 use crate::filters::Sighting;
+use crate::hashing::Digest;
 use std::hint::black_box;
 
 /// Packets that the smallest window has room for.
-const LEAST_ROOM: u64 = 1 << 10;
+const LEAST_ROOM: u64 = 1 << 12;
 
 /// Most room: positions within it are told apart by 32 bits.
 const MOST_ROOM: u64 = 1 << 31;
@@ -57,6 +58,10 @@ pub(super) struct Window {
     sieve: Sieve,
     most_room: u64,
     report: WindowReport,
+    /// Digests of the packets being taken in, as the filter takes them.
+    digests: Vec<Digest>,
+    /// What the filter says of them, if it was asked ahead.
+    sightings: Vec<Sighting>,
 }
 
 impl Window {
@@ -81,6 +86,8 @@ impl Window {
             sieve: Sieve::new(kind, LEAST_ROOM),
             most_room,
             report: WindowReport::default(),
+            digests: Vec::new(),
+            sightings: Vec::new(),
         };
         window.make_room(room);
         window
@@ -92,33 +99,51 @@ impl Window {
         packets: impl Iterator<Item = (u128, i64)> + Clone,
         repeats: &mut Vec<bool>,
     ) {
+        self.digests.clear();
+        self.digests
+            .extend(packets.clone().map(|(digest, _)| of_filter(digest)));
+        let Some((_, stamp)) = packets.clone().next() else {
+            return;
+        };
+        self.expire(stamp);
+        // Before the filter is asked: in a larger window it is another one.
+        let wanted = self.next - self.front + self.digests.len() as u64;
+        let room = wanted.next_power_of_two().min(self.most_room);
+        if room > self.ring.len() as u64 {
+            self.make_room(room);
+        }
         if self.ring.len() as u64 >= TOUCH_FROM_ROOM {
             let touched = packets
                 .clone()
                 .map(|(digest, _)| self.heads[self.bucket(digest)]);
             black_box(touched.fold(0, |all, head| all ^ head));
         }
-        for (digest, stamp) in packets {
-            let repeat = self.see(digest, stamp);
+        self.sightings.clear();
+        let (position, front) = (self.next, self.front);
+        self.sieve
+            .insert_ahead(&self.digests, position, front, &mut self.sightings);
+        for (index, (digest, stamp)) in packets.enumerate() {
+            let sighting = self.sightings.get(index).copied();
+            let repeat = self.see(digest, stamp, sighting);
             repeats.push(repeat);
         }
     }
 
-    /// Takes in a packet; says whether it was in the window.
+    /// Takes in a packet, of which the filter may have been asked; says whether it was in the window.
     #[inline]
-    fn see(&mut self, digest: u128, stamp: i64) -> bool {
+    fn see(&mut self, digest: u128, stamp: i64, sighting: Option<Sighting>) -> bool {
         self.expire(stamp);
         if self.next - self.front == self.ring.len() as u64 {
-            self.overflow(stamp);
+            self.leave_early(stamp);
         }
         let mut repeat = false;
-        match self.sieve.insert(digest as u64, self.next, self.front) {
+        match sighting.unwrap_or_else(|| self.sieve.insert(of_filter(digest))) {
             Sighting::First => self.report.first += 1,
             Sighting::Repeat => {
                 self.report.looked_up += 1;
                 if let Some(seen) = self.take_out(digest) {
                     // It is in the filter once.
-                    self.sieve.remove(digest as u64);
+                    self.sieve.remove(of_filter(digest));
                     repeat = seen.abs_diff(stamp) <= self.width;
                 }
             }
@@ -144,19 +169,14 @@ impl Window {
     fn leave(&mut self) {
         let entry = &self.ring[self.slot(self.front)];
         if entry.is_last {
-            self.sieve.remove(entry.digest as u64);
+            self.sieve.remove(of_filter(entry.digest));
         }
         self.front += 1;
     }
 
-    /// The window is full: makes room, or lets the oldest packet leave early.
+    /// There is no more memory: lets the oldest packet leave early.
     #[inline(never)]
-    fn overflow(&mut self, stamp: i64) {
-        let room = self.ring.len() as u64;
-        if room < self.most_room {
-            self.make_room(room * 2);
-            return;
-        }
+    fn leave_early(&mut self, stamp: i64) {
         let reach = self.ring[self.slot(self.front)].stamp.abs_diff(stamp);
         self.report.left_early += 1;
         let least = self.report.least_reach.get_or_insert(reach);
@@ -169,16 +189,22 @@ impl Window {
         self.heads = vec![0; room as usize];
         self.sieve = Sieve::new(self.kind, room);
         self.report.memory_bytes = room * BYTES_A_PACKET;
-        let next = std::mem::replace(&mut self.next, self.front);
-        for position in self.front..next {
-            let entry = old[position as usize & (old.len() - 1)];
-            if entry.is_last {
-                self.sieve.insert(entry.digest as u64, position, self.front);
-                self.put_in(entry.digest, entry.stamp);
-            } else {
-                let slot = self.slot(position);
-                self.ring[slot] = entry;
-                self.next += 1;
+        let (front, next) = (self.front, std::mem::replace(&mut self.next, self.front));
+        let live = (front..next).map(|position| old[position as usize & (old.len() - 1)]);
+        let digests: Vec<Digest> = live.clone().map(|entry| of_filter(entry.digest)).collect();
+        let mut sightings = Vec::new();
+        self.sieve
+            .insert_ahead(&digests, front, front, &mut sightings);
+        for entry in live {
+            let slot = self.slot(self.next);
+            self.put_in(entry.digest, entry.stamp);
+            if !entry.is_last {
+                // It stays out of its chain.
+                let bucket = self.bucket(entry.digest);
+                self.heads[bucket] = self.ring[slot].before;
+                self.ring[slot].is_last = false;
+            } else if sightings.is_empty() {
+                self.sieve.insert(of_filter(entry.digest));
             }
         }
     }
@@ -240,4 +266,8 @@ impl Window {
     pub(super) fn report(&self) -> WindowReport {
         self.report
     }
+}
+
+fn of_filter(digest: u128) -> Digest {
+    Digest::from_value(digest as u64)
 }
