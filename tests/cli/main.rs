@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod dedup;
 mod formats;
 mod inputs;
 mod limits;
