@@ -274,7 +274,8 @@ fn tcp_kind(all: &[Made], index: usize) -> Option<DropKind> {
         .filter(|(at, tcp)| since(*at) && tcp.flags & 0x10 != 0)
         .map(|(_, tcp)| tcp.acknowledgement)
         .max();
-    if tcp.length <= 1 && tcp.flags & 7 == 0 && next == Some(tcp.sequence + 1) {
+    let controls = [1, 2, 4].iter().any(|flag| tcp.flags & flag != 0);
+    if tcp.length <= 1 && !controls && next == Some(tcp.sequence + 1) {
         Some(DropKind::KeepAlive)
     } else if tcp.length == 0 {
         None

@@ -30,6 +30,10 @@ impl Sameness {
 
 /// What besides counts as a difference between IP packets.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own, and they go together in any way"
+)]
 pub struct Difference {
     /// The VLANs that they were in.
     pub vlan: bool,

@@ -10,7 +10,7 @@ const MOST_SLICES: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Slices {
     width_ns: i64,
-    slices: BTreeMap<i64, Drops>,
+    by_index: BTreeMap<i64, Drops>,
     /// The slice of the packet before, apart from the others.
     index: i64,
     current: Drops,
@@ -22,7 +22,7 @@ impl Slices {
     pub(super) fn new(width_ns: i64) -> Self {
         Self {
             width_ns,
-            slices: BTreeMap::new(),
+            by_index: BTreeMap::new(),
             index: 0,
             current: Drops::default(),
             outside: 0,
@@ -33,7 +33,7 @@ impl Slices {
         let index = time_ns.div_euclid(self.width_ns);
         if index != self.index {
             self.put_back();
-            self.current = self.slices.remove(&index).unwrap_or_default();
+            self.current = self.by_index.remove(&index).unwrap_or_default();
             self.index = index;
         }
         self.current.add(bytes, dropped);
@@ -43,8 +43,8 @@ impl Slices {
         if self.current.packets == 0 {
             return;
         }
-        if self.slices.len() < MOST_SLICES {
-            self.slices.insert(self.index, self.current);
+        if self.by_index.len() < MOST_SLICES {
+            self.by_index.insert(self.index, self.current);
         } else {
             self.outside += self.current.packets;
         }
@@ -53,7 +53,7 @@ impl Slices {
     pub(super) fn finish(mut self) -> (Vec<DedupSlice>, u64) {
         self.put_back();
         let width = self.width_ns;
-        let slices = self.slices.into_iter().map(|(index, drops)| {
+        let slices = self.by_index.into_iter().map(|(index, drops)| {
             let start_ns = index.saturating_mul(width);
             DedupSlice {
                 start_ns,

@@ -34,6 +34,10 @@ pub struct DedupParameters {
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own, and they go together in any way"
+)]
 struct Distinguish {
     vlan: bool,
     mac: bool,

@@ -139,7 +139,7 @@ impl Capture {
         let (window, packets, entries) = (&mut self.window, &mut self.packets, &mut self.entries);
         let mut records = self.records.as_deref_mut();
         if let Some(records) = &mut records {
-            records.records.clear();
+            records.batch.clear();
         }
         let result = match &mut self.reader {
             Reader::Pcap(reader) => reader.fill(window, packets, records.as_deref_mut()),
@@ -193,7 +193,7 @@ impl Capture {
         RecordBatch {
             bytes: self.window.buffered(),
             packets: &self.packets,
-            records: records.map_or(&[], |records| &records.records),
+            records: records.map_or(&[], |records| &records.batch),
             interfaces: records.map_or(&[], |records| &records.interfaces),
             is_plain_pcap: records.is_some_and(|records| records.is_plain_pcap),
         }

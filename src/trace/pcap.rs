@@ -283,7 +283,7 @@ impl Pcap {
                 if self.link == LinkType::ERF {
                     if let Some(records) = records {
                         let all = out.iter().map(|packet| RecordRef::of(packet, 0));
-                        records.records.extend(all);
+                        records.batch.extend(all);
                     }
                     erf::unwrap_all(window.buffered(), out);
                 }

@@ -403,7 +403,7 @@ impl Pcapng {
             }
             record.big_endian = self.big_endian;
         }
-        records.records.push(record);
+        records.batch.push(record);
         Ok(())
     }
 

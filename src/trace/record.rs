@@ -116,7 +116,7 @@ impl RecordBatch<'_> {
 /// Records of the present batch, and the interfaces of the capture.
 #[derive(Debug, Default)]
 pub(super) struct Records {
-    pub(super) records: Vec<RecordRef>,
+    pub(super) batch: Vec<RecordRef>,
     pub(super) interfaces: Vec<InterfaceInfo>,
     pub(super) interface_bytes: usize,
     /// Index of the first interface of the present section.
@@ -137,7 +137,7 @@ impl Records {
                     .push(InterfaceInfo::plain(packet.link, Clock::of(9)));
                 self.interfaces.len() - 1
             });
-            self.records.push(RecordRef::of(packet, index as u32));
+            self.batch.push(RecordRef::of(packet, index as u32));
         }
     }
 }

@@ -12,11 +12,10 @@ pub(super) enum Block {
 /// Width of the number that the option is; 1 for bytes, which have no order.
 fn width(block: Block, code: u16) -> usize {
     match (block, code) {
-        // Custom options begin with a number of 4 bytes; the rest is the vendor's.
-        (_, 2988 | 2989 | 19372 | 19373) => 4,
-        (Block::Interface, 8 | 14 | 16 | 17) => 8,
-        (Block::Interface, 10) | (Block::Packet, 2 | 6) => 4,
-        (Block::Packet, 4 | 5) => 8,
+        // Speeds, offset of the clock; packets lost before, identifier.
+        (Block::Interface, 8 | 14 | 16 | 17) | (Block::Packet, 4 | 5) => 8,
+        // Time zone; flags, queue. Custom options begin with a number, and the rest is the vendor's.
+        (Block::Interface, 10) | (Block::Packet, 2 | 6) | (_, 2988 | 2989 | 19_372 | 19_373) => 4,
         _ => 1,
     }
 }

@@ -63,7 +63,7 @@ impl PcapWriter {
         let plain = batch.is_plain_pcap
             && batch.interfaces[0].resolution() == if head.fraction == 1 { 9 } else { 6 };
         if plain {
-            self.check_link(head, batch.interfaces[0].link)?;
+            check_link(head, batch.interfaces[0].link)?;
             let start = batch.packets[from].start as usize - RECORD_HEADER_BYTES;
             let last = batch.packets[to - 1];
             out.put(&batch.bytes[start..(last.start + last.captured) as usize])?;
@@ -72,7 +72,7 @@ impl PcapWriter {
         let mut options = 0;
         for index in from..to {
             let record = batch.record(index);
-            self.check_link(head, record.link)?;
+            check_link(head, record.link)?;
             let time_ns = batch.packets[index].time_ns;
             let seconds = u32::try_from(time_ns.div_euclid(NANOS_PER_SECOND))
                 .map_err(|_| WriteError::Time(time_ns))?;
@@ -87,14 +87,6 @@ impl PcapWriter {
             options += u64::from(record.options_length > 0);
         }
         Ok(options)
-    }
-
-    fn check_link(&self, head: Head, link: LinkType) -> Result<(), WriteError> {
-        if head.link == link {
-            Ok(())
-        } else {
-            Err(WriteError::LinkTypes(head.link, link))
-        }
     }
 
     fn begin<W: Write + Send + 'static>(
@@ -151,5 +143,13 @@ impl PcapWriter {
             self.put_header(only.as_ref(), link, out)?;
         }
         Ok(())
+    }
+}
+
+fn check_link(head: Head, link: LinkType) -> Result<(), WriteError> {
+    if head.link == link {
+        Ok(())
+    } else {
+        Err(WriteError::LinkTypes(head.link, link))
     }
 }

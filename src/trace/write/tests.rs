@@ -193,7 +193,7 @@ fn rich(big: bool) -> Vec<u8> {
         order.packet(1, 1_700_000_001_000_007, b"second", &[]),
         order.packet(
             2,
-            1_700_000_000 << 10 | 513,
+            (1_700_000_000 << 10) + 513,
             b"third",
             &[order.option(1, b"x")],
         ),
