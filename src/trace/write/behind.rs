@@ -90,6 +90,17 @@ impl<W: Write + Send + 'static> Behind<W> {
     }
 }
 
+/// What is given up is waited for, too: then its temporary file is gone before the program is.
+impl<W> Drop for Behind<W> {
+    fn drop(&mut self) {
+        self.full = None;
+        if let Some(thread) = self.thread.take() {
+            // Nobody asks any more how it ended.
+            let _ = thread.join();
+        }
+    }
+}
+
 fn gone() -> io::Error {
     io::Error::other("writing had failed before")
 }
