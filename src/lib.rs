@@ -5,6 +5,7 @@
 pub mod bits;
 pub mod comparison;
 pub mod decode;
+pub mod dedup;
 pub mod elements;
 pub mod filters;
 pub mod generate;

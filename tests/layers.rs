@@ -21,6 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pipeline",
         &["decode", "elements", "filters", "hashing", "trace"],
     ),
+    ("dedup", &["bits", "decode", "filters", "hashing", "trace"]),
     ("planner", &["filters"]),
     (
         "comparison",
@@ -33,6 +34,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "comparison",
             "decode",
+            "dedup",
             "elements",
             "filters",
             "pipeline",

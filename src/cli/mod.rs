@@ -2,6 +2,7 @@
 
 mod compare;
 mod count;
+mod dedup;
 mod filter;
 mod generate;
 mod inputs;
@@ -9,6 +10,7 @@ mod output;
 mod page;
 mod plan;
 mod progress;
+mod same_file;
 mod structure;
 mod trace_args;
 mod units;
@@ -45,6 +47,7 @@ Examples:
 enum Command {
     Compare(Box<compare::CompareArgs>),
     Count(Box<count::CountArgs>),
+    Dedup(Box<dedup::DedupArgs>),
     Filter(filter::FilterArgs),
     Generate(generate::GenerateArgs),
     Plan(Box<plan::PlanArgs>),
@@ -69,6 +72,7 @@ pub(crate) fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Compare(args) => compare::run(&args),
         Command::Count(args) => count::run(&args),
+        Command::Dedup(args) => dedup::run(&args),
         Command::Filter(args) => filter::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
         Command::Plan(args) => plan::run(&args),

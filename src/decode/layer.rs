@@ -111,3 +111,18 @@ pub(super) fn walk(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpPac
     }
     found.ok_or(Skip::TooDeep)
 }
+
+/// Walks from the beginning of a frame to its outermost IP header, and returns the bytes from there on.
+#[inline(never)]
+pub(super) fn to_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
+    let mut layer = Layer::Link(link);
+    let mut bytes = frame;
+    for _ in 0..STEPS_MAX {
+        match layer {
+            Layer::Ipv4 => return ip::v4(bytes).map(|_| bytes),
+            Layer::Ipv6 => return ip::v6(bytes).map(|_| bytes),
+            other => (layer, bytes) = step(other, bytes)?,
+        }
+    }
+    Err(Skip::TooDeep)
+}

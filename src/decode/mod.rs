@@ -14,6 +14,7 @@
 //! | `ethernet`, `ieee80211`, `ppp`, `cooked`, `meta` | link layers by family |
 //! | `ip` | IPv4 and IPv6 with extension headers |
 //! | `tunnel`, `udp_tunnel` | what may stand inside an IP packet |
+//! | `whole` | an IP packet as bytes, and the VLANs before it |
 //! | `dns`, `dns_name` | DNS messages, names |
 //! | `skip` | the reasons why there is nothing to count |
 
@@ -37,6 +38,7 @@ mod ppp;
 mod skip;
 mod tunnel;
 mod udp_tunnel;
+mod whole;
 
 #[cfg(test)]
 mod ip_tests;
@@ -50,6 +52,7 @@ mod tunnel_tests;
 pub use dns::{DNS_PORT, DnsMessage, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text};
 pub use skip::Skip;
+pub use whole::{IpBytes, ip_bytes, vlan_ids};
 
 use crate::trace::LinkType;
 

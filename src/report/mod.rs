@@ -11,6 +11,7 @@ mod count_figures;
 mod count_page;
 mod count_parquet;
 mod csv;
+mod dedup;
 pub mod figure;
 mod filter_info;
 pub mod html;
@@ -29,6 +30,7 @@ pub mod traffic_table;
 
 pub use compare_model::CompareReport;
 pub use count_page::{CountPage, figures as page_figures};
+pub use dedup::{DedupFormat, DedupParameters, write_dedup};
 pub use filter_info::FilterInfo;
 pub use model::{CountParameters, ReportFormat};
 pub use plan_model::{PlanFormat, PlanReport};

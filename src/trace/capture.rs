@@ -16,6 +16,7 @@ use super::error::{Fault, TraceError, TraceErrorKind};
 use super::packet::{MAX_BATCH, PacketRef, TraceBatch};
 use super::pcap::Pcap;
 use super::pcapng::Pcapng;
+use super::record::{RecordBatch, Records};
 use super::sniff::{self, Container};
 use super::tsh::Tsh;
 use super::window::Window;
@@ -46,6 +47,8 @@ pub struct Capture {
     bytes_read: Arc<AtomicU64>,
     packets: Vec<PacketRef>,
     entries: Entries,
+    /// What a writer needs besides, if it was asked for.
+    records: Option<Box<Records>>,
     /// The error that follows the batch just delivered.
     pending: Option<Fault>,
     finished: bool,
@@ -111,6 +114,7 @@ impl Capture {
             bytes_read,
             packets: Vec::with_capacity(MAX_BATCH),
             entries: Entries::default(),
+            records: None,
             pending: None,
             finished: false,
         })
@@ -133,15 +137,22 @@ impl Capture {
         self.packets.clear();
         self.entries.clear();
         let (window, packets, entries) = (&mut self.window, &mut self.packets, &mut self.entries);
+        let mut records = self.records.as_deref_mut();
+        if let Some(records) = &mut records {
+            records.batch.clear();
+        }
         let result = match &mut self.reader {
-            Reader::Pcap(reader) => reader.fill(window, packets),
-            Reader::Pcapng(reader) => reader.fill(window, packets),
+            Reader::Pcap(reader) => reader.fill(window, packets, records.as_deref_mut()),
+            Reader::Pcapng(reader) => reader.fill(window, packets, records.as_deref_mut()),
             Reader::Erf(reader) => reader.fill(window, packets),
             Reader::Tsh(reader) => reader.fill(window, packets),
             Reader::ZeekTsv(reader) => reader.fill(window, entries),
             Reader::ZeekJson(reader) => reader.fill(window, entries),
             Reader::DnsCsv(reader) => reader.fill(entries),
         };
+        if let (Some(records), Reader::Erf(_) | Reader::Tsh(_)) = (records, &self.reader) {
+            records.by_link(&self.packets);
+        }
         let nothing = self.packets.is_empty() && self.entries.is_empty();
         match result {
             Err(fault) if nothing => {
@@ -163,6 +174,29 @@ impl Capture {
                 packets: &self.packets,
             }
         }))
+    }
+
+    /// From now on takes down what a writer needs besides the packets; to be called before the first
+    /// batch is read. It costs some time.
+    pub fn keep_records(&mut self) {
+        let mut records = Box::<Records>::default();
+        if let Reader::Pcap(reader) = &self.reader {
+            reader.describe(&mut records);
+        }
+        self.records = Some(records);
+    }
+
+    /// The batch of packets that [`Self::next_batch`] read last, as [`Self::keep_records`] took it
+    /// down; without it there are packets and nothing besides.
+    pub fn record_batch(&self) -> RecordBatch<'_> {
+        let records = self.records.as_deref();
+        RecordBatch {
+            bytes: self.window.buffered(),
+            packets: &self.packets,
+            records: records.map_or(&[], |records| &records.batch),
+            interfaces: records.map_or(&[], |records| &records.interfaces),
+            is_plain_pcap: records.is_some_and(|records| records.is_plain_pcap),
+        }
     }
 
     /// Codecs find damage later than they hand over bytes that are wrong. What the container trips over

@@ -28,14 +28,17 @@ mod packet;
 mod pcap;
 mod pcapng;
 mod pcapng_clock;
+mod record;
 mod sniff;
 #[cfg(test)]
 mod tests;
 mod time;
 mod tsh;
 mod window;
+pub mod write;
 
 pub use capture::{Capture, InputFormat, first_time_ns, is_capture};
 pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
+pub use record::{InterfaceInfo, RecordBatch, RecordRef};

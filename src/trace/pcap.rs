@@ -13,6 +13,8 @@ use super::erf;
 use super::error::{Fault, TraceErrorKind};
 use super::link_type;
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
+use super::pcapng_clock::Clock;
+use super::record::{InterfaceInfo, RecordRef, Records};
 use super::time::NANOS_PER_SECOND;
 use super::window::Window;
 
@@ -44,6 +46,9 @@ pub(super) struct Pcap {
     /// Nanoseconds in one unit of the fraction of a second.
     fraction: i64,
     link: LinkType,
+    /// What stands beside the link type in its field.
+    flags: u32,
+    snap_length: u32,
     packets: u64,
 }
 
@@ -136,6 +141,8 @@ impl Pcap {
             lengths,
             fraction,
             link: link_type::canonical(link),
+            flags: network & 0xffff_0000,
+            snap_length: header.snaplen,
             packets: 0,
         };
         Ok((pcap, header.snaplen))
@@ -239,16 +246,31 @@ impl Pcap {
         (word(0), word(4), captured, wire)
     }
 
+    fn is_plain(&self) -> bool {
+        self.record_header == 16 && self.lengths == Lengths::CapturedFirst
+    }
+
+    /// Describes the only interface.
+    pub(super) fn describe(&self, records: &mut Records) {
+        records.interfaces.push(InterfaceInfo {
+            snap_length: self.snap_length,
+            pcap_flags: self.flags,
+            ..InterfaceInfo::plain(self.link, Clock::of(if self.fraction == 1 { 9 } else { 6 }))
+        });
+        records.is_plain_pcap = self.is_plain() && !self.big_endian && self.link != LinkType::ERF;
+    }
+
     /// Appends packets to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(
         &mut self,
         window: &mut Window,
         out: &mut Vec<PacketRef>,
+        records: Option<&mut Records>,
     ) -> Result<(), Fault> {
         loop {
             let base = window.position();
             let bytes = window.unread();
-            let plain = self.record_header == 16 && self.lengths == Lengths::CapturedFirst;
+            let plain = self.is_plain();
             let (consumed, stop) = match (self.big_endian, plain) {
                 (false, true) => self.scan::<false, true>(bytes, base, out),
                 (false, false) => self.scan::<false, false>(bytes, base, out),
@@ -259,6 +281,10 @@ impl Pcap {
             self.packets += out.len() as u64;
             if !out.is_empty() {
                 if self.link == LinkType::ERF {
+                    if let Some(records) = records {
+                        let all = out.iter().map(|packet| RecordRef::of(packet, 0));
+                        records.batch.extend(all);
+                    }
                     erf::unwrap_all(window.buffered(), out);
                 }
                 return Ok(());

@@ -18,6 +18,7 @@ use super::link_type;
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
 use super::pcap::MAX_PACKET_BYTES;
 use super::pcapng_clock::Clock;
+use super::record::{InterfaceInfo, MAX_INTERFACE_BYTES, RecordRef, Records};
 use super::window::Window;
 
 /// Longest block that is kept whole, in bytes; the same bound as Wireshark's.
@@ -85,10 +86,11 @@ impl Pcapng {
         &mut self,
         window: &mut Window,
         out: &mut Vec<PacketRef>,
+        mut records: Option<&mut Records>,
     ) -> Result<(), Fault> {
         loop {
             let base = window.position();
-            let (consumed, stop) = self.scan(window.unread(), base, out);
+            let (consumed, stop) = self.scan(window.unread(), base, out, records.as_deref_mut());
             window.consume(consumed);
             self.packets += out.len() as u64;
             if !out.is_empty() {
@@ -171,9 +173,24 @@ impl Pcapng {
         self.word([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
     }
 
+    fn short_at(&self, bytes: &[u8], at: usize) -> u16 {
+        let bytes = [bytes[at], bytes[at + 1]];
+        if self.big_endian {
+            u16::from_be_bytes(bytes)
+        } else {
+            u16::from_le_bytes(bytes)
+        }
+    }
+
     /// Reads the blocks that are here as a whole. What stops it counts only if there was no packet before
     /// it: otherwise it is met again after these were delivered.
-    fn scan(&mut self, bytes: &[u8], base: usize, out: &mut Vec<PacketRef>) -> (usize, Stop) {
+    fn scan(
+        &mut self,
+        bytes: &[u8],
+        base: usize,
+        out: &mut Vec<PacketRef>,
+        mut records: Option<&mut Records>,
+    ) -> (usize, Stop) {
         let mut at = 0;
         let mut untimed = self.last_time_ns.is_none();
         while out.len() < MAX_BATCH {
@@ -223,7 +240,14 @@ impl Pcapng {
             let trailer = block.last_chunk().expect("a block has at least 12 bytes");
             let read = self
                 .check_trailer(*trailer, padded, length)
-                .and_then(|()| self.read_block(kind, block, base + at));
+                .and_then(|()| self.read_block(kind, block, base + at))
+                .and_then(|packet| match records.as_deref_mut() {
+                    Some(records) => {
+                        self.take_down(kind, block, base + at, packet.as_ref(), records)?;
+                        Ok(packet)
+                    }
+                    None => Ok(packet),
+                });
             match read {
                 Ok(packet) => {
                     if let (true, Some(first)) = (untimed, self.last_time_ns) {
@@ -327,13 +351,7 @@ impl Pcapng {
         let number = if kind == ENHANCED_PACKET {
             self.word_at(block, 8)
         } else {
-            let bytes = [block[8], block[9]];
-            let number = if self.big_endian {
-                u16::from_be_bytes(bytes)
-            } else {
-                u16::from_le_bytes(bytes)
-            };
-            u32::from(number)
+            u32::from(self.short_at(block, 8))
         };
         let interface = self.interface(number)?;
         let ticks = u64::from(self.word_at(block, 12)) << 32 | u64::from(self.word_at(block, 16));
@@ -349,6 +367,70 @@ impl Pcapng {
             wire,
             link,
         })
+    }
+
+    /// Takes down what a writer needs of a block that was read.
+    fn take_down(
+        &self,
+        kind: u32,
+        block: &[u8],
+        start: usize,
+        packet: Option<&PacketRef>,
+        records: &mut Records,
+    ) -> Result<(), TraceErrorKind> {
+        let Some(packet) = packet else {
+            match kind {
+                SECTION_HEADER => records.section = records.interfaces.len() as u32,
+                INTERFACE => self.take_down_interface(block, records)?,
+                _ => {}
+            }
+            return Ok(());
+        };
+        let mut record = RecordRef::of(packet, records.section);
+        if kind != SIMPLE_PACKET {
+            let number = if kind == ENHANCED_PACKET {
+                self.word_at(block, 8)
+            } else {
+                self.short_at(block, 8).into()
+            };
+            record.interface += number;
+            let (high, low) = (self.word_at(block, 12), self.word_at(block, 16));
+            record.ticks = Some(u64::from(high) << 32 | u64::from(low));
+            let options = (packet.start as usize - start + packet.captured as usize + 3) & !3;
+            if let Some(length) = (block.len() - 4).checked_sub(options) {
+                record.options_start = (start + options) as u32;
+                record.options_length = length as u32;
+            }
+            record.big_endian = self.big_endian;
+        }
+        records.batch.push(record);
+        Ok(())
+    }
+
+    fn take_down_interface(
+        &self,
+        block: &[u8],
+        records: &mut Records,
+    ) -> Result<(), TraceErrorKind> {
+        const OPTIONS_AT: usize = 16;
+        let Some(interface) = self.interfaces.last() else {
+            return Ok(());
+        };
+        let options = block
+            .get(OPTIONS_AT..block.len() - 4)
+            .unwrap_or_default()
+            .to_vec();
+        records.interface_bytes += options.len() + size_of::<InterfaceInfo>();
+        if records.interface_bytes > MAX_INTERFACE_BYTES {
+            return Err(self.corrupt("its interface descriptions take more than 64 MiB"));
+        }
+        records.interfaces.push(InterfaceInfo {
+            snap_length: interface.snap_length,
+            options,
+            big_endian: self.big_endian,
+            ..InterfaceInfo::plain(interface.link, interface.clock)
+        });
+        Ok(())
     }
 
     fn read_simple_packet(&self, block: &[u8], start: usize) -> Result<PacketRef, TraceErrorKind> {

@@ -22,10 +22,20 @@ enum Tick {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Clock {
     tick: Tick,
+    resolution: u8,
     offset_ns: i128,
 }
 
 impl Clock {
+    /// A clock of this resolution (`if_tsresol`), counted from the epoch.
+    pub(super) fn of(resolution: u8) -> Self {
+        Self {
+            tick: tick(resolution),
+            resolution,
+            offset_ns: 0,
+        }
+    }
+
     /// Reads `if_tsresol` and `if_tsoffset` among the options of an interface; without them a tick is a
     /// microsecond, counted from the epoch.
     pub(super) fn from_options<'a>(
@@ -34,11 +44,15 @@ impl Clock {
     ) -> Self {
         let mut clock = Self {
             tick: Tick::Nanoseconds(1000),
+            resolution: 6,
             offset_ns: 0,
         };
         for (code, value) in options.take_while(|&(code, _)| code != OPTION_END) {
             match (code, value) {
-                (OPTION_RESOLUTION, &[resolution, ..]) => clock.tick = tick(resolution),
+                (OPTION_RESOLUTION, &[resolution, ..]) => {
+                    clock.tick = tick(resolution);
+                    clock.resolution = resolution;
+                }
                 (OPTION_OFFSET, value) => {
                     if let Some(&bytes) = value.first_chunk() {
                         let seconds = if big_endian {
@@ -53,6 +67,31 @@ impl Clock {
             }
         }
         clock
+    }
+
+    /// `if_tsresol`, as the interface has it or would have it.
+    pub(super) fn resolution(self) -> u8 {
+        self.resolution
+    }
+
+    /// A stamp that [`Self::time_ns`] turns into this time, or into the nearest one before it; the
+    /// nearest that there is.
+    pub(super) fn ticks(self, time_ns: i64) -> u64 {
+        let time = (i128::from(time_ns) - self.offset_ns)
+            .max(0)
+            .cast_unsigned();
+        let ticks = match self.tick {
+            Tick::Nanoseconds(nanoseconds) => time / u128::from(nanoseconds),
+            Tick::PerNanosecond(count) => time.saturating_mul(u128::from(count)),
+            Tick::PowerOfTwo(power) => {
+                let second = NANOS_PER_SECOND as u128;
+                let whole = (time / second).saturating_mul(1 << power);
+                let part = ((time % second) << power.min(90)).div_ceil(second);
+                whole.saturating_add(part)
+            }
+            Tick::Negligible => u128::MAX,
+        };
+        u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
     /// Time of a stamp in nanoseconds since the epoch, rounded down.

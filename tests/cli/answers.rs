@@ -33,7 +33,7 @@ fn committed_captures_have_the_counts_of_an_independent_program() {
             assert_eq!(ours, theirs.each_ref(), "{capture} {options:?}");
         }
     }
-    assert_eq!(counts.lines().count(), 4);
+    assert_eq!(counts.lines().count(), 5);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod answers;
 mod compare;
+mod dedup;
 mod formats;
 mod inputs;
 mod limits;

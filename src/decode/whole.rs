@@ -1,0 +1,150 @@
+//! A frame's IP packet as bytes, from its header to its end: for what compares packets as a whole.
+
+use super::ip::{V4_HEADER, V6_HEADER};
+use super::{Skip, layer};
+use crate::trace::LinkType;
+
+const ETHERNET_HEADER: usize = 14;
+const TAG: usize = 4;
+
+/// The outermost IP packet of a frame.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct IpBytes<'a> {
+    /// What was captured of it, from its header on, without what a link layer appends. The fixed
+    /// header is there as a whole, and its first four bits are 4 or 6.
+    pub bytes: &'a [u8],
+    /// Bytes that its header states, of which those missing were not captured.
+    pub stated: usize,
+    /// Where in the frame it begins.
+    pub offset: usize,
+}
+
+/// Finds the outermost IP packet of a frame that begins as `link` says.
+///
+/// # Errors
+///
+/// The reason why there is none.
+#[inline]
+pub fn ip_bytes(link: LinkType, frame: &[u8]) -> Result<IpBytes<'_>, Skip> {
+    let bytes = match common(link, frame) {
+        Some(bytes) => bytes,
+        None => layer::to_ip(link, frame)?,
+    };
+    let stated = match bytes {
+        [first, _, high, low, ..] if first >> 4 == 4 => u16::from_be_bytes([*high, *low]).into(),
+        [_, _, _, _, high, low, ..] => match u16::from_be_bytes([*high, *low]) {
+            0 => 0,
+            payload => V6_HEADER + usize::from(payload),
+        },
+        _ => return Err(Skip::CutShort),
+    };
+    // Nothing is stated by jumbograms and where segmentation is left to a network card.
+    let stated = if stated == 0 { bytes.len() } else { stated };
+    Ok(IpBytes {
+        bytes: &bytes[..stated.min(bytes.len())],
+        stated,
+        offset: frame.len() - bytes.len(),
+    })
+}
+
+/// IP in Ethernet with up to two VLAN tags, where the general walk would say the same.
+#[inline]
+fn common(link: LinkType, frame: &[u8]) -> Option<&[u8]> {
+    let head: &[u8; ETHERNET_HEADER + 2 * TAG + V4_HEADER] = frame.first_chunk()?;
+    if link != LinkType::ETHERNET {
+        return None;
+    }
+    let ether_type = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let mut start = ETHERNET_HEADER;
+    while matches!(ether_type(start - 2), 0x8100 | 0x88a8) && start < ETHERNET_HEADER + 2 * TAG {
+        start += TAG;
+    }
+    let bytes = &frame[start..];
+    match (ether_type(start - 2), bytes[0]) {
+        (0x0800, 0x45..=0x4f) => {
+            let header = u16::from(bytes[0] & 15) * 4;
+            let stated = u16::from_be_bytes([bytes[2], bytes[3]]);
+            (stated == 0 || stated >= header).then_some(bytes)
+        }
+        (0x86dd, 0x60..=0x6f) if bytes.len() >= V6_HEADER => Some(bytes),
+        _ => None,
+    }
+}
+
+/// The VLAN identifiers of an Ethernet frame's tags, from the outermost on; none for other links.
+pub fn vlan_ids(link: LinkType, frame: &[u8]) -> impl Iterator<Item = u16> {
+    let mut at = if link == LinkType::ETHERNET {
+        ETHERNET_HEADER - 2
+    } else {
+        frame.len()
+    };
+    std::iter::from_fn(move || {
+        let &[a, b, c, d] = frame.get(at..)?.first_chunk()?;
+        let is_tag = matches!(
+            u16::from_be_bytes([a, b]),
+            0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300
+        );
+        at += TAG;
+        is_tag.then(|| u16::from_be_bytes([c, d]) & 0x0fff)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn frame(tags: &[u16], packet: &[u8]) -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        for tag in tags {
+            frame.extend([0x81, 0, (tag >> 8) as u8 | 0xe0, *tag as u8]);
+        }
+        frame.extend([8, 0]);
+        frame.extend_from_slice(packet);
+        frame
+    }
+
+    #[test]
+    fn padding_is_no_part_of_a_packet_and_what_was_cut_is_known() {
+        let mut packet = vec![
+            0x45, 0, 0, 30, 1, 2, 0, 0, 64, 17, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8,
+        ];
+        packet.extend([9; 10]);
+        for tags in [&[][..], &[5], &[5, 6], &[5, 6, 7]] {
+            let mut padded = frame(tags, &packet);
+            padded.extend([0; 20]);
+            let found = ip_bytes(LinkType::ETHERNET, &padded).unwrap();
+            assert_eq!((found.bytes, found.stated), (&packet[..], 30));
+            assert_eq!(found.offset, 14 + 4 * tags.len());
+            assert!(vlan_ids(LinkType::ETHERNET, &padded).eq(tags.iter().copied()));
+            let cut = ip_bytes(LinkType::ETHERNET, &padded[..found.offset + 25]).unwrap();
+            assert_eq!((cut.bytes, cut.stated), (&packet[..25], 30));
+        }
+        assert_eq!(
+            ip_bytes(LinkType::ETHERNET, &frame(&[], &packet[..19])),
+            Err(Skip::CutShort)
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn the_short_way_and_the_walk_agree(
+            tags in 0..3usize,
+            kind in 0..3usize,
+            packet in proptest::collection::vec(any::<u8>(), 0..90),
+            first in prop_oneof![Just(0x45u8), Just(0x60), Just(0x46), any::<u8>()],
+        ) {
+            let mut packet = packet;
+            if let Some(byte) = packet.first_mut() { *byte = first; }
+            let mut frame = frame(&[1, 2][..tags.min(2)], &packet);
+            let at = 12 + 4 * tags.min(2);
+            frame[at..at + 2].copy_from_slice(&[[8, 0], [0x86, 0xdd], [8, 6]][kind]);
+            if let Some(bytes) = common(LinkType::ETHERNET, &frame) {
+                prop_assert_eq!(layer::to_ip(LinkType::ETHERNET, &frame), Ok(bytes));
+            }
+            // What is read as IP elsewhere is IP here, and nothing else is.
+            let decoded = super::super::Decoder::default().decode(LinkType::ETHERNET, &frame);
+            prop_assert_eq!(decoded.map(|_| ()), ip_bytes(LinkType::ETHERNET, &frame).map(|_| ()));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Captures without their duplicates, in one pass.
+//!
+//! ```text
+//!   captures ─► merge by time ─► keys ─► window ─► kept packets ─► writer
+//!                                 │        │   └─► dropped packets ─► writer
+//!                          128 bits of     filter that follows the window,
+//!                     what has to be equal   digests of the window
+//! ```
+//!
+//! A key is a digest of everything in which two packets must agree to count as the same. The window
+//! knows the keys of the packets seen last. Its filter answers first; what it calls new is new; what it
+//! calls a repeat is looked up among the digests, so that no packet is dropped wrongly.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `plan` | what is asked for |
+//! | `merge` | several inputs as one stream in the order of time |
+//! | `key`, `tcp` | what makes two packets the same; what is known of TCP connections |
+//! | `window`, `sieve` | the digests of the window; the filter that follows it |
+//! | `approximate` | the window without digests |
+//! | `run`, `slices`, `results` | the loop; what is reported |
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, reason = "a test that panics has failed")
+)]
+
+mod approximate;
+mod key;
+mod merge;
+mod plan;
+mod results;
+mod run;
+mod sieve;
+mod slices;
+mod tcp;
+mod window;
+
+pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, SieveKind, WindowWidth};
+pub use results::{DedupInput, DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
+pub use run::{DedupError, Writers, dedup};

@@ -1,0 +1,151 @@
+//! What is asked for, as data.
+
+use crate::trace::InputFormat;
+use std::path::PathBuf;
+
+/// What makes two packets the same.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Sameness {
+    /// The same IP packet, whatever happened to its link header, its TTL and its header checksum.
+    Packet,
+    /// The same captured bytes.
+    Frame,
+    /// The same TCP segment sent again.
+    Retransmission,
+    /// The same flow.
+    Flow,
+}
+
+impl Sameness {
+    /// Its name in options and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Packet => "packet",
+            Self::Frame => "frame",
+            Self::Retransmission => "retransmission",
+            Self::Flow => "flow",
+        }
+    }
+}
+
+/// What besides counts as a difference between IP packets.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of its own, and they go together in any way"
+)]
+pub struct Difference {
+    /// The VLANs that they were in.
+    pub vlan: bool,
+    /// The link-layer addresses; the whole link header where it is not Ethernet's.
+    pub mac: bool,
+    /// The TTL or hop limit.
+    pub ttl: bool,
+    /// The input and the interface that they were captured on.
+    pub interface: bool,
+}
+
+/// How far back a packet is compared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WindowWidth {
+    /// With what was seen up to so many nanoseconds before.
+    Time(i64),
+    /// With the packets before it in a window of so many, itself included.
+    Packets(u64),
+}
+
+/// The filter that follows the window.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SieveKind {
+    /// d-left counting filter.
+    Dleft,
+    /// Split counting filter.
+    SplitCounting,
+    /// Counting filter.
+    Counting,
+    /// Three Bloom filters in lines, used in turn.
+    Rotating,
+}
+
+impl SieveKind {
+    /// Its name in options and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dleft => "dleft",
+            Self::SplitCounting => "split-counting",
+            Self::Counting => "counting",
+            Self::Rotating => "rotating",
+        }
+    }
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct DedupPlan {
+    /// The captures; `-` is standard input.
+    pub inputs: Vec<PathBuf>,
+    /// How their containers are found.
+    pub input_format: InputFormat,
+    /// What makes two packets the same.
+    pub by: Sameness,
+    /// What makes IP packets different besides.
+    pub distinguish: Difference,
+    /// How far back a packet is compared.
+    pub window: WindowWidth,
+    /// The filter that follows the window.
+    pub filter: SieveKind,
+    /// Drop what the filter calls a repeat, without looking it up.
+    pub approximate: bool,
+    /// Memory of the window and its filter, in bytes.
+    pub memory_bytes: u64,
+    /// Width of the slices that are reported, in nanoseconds; none if none are.
+    pub slice_ns: Option<i64>,
+    /// Seed of the digests; none for a random one, on which no result depends as long as nothing is
+    /// approximate.
+    pub seed: Option<u64>,
+}
+
+/// Why a plan cannot be run.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{0}")]
+pub struct DedupPlanError(pub(super) String);
+
+/// Least memory, in bytes.
+pub(super) const LEAST_MEMORY_BYTES: u64 = 256 << 10;
+
+/// Most memory, in bytes: the window's positions have 31 bits.
+pub(super) const MOST_MEMORY_BYTES: u64 = 1 << 36;
+
+impl DedupPlan {
+    /// Checks that the parts go together.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken.
+    pub fn check(&self) -> Result<(), DedupPlanError> {
+        let fail = |reason: &str| Err(DedupPlanError(reason.to_owned()));
+        if self.by != Sameness::Packet && self.distinguish != Difference::default() {
+            return fail(
+                "--distinguish belongs to --by packet: the others leave nothing out of account",
+            );
+        }
+        if self.approximate && self.filter != SieveKind::Rotating {
+            return fail(
+                "--approximate keeps no digests, by which the others know what to remove: it goes with --filter rotating",
+            );
+        }
+        if !(LEAST_MEMORY_BYTES..=MOST_MEMORY_BYTES).contains(&self.memory_bytes) {
+            return fail("--memory is from 256KiB to 64GiB");
+        }
+        match self.window {
+            WindowWidth::Packets(0) => {
+                fail("a window of packets includes the packet itself: it is 1p or more, such as 5p")
+            }
+            WindowWidth::Time(width) if width < 0 => fail("a window is not negative"),
+            _ => match self.slice_ns {
+                Some(width) if width <= 0 => fail("a time slice has a width above 0, such as 1s"),
+                _ => Ok(()),
+            },
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What a run reports.
+
+use crate::trace::TraceError;
+use std::path::PathBuf;
+
+/// What a packet was dropped as.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum DropKind {
+    /// An IP packet that was seen before.
+    Packet,
+    /// A frame whose bytes were seen before.
+    Frame,
+    /// A TCP segment with data that was seen before.
+    Retransmission,
+    /// The same, with data that the other side had confirmed already.
+    SpuriousRetransmission,
+    /// A TCP keep-alive that was seen before.
+    KeepAlive,
+    /// A packet of a flow that was seen before.
+    Flow,
+}
+
+impl DropKind {
+    /// All kinds, in the order of [`Drops`].
+    pub const ALL: [Self; 6] = [
+        Self::Packet,
+        Self::Frame,
+        Self::Retransmission,
+        Self::SpuriousRetransmission,
+        Self::KeepAlive,
+        Self::Flow,
+    ];
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Packet => "packet",
+            Self::Frame => "frame",
+            Self::Retransmission => "retransmission",
+            Self::SpuriousRetransmission => "spurious_retransmission",
+            Self::KeepAlive => "keep_alive",
+            Self::Flow => "flow",
+        }
+    }
+}
+
+/// Packets and captured bytes, and what was dropped of them.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Drops {
+    /// Packets read.
+    pub packets: u64,
+    /// Their captured bytes.
+    pub bytes: u64,
+    /// Captured bytes of the packets dropped.
+    pub dropped_bytes: u64,
+    /// Packets dropped, by kind.
+    pub by_kind: [u64; DropKind::ALL.len()],
+}
+
+impl Drops {
+    /// Packets dropped.
+    pub fn dropped(&self) -> u64 {
+        self.by_kind.iter().sum()
+    }
+
+    /// Packets kept.
+    pub fn kept(&self) -> u64 {
+        self.packets - self.dropped()
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, bytes: u32, dropped: Option<DropKind>) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        if let Some(kind) = dropped {
+            self.dropped_bytes += u64::from(bytes);
+            self.by_kind[kind as usize] += 1;
+        }
+    }
+}
+
+/// One time slice.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DedupSlice {
+    /// Its first nanosecond.
+    pub start_ns: i64,
+    /// The first one behind it.
+    pub end_ns: i64,
+    /// Its packets.
+    pub drops: Drops,
+}
+
+/// One input.
+#[derive(Debug)]
+pub struct DedupInput {
+    /// As given.
+    pub path: PathBuf,
+    /// What it is in; none if that was not recognised.
+    pub container: Option<String>,
+    /// Packets read.
+    pub packets: u64,
+    /// Why reading stopped early.
+    pub error: Option<TraceError>,
+    /// It is a DNS log, which has records and no packets.
+    pub is_log: bool,
+}
+
+/// How the window fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WindowReport {
+    /// Memory that the window and its filter took at last, in bytes.
+    pub memory_bytes: u64,
+    /// Packets that the filter called new.
+    pub first: u64,
+    /// Packets that it called repeats, and that were looked up among the digests.
+    pub looked_up: u64,
+    /// Packets that left the window early, for want of memory.
+    pub left_early: u64,
+    /// The least that the window reached back then, in nanoseconds or packets.
+    pub least_reach: Option<u64>,
+    /// Expected number of packets dropped wrongly, if nothing was looked up.
+    pub expected_wrong: Option<f64>,
+}
+
+/// Everything that there is to say about a run.
+#[derive(Debug)]
+pub struct DedupSummary {
+    /// One an input, in the order given.
+    pub inputs: Vec<DedupInput>,
+    /// Over everything.
+    pub totals: Drops,
+    /// Packets that could not be dropped: they have no flow, or are no TCP segments with data.
+    pub not_compared: u64,
+    /// Packets with a time before that of the packet before them.
+    pub out_of_order: u64,
+    /// The time slices in the order of time, if asked for.
+    pub slices: Vec<DedupSlice>,
+    /// Packets that are in no slice, since there were too many slices.
+    pub outside_slices: u64,
+    /// How the window fared.
+    pub window: WindowReport,
+}

@@ -1,0 +1,203 @@
+//! The loop: the packets that come next, their keys, the window's word on each, and where they go.
+
+use super::approximate::Approximate;
+use super::key::{Keyer, Keys};
+use super::merge::Merge;
+use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
+use super::results::{DedupSummary, Drops};
+use super::slices::Slices;
+use super::window::Window;
+use crate::trace::RecordBatch;
+use crate::trace::write::{CaptureWriter, WriteError};
+use ahash::RandomState;
+use std::io::Write;
+use std::ops::Range;
+
+/// Where packets go.
+#[derive(Debug)]
+pub struct Writers<W: Write + Send + 'static> {
+    /// Those that are kept.
+    pub kept: Option<CaptureWriter<W>>,
+    /// Those that are dropped.
+    pub dropped: Option<CaptureWriter<W>>,
+}
+
+/// Why there is no result at all.
+#[derive(Debug, thiserror::Error)]
+pub enum DedupError {
+    /// The plan contradicts itself.
+    #[error(transparent)]
+    Plan(#[from] DedupPlanError),
+    /// Packets that are kept could not be written.
+    #[error("{0}")]
+    Kept(#[source] WriteError),
+    /// Packets that are dropped could not be written.
+    #[error("{0}")]
+    Dropped(#[source] WriteError),
+}
+
+/// Writes the packets of the inputs, which are one capture in the order of time, without duplicates.
+/// The writers are to be finished by the caller. `progress` hears how many bytes and packets were read.
+///
+/// Damaged inputs are no error: their packets up to the damage count, and
+/// [`DedupInput::error`](super::DedupInput::error) says what happened.
+///
+/// # Errors
+///
+/// The plan does not hold, or packets could not be written.
+pub fn dedup<W: Write + Send + 'static>(
+    plan: &DedupPlan,
+    writers: &mut Writers<W>,
+    progress: &dyn Fn(u64, u64),
+) -> Result<DedupSummary, DedupError> {
+    plan.check()?;
+    let mut run = Run::new(plan);
+    let mut merge = Merge::new(plan);
+    while merge.next(|input, batch, range| run.take(input, batch, range, writers))? {
+        progress(merge.bytes_read(), run.totals.packets);
+    }
+    Ok(run.finish(merge))
+}
+
+enum Memory {
+    Exact(Window),
+    Approximate(Approximate),
+}
+
+/// What is kept from batch to batch.
+struct Run {
+    keyer: Keyer,
+    memory: Memory,
+    /// The window counts packets, so stamps are their numbers.
+    by_number: bool,
+    slices: Option<Slices>,
+    totals: Drops,
+    not_compared: u64,
+    out_of_order: u64,
+    last_ns: i64,
+    keys: Keys,
+    /// Of the packets that are compared: whether they are repeats.
+    repeats: Vec<bool>,
+}
+
+impl Run {
+    fn new(plan: &DedupPlan) -> Self {
+        let seed = plan.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
+        Self {
+            keyer: Keyer::new(plan.by, plan.distinguish, seed),
+            memory: if plan.approximate {
+                Memory::Approximate(Approximate::new(plan.window, plan.memory_bytes))
+            } else {
+                Memory::Exact(Window::new(plan.window, plan.filter, plan.memory_bytes))
+            },
+            by_number: matches!(plan.window, WindowWidth::Packets(_)),
+            slices: plan.slice_ns.map(Slices::new),
+            totals: Drops::default(),
+            not_compared: 0,
+            out_of_order: 0,
+            last_ns: i64::MIN,
+            keys: Keys::default(),
+            repeats: Vec::new(),
+        }
+    }
+
+    fn take<W: Write + Send + 'static>(
+        &mut self,
+        input: usize,
+        batch: &RecordBatch<'_>,
+        range: Range<usize>,
+        writers: &mut Writers<W>,
+    ) -> Result<(), DedupError> {
+        self.keyer.keys(input, batch, range.clone(), &mut self.keys);
+        self.compare(batch, range.clone());
+        // Runs of packets with the same fate are written in one piece.
+        let mut repeats = self.repeats.iter();
+        let mut run = range.start;
+        let mut fate = None;
+        for (index, kind) in range.clone().zip(&self.keys.kinds) {
+            let dropped = kind.filter(|_| repeats.next().copied().unwrap_or(false));
+            let packet = &batch.packets[index];
+            self.totals.add(packet.captured, dropped);
+            if let Some(slices) = &mut self.slices {
+                slices.add(packet.time_ns, packet.captured, dropped);
+            }
+            let is_dropped = dropped.is_some();
+            if fate != Some(is_dropped) {
+                write(writers, input, batch, run..index, fate)?;
+                (run, fate) = (index, Some(is_dropped));
+            }
+        }
+        write(writers, input, batch, run..range.end, fate)
+    }
+
+    /// Lets the window see the packets that can be repeats.
+    fn compare(&mut self, batch: &RecordBatch<'_>, range: Range<usize>) {
+        self.repeats.clear();
+        let packets = &batch.packets[range];
+        for packet in packets {
+            self.out_of_order += u64::from(packet.time_ns < self.last_ns);
+            self.last_ns = packet.time_ns;
+        }
+        let by_number = self.by_number;
+        let first = self.totals.packets;
+        let keys = self.keys.digests.iter().zip(&self.keys.kinds);
+        let compared = keys.zip(packets).zip(first..);
+        let compared = compared.filter_map(|(((digest, kind), packet), number)| {
+            let stamp = if by_number {
+                number.cast_signed()
+            } else {
+                packet.time_ns
+            };
+            kind.map(|_| (*digest, stamp))
+        });
+        match &mut self.memory {
+            Memory::Exact(window) => window.see_all(compared, &mut self.repeats),
+            Memory::Approximate(window) => window.see_all(compared, &mut self.repeats),
+        }
+        self.not_compared += (packets.len() - self.repeats.len()) as u64;
+    }
+
+    fn finish(self, merge: Merge) -> DedupSummary {
+        let (slices, outside_slices) = self.slices.map(Slices::finish).unwrap_or_default();
+        DedupSummary {
+            inputs: merge.inputs,
+            totals: self.totals,
+            not_compared: self.not_compared,
+            out_of_order: self.out_of_order,
+            slices,
+            outside_slices,
+            window: match self.memory {
+                Memory::Exact(window) => window.report(),
+                Memory::Approximate(window) => window.report(),
+            },
+        }
+    }
+}
+
+/// Writes packets of the same fate; both writers hear of the interfaces.
+fn write<W: Write + Send + 'static>(
+    writers: &mut Writers<W>,
+    input: usize,
+    batch: &RecordBatch<'_>,
+    range: Range<usize>,
+    is_dropped: Option<bool>,
+) -> Result<(), DedupError> {
+    let Range { start, end } = range;
+    if let Some(writer) = &mut writers.kept {
+        let end = if is_dropped == Some(false) {
+            end
+        } else {
+            start
+        };
+        writer
+            .write(input, batch, start, end)
+            .map_err(DedupError::Kept)?;
+    }
+    if let Some(writer) = &mut writers.dropped {
+        let end = if is_dropped == Some(true) { end } else { start };
+        writer
+            .write(input, batch, start, end)
+            .map_err(DedupError::Dropped)?;
+    }
+    Ok(())
+}

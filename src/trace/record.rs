@@ -1,0 +1,143 @@
+//! How packets stand in their container: what a writer needs to put them down again as they were.
+//!
+//! Only [`Capture::keep_records`](super::Capture::keep_records) makes readers take it down; a count
+//! does without.
+
+use super::packet::{LinkType, PacketRef};
+use super::pcapng_clock::Clock;
+
+/// Interface descriptions that are kept of one capture, in bytes of their options together.
+pub(super) const MAX_INTERFACE_BYTES: usize = 64 << 20;
+
+/// An interface that packets were captured on.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct InterfaceInfo {
+    /// How its packets begin.
+    pub link: LinkType,
+    /// Longest captured length; 0 for no limit.
+    pub snap_length: u32,
+    /// Bits of a pcap file's link type field that say how long the frame check sequence is.
+    pub pcap_flags: u32,
+    /// Its options, as they stand in a pcapng block.
+    pub options: Vec<u8>,
+    /// The options are big-endian.
+    pub big_endian: bool,
+    /// How its time stamps become time.
+    pub(super) clock: Clock,
+}
+
+impl InterfaceInfo {
+    /// An interface of which there is no description.
+    pub(super) fn plain(link: LinkType, clock: Clock) -> Self {
+        Self {
+            link,
+            snap_length: 0,
+            pcap_flags: 0,
+            options: Vec::new(),
+            big_endian: false,
+            clock,
+        }
+    }
+
+    /// Resolution of its times, as pcapng's `if_tsresol` has it: 6 for microseconds, 9 for
+    /// nanoseconds.
+    pub fn resolution(&self) -> u8 {
+        self.clock.resolution()
+    }
+}
+
+/// A packet as it stands in its container, where that is more, or other, than a [`PacketRef`] says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RecordRef {
+    /// Offset of the first captured byte in the batch's bytes.
+    pub start: u32,
+    /// Number of captured bytes.
+    pub captured: u32,
+    /// Number of bytes that the packet had on the wire.
+    pub wire: u32,
+    /// Link type; ERF where a [`PacketRef`] has that of the packet inside.
+    pub link: LinkType,
+    /// Index among the capture's interfaces.
+    pub interface: u32,
+    /// Time stamp in units of the interface, where the packet has one of its own.
+    pub ticks: Option<u64>,
+    /// Offset of the packet's options in the batch's bytes.
+    pub options_start: u32,
+    /// Bytes of options, including the padding behind them.
+    pub options_length: u32,
+    /// Numbers among the options are big-endian.
+    pub big_endian: bool,
+}
+
+impl RecordRef {
+    /// What can be said of a packet without options, of this interface.
+    pub(super) fn of(packet: &PacketRef, interface: u32) -> Self {
+        Self {
+            start: packet.start,
+            captured: packet.captured,
+            wire: packet.wire,
+            link: packet.link,
+            interface,
+            ticks: None,
+            options_start: 0,
+            options_length: 0,
+            big_endian: false,
+        }
+    }
+}
+
+/// A batch of packets with everything that a writer needs.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordBatch<'a> {
+    /// The buffer that packets and records point into.
+    pub bytes: &'a [u8],
+    /// The packets, in file order.
+    pub packets: &'a [PacketRef],
+    /// One a packet, or none at all if a [`PacketRef`] says everything and there is one interface.
+    pub records: &'a [RecordRef],
+    /// The interfaces met so far.
+    pub interfaces: &'a [InterfaceInfo],
+    /// The 16 bytes before each packet are its header of a little-endian pcap file of the resolution
+    /// of the only interface.
+    pub is_plain_pcap: bool,
+}
+
+impl RecordBatch<'_> {
+    /// The packet's record.
+    #[inline]
+    pub fn record(&self, index: usize) -> RecordRef {
+        match self.records.get(index) {
+            Some(record) => *record,
+            None => RecordRef::of(&self.packets[index], 0),
+        }
+    }
+}
+
+/// Records of the present batch, and the interfaces of the capture.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    pub(super) batch: Vec<RecordRef>,
+    pub(super) interfaces: Vec<InterfaceInfo>,
+    pub(super) interface_bytes: usize,
+    /// Index of the first interface of the present section.
+    pub(super) section: u32,
+    pub(super) is_plain_pcap: bool,
+}
+
+impl Records {
+    /// Takes down packets of a container that knows no interfaces: one interface for each link type.
+    pub(super) fn by_link(&mut self, packets: &[PacketRef]) {
+        for packet in packets {
+            let known = self
+                .interfaces
+                .iter()
+                .position(|interface| interface.link == packet.link);
+            let index = known.unwrap_or_else(|| {
+                self.interfaces
+                    .push(InterfaceInfo::plain(packet.link, Clock::of(9)));
+                self.interfaces.len() - 1
+            });
+            self.batch.push(RecordRef::of(packet, index as u32));
+        }
+    }
+}

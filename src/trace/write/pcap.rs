@@ -1,0 +1,155 @@
+//! pcap: little-endian, with microseconds or nanoseconds, one link type.
+
+use std::io::Write;
+
+use super::super::packet::LinkType;
+use super::super::record::{InterfaceInfo, RecordBatch};
+use super::super::time::NANOS_PER_SECOND;
+use super::WriteError;
+use super::behind::Behind;
+
+const MICROSECONDS: u32 = 0xa1b2_c3d4;
+const NANOSECONDS: u32 = 0xa1b2_3c4d;
+
+const RECORD_HEADER_BYTES: usize = 16;
+
+/// Snapshot length of a file whose inputs had none, or several.
+const LARGEST_SNAP_LENGTH: u32 = 262_144;
+
+/// A pcap file being written.
+#[derive(Debug)]
+pub(super) struct PcapWriter {
+    single_input: bool,
+    head: Option<Head>,
+    /// The first interface met: the head of a file without packets.
+    first: Option<InterfaceInfo>,
+}
+
+/// What the file header said.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    link: LinkType,
+    /// Nanoseconds in one unit of the fraction of a second.
+    fraction: i64,
+}
+
+impl PcapWriter {
+    pub(super) fn new(single_input: bool) -> Self {
+        Self {
+            single_input,
+            head: None,
+            first: None,
+        }
+    }
+
+    /// Writes packets; returns how many of them had options, for which there is no place.
+    pub(super) fn write<W: Write + Send + 'static>(
+        &mut self,
+        batch: &RecordBatch<'_>,
+        from: usize,
+        to: usize,
+        out: &mut Behind<W>,
+    ) -> Result<u64, WriteError> {
+        if self.first.is_none() {
+            self.first = batch.interfaces.first().cloned();
+        }
+        if from == to {
+            return Ok(0);
+        }
+        let head = match self.head {
+            Some(head) => head,
+            None => self.begin(batch, batch.record(from).link, out)?,
+        };
+        let plain = batch.is_plain_pcap
+            && batch.interfaces[0].resolution() == if head.fraction == 1 { 9 } else { 6 };
+        if plain {
+            check_link(head, batch.interfaces[0].link)?;
+            let start = batch.packets[from].start as usize - RECORD_HEADER_BYTES;
+            let last = batch.packets[to - 1];
+            out.put(&batch.bytes[start..(last.start + last.captured) as usize])?;
+            return Ok(0);
+        }
+        let mut options = 0;
+        for index in from..to {
+            let record = batch.record(index);
+            check_link(head, record.link)?;
+            let time_ns = batch.packets[index].time_ns;
+            let seconds = u32::try_from(time_ns.div_euclid(NANOS_PER_SECOND))
+                .map_err(|_| WriteError::Time(time_ns))?;
+            let fraction = (time_ns.rem_euclid(NANOS_PER_SECOND) / head.fraction) as u32;
+            let mut header = [0; RECORD_HEADER_BYTES];
+            let words = [seconds, fraction, record.captured, record.wire];
+            for (place, word) in header.chunks_exact_mut(4).zip(words) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+            out.put(&header)?;
+            out.put(&batch.bytes[record.start as usize..][..record.captured as usize])?;
+            options += u64::from(record.options_length > 0);
+        }
+        Ok(options)
+    }
+
+    fn begin<W: Write + Send + 'static>(
+        &mut self,
+        batch: &RecordBatch<'_>,
+        link: LinkType,
+        out: &mut Behind<W>,
+    ) -> Result<Head, WriteError> {
+        let one = match batch.interfaces {
+            // Of a pcap file: its interfaces have no options, and no packet has a record.
+            [one] if self.single_input && batch.records.is_empty() => Some(one),
+            _ => None,
+        };
+        self.put_header(one, link, out)
+    }
+
+    fn put_header<W: Write + Send + 'static>(
+        &mut self,
+        only: Option<&InterfaceInfo>,
+        link: LinkType,
+        out: &mut Behind<W>,
+    ) -> Result<Head, WriteError> {
+        let microseconds = only.is_some_and(|only| only.resolution() == 6);
+        let snap_length = only.map_or(LARGEST_SNAP_LENGTH, |only| only.snap_length);
+        let flags = only.map_or(0, |only| only.pcap_flags);
+        let magic = if microseconds {
+            MICROSECONDS
+        } else {
+            NANOSECONDS
+        };
+        let version = 2 | 4 << 16;
+        for word in [magic, version, 0, 0, snap_length, u32::from(link.0) | flags] {
+            out.put(&word.to_le_bytes())?;
+        }
+        let head = Head {
+            link,
+            fraction: if microseconds { 1000 } else { 1 },
+        };
+        self.head = Some(head);
+        Ok(head)
+    }
+
+    /// Writes the head if there was no packet.
+    pub(super) fn finish<W: Write + Send + 'static>(
+        &mut self,
+        out: &mut Behind<W>,
+    ) -> Result<(), WriteError> {
+        if self.head.is_none() {
+            let first = self.first.take();
+            let link = first
+                .as_ref()
+                .map_or(LinkType::ETHERNET, |first| first.link);
+            let only = first.filter(|_| self.single_input);
+            self.put_header(only.as_ref(), link, out)?;
+        }
+        Ok(())
+    }
+}
+
+fn check_link(head: Head, link: LinkType) -> Result<(), WriteError> {
+    if head.link == link {
+        Ok(())
+    } else {
+        Err(WriteError::LinkTypes(head.link, link))
+    }
+}

@@ -1,0 +1,165 @@
+//! pcapng: one section, little-endian; every interface of every input, each packet on its own.
+
+use std::io::Write;
+
+use super::super::packet::LinkType;
+use super::super::record::{InterfaceInfo, RecordBatch};
+use super::WriteError;
+use super::behind::Behind;
+use super::options::{self, Block};
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const INTERFACE: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+
+const SECTION_APPLICATION: u16 = 4;
+const INTERFACE_RESOLUTION: u16 = 9;
+const PACKET_FLAGS: u16 = 2;
+
+/// Resolution of an interface that does not say it.
+const MICROSECONDS: u8 = 6;
+
+/// A pcapng file being written.
+#[derive(Debug, Default)]
+pub(super) struct PcapngWriter {
+    begun: bool,
+    interfaces: u32,
+    /// For each input, the number here of each of its interfaces.
+    numbers: Vec<Vec<u32>>,
+    /// The block being put together.
+    block: Vec<u8>,
+}
+
+impl PcapngWriter {
+    pub(super) fn write<W: Write + Send + 'static>(
+        &mut self,
+        input: usize,
+        batch: &RecordBatch<'_>,
+        from: usize,
+        to: usize,
+        out: &mut Behind<W>,
+    ) -> Result<(), WriteError> {
+        self.begin(out)?;
+        if self.numbers.len() <= input {
+            self.numbers.resize(input + 1, Vec::new());
+        }
+        for interface in &batch.interfaces[self.numbers[input].len()..] {
+            self.put_interface(interface, out)?;
+            self.numbers[input].push(self.interfaces);
+            self.interfaces += 1;
+        }
+        for index in from..to {
+            self.put_packet(input, batch, index, out)?;
+        }
+        Ok(())
+    }
+
+    fn begin<W: Write + Send + 'static>(&mut self, out: &mut Behind<W>) -> Result<(), WriteError> {
+        if self.begun {
+            return Ok(());
+        }
+        self.begun = true;
+        self.start(SECTION_HEADER);
+        self.words(&[BYTE_ORDER_MAGIC, 1]);
+        // The section's length is not known.
+        self.words(&[u32::MAX, u32::MAX]);
+        let application = concat!("flowsieve ", env!("CARGO_PKG_VERSION"));
+        let before = self.block.len();
+        options::push(SECTION_APPLICATION, application.as_bytes(), &mut self.block);
+        options::end(before, &mut self.block);
+        self.end(out)
+    }
+
+    fn put_interface<W: Write + Send + 'static>(
+        &mut self,
+        interface: &InterfaceInfo,
+        out: &mut Behind<W>,
+    ) -> Result<(), WriteError> {
+        self.start(INTERFACE);
+        self.words(&[interface.link.0.into(), interface.snap_length]);
+        let before = self.block.len();
+        let (bytes, big_endian) = (&interface.options, interface.big_endian);
+        let resolution = INTERFACE_RESOLUTION;
+        let said = options::convert(
+            Block::Interface,
+            bytes,
+            big_endian,
+            resolution,
+            &mut self.block,
+        );
+        if !said && interface.resolution() != MICROSECONDS {
+            options::push(resolution, &[interface.resolution()], &mut self.block);
+        }
+        options::end(before, &mut self.block);
+        self.end(out)
+    }
+
+    fn put_packet<W: Write + Send + 'static>(
+        &mut self,
+        input: usize,
+        batch: &RecordBatch<'_>,
+        index: usize,
+        out: &mut Behind<W>,
+    ) -> Result<(), WriteError> {
+        let record = batch.record(index);
+        let interface = &batch.interfaces[record.interface as usize];
+        let ticks = record
+            .ticks
+            .unwrap_or_else(|| interface.clock.ticks(batch.packets[index].time_ns));
+        self.start(ENHANCED_PACKET);
+        let number = self.numbers[input][record.interface as usize];
+        let (high, low) = ((ticks >> 32) as u32, ticks as u32);
+        self.words(&[number, high, low, record.captured, record.wire]);
+        let bytes = &batch.bytes[record.start as usize..][..record.captured as usize];
+        self.block.extend_from_slice(bytes);
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+        if record.options_length > 0 {
+            let at = record.options_start as usize;
+            let bytes = &batch.bytes[at..at + record.options_length as usize];
+            let before = self.block.len();
+            let big_endian = record.big_endian;
+            options::convert(
+                Block::Packet,
+                bytes,
+                big_endian,
+                PACKET_FLAGS,
+                &mut self.block,
+            );
+            options::end(before, &mut self.block);
+        }
+        self.end(out)
+    }
+
+    fn start(&mut self, kind: u32) {
+        self.block.clear();
+        self.words(&[kind, 0]);
+    }
+
+    fn words(&mut self, words: &[u32]) {
+        for word in words {
+            self.block.extend(word.to_le_bytes());
+        }
+    }
+
+    /// Puts the block's length at both of its places, and hands it on.
+    fn end<W: Write + Send + 'static>(&mut self, out: &mut Behind<W>) -> Result<(), WriteError> {
+        let length = self.block.len() as u32 + 4;
+        self.block[4..8].copy_from_slice(&length.to_le_bytes());
+        self.words(&[length]);
+        Ok(out.put(&self.block)?)
+    }
+
+    /// A file without packets has a section, and an interface for readers that insist on one.
+    pub(super) fn finish<W: Write + Send + 'static>(
+        &mut self,
+        out: &mut Behind<W>,
+    ) -> Result<(), WriteError> {
+        self.begin(out)?;
+        if self.interfaces == 0 {
+            let clock = super::super::pcapng_clock::Clock::of(MICROSECONDS);
+            self.put_interface(&InterfaceInfo::plain(LinkType::ETHERNET, clock), out)?;
+        }
+        Ok(())
+    }
+}
