@@ -6,6 +6,7 @@ pub mod bits;
 pub mod decode;
 pub mod elements;
 pub mod filters;
+pub mod flows;
 pub mod generate;
 pub mod hashing;
 pub mod pipeline;

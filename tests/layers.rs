@@ -21,10 +21,18 @@ const LAYERS: &[(&str, &[&str])] = &[
         "pipeline",
         &["decode", "elements", "filters", "hashing", "trace"],
     ),
+    (
+        "flows",
+        &[
+            "decode", "elements", "filters", "hashing", "pipeline", "trace",
+        ],
+    ),
     ("planner", &["filters"]),
     (
         "report",
-        &["decode", "elements", "filters", "pipeline", "planner"],
+        &[
+            "decode", "elements", "filters", "flows", "pipeline", "planner",
+        ],
     ),
 ];
 

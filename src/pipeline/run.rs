@@ -1,31 +1,20 @@
 //! The run: open the inputs in the order of time, merge them, and let the sequencer have them.
 
 use super::collector::Collector;
-use super::feed::{Feed, Upcoming};
+use super::merge::{Batch, Maker, Merge, Sources, Taker, unread};
 use super::plan::{CountPlan, PlanError};
 use super::results::{CountSummary, InputResult, SliceSink, Totals, Watch};
-use super::sequencer::{Sequencer, Stop};
+use super::sequencer::{Cursor, Sequencer, Stop};
 use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
 use super::workers::Shards;
-use crate::elements::Extractor;
+use crate::elements::{ElementBatch, Extractor};
 use crate::filters::MembershipFilter;
 use crate::filters::saved::SavedFilter;
 use crate::hashing::Digester;
-use crate::trace::{Capture, first_time_ns};
-use std::collections::VecDeque;
-use std::fs;
+use crate::trace::TraceBatch;
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
 use std::thread::{self, Scope};
-
-/// Inputs that overlap in time and are decoded by a thread each; further ones are decoded by the
-/// sequencer's thread.
-const MAX_DECODE_THREADS: usize = 64;
-
-/// Batches between two words of progress: about a millisecond.
-const BATCHES_A_WORD: u32 = 32;
 
 /// Filters that outlive their slice, in the order of their shards.
 type Kept = Vec<Box<dyn MembershipFilter>>;
@@ -94,32 +83,20 @@ fn count_with(
     keep: bool,
 ) -> Result<(CountSummary, Kept), RunError> {
     plan.check()?;
-    let mut inputs: Vec<InputResult> = plan
-        .inputs
-        .iter()
-        .map(|path| InputResult {
-            path: path.clone(),
-            container: None,
-            packets: 0,
-            error: None,
-        })
-        .collect();
-    let upcoming = in_time_order(plan, &inputs);
-    let (totals, kept) =
-        thread::scope(|scope| run(scope, plan, upcoming, &mut inputs, sink, watch, keep))?;
+    let mut inputs = unread(&plan.inputs);
+    let (totals, kept) = thread::scope(|scope| run(scope, plan, &mut inputs, sink, watch, keep))?;
     Ok((CountSummary { inputs, totals }, kept))
 }
 
 fn run<'scope>(
     scope: &'scope Scope<'scope, '_>,
     plan: &CountPlan,
-    upcoming: VecDeque<Upcoming>,
     inputs: &mut [InputResult],
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
     keep: bool,
 ) -> Result<(Totals, Kept), RunError> {
-    let extractor = Arc::new(Extractor::new(
+    let extractor = Extractor::new(
         plan.rule.clone(),
         plan.tunnel,
         Digester::new(plan.seed),
@@ -127,17 +104,12 @@ fn run<'scope>(
             .as_ref()
             .is_some_and(|filter| filter.shard.needs_attributes()),
         plan.exact_limit_bytes.is_some(),
-    ));
-    let mut merge = Merge {
-        scope,
-        plan,
-        extractor,
-        upcoming,
-        open: Vec::new(),
-        inputs,
-        bytes_done: 0,
+    );
+    let sources = Sources {
+        format: plan.input_format,
+        threaded: plan.threads > 1,
     };
-    merge.open_due();
+    let mut merge = Merge::start(scope, sources, extractor, inputs);
     let first_ns = merge.first_ns().unwrap_or(0);
     let grid = SliceGrid::new(plan.slicing.width_ns, plan.slicing.align, first_ns);
     let bounds = move |index| grid.bounds(index);
@@ -168,144 +140,34 @@ fn run<'scope>(
         })
 }
 
-/// Inputs sorted by the time of their first packet. One of which it is not known is opened first: then
-/// it tells its packets, or its error, at once.
-fn in_time_order(plan: &CountPlan, inputs: &[InputResult]) -> VecDeque<Upcoming> {
-    let alone = inputs.len() == 1;
-    let upcoming = inputs.iter().enumerate().map(|(input, result)| {
-        let path = result.path.clone();
-        // One input needs no order.
-        let first_ns = if alone || !is_readable_twice(&path) {
-            None
-        } else {
-            first_time_ns(&path, plan.input_format).ok().flatten()
-        };
-        Upcoming {
-            path,
-            input,
-            first_ns: first_ns.unwrap_or(i64::MIN),
-        }
-    });
-    let mut upcoming: Vec<Upcoming> = upcoming.collect();
-    upcoming.sort_by_key(|input| input.first_ns);
-    upcoming.into()
+impl Batch for ElementBatch {
+    type Cursor = Cursor;
+
+    fn times_ns(&self) -> &[i64] {
+        &self.times_ns
+    }
+
+    fn clear(&mut self) {
+        ElementBatch::clear(self);
+    }
+
+    fn taken(cursor: &Cursor) -> usize {
+        cursor.packet
+    }
 }
 
-/// Whether the input can be looked into, closed, and opened again: what came out of a pipe is gone.
-fn is_readable_twice(path: &Path) -> bool {
-    path != Path::new("-") && fs::metadata(path).is_ok_and(|data| data.is_file())
+impl Maker for Extractor {
+    type Batch = ElementBatch;
+
+    fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+        self.extract(batch, out);
+    }
 }
 
-/// The open inputs, from which the earliest packet is always taken next.
-struct Merge<'scope, 'env, 'run> {
-    scope: &'scope Scope<'scope, 'env>,
-    plan: &'run CountPlan,
-    extractor: Arc<Extractor>,
-    upcoming: VecDeque<Upcoming>,
-    open: Vec<Feed>,
-    inputs: &'run mut [InputResult],
-    bytes_done: u64,
-}
+impl Taker<ElementBatch> for Sequencer<'_> {
+    type Stop = Stop;
 
-impl Merge<'_, '_, '_> {
-    /// Opens every input whose first packet is not later than the earliest one at hand, and at least
-    /// one while there are any.
-    fn open_due(&mut self) {
-        while let Some(next) = self.upcoming.front() {
-            if self.first_ns().is_some_and(|now| next.first_ns > now) {
-                return;
-            }
-            let Some(Upcoming { path, input, .. }) = self.upcoming.pop_front() else {
-                return;
-            };
-            let capture = match Capture::open(&path, self.plan.input_format) {
-                Ok(capture) => capture,
-                Err(error) => {
-                    self.inputs[input].error = Some(error);
-                    continue;
-                }
-            };
-            let threaded = self.plan.threads > 1 && self.open.len() < MAX_DECODE_THREADS;
-            let mut feed = Feed::start(self.scope, input, capture, &self.extractor, threaded);
-            self.inputs[input].container = Some(feed.container.clone());
-            if self.refill(&mut feed) {
-                self.open.push(feed);
-            }
-        }
-    }
-
-    /// Gets the feed's next batch; false if it is at its end.
-    fn refill(&mut self, feed: &mut Feed) -> bool {
-        let result = &mut self.inputs[feed.input];
-        match feed.refill() {
-            Ok(true) => return true,
-            Ok(false) => {}
-            Err(error) => result.error = Some(error),
-        }
-        result.packets = feed.packets;
-        self.bytes_done += feed.bytes_read();
-        false
-    }
-
-    /// Time of the earliest packet at hand.
-    fn first_ns(&self) -> Option<i64> {
-        self.open.iter().map(Feed::next_ns).min()
-    }
-
-    fn drain_into(&mut self, sequencer: &mut Sequencer<'_>, watch: &dyn Watch) -> Result<(), Stop> {
-        let mut batches = 0_u32;
-        loop {
-            self.open_due();
-            let Some(earliest) = self.earliest() else {
-                return Ok(());
-            };
-            let limit = self.limit(earliest);
-            let feed = &mut self.open[earliest];
-            let end = match limit {
-                None => feed.batch.times_ns.len(),
-                Some(limit) => (feed.cursor.packet + 1..feed.batch.times_ns.len())
-                    .find(|&i| feed.batch.times_ns[i] > limit)
-                    .unwrap_or(feed.batch.times_ns.len()),
-            };
-            let before = sequencer.packets();
-            sequencer.take(&feed.batch, &mut feed.cursor, end)?;
-            feed.packets += sequencer.packets() - before;
-            if feed.is_drained() {
-                let mut feed = self.open.swap_remove(earliest);
-                if self.refill(&mut feed) {
-                    self.open.push(feed);
-                }
-                batches += 1;
-                if batches.is_multiple_of(BATCHES_A_WORD) {
-                    let open: u64 = self.open.iter().map(Feed::bytes_read).sum();
-                    watch.progress(self.bytes_done + open, sequencer.packets());
-                }
-            }
-        }
-    }
-
-    /// The open feed with the earliest next packet; of equal ones the input that was given first.
-    fn earliest(&self) -> Option<usize> {
-        (0..self.open.len()).min_by_key(|&i| (self.open[i].next_ns(), self.open[i].input))
-    }
-
-    /// Up to which time the feed may go on alone: another input has a packet then.
-    fn limit(&self, feed: usize) -> Option<i64> {
-        let input = self.open[feed].input;
-        let others = self.open.iter().filter(|other| other.input != input);
-        // Of equal times the input given first goes first.
-        let others = others.map(|other| {
-            let next = other.next_ns();
-            if other.input < input {
-                next.saturating_sub(1)
-            } else {
-                next
-            }
-        });
-        let upcoming = self
-            .upcoming
-            .front()
-            .map(|next| next.first_ns.saturating_sub(1));
-        others.chain(upcoming).min()
+    fn take(&mut self, batch: &ElementBatch, cursor: &mut Cursor, end: usize) -> Result<(), Stop> {
+        Sequencer::take(self, batch, cursor, end)
     }
 }
