@@ -5,6 +5,10 @@
 mod csv;
 pub mod figure;
 mod filter_info;
+mod flows;
+mod flows_model;
+mod flows_table;
+mod flows_writers;
 mod json;
 mod model;
 mod number;
@@ -14,6 +18,8 @@ mod sparkline;
 mod table;
 
 pub use filter_info::FilterInfo;
+pub use flows::FlowReport;
+pub use flows_model::{FlowFormat, FlowNames, FlowParameters, FlowShape};
 pub use model::{CountParameters, ReportFormat};
 pub use plan_model::{PlanFormat, PlanReport};
 

@@ -1,0 +1,207 @@
+//! Flows for people: a line a flow, and the totals.
+
+use super::flows_model::{FlowParameters, FlowShape, ends, protocol_name};
+use super::number::{duration, grouped, size, time};
+use crate::flows::{Direction, Ended, FlowRecord, FlowSummary};
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+
+/// Decimals of the second of a start.
+const DECIMALS: usize = 6;
+
+/// What varies most in width, addresses and names, stands at the end of a line, so that it moves
+/// nothing out of its column.
+#[derive(Debug)]
+pub(super) struct FlowTable<W: Write> {
+    out: W,
+    shape: FlowShape,
+}
+
+impl<W: Write> FlowTable<W> {
+    pub(super) fn begin(mut out: W, parameters: &FlowParameters, styled: bool) -> io::Result<Self> {
+        let shape = parameters.shape();
+        writeln!(out, "{}", title(parameters))?;
+        let columns = match shape {
+            FlowShape::Directed => format!(
+                "{:>9}  {:>8}  {:>14}  {:8}  ",
+                "lasted", "packets", "bytes", "flags"
+            ),
+            FlowShape::Bidirectional => format!(
+                "{:>9}  {:>8}  {:>8}  {:>14}  {:>14}  {:8}  {:8}  ",
+                "lasted", "packets→", "←packets", "bytes→", "←bytes", "flags→", "←flags"
+            ),
+            FlowShape::Unique => String::new(),
+        };
+        let start = "start";
+        let proto = "proto";
+        let head = format!("{start:27}  {columns}{proto:6}  flow");
+        if styled {
+            writeln!(out, "\x1b[1m{head}\x1b[0m")?;
+        } else {
+            writeln!(out, "{head}")?;
+        }
+        Ok(Self { out, shape })
+    }
+
+    pub(super) fn flow(&mut self, flow: &FlowRecord) -> io::Result<()> {
+        let out = &mut self.out;
+        write!(out, "{:27}  ", time(flow.start_ns, DECIMALS))?;
+        let is_tcp = flow.protocol == 6;
+        let flags = |direction: &Direction| {
+            if is_tcp && direction.packets > 0 {
+                letters(direction.tcp_flags)
+            } else {
+                String::new()
+            }
+        };
+        let (forward, reverse) = (&flow.forward, &flow.reverse);
+        match self.shape {
+            FlowShape::Directed => write!(
+                out,
+                "{:>9}  {:>8}  {:>14}  {:8}  ",
+                lasted(flow),
+                grouped(forward.packets),
+                grouped(forward.bytes),
+                flags(forward)
+            )?,
+            FlowShape::Bidirectional => write!(
+                out,
+                "{:>9}  {:>8}  {:>8}  {:>14}  {:>14}  {:8}  {:8}  ",
+                lasted(flow),
+                grouped(forward.packets),
+                grouped(reverse.packets),
+                grouped(forward.bytes),
+                grouped(reverse.bytes),
+                flags(forward),
+                flags(reverse)
+            )?,
+            FlowShape::Unique => {}
+        }
+        let (source, destination) = ends(flow.addresses);
+        let protocol = protocol_name(flow.protocol);
+        let arrow = if self.shape == FlowShape::Bidirectional {
+            "↔"
+        } else {
+            "→"
+        };
+        // Two ports of 0 are none.
+        let ports = flow.ports != (0, 0);
+        write!(
+            out,
+            "{protocol:6}  {} {arrow} {}",
+            end(source, flow.ports.0, ports),
+            end(destination, flow.ports.1, ports)
+        )?;
+        if let Some(vlan) = flow.vlan {
+            write!(out, "  vlan {vlan}")?;
+        }
+        if let Some(domain) = flow.domain_text() {
+            write!(out, "  {domain}")?;
+        }
+        writeln!(out)
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    pub(super) fn finish(mut self, summary: &FlowSummary) -> io::Result<W> {
+        let totals = &summary.totals;
+        writeln!(
+            self.out,
+            "{}: {} packets, {} of them IP with {} bytes",
+            counted(totals.flows, "flow"),
+            grouped(totals.packets),
+            grouped(totals.ip_packets),
+            grouped(totals.bytes)
+        )?;
+        let early = totals.ended.of(Ended::Memory);
+        if early > 0 {
+            writeln!(
+                self.out,
+                "{} ended early because the memory was full, so that some may be listed in parts; raise it with --memory",
+                counted(early, "flow")
+            )?;
+        }
+        if let Some(unique) = summary.uniqueness.filter(|unique| !unique.exact) {
+            writeln!(
+                self.out,
+                "the exact set did not fit into the memory: about {:.0} ± {:.0} flows are missing; raise it with --memory",
+                unique.missed, unique.std_error
+            )?;
+        }
+        if !totals.skipped.is_empty() {
+            let reasons: Vec<String> = totals
+                .skipped
+                .iter()
+                .map(|(skip, count)| format!("{} {}", grouped(*count), skip.name()))
+                .collect();
+            writeln!(self.out, "in no flow: {}", reasons.join(", "))?;
+        }
+        Ok(self.out)
+    }
+}
+
+fn title(parameters: &FlowParameters) -> String {
+    let mut title = match parameters.shape() {
+        FlowShape::Directed => "flows, each direction by itself".to_owned(),
+        FlowShape::Bidirectional => "flows of both directions".to_owned(),
+        FlowShape::Unique if parameters.bidirectional => {
+            "flows of both directions, each when it is first seen".to_owned()
+        }
+        FlowShape::Unique => "flows, each when it is first seen".to_owned(),
+    };
+    if let Some(idle) = parameters.idle_ns {
+        title += &format!(", ended after {} without packets", duration(idle));
+    }
+    if let Some(active) = parameters.active_ns {
+        title += &format!(", cut after {}", duration(active));
+    }
+    if parameters.tunnel == "inner" {
+        title += ", inside tunnels";
+    }
+    title + &format!("; memory {}", size(parameters.memory_bytes))
+}
+
+/// `1 flow`, `2 flows`.
+fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", grouped(number))
+}
+
+/// The time between first and last packet, to the millisecond, or below one to the microsecond.
+fn lasted(flow: &FlowRecord) -> String {
+    let ns = flow.end_ns.saturating_sub(flow.start_ns);
+    match ns {
+        0 => "0".to_owned(),
+        ..1_000_000 => format!("{:.3} ms", ns as f64 / 1e6),
+        ..60_000_000_000 => format!("{:.3} s", ns as f64 / 1e9),
+        _ => {
+            let seconds = ns / 1_000_000_000;
+            let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+            if hours > 0 {
+                format!("{hours}:{minutes:02} h")
+            } else {
+                format!("{minutes}:{:02} min", seconds % 60)
+            }
+        }
+    }
+}
+
+/// One letter a flag, a dot where it is not set: congestion window, echo, urgent, acknowledgement,
+/// push, reset, synchronise, finish.
+fn letters(flags: u8) -> String {
+    (0..8)
+        .rev()
+        .zip("CEUAPRSF".chars())
+        .map(|(bit, letter)| if flags >> bit & 1 == 1 { letter } else { '.' })
+        .collect()
+}
+
+fn end(address: IpAddr, port: u16, with_port: bool) -> String {
+    if with_port {
+        SocketAddr::new(address, port).to_string()
+    } else {
+        address.to_string()
+    }
+}
