@@ -16,7 +16,7 @@ use flowsieve::pipeline::{
 };
 use flowsieve::report::{CountParameters, CountReport, ReportFormat};
 use flowsieve::trace::InputFormat;
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, stderr, stdout};
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
@@ -197,6 +197,8 @@ enum ResultFormat {
     Json,
     /// An object a line
     Jsonl,
+    /// A row a slice, for databases and data frames
+    Parquet,
 }
 
 /// `None` is one slice for everything.
@@ -351,6 +353,17 @@ impl CountArgs {
             ),
         };
         plan.check().map_err(usage)?;
+        if matches!(self.format, ResultFormat::Parquet)
+            && self
+                .output
+                .as_deref()
+                .is_none_or(|path| path.as_os_str() == "-")
+            && stdout().is_terminal()
+        {
+            return Err(UsageError(
+                "Parquet is not for a terminal; name a file with --output, or pipe it on".into(),
+            ));
+        }
         if let Some(path) = &self.save_filter {
             plan.kept_filter().map_err(usage)?;
             if path.as_os_str() == "-" || self.output.as_ref() == Some(path) {
@@ -391,6 +404,7 @@ impl From<ResultFormat> for ReportFormat {
             ResultFormat::Csv => Self::Csv,
             ResultFormat::Json => Self::Json,
             ResultFormat::Jsonl => Self::JsonLines,
+            ResultFormat::Parquet => Self::Parquet,
         }
     }
 }

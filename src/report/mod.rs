@@ -1,7 +1,8 @@
-//! What the user gets: results as a table for people, as JSON, JSON lines and CSV for programs.
+//! What the user gets: results as a table for people, as JSON, JSON lines, CSV and Parquet for programs.
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
+mod count_parquet;
 mod csv;
 pub mod figure;
 mod filter_info;
@@ -12,6 +13,7 @@ mod flows_writers;
 mod json;
 mod model;
 mod number;
+pub mod parquet;
 mod plan_model;
 mod plan_table;
 mod sparkline;
@@ -38,6 +40,7 @@ enum Writer<W: Write> {
     Csv(Box<csv::CountCsv<W>>),
     Json(json::CountJson<W>),
     JsonLines(json::CountJsonLines<W>),
+    Parquet(Box<count_parquet::CountParquet<W>>),
 }
 
 impl<W: Write> CountReport<W> {
@@ -61,6 +64,9 @@ impl<W: Write> CountReport<W> {
             ReportFormat::JsonLines => {
                 Writer::JsonLines(json::CountJsonLines::begin(out, parameters)?)
             }
+            ReportFormat::Parquet => {
+                Writer::Parquet(Box::new(count_parquet::CountParquet::begin(out)?))
+            }
         };
         Ok(Self { writer })
     }
@@ -76,6 +82,7 @@ impl<W: Write> CountReport<W> {
             Writer::Csv(csv) => csv.finish()?,
             Writer::Json(json) => json.finish(summary)?,
             Writer::JsonLines(lines) => lines.finish(summary)?,
+            Writer::Parquet(table) => table.finish()?,
         };
         out.flush()?;
         Ok(out)
@@ -89,6 +96,7 @@ impl<W: Write> SliceSink for CountReport<W> {
             Writer::Csv(csv) => csv.slice(slice),
             Writer::Json(json) => json.slice(slice),
             Writer::JsonLines(lines) => lines.slice(slice),
+            Writer::Parquet(table) => table.slice(slice),
         }
     }
 }
