@@ -2,6 +2,7 @@
 
 mod count;
 mod filter;
+mod flows;
 mod generate;
 mod inputs;
 mod output;
@@ -42,6 +43,7 @@ Examples:
 enum Command {
     Count(Box<count::CountArgs>),
     Filter(filter::FilterArgs),
+    Flows(flows::FlowsArgs),
     Generate(generate::GenerateArgs),
     Plan(Box<plan::PlanArgs>),
 }
@@ -65,6 +67,7 @@ pub(crate) fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Count(args) => count::run(&args),
         Command::Filter(args) => filter::run(&args),
+        Command::Flows(args) => flows::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
         Command::Plan(args) => plan::run(&args),
     };

@@ -46,7 +46,7 @@ impl<W: Write> CountCsv<W> {
 }
 
 /// The failure of the writer itself, of its own kind: a closed pipe must be seen as one.
-fn cause(error: csv::Error) -> io::Error {
+pub(super) fn cause(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),

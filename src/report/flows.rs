@@ -12,14 +12,14 @@ const STALE: Duration = Duration::from_millis(200);
 
 /// Writes a list of flows.
 #[derive(Debug)]
-pub struct FlowReport<W: Write + Send> {
+pub struct FlowReport<W: Write> {
     writer: Writer<W>,
     /// Time of the last flush, if the list is a stream.
     flushed: Option<Instant>,
 }
 
 #[derive(Debug)]
-enum Writer<W: Write + Send> {
+enum Writer<W: Write> {
     Table(FlowTable<W>),
     Csv(Box<FlowCsv<W>>),
     Json(FlowJson<W>),
@@ -27,7 +27,7 @@ enum Writer<W: Write + Send> {
     Parquet(Box<FlowParquet<W>>),
 }
 
-impl<W: Write + Send> FlowReport<W> {
+impl<W: Write> FlowReport<W> {
     /// Begins a report. `styled` allows the table to use a terminal's bold face.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl<W: Write + Send> FlowReport<W> {
     }
 }
 
-impl<W: Write + Send> FlowSink for FlowReport<W> {
+impl<W: Write> FlowSink for FlowReport<W> {
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
         match &mut self.writer {
             Writer::Table(table) => table.flow(&flow)?,

@@ -115,20 +115,8 @@ impl<W: Write> FlowTable<W> {
             grouped(totals.ip_packets),
             grouped(totals.bytes)
         )?;
-        let early = totals.ended.of(Ended::Memory);
-        if early > 0 {
-            writeln!(
-                self.out,
-                "{} ended early because the memory was full, so that some may be listed in parts; raise it with --memory",
-                counted(early, "flow")
-            )?;
-        }
-        if let Some(unique) = summary.uniqueness.filter(|unique| !unique.exact) {
-            writeln!(
-                self.out,
-                "the exact set did not fit into the memory: about {:.0} ± {:.0} flows are missing; raise it with --memory",
-                unique.missed, unique.std_error
-            )?;
+        for shortcoming in flow_shortcomings(summary) {
+            writeln!(self.out, "{shortcoming}")?;
         }
         if !totals.skipped.is_empty() {
             let reasons: Vec<String> = totals
@@ -140,6 +128,25 @@ impl<W: Write> FlowTable<W> {
         }
         Ok(self.out)
     }
+}
+
+/// What is not as it would be with more memory, a sentence each.
+pub fn flow_shortcomings(summary: &FlowSummary) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let early = summary.totals.ended.of(Ended::Memory);
+    if early > 0 {
+        sentences.push(format!(
+            "{} ended early because the memory was full, so some may be listed in parts; raise it with --memory",
+            counted(early, "flow")
+        ));
+    }
+    if let Some(unique) = summary.uniqueness.filter(|unique| !unique.exact) {
+        sentences.push(format!(
+            "the exact set did not fit into the memory: about {:.1} ± {:.1} flows are missing; raise it with --memory",
+            unique.missed, unique.std_error
+        ));
+    }
+    sentences
 }
 
 fn title(parameters: &FlowParameters) -> String {

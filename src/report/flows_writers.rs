@@ -3,7 +3,7 @@
 use super::flows_model::{
     Cell, FLOWS_SCHEMA, Field, FlowNames, FlowParameters, FlowRow, FlowShape, FlowSummaryRow, cell,
 };
-use super::parquet::{ColumnKind, ParquetWriter, Value};
+use super::parquet::{self, Column, ColumnKind, ParquetTable};
 use crate::flows::{FlowRecord, FlowSummary};
 use serde::Serialize;
 use serde_json::{json, to_writer};
@@ -158,28 +158,21 @@ impl<W: Write> FlowJsonLines<W> {
     }
 }
 
-/// A row a flow; schema and parameters are in the file's metadata.
+/// A row a flow.
 #[derive(Debug)]
-pub(super) struct FlowParquet<W: Write + Send> {
-    writer: ParquetWriter<W>,
+pub(super) struct FlowParquet<W: Write> {
+    table: ParquetTable<W>,
     shape: FlowShape,
     names: FlowNames,
 }
 
-impl<W: Write + Send> FlowParquet<W> {
+impl<W: Write> FlowParquet<W> {
     pub(super) fn begin(out: W, parameters: &FlowParameters) -> io::Result<Self> {
         let (shape, names) = (parameters.shape(), parameters.names);
-        let columns: Vec<_> = shape
-            .fields()
-            .iter()
-            .map(|&field| (shape.name(field, names), kind(field, names)))
-            .collect();
-        let about = [
-            ("schema", FLOWS_SCHEMA.to_owned()),
-            ("parameters", serde_json::to_string(parameters)?),
-        ];
+        let fields = shape.fields().iter();
+        let columns: Vec<Column> = fields.map(|&field| column(field, shape, names)).collect();
         Ok(Self {
-            writer: ParquetWriter::begin(out, &columns, &about)?,
+            table: ParquetTable::begin(out, &columns)?,
             shape,
             names,
         })
@@ -187,41 +180,42 @@ impl<W: Write + Send> FlowParquet<W> {
 
     pub(super) fn flow(&mut self, flow: &FlowRecord) -> io::Result<()> {
         let fields = self.shape.fields().iter();
-        let names = self.names;
-        self.writer
-            .row(fields.map(|&field| value(flow, field, names)))
+        let values: Vec<Cell> = fields.map(|&field| cell(flow, field, self.names)).collect();
+        let fields = self.shape.fields().iter();
+        let cells: Vec<parquet::Cell<'_>> = fields
+            .zip(&values)
+            .map(|(field, value)| match (field, value) {
+                // Times are times, whatever the names.
+                (Field::Start, _) => parquet::Cell::I64(flow.start_ns),
+                (Field::End, Cell::Seconds(ns)) => parquet::Cell::F64(*ns as f64 / 1e9),
+                (Field::End, _) => parquet::Cell::I64(flow.end_ns),
+                (_, Cell::Null) => parquet::Cell::Null,
+                (_, Cell::Number(number)) => parquet::Cell::U64(*number),
+                (_, Cell::Text(text)) => parquet::Cell::Text(text),
+                (_, Cell::Nanoseconds(_) | Cell::Seconds(_)) => {
+                    unreachable!("only start and end are times")
+                }
+            })
+            .collect();
+        self.table.row(&cells)
     }
 
     pub(super) fn finish(self) -> io::Result<W> {
-        self.writer.finish()
+        self.table.finish()
     }
 }
 
-fn kind(field: Field, names: FlowNames) -> ColumnKind {
+fn column(field: Field, shape: FlowShape, names: FlowNames) -> Column {
+    let name = shape.name(field, names);
     match field {
-        Field::End if names == FlowNames::Zeek => ColumnKind::Float,
-        Field::Start | Field::End => ColumnKind::TimestampNs,
-        Field::Protocol if names == FlowNames::Zeek => ColumnKind::Text,
-        Field::Source
-        | Field::Destination
-        | Field::Domain
-        | Field::CommunityId
-        | Field::Ended => ColumnKind::Text,
-        _ => ColumnKind::Unsigned,
-    }
-}
-
-/// Times are times, whatever the names.
-fn value(flow: &FlowRecord, field: Field, names: FlowNames) -> Value {
-    match (field, cell(flow, field, names)) {
-        (Field::Start, _) => Value::TimestampNs(flow.start_ns),
-        (Field::End, Cell::Seconds(ns)) => Value::Float(ns as f64 / 1e9),
-        (Field::End, _) => Value::TimestampNs(flow.end_ns),
-        (_, Cell::Null) => Value::Null,
-        (_, Cell::Number(number)) => Value::Unsigned(number),
-        (_, Cell::Text(text)) => Value::Text(text),
-        (_, Cell::Nanoseconds(_) | Cell::Seconds(_)) => {
-            unreachable!("only start and end are times")
+        Field::End if names == FlowNames::Zeek => Column::new(name, ColumnKind::F64),
+        Field::Start | Field::End => Column::new(name, ColumnKind::Timestamp),
+        Field::Protocol if names == FlowNames::Zeek => Column::new(name, ColumnKind::Text),
+        Field::Source | Field::Destination | Field::Ended => Column::new(name, ColumnKind::Text),
+        Field::Domain | Field::CommunityId => Column::nullable(name, ColumnKind::Text),
+        Field::TcpFlags | Field::TcpFlagsBack | Field::Vlan => {
+            Column::nullable(name, ColumnKind::U64)
         }
+        _ => Column::new(name, ColumnKind::U64),
     }
 }

@@ -22,6 +22,7 @@ mod table;
 pub use filter_info::FilterInfo;
 pub use flows::FlowReport;
 pub use flows_model::{FlowFormat, FlowNames, FlowParameters, FlowShape};
+pub use flows_table::flow_shortcomings;
 pub use model::{CountParameters, ReportFormat};
 pub use plan_model::{PlanFormat, PlanReport};
 
