@@ -9,7 +9,9 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::decode::Tunnel;
-use flowsieve::flows::{FlowError, FlowPlan, FlowSink, FlowSummary, SortedFlows, list, list_unique};
+use flowsieve::flows::{
+    FlowError, FlowPlan, FlowSink, FlowSummary, SortedFlows, list, list_unique,
+};
 use flowsieve::report::{FlowFormat, FlowNames, FlowParameters, FlowReport, flow_shortcomings};
 use std::io::{IsTerminal, stderr, stdout};
 use std::path::{Path, PathBuf};
@@ -155,9 +157,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         progress.finish();
         let summary = summary.map_err(explained)?;
         let mut report = begin(output)?;
-        sorted
-            .drain(|flow| report.flow(flow))
-            .context(UNWRITTEN)?;
+        sorted.drain(|flow| report.flow(flow)).context(UNWRITTEN)?;
         (summary, report)
     };
     report.finish(&summary).context(UNWRITTEN)?.commit()?;
@@ -229,7 +229,10 @@ impl FlowsArgs {
                 "a table is for people and has no field names, so --names needs --format csv, json, jsonl or parquet".into(),
             ));
         }
-        let to_file = self.output.as_deref().is_some_and(|path| path != Path::new("-"));
+        let to_file = self
+            .output
+            .as_deref()
+            .is_some_and(|path| path != Path::new("-"));
         if self.format == ResultFormat::Parquet && !to_file && stdout().is_terminal() {
             return Err(UsageError(
                 "Parquet is not for a terminal; name a file with --output, or pipe it on".into(),
