@@ -9,8 +9,8 @@
 //! - A packet finds its flow, or begins one. If it comes later than a timeout allows, the flow ends
 //!   and another one begins in its place; so when a flow ends depends on its own packets only.
 //! - When memory is short, a hand goes round over the entries: a flow that has passed its idle timeout
-//!   ends; one that had packets since the hand was there last is left for this time; any other ends
-//!   early. That is the order of least recent use, to within one round, and needs no list that every
+//!   ends; one that had packets since the hand was there last, or since it began, is left for this
+//!   time; any other ends early. That is the order of least recent use, to within one round, and needs no list that every
 //!   packet would have to mend (CLOCK, Corbató 1968).
 
 use super::batch::{FlowPacket, UpperKind};
@@ -47,7 +47,7 @@ struct Entry {
     upper: UpperKind,
     /// The first packet had the key's ends exchanged.
     reversed: bool,
-    /// There was a packet since the hand was here.
+    /// There was a packet, other than the first, since the hand was here.
     used: bool,
     /// A flow is here.
     live: bool,
@@ -255,6 +255,8 @@ impl Entry {
             live: true,
         };
         entry.add(time_ns, packet);
+        // A first packet is no use: flows that never have another make room before all others.
+        entry.used = false;
         entry
     }
 

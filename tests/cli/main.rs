@@ -6,6 +6,7 @@
 )]
 
 mod answers;
+mod flows;
 mod formats;
 mod inputs;
 mod limits;
