@@ -33,6 +33,10 @@ Examples:
 /// `flowsieve count`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch that the user sets or not"
+)]
 pub(crate) struct FlowsArgs {
     /// Files, directories, or - for standard input
     #[arg(required = true, value_name = "CAPTURE", help_heading = "Input")]

@@ -97,7 +97,7 @@ impl UpperKind {
 
 impl Message {
     pub(super) fn record<'a>(
-        &self,
+        self,
         time_ns: i64,
         packet: &FlowPacket,
         name: &'a [u8],

@@ -41,7 +41,7 @@ pub(super) struct RunReader {
 
 impl Run {
     pub(super) fn read(mut self) -> io::Result<RunReader> {
-        self.file.rewind().map_err(explained)?;
+        self.file.rewind().map_err(|error| explained(&error))?;
         Ok(RunReader {
             from: BufReader::with_capacity(BUFFER, self.file),
             left: self.flows,
@@ -51,7 +51,7 @@ impl Run {
 
 impl RunWriter {
     pub(super) fn new() -> io::Result<Self> {
-        let file = tempfile::tempfile().map_err(explained)?;
+        let file = tempfile::tempfile().map_err(|error| explained(&error))?;
         Ok(Self {
             out: BufWriter::with_capacity(BUFFER, file),
             flows: 0,
@@ -59,7 +59,7 @@ impl RunWriter {
     }
 
     pub(super) fn write(&mut self, flow: &FlowRecord) -> io::Result<()> {
-        encode(flow, &mut self.out).map_err(explained)?;
+        encode(flow, &mut self.out).map_err(|error| explained(&error))?;
         self.flows += 1;
         Ok(())
     }
@@ -67,7 +67,7 @@ impl RunWriter {
     pub(super) fn finish(self) -> io::Result<Run> {
         let file = self.out.into_inner();
         Ok(Run {
-            file: file.map_err(|error| explained(error.into_error()))?,
+            file: file.map_err(|error| explained(&error.into_error()))?,
             flows: self.flows,
         })
     }
@@ -79,12 +79,14 @@ impl RunReader {
             return Ok(None);
         }
         self.left -= 1;
-        decode(&mut self.from).map(Some).map_err(explained)
+        decode(&mut self.from)
+            .map(Some)
+            .map_err(|error| explained(&error))
     }
 }
 
 /// The error, with what can be done.
-fn explained(error: io::Error) -> io::Error {
+fn explained(error: &io::Error) -> io::Error {
     let folder = std::env::temp_dir();
     io::Error::new(
         error.kind(),

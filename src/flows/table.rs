@@ -215,7 +215,7 @@ impl FlowTable {
             } else {
                 Ended::Memory
             };
-            let record = entry.to_record(ended);
+            let record = entry.take_record(ended);
             let hash = entry.hash;
             entry.live = false;
             self.names_bytes -= name_cost(record.domain.as_deref());
@@ -271,7 +271,7 @@ impl Entry {
         self.used = true;
     }
 
-    fn to_record(&mut self, ended: Ended) -> FlowRecord {
+    fn take_record(&mut self, ended: Ended) -> FlowRecord {
         let key = if self.reversed {
             self.key.reversed()
         } else {
@@ -300,6 +300,6 @@ impl Entry {
     }
 
     fn into_record(mut self, ended: Ended) -> FlowRecord {
-        self.to_record(ended)
+        self.take_record(ended)
     }
 }

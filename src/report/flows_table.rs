@@ -23,18 +23,18 @@ impl<W: Write> FlowTable<W> {
         writeln!(out, "{}", title(parameters))?;
         let columns = match shape {
             FlowShape::Directed => format!(
-                "{:>9}  {:>8}  {:>14}  {:8}  ",
-                "lasted", "packets", "bytes", "flags"
+                "{:>12}  {:>8}  {:>12}  {:6}  ",
+                "seconds", "packets", "bytes", "flags"
             ),
             FlowShape::Bidirectional => format!(
-                "{:>9}  {:>8}  {:>8}  {:>14}  {:>14}  {:8}  {:8}  ",
-                "lasted", "packets→", "←packets", "bytes→", "←bytes", "flags→", "←flags"
+                "{:>12}  {:>8}  {:>8}  {:>11}  {:>11}  {:6}  {:6}  ",
+                "seconds", "packets→", "←packets", "bytes→", "←bytes", "flags→", "←flags"
             ),
             FlowShape::Unique => String::new(),
         };
         let start = "start";
         let proto = "proto";
-        let head = format!("{start:27}  {columns}{proto:6}  flow");
+        let head = format!("{start:27}  {columns}{proto:5}  flow");
         if styled {
             writeln!(out, "\x1b[1m{head}\x1b[0m")?;
         } else {
@@ -58,16 +58,16 @@ impl<W: Write> FlowTable<W> {
         match self.shape {
             FlowShape::Directed => write!(
                 out,
-                "{:>9}  {:>8}  {:>14}  {:8}  ",
-                lasted(flow),
+                "{:>12}  {:>8}  {:>12}  {:6}  ",
+                seconds(flow),
                 grouped(forward.packets),
                 grouped(forward.bytes),
                 flags(forward)
             )?,
             FlowShape::Bidirectional => write!(
                 out,
-                "{:>9}  {:>8}  {:>8}  {:>14}  {:>14}  {:8}  {:8}  ",
-                lasted(flow),
+                "{:>12}  {:>8}  {:>8}  {:>11}  {:>11}  {:6}  {:6}  ",
+                seconds(flow),
                 grouped(forward.packets),
                 grouped(reverse.packets),
                 grouped(forward.bytes),
@@ -88,7 +88,7 @@ impl<W: Write> FlowTable<W> {
         let ports = flow.ports != (0, 0);
         write!(
             out,
-            "{protocol:6}  {} {arrow} {}",
+            "{protocol:5}  {} {arrow} {}",
             end(source, flow.ports.0, ports),
             end(destination, flow.ports.1, ports)
         )?;
@@ -158,12 +158,13 @@ fn title(parameters: &FlowParameters) -> String {
         }
         FlowShape::Unique => "flows, each when it is first seen".to_owned(),
     };
-    if let Some(idle) = parameters.idle_ns {
-        title += &format!(", ended after {} without packets", duration(idle));
-    }
-    if let Some(active) = parameters.active_ns {
-        title += &format!(", cut after {}", duration(active));
-    }
+    let idle = parameters
+        .idle_ns
+        .map(|idle| format!(", ended after {} without packets", duration(idle)));
+    let active = parameters
+        .active_ns
+        .map(|active| format!(", cut after {}", duration(active)));
+    title.extend(idle.into_iter().chain(active));
     if parameters.tunnel == "inner" {
         title += ", inside tunnels";
     }
@@ -176,32 +177,20 @@ fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{plural}", grouped(number))
 }
 
-/// The time between first and last packet, to the millisecond, or below one to the microsecond.
-fn lasted(flow: &FlowRecord) -> String {
-    let ns = flow.end_ns.saturating_sub(flow.start_ns);
-    match ns {
+/// The time between first and last packet.
+fn seconds(flow: &FlowRecord) -> String {
+    match flow.end_ns.saturating_sub(flow.start_ns) {
         0 => "0".to_owned(),
-        ..1_000_000 => format!("{:.3} ms", ns as f64 / 1e6),
-        ..60_000_000_000 => format!("{:.3} s", ns as f64 / 1e9),
-        _ => {
-            let seconds = ns / 1_000_000_000;
-            let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
-            if hours > 0 {
-                format!("{hours}:{minutes:02} h")
-            } else {
-                format!("{minutes}:{:02} min", seconds % 60)
-            }
-        }
+        ns => format!("{:.DECIMALS$}", ns as f64 / 1e9),
     }
 }
 
-/// One letter a flag, a dot where it is not set: congestion window, echo, urgent, acknowledgement,
-/// push, reset, synchronise, finish.
+/// One letter for each flag that is set: congestion window, echo, urgent, acknowledgement, push, reset,
+/// synchronise, finish.
 fn letters(flags: u8) -> String {
-    (0..8)
-        .rev()
-        .zip("CEUAPRSF".chars())
-        .map(|(bit, letter)| if flags >> bit & 1 == 1 { letter } else { '.' })
+    let bits = (0..8).rev().zip("CEUAPRSF".chars());
+    bits.filter(|(bit, _)| flags >> bit & 1 == 1)
+        .map(|(_, letter)| letter)
         .collect()
 }
 

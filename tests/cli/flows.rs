@@ -222,7 +222,11 @@ fn a_capture_that_is_cut_is_listed_up_to_the_cut() {
     for shape in [&["flows", "-"][..], &["flows", "--unique", "-"]] {
         let run = feed(shape, &bytes[..cut]);
         assert_eq!(run.code, Some(1));
-        assert!(run.sentence().contains("record of packet 5001"), "{}", run.err);
+        assert!(
+            run.sentence().contains("record of packet 5001"),
+            "{}",
+            run.err
+        );
         assert_eq!(run.out, feed(shape, whole).done());
         assert!(run.out.contains("5,000 packets"));
     }
