@@ -79,11 +79,7 @@ impl<W: Write> FlowTable<W> {
         }
         let (source, destination) = ends(flow.addresses);
         let protocol = protocol_name(flow.protocol);
-        let arrow = if self.shape == FlowShape::Bidirectional {
-            "↔"
-        } else {
-            "→"
-        };
+        let arrow = if reverse.packets > 0 { "↔" } else { "→" };
         // Two ports of 0 are none.
         let ports = flow.ports != (0, 0);
         write!(

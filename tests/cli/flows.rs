@@ -1,7 +1,7 @@
 //! `flowsieve flows`: the same flows in every format, the documented fields, bad input, memory.
 
 use super::formats::{documented_set, fields};
-use super::{feed, flowsieve, program, record_offsets, sample};
+use super::{feed, flowsieve, program, record_offsets, sample, text_of};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -163,6 +163,23 @@ fn zeek_gets_its_names_and_units() {
                 .collect::<Vec<_>>()
         );
     }
+}
+
+#[test]
+fn the_readme_shows_flows_as_they_are_printed() {
+    let readme = text_of("README.md");
+    let (_, rest) = readme
+        .split_once("\n    flowsieve flows --bidirectional traces/")
+        .unwrap();
+    let (capture, rest) = rest.split_once('\n').unwrap();
+    let (_, rest) = rest.split_once("```text\n").unwrap();
+    let (block, _) = rest.split_once("```").unwrap();
+    let printed = flows(&["--bidirectional", &format!("traces/{capture}")]);
+    let mut printed = printed.lines();
+    for line in block.lines().filter(|line| *line != "…") {
+        assert!(printed.any(|other| other == line), "{line}");
+    }
+    assert_eq!(printed.next(), None);
 }
 
 #[test]
