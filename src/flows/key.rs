@@ -10,7 +10,7 @@ use std::hash::{Hash, Hasher};
 /// ```
 ///
 /// Numbers in machine order: an IPv4 address is a number below 2^32.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct FlowKey {
     source: [u64; 2],
     destination: [u64; 2],

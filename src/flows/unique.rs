@@ -1,10 +1,9 @@
 //! Each flow once, as soon as its first packet is seen.
 //!
-//! Which flows were seen before is asked from a filter and, as long as it fits into its half of the
-//! memory, from an exact set. When the set no longer fits it is given up: from then on the filter
-//! answers, which has seen all flows from the beginning. It never prints a flow twice, and now and then
-//! takes a new one for an old one; how many these are follows from its unbiased count of what is
-//! distinct.
+//! Which flows were seen before is known by an exact set, as long as that fits into half of the memory.
+//! When it no longer does, all that it holds goes into a filter of the other half, which answers from
+//! then on. It never prints a flow twice, and now and then takes a new one for an old one; how many
+//! these are follows from its unbiased count of what is distinct.
 
 use super::batch::{Cursor, FlowBatch};
 use super::key::FlowKey;
@@ -45,12 +44,10 @@ pub fn list_unique(
         .map_err(|error| FlowError::Plan(error.to_string()))?;
     let mut sieve = Sieve {
         seen: Seen {
-            exact: Some(HashTable::new()),
+            answer: Answer::Exact(HashTable::new()),
             exact_limit_bytes: plan.memory_bytes / 2,
-            filter: spec.build(),
+            spec,
             digester: Digester::new(0),
-            by_filter: 0,
-            given_up: Estimate::default(),
         },
         sink,
         totals: FlowTotals::default(),
@@ -66,75 +63,108 @@ pub fn list_unique(
 /// What was seen.
 #[derive(Debug)]
 struct Seen {
-    /// Flows with their hashes, none if they did not fit.
-    exact: Option<HashTable<(u64, FlowKey)>>,
+    answer: Answer,
     exact_limit_bytes: u64,
-    filter: Box<dyn MembershipFilter>,
+    /// Of the filter that will follow the exact set.
+    spec: FilterSpec,
     digester: Digester,
-    /// Flows that were printed since the set was given up.
-    by_filter: u64,
-    /// The filter's count at that time.
-    given_up: Estimate,
+}
+
+/// Who knows it.
+#[derive(Debug)]
+enum Answer {
+    /// Flows with their hashes.
+    Exact(HashTable<(u64, FlowKey)>),
+    Filter {
+        filter: Box<dyn MembershipFilter>,
+        /// Flows that it called new.
+        first: u64,
+        /// Its count when it began to answer.
+        before: Estimate,
+    },
 }
 
 impl Seen {
     /// Whether the flow is new, as far as is known.
     fn is_new(&mut self, key: FlowKey, hash: u64) -> bool {
-        if let Some(exact) = &mut self.exact {
+        if let Answer::Exact(exact) = &mut self.answer {
             if exact.find(hash, |&(_, other)| other == key).is_some() {
-                // The filter has it, too.
                 return false;
             }
-            if self.has_room() {
-                let exact = self.exact.as_mut().expect("it was there a moment ago");
+            if has_room(exact, self.exact_limit_bytes) {
                 exact.insert_unique(hash, (hash, key), |&(hash, _)| hash);
-                self.sight(key);
                 return true;
             }
-            self.exact = None;
-            self.given_up = self.filter.distinct().unwrap_or_default();
+            self.give_up();
         }
-        match self.sight(key) {
+        let element = element(self.digester, key);
+        let Answer::Filter { filter, first, .. } = &mut self.answer else {
+            unreachable!("the exact set was given up");
+        };
+        match filter.insert(element) {
             Sighting::First => {
-                self.by_filter += 1;
+                *first += 1;
                 true
             }
             Sighting::Repeat => false,
         }
     }
 
-    /// Whether the exact set may take one more: its table is there twice while it grows.
-    fn has_room(&self) -> bool {
-        let Some(exact) = &self.exact else {
-            return false;
+    /// Puts what the exact set holds into a filter, which answers from now on.
+    fn give_up(&mut self) {
+        let Answer::Exact(exact) = &mut self.answer else {
+            return;
         };
-        let grows = exact.len() == exact.capacity();
-        let bytes = exact.allocation_size() as u64;
-        !grows || 3 * bytes <= self.exact_limit_bytes
-    }
-
-    fn sight(&mut self, key: FlowKey) -> Sighting {
-        self.filter.insert(ElementDigests {
-            whole: self.digester.digest(&key.to_bytes()),
-            attributes: &[],
-        })
+        let mut keys: Vec<FlowKey> = std::mem::take(exact)
+            .into_iter()
+            .map(|(_, key)| key)
+            .collect();
+        // The filter's count depends on the order, and the set's order is another in every run.
+        keys.sort_unstable();
+        let mut filter = self.spec.build();
+        for key in keys {
+            filter.insert(element(self.digester, key));
+        }
+        self.answer = Answer::Filter {
+            first: 0,
+            before: filter.distinct().unwrap_or_default(),
+            filter,
+        };
     }
 
     fn uniqueness(&self) -> Uniqueness {
-        if self.exact.is_some() {
-            return Uniqueness {
+        match &self.answer {
+            Answer::Exact(_) => Uniqueness {
                 exact: true,
                 missed: 0.0,
                 std_error: 0.0,
-            };
+            },
+            Answer::Filter {
+                filter,
+                first,
+                before,
+            } => {
+                let now = filter.distinct().unwrap_or_default();
+                Uniqueness {
+                    exact: false,
+                    missed: (now.distinct - before.distinct - *first as f64).max(0.0),
+                    std_error: (now.variance - before.variance).max(0.0).sqrt(),
+                }
+            }
         }
-        let estimate = self.filter.distinct().unwrap_or_default();
-        let since = estimate.distinct - self.given_up.distinct;
-        Uniqueness {
-            exact: false,
-            missed: (since - self.by_filter as f64).max(0.0),
-            std_error: (estimate.variance - self.given_up.variance).max(0.0).sqrt(),
-        }
+    }
+}
+
+/// Whether the exact set may take one more: its table is there twice while it grows.
+fn has_room(exact: &HashTable<(u64, FlowKey)>, limit_bytes: u64) -> bool {
+    let grows = exact.len() == exact.capacity();
+    !grows || 3 * exact.allocation_size() as u64 <= limit_bytes
+}
+
+fn element(digester: Digester, key: FlowKey) -> ElementDigests<'static> {
+    ElementDigests {
+        whole: digester.digest(&key.to_bytes()),
+        attributes: &[],
     }
 }
 
