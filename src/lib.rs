@@ -8,6 +8,7 @@ pub mod decode;
 pub mod dedup;
 pub mod elements;
 pub mod filters;
+pub mod flows;
 pub mod generate;
 pub mod hashing;
 pub mod pipeline;

@@ -22,6 +22,12 @@ const LAYERS: &[(&str, &[&str])] = &[
         &["decode", "elements", "filters", "hashing", "trace"],
     ),
     ("dedup", &["bits", "decode", "filters", "hashing", "trace"]),
+    (
+        "flows",
+        &[
+            "decode", "elements", "filters", "hashing", "pipeline", "trace",
+        ],
+    ),
     ("planner", &["filters"]),
     (
         "comparison",
@@ -37,6 +43,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "dedup",
             "elements",
             "filters",
+            "flows",
             "pipeline",
             "planner",
         ],

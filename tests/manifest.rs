@@ -4,12 +4,14 @@
 
 mod common;
 
-use flowsieve::decode::Tunnel;
+use flowsieve::decode::{Addresses, Tunnel};
 use flowsieve::elements::ElementKind;
+use flowsieve::flows::{Direction, DnsRecord, FlowPlan, FlowRecord, FlowSink, FlowSummary, list};
 use flowsieve::pipeline::{Align, CountPlan, Slicing};
 use flowsieve::trace::InputFormat;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// One file's figures, ours or the manifest's.
@@ -165,6 +167,55 @@ const DNS_PORTS: &[(&str, &[u16])] = &[
     ),
 ];
 
+/// Flows, and distinct (source, destination, name) of DNS messages in the direction of the packets.
+#[derive(Debug, Default)]
+struct FlowFigures {
+    flows: u64,
+    dns_triples: HashSet<(Addresses, Vec<u8>)>,
+}
+
+impl FlowSink for FlowFigures {
+    fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
+        assert!(flow.forward.packets > 0 && flow.reverse == Direction::default());
+        self.flows += 1;
+        Ok(())
+    }
+
+    fn dns(&mut self, message: &DnsRecord<'_>) -> io::Result<()> {
+        let addresses = if message.is_response {
+            message.addresses.reversed()
+        } else {
+            message.addresses
+        };
+        self.dns_triples.insert((addresses, message.name.to_vec()));
+        Ok(())
+    }
+}
+
+/// What the list of flows says of the same.
+fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
+    let is_tsh = path.extension().is_some_and(|ending| ending == "tsh");
+    let dns_ports = DNS_PORTS.iter().find(|(file, _)| *file == name);
+    let plan = FlowPlan {
+        inputs: vec![path.to_owned()],
+        input_format: if is_tsh {
+            InputFormat::Tsh
+        } else {
+            InputFormat::Auto
+        },
+        tunnel: Tunnel::Outer,
+        bidirectional: false,
+        dns_ports: dns_ports.map_or(Vec::new(), |(_, ports)| ports.to_vec()),
+        idle_ns: None,
+        active_ns: None,
+        memory_bytes: 1 << 30,
+        threads: 1,
+    };
+    let mut figures = FlowFigures::default();
+    let summary = list(&plan, &mut figures, &common::Unwatched).expect("the plan holds");
+    (figures, summary)
+}
+
 /// Our figures, and why the file was not read to its end.
 fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
     let one = |kind, change: &dyn Fn(&mut CountPlan)| {
@@ -237,6 +288,17 @@ fn every_shared_capture_has_the_counts_of_the_independent_tool() {
         if REFUSED.contains(&name.as_str()) {
             assert!(error.is_some() && ours.packets == 0, "{name}");
             continue;
+        }
+        let (flows, summary) = measure_flows(&folder.join(name), name);
+        let listed = Figures {
+            packets: summary.totals.packets,
+            ip_packets: summary.totals.ip_packets,
+            tuples5_outer: flows.flows,
+            dns_triples: flows.dns_triples.len() as u64,
+            ..ours.clone()
+        };
+        if listed != ours {
+            problems.push(format!("{name}: counted {ours:?}, listed {listed:?}"));
         }
         let differences = DIFFERENCES.iter().find(|(file, ..)| file == name);
         for ((figure, stated), (_, ours)) in stated.each().into_iter().zip(ours.each()) {

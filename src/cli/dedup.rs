@@ -1,10 +1,10 @@
 //! `flowsieve dedup`: a capture without its duplicates.
 
-use super::count::Format;
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
 use super::same_file::FileId;
+use super::trace_args::Format;
 use super::units::{parse_count, parse_duration_ns, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};

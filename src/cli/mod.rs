@@ -4,6 +4,7 @@ mod compare;
 mod count;
 mod dedup;
 mod filter;
+mod flows;
 mod generate;
 mod inputs;
 mod output;
@@ -49,6 +50,7 @@ enum Command {
     Count(Box<count::CountArgs>),
     Dedup(Box<dedup::DedupArgs>),
     Filter(filter::FilterArgs),
+    Flows(flows::FlowsArgs),
     Generate(generate::GenerateArgs),
     Plan(Box<plan::PlanArgs>),
 }
@@ -74,6 +76,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Count(args) => count::run(&args),
         Command::Dedup(args) => dedup::run(&args),
         Command::Filter(args) => filter::run(&args),
+        Command::Flows(args) => flows::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
         Command::Plan(args) => plan::run(&args),
     };

@@ -9,6 +9,22 @@ use etherparse::EtherType;
 const ETHERTYPE_MIN: u16 = 0x600;
 const LENGTH_MAX: u16 = 1500;
 
+/// The bits of a VLAN tag's control information that name the VLAN.
+pub(super) const VLAN_IDENTIFIER: u16 = 0xfff;
+
+/// VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad had one.
+const VLAN_TAGS: [u16; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
+
+/// The identifier of a VLAN tag, if this layer is one.
+pub(super) fn vlan(layer: Layer, bytes: &[u8]) -> Option<u16> {
+    match layer {
+        Layer::EtherType(number) if VLAN_TAGS.contains(&number) => {
+            be16(bytes, 0).ok().map(|tag| tag & VLAN_IDENTIFIER)
+        }
+        _ => None,
+    }
+}
+
 /// Reads the two addresses and the `EtherType` or length.
 pub(super) fn ethernet(frame: &[u8]) -> Step<'_> {
     type_or_length(be16(frame, 12)?, from(frame, 14)?)
@@ -41,8 +57,7 @@ pub(super) fn ether_type(number: u16, bytes: &[u8]) -> Step<'_> {
         IPV4 => Ok((Layer::Ip, bytes)),
         IPV6 => Ok((Layer::Ipv6, bytes)),
         ARP | REVERSE_ARP => Err(Skip::Arp),
-        // VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad had one.
-        0x8100 | 0x88a8 | 0x9100 | 0x9200 | 0x9300 => tagged(bytes, 2),
+        _ if VLAN_TAGS.contains(&number) => tagged(bytes, 2),
         0x8847 | 0x8848 => Ok((Layer::Mpls, bytes)),
         0x8864 => Ok((Layer::PppOe, bytes)),
         0x880b => Ok((Layer::Ppp, bytes)),

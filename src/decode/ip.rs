@@ -59,7 +59,8 @@ pub(super) fn v4(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         // Options that were cut off leave nothing behind them.
         bytes: bytes.get(header..end).unwrap_or_default(),
     };
-    Ok(upper.behind_extensions(false).of(addresses))
+    let length = if stated == 0 { bytes.len() } else { stated };
+    Ok(upper.behind_extensions(false).of(addresses, length))
 }
 
 /// Reads an IPv6 header.
@@ -82,7 +83,12 @@ pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         later_fragment: false,
         bytes: bytes.get(V6_HEADER..end).unwrap_or_default(),
     };
-    Ok(upper.behind_extensions(true).of(addresses))
+    let length = if stated == 0 {
+        bytes.len()
+    } else {
+        V6_HEADER + stated
+    };
+    Ok(upper.behind_extensions(true).of(addresses, length))
 }
 
 /// What stands behind a header.
@@ -120,12 +126,14 @@ impl<'a> Upper<'a> {
         self
     }
 
-    fn of(self, addresses: Addresses) -> IpPacket<'a> {
+    fn of(self, addresses: Addresses, length: usize) -> IpPacket<'a> {
         IpPacket {
             addresses,
             protocol: self.protocol,
             later_fragment: self.later_fragment,
             transport: self.bytes,
+            bytes: length as u32,
+            vlan: None,
         }
     }
 }

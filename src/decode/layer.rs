@@ -81,6 +81,7 @@ fn step(layer: Layer, bytes: &[u8]) -> Step<'_> {
 #[inline(never)]
 pub(super) fn walk(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpPacket<'_>, Skip> {
     let mut found = None;
+    let mut vlan = None;
     let mut layer = Layer::Link(link);
     let mut bytes = frame;
     for _ in 0..STEPS_MAX {
@@ -89,6 +90,7 @@ pub(super) fn walk(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpPac
             Layer::Ipv6 => ip::v6(bytes),
             other => match step(other, bytes) {
                 Ok(next) => {
+                    vlan = vlan.or_else(|| ethernet::vlan(layer, bytes));
                     (layer, bytes) = next;
                     continue;
                 }
@@ -96,7 +98,7 @@ pub(super) fn walk(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpPac
             },
         };
         let packet = match packet {
-            Ok(packet) => packet,
+            Ok(packet) => IpPacket { vlan, ..packet },
             // The inside cannot be read: the last IP header counts.
             Err(skip) => return found.ok_or(skip),
         };

@@ -109,6 +109,11 @@ pub struct IpPacket<'a> {
     pub later_fragment: bool,
     /// Captured bytes of the upper layer (never beyond the length that the IP header states).
     pub transport: &'a [u8],
+    /// Bytes of the packet from its IP header on, as that states. Where it states none (segmentation
+    /// offload, jumbograms), those that were captured.
+    pub bytes: u32,
+    /// Identifier of the outermost VLAN tag before the IP header.
+    pub vlan: Option<u16>,
 }
 
 /// The protocols that begin with two ports. A table, since comparisons would become a branch between
@@ -122,6 +127,41 @@ static HAS_PORTS: [bool; 256] = {
 };
 
 impl IpPacket<'_> {
+    /// Whether another IP header may stand inside: yes wherever [`Tunnel::Inner`] finds one.
+    #[inline]
+    pub fn may_be_tunnel(&self) -> bool {
+        match self.protocol {
+            ip::TCP | ip::ICMP | ip::ICMPV6 => false,
+            ip::UDP => udp_tunnel::may_be_one(self),
+            _ => true,
+        }
+    }
+
+    /// Whether the protocol has neither ports nor types of message.
+    #[inline]
+    pub fn is_portless(&self) -> bool {
+        !HAS_PORTS[usize::from(self.protocol)] && !matches!(self.protocol, ip::ICMP | ip::ICMPV6)
+    }
+
+    /// The flags of a TCP segment, where they were captured.
+    #[inline]
+    pub fn tcp_flags(&self) -> Option<u8> {
+        const FLAGS: usize = 13;
+        if self.later_fragment || self.protocol != ip::TCP {
+            return None;
+        }
+        self.transport.get(FLAGS).copied()
+    }
+
+    /// Type and code of an ICMP message of either version, where they were captured.
+    #[inline]
+    pub fn icmp_type_and_code(&self) -> Option<[u8; 2]> {
+        if self.later_fragment || !matches!(self.protocol, ip::ICMP | ip::ICMPV6) {
+            return None;
+        }
+        self.transport.first_chunk().copied()
+    }
+
     /// Source and destination port of TCP, UDP and SCTP, where both were captured.
     #[inline]
     pub fn ports(&self) -> Option<(u16, u16)> {

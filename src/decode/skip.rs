@@ -108,6 +108,8 @@ skips! {
     MixedFamilies = 39 "mixed_families" true,
     /// A record of a DNS log that does not say which protocol and ports there were.
     NoTransportInLog = 40 "no_transport_in_log" true,
+    /// A record of a DNS log, where packets are wanted.
+    LogRecord = 41 "log_record" false,
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
-//! One input: its packets become batches of elements, in a thread of its own or in the caller's.
+//! One input: its packets become batches, in a thread of its own or in the caller's.
 
-use super::sequencer::Cursor;
-use crate::elements::{ElementBatch, Extractor};
+use super::merge::{Batch, Maker};
 use crate::trace::{Capture, Compression, TraceError};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::path::PathBuf;
@@ -18,12 +17,12 @@ const QUEUED_BATCHES: usize = 8;
 const PACKETS_AT_ONCE: usize = 4096;
 
 /// An open input and the batch that is being taken from it.
-pub(super) struct Feed {
-    source: Source,
+pub(super) struct Feed<M: Maker> {
+    source: Source<M>,
     /// The present batch.
-    pub(super) batch: ElementBatch,
+    pub(super) batch: M::Batch,
     /// How far it has been taken.
-    pub(super) cursor: Cursor,
+    pub(super) cursor: <M::Batch as Batch>::Cursor,
     /// Packets taken.
     pub(super) packets: u64,
     bytes: Arc<AtomicU64>,
@@ -33,48 +32,51 @@ pub(super) struct Feed {
     pub(super) container: String,
 }
 
-enum Source {
+enum Source<M: Maker> {
     Here {
         capture: Box<Capture>,
-        extractor: Arc<Extractor>,
+        maker: Arc<M>,
     },
     Thread {
-        full: Receiver<Message>,
-        empty: Sender<ElementBatch>,
+        full: Receiver<Message<M::Batch>>,
+        empty: Sender<M::Batch>,
     },
 }
 
-enum Message {
-    Batch(ElementBatch),
+enum Message<B> {
+    Batch(B),
     Failed(TraceError),
 }
 
-impl Feed {
+impl<M: Maker> Feed<M> {
     /// A feed that decodes in a thread of its own if `threaded`, else whenever it is asked.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         input: usize,
         capture: Capture,
-        extractor: &Arc<Extractor>,
+        maker: &Arc<M>,
         threaded: bool,
-    ) -> Self {
+    ) -> Self
+    where
+        M: 'scope,
+    {
         let bytes = capture.bytes_read();
         let container = describe(&capture);
-        let extractor = Arc::clone(extractor);
+        let maker = Arc::clone(maker);
         let capture = Box::new(capture);
         let source = if threaded {
             let (send, full) = bounded(QUEUED_BATCHES);
             // Room for every batch that there is, so that giving one back never waits.
             let (empty, emptied) = bounded(QUEUED_BATCHES + 2);
-            scope.spawn(move || decode(capture, &extractor, &send, &emptied));
+            scope.spawn(move || decode(capture, &*maker, &send, &emptied));
             Source::Thread { full, empty }
         } else {
-            Source::Here { capture, extractor }
+            Source::Here { capture, maker }
         };
         Self {
             source,
-            batch: ElementBatch::default(),
-            cursor: Cursor::default(),
+            batch: M::Batch::default(),
+            cursor: Default::default(),
             packets: 0,
             bytes,
             input,
@@ -89,12 +91,12 @@ impl Feed {
 
     /// Whether the present batch is used up.
     pub(super) fn is_drained(&self) -> bool {
-        self.cursor.packet == self.batch.times_ns.len()
+        M::Batch::taken(&self.cursor) == self.batch.times_ns().len()
     }
 
     /// Time of the next packet; the present batch must not be used up.
     pub(super) fn next_ns(&self) -> i64 {
-        self.batch.times_ns[self.cursor.packet]
+        self.batch.times_ns()[M::Batch::taken(&self.cursor)]
     }
 
     /// Replaces the present batch by the next one that is not empty; false at the end.
@@ -103,13 +105,13 @@ impl Feed {
     ///
     /// The input is damaged or cannot be read further. It is at its end then.
     pub(super) fn refill(&mut self) -> Result<bool, TraceError> {
-        self.cursor = Cursor::default();
+        self.cursor = Default::default();
         match &mut self.source {
-            Source::Here { capture, extractor } => {
+            Source::Here { capture, maker } => {
                 self.batch.clear();
-                while self.batch.times_ns.is_empty() {
+                while self.batch.times_ns().is_empty() {
                     match capture.next_batch()? {
-                        Some(batch) => extractor.extract(batch, &mut self.batch),
+                        Some(batch) => maker.make(batch, &mut self.batch),
                         None => return Ok(false),
                     }
                 }
@@ -133,19 +135,19 @@ impl Feed {
     }
 }
 
-fn decode(
+fn decode<M: Maker>(
     mut capture: Box<Capture>,
-    extractor: &Extractor,
-    send: &Sender<Message>,
-    emptied: &Receiver<ElementBatch>,
+    maker: &M,
+    send: &Sender<Message<M::Batch>>,
+    emptied: &Receiver<M::Batch>,
 ) {
-    let mut out = ElementBatch::default();
+    let mut out = M::Batch::default();
     // The sequencer hangs up when the run is given up: then there is nothing more to do.
     loop {
         let end = match capture.next_batch() {
             Ok(Some(batch)) => {
-                extractor.extract(batch, &mut out);
-                if out.times_ns.len() < PACKETS_AT_ONCE {
+                maker.make(batch, &mut out);
+                if out.times_ns().len() < PACKETS_AT_ONCE {
                     continue;
                 }
                 None
@@ -153,7 +155,7 @@ fn decode(
             Ok(None) => Some(None),
             Err(error) => Some(Some(error)),
         };
-        if !out.times_ns.is_empty() {
+        if !out.times_ns().is_empty() {
             let fresh = emptied.try_recv().unwrap_or_default();
             let full = std::mem::replace(&mut out, fresh);
             if send.send(Message::Batch(full)).is_err() {

@@ -10,6 +10,7 @@
 mod collector;
 mod exact;
 mod feed;
+pub(crate) mod merge;
 mod plan;
 mod results;
 mod run;

@@ -1,32 +1,22 @@
 //! The run: open the inputs in the order of time, merge them, and let the sequencer have them.
 
 use super::collector::Collector;
-use super::feed::{Feed, Upcoming};
+use super::merge::{Batch, Maker, Merge, Sources, Taker, unread};
 use super::plan::{CountPlan, PlanError, Slicing};
 use super::results::{CountSummary, InputResult, SliceSink, Totals, Watch};
-use super::sequencer::{Sequencer, Stage, Stop};
+use super::sequencer::{Cursor, Sequencer, Stage, Stop};
 use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
 use super::traffic::Traffic;
 use super::workers::{Counting, Shards};
-use crate::elements::Extractor;
+use crate::elements::{ElementBatch, Extractor};
 use crate::filters::MembershipFilter;
 use crate::filters::saved::SavedFilter;
 use crate::hashing::Digester;
-use crate::trace::{Capture, InputFormat, first_time_ns};
-use std::collections::VecDeque;
-use std::fs;
+use crate::trace::{InputFormat, TraceBatch};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::thread::{self, Scope};
-
-/// Inputs that overlap in time and are decoded by a thread each; further ones are decoded by the
-/// sequencer's thread.
-const MAX_DECODE_THREADS: usize = 64;
-
-/// Batches between two words of progress: about a millisecond.
-const BATCHES_A_WORD: u32 = 32;
 
 /// Filters that outlive their slice, in the order of their shards.
 type Kept = Vec<Box<dyn MembershipFilter>>;
@@ -223,41 +213,28 @@ impl Reading<'_> {
         watch: &dyn Watch,
         stage: impl FnOnce(SliceGrid) -> S,
     ) -> Result<Read<S::Outcome>, Stop> {
-        let mut inputs: Vec<InputResult> = self
-            .inputs
-            .iter()
-            .map(|path| InputResult {
-                path: path.clone(),
-                container: None,
-                packets: 0,
-                error: None,
-            })
-            .collect();
-        let mut merge = Merge {
-            scope,
-            input_format: self.input_format,
+        let mut inputs = unread(self.inputs);
+        let sources = Sources {
+            format: self.input_format,
             threaded: self.threaded,
-            extractor: Arc::new(self.extractor),
-            traffic: self.traffic,
-            upcoming: in_time_order(self.input_format, &inputs),
-            open: Vec::new(),
-            inputs: &mut inputs,
-            bytes_done: 0,
         };
-        merge.open_due();
+        let mut merge = Merge::start(scope, sources, self.extractor, &mut inputs);
         let first_ns = merge.first_ns().unwrap_or(0);
         let Slicing { width_ns, align } = self.slicing;
         let grid = SliceGrid::new(width_ns, align, first_ns);
-        let mut sequencer = Sequencer::new(
-            grid,
-            width_ns.is_none(),
-            self.open_slices,
-            self.arity,
-            self.shards,
-            stage(grid),
-        );
-        merge.drain_into(&mut sequencer, watch)?;
-        let (totals, outcome) = sequencer.finish()?;
+        let mut passing = Passing {
+            traffic: self.traffic,
+            sequencer: Sequencer::new(
+                grid,
+                width_ns.is_none(),
+                self.open_slices,
+                self.arity,
+                self.shards,
+                stage(grid),
+            ),
+        };
+        merge.drain_into(&mut passing, watch)?;
+        let (totals, outcome) = passing.sequencer.finish()?;
         Ok(Read {
             inputs,
             totals,
@@ -266,154 +243,43 @@ impl Reading<'_> {
     }
 }
 
-/// Inputs sorted by the time of their first packet. One of which it is not known is opened first: then
-/// it tells its packets, or its error, at once.
-fn in_time_order(format: InputFormat, inputs: &[InputResult]) -> VecDeque<Upcoming> {
-    let alone = inputs.len() == 1;
-    let upcoming = inputs.iter().enumerate().map(|(input, result)| {
-        let path = result.path.clone();
-        // One input needs no order.
-        let first_ns = if alone || !is_readable_twice(&path) {
-            None
-        } else {
-            first_time_ns(&path, format).ok().flatten()
-        };
-        Upcoming {
-            path,
-            input,
-            first_ns: first_ns.unwrap_or(i64::MIN),
-        }
-    });
-    let mut upcoming: Vec<Upcoming> = upcoming.collect();
-    upcoming.sort_by_key(|input| input.first_ns);
-    upcoming.into()
+/// What every packet passes, in the order of the trace.
+struct Passing<'a, S: Stage> {
+    traffic: Option<&'a mut Traffic>,
+    sequencer: Sequencer<S>,
 }
 
-/// Whether the input can be looked into, closed, and opened again: what came out of a pipe is gone.
-fn is_readable_twice(path: &Path) -> bool {
-    path != Path::new("-") && fs::metadata(path).is_ok_and(|data| data.is_file())
+impl<S: Stage> Taker<ElementBatch> for Passing<'_, S> {
+    type Stop = Stop;
+
+    fn take(&mut self, batch: &ElementBatch, cursor: &mut Cursor, end: usize) -> Result<(), Stop> {
+        if let Some(traffic) = &mut self.traffic {
+            traffic.add(&batch.addresses[cursor.packet..end]);
+        }
+        self.sequencer.take(batch, cursor, end)
+    }
 }
 
-/// The open inputs, from which the earliest packet is always taken next.
-struct Merge<'scope, 'env, 'run> {
-    scope: &'scope Scope<'scope, 'env>,
-    input_format: InputFormat,
-    threaded: bool,
-    extractor: Arc<Extractor>,
-    /// Who sent packets to whom, if that is wanted.
-    traffic: Option<&'run mut Traffic>,
-    upcoming: VecDeque<Upcoming>,
-    open: Vec<Feed>,
-    inputs: &'run mut [InputResult],
-    bytes_done: u64,
+impl Batch for ElementBatch {
+    type Cursor = Cursor;
+
+    fn times_ns(&self) -> &[i64] {
+        &self.times_ns
+    }
+
+    fn clear(&mut self) {
+        ElementBatch::clear(self);
+    }
+
+    fn taken(cursor: &Cursor) -> usize {
+        cursor.packet
+    }
 }
 
-impl Merge<'_, '_, '_> {
-    /// Opens every input whose first packet is not later than the earliest one at hand, and at least
-    /// one while there are any.
-    fn open_due(&mut self) {
-        while let Some(next) = self.upcoming.front() {
-            if self.first_ns().is_some_and(|now| next.first_ns > now) {
-                return;
-            }
-            let Some(Upcoming { path, input, .. }) = self.upcoming.pop_front() else {
-                return;
-            };
-            let capture = match Capture::open(&path, self.input_format) {
-                Ok(capture) => capture,
-                Err(error) => {
-                    self.inputs[input].error = Some(error);
-                    continue;
-                }
-            };
-            let threaded = self.threaded && self.open.len() < MAX_DECODE_THREADS;
-            let mut feed = Feed::start(self.scope, input, capture, &self.extractor, threaded);
-            self.inputs[input].container = Some(feed.container.clone());
-            if self.refill(&mut feed) {
-                self.open.push(feed);
-            }
-        }
-    }
+impl Maker for Extractor {
+    type Batch = ElementBatch;
 
-    /// Gets the feed's next batch; false if it is at its end.
-    fn refill(&mut self, feed: &mut Feed) -> bool {
-        let result = &mut self.inputs[feed.input];
-        match feed.refill() {
-            Ok(true) => return true,
-            Ok(false) => {}
-            Err(error) => result.error = Some(error),
-        }
-        result.packets = feed.packets;
-        self.bytes_done += feed.bytes_read();
-        false
-    }
-
-    /// Time of the earliest packet at hand.
-    fn first_ns(&self) -> Option<i64> {
-        self.open.iter().map(Feed::next_ns).min()
-    }
-
-    fn drain_into<S: Stage>(
-        &mut self,
-        sequencer: &mut Sequencer<S>,
-        watch: &dyn Watch,
-    ) -> Result<(), Stop> {
-        let mut batches = 0_u32;
-        loop {
-            self.open_due();
-            let Some(earliest) = self.earliest() else {
-                return Ok(());
-            };
-            let limit = self.limit(earliest);
-            let feed = &mut self.open[earliest];
-            let end = match limit {
-                None => feed.batch.times_ns.len(),
-                Some(limit) => (feed.cursor.packet + 1..feed.batch.times_ns.len())
-                    .find(|&i| feed.batch.times_ns[i] > limit)
-                    .unwrap_or(feed.batch.times_ns.len()),
-            };
-            if let Some(traffic) = &mut self.traffic {
-                traffic.add(&feed.batch.addresses[feed.cursor.packet..end]);
-            }
-            let before = sequencer.packets();
-            sequencer.take(&feed.batch, &mut feed.cursor, end)?;
-            feed.packets += sequencer.packets() - before;
-            if feed.is_drained() {
-                let mut feed = self.open.swap_remove(earliest);
-                if self.refill(&mut feed) {
-                    self.open.push(feed);
-                }
-                batches += 1;
-                if batches.is_multiple_of(BATCHES_A_WORD) {
-                    let open: u64 = self.open.iter().map(Feed::bytes_read).sum();
-                    watch.progress(self.bytes_done + open, sequencer.packets());
-                }
-            }
-        }
-    }
-
-    /// The open feed with the earliest next packet; of equal ones the input that was given first.
-    fn earliest(&self) -> Option<usize> {
-        (0..self.open.len()).min_by_key(|&i| (self.open[i].next_ns(), self.open[i].input))
-    }
-
-    /// Up to which time the feed may go on alone: another input has a packet then.
-    fn limit(&self, feed: usize) -> Option<i64> {
-        let input = self.open[feed].input;
-        let others = self.open.iter().filter(|other| other.input != input);
-        // Of equal times the input given first goes first.
-        let others = others.map(|other| {
-            let next = other.next_ns();
-            if other.input < input {
-                next.saturating_sub(1)
-            } else {
-                next
-            }
-        });
-        let upcoming = self
-            .upcoming
-            .front()
-            .map(|next| next.first_ns.saturating_sub(1));
-        others.chain(upcoming).min()
+    fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+        self.extract(batch, out);
     }
 }

@@ -93,7 +93,7 @@ struct RunTotals {
 
 /// How far a batch has been taken.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cursor {
+pub(crate) struct Cursor {
     /// Next packet.
     pub(super) packet: usize,
     /// Next element.
@@ -124,11 +124,6 @@ impl<S: Stage> Sequencer<S> {
             closings: 0,
             totals: RunTotals::default(),
         }
-    }
-
-    /// Packets taken so far.
-    pub(super) const fn packets(&self) -> u64 {
-        self.totals.packets
     }
 
     /// Takes the packets of a batch up to number `end`, from where `cursor` stands.

@@ -8,6 +8,7 @@
 mod answers;
 mod compare;
 mod dedup;
+mod flows;
 mod formats;
 mod inputs;
 mod limits;

@@ -1,0 +1,245 @@
+//! From what a reader yields to a batch of flow keys: what a decode thread hands on.
+
+use super::community_id::Upper;
+use super::key::FlowKey;
+use super::record::DnsRecord;
+use crate::decode::{DNS_PORT, Decoder, IpPacket, Skip, Tunnel, dns_messages};
+use crate::elements::Keys;
+use crate::pipeline::merge::{Batch, Maker};
+use crate::trace::{LinkType, TraceBatch};
+
+/// A run of packets in trace order: each has an entry in `flows` or in `skipped`.
+#[derive(Debug, Default)]
+pub(super) struct FlowBatch {
+    pub(super) times_ns: Vec<i64>,
+    /// The packets that belong to a flow, in order.
+    pub(super) flows: Vec<FlowPacket>,
+    /// Those that do not, by their number in the batch, ascending.
+    pub(super) skipped: Vec<(u32, Skip)>,
+    /// DNS messages, by the number of their packet among `flows`, ascending.
+    pub(super) messages: Vec<Message>,
+    /// The names of `messages`.
+    pub(super) names: Keys,
+}
+
+impl FlowBatch {
+    /// Whether this packet belongs to no flow; `next` is the next entry of `skipped`.
+    #[inline]
+    pub(super) fn is_skipped(&self, packet: usize, next: &mut usize) -> bool {
+        match self.skipped.get(*next) {
+            Some(&(skipped, _)) if skipped as usize == packet => {
+                *next += 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// One packet's part of its flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowPacket {
+    pub(super) key: FlowKey,
+    /// By the hasher of the run.
+    pub(super) hash: u64,
+    pub(super) bytes: u32,
+    pub(super) tcp_flags: u8,
+    /// Whether the key has the ends exchanged.
+    pub(super) reversed: bool,
+    pub(super) vlan: Option<u16>,
+    pub(super) icmp: [u8; 2],
+    pub(super) upper: UpperKind,
+}
+
+/// Which variant of [`super::Upper`] a packet has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum UpperKind {
+    Ports,
+    Icmp,
+    Portless,
+    Unknown,
+}
+
+/// A DNS message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub(super) packet: u32,
+    pub(super) is_response: bool,
+}
+
+impl FlowPacket {
+    /// The key in the direction of the packet.
+    pub(super) fn directed_key(&self) -> FlowKey {
+        if self.reversed {
+            self.key.reversed()
+        } else {
+            self.key
+        }
+    }
+
+    /// What it says above IP.
+    pub(super) fn upper(&self) -> Upper {
+        let ports = self.directed_key().ports();
+        self.upper.with(ports, self.icmp)
+    }
+}
+
+impl UpperKind {
+    pub(super) const fn with(self, ports: (u16, u16), icmp: [u8; 2]) -> Upper {
+        match self {
+            Self::Ports => Upper::Ports(ports.0, ports.1),
+            Self::Icmp => Upper::Icmp(icmp[0], icmp[1]),
+            Self::Portless => Upper::Portless,
+            Self::Unknown => Upper::Unknown,
+        }
+    }
+}
+
+impl Message {
+    pub(super) fn record<'a>(
+        self,
+        time_ns: i64,
+        packet: &FlowPacket,
+        name: &'a [u8],
+    ) -> DnsRecord<'a> {
+        let addresses = packet.directed_key().addresses();
+        DnsRecord {
+            time_ns,
+            addresses: if self.is_response {
+                addresses.reversed()
+            } else {
+                addresses
+            },
+            is_response: self.is_response,
+            name,
+        }
+    }
+}
+
+/// How far a batch has been taken: numbers of the next packet and of the next entries of its lists.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cursor {
+    pub(super) packet: usize,
+    pub(super) flow: usize,
+    pub(super) skipped: usize,
+    pub(super) message: usize,
+}
+
+impl Batch for FlowBatch {
+    type Cursor = Cursor;
+
+    fn times_ns(&self) -> &[i64] {
+        &self.times_ns
+    }
+
+    fn clear(&mut self) {
+        self.times_ns.clear();
+        self.flows.clear();
+        self.skipped.clear();
+        self.messages.clear();
+        self.names.clear();
+    }
+
+    fn taken(cursor: &Cursor) -> usize {
+        cursor.packet
+    }
+}
+
+/// Makes batches of flow keys.
+#[derive(Debug)]
+pub(super) struct FlowMaker {
+    decoder: Decoder,
+    /// Finds DNS messages inside tunnels, whichever addresses count.
+    inner: Decoder,
+    dns_ports: Vec<u16>,
+    bidirectional: bool,
+    hasher: ahash::RandomState,
+}
+
+impl FlowMaker {
+    pub(super) fn new(tunnel: Tunnel, dns_ports: &[u16], bidirectional: bool) -> Self {
+        Self {
+            decoder: Decoder::new(tunnel),
+            inner: Decoder::new(Tunnel::Inner),
+            dns_ports: [&[DNS_PORT], dns_ports].concat(),
+            bidirectional,
+            hasher: ahash::RandomState::new(),
+        }
+    }
+
+    #[inline]
+    fn packet(&self, link: LinkType, frame: &[u8], out: &mut FlowBatch) -> Result<(), Skip> {
+        let ip = self.decoder.decode(link, frame)?;
+        let ports = ip.ports();
+        let key = FlowKey::new(ip.addresses, ip.protocol, ports.unwrap_or_default());
+        let (key, reversed) = if self.bidirectional {
+            key.undirected()
+        } else {
+            (key, false)
+        };
+        let icmp = ip.icmp_type_and_code();
+        let number = out.flows.len() as u32;
+        out.flows.push(FlowPacket {
+            key,
+            hash: key.hash_with(&self.hasher),
+            bytes: ip.bytes,
+            tcp_flags: ip.tcp_flags().unwrap_or_default(),
+            reversed,
+            vlan: ip.vlan,
+            icmp: icmp.unwrap_or_default(),
+            upper: match (ports, icmp) {
+                (Some(_), _) => UpperKind::Ports,
+                (_, Some(_)) => UpperKind::Icmp,
+                _ if ip.is_portless() => UpperKind::Portless,
+                _ => UpperKind::Unknown,
+            },
+        });
+        if ip.may_be_tunnel() {
+            // The message may be further inside.
+            if let Ok(innermost) = self.inner.decode(link, frame) {
+                self.messages(&innermost, number, out);
+            }
+        } else {
+            self.messages(&ip, number, out);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn messages(&self, packet: &IpPacket<'_>, number: u32, out: &mut FlowBatch) {
+        // No message is no error: most packets are no DNS traffic.
+        let _ = dns_messages(packet, &self.dns_ports, |message| {
+            out.messages.push(Message {
+                packet: number,
+                is_response: message.is_response,
+            });
+            out.names.push(message.name);
+        });
+    }
+}
+
+impl Maker for FlowMaker {
+    type Batch = FlowBatch;
+
+    fn make(&self, batch: TraceBatch<'_>, out: &mut FlowBatch) {
+        let first = out.times_ns.len() as u32;
+        match batch {
+            TraceBatch::Packets { bytes, packets } => {
+                let times_ns = packets.iter().map(|packet| packet.time_ns);
+                out.times_ns.extend(times_ns);
+                for (number, packet) in (first..).zip(packets) {
+                    let frame = &bytes[packet.start as usize..][..packet.captured as usize];
+                    if let Err(skip) = self.packet(packet.link, frame, out) {
+                        out.skipped.push((number, skip));
+                    }
+                }
+            }
+            TraceBatch::DnsLog(log) => {
+                for (number, entry) in (first..).zip(log.entries) {
+                    out.times_ns.push(entry.time_ns);
+                    out.skipped.push((number, Skip::LogRecord));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Wing: the flows of a trace, with packets, bytes and names, in bounded memory.
+//!
+//! ```text
+//!   feed (one thread an input)         table of live flows            sink
+//!   read → decode → key    ══batch══►  merge by time → add up   ──►   flows as they end, DNS messages
+//!                                                                     └─► SortedFlows: in order of start
+//! ```
+//!
+//! A flow is the packets of one five-tuple; with [`FlowPlan::bidirectional`] those of both directions.
+//! [`list`] hands each flow to a [`FlowSink`] when it has ended, [`list_unique`] as soon as its first
+//! packet was seen.
+
+mod batch;
+mod community_id;
+mod key;
+mod plan;
+mod record;
+mod results;
+mod run;
+mod sorted;
+mod spool;
+mod table;
+mod unique;
+
+pub use community_id::{Upper, community_id};
+pub use plan::{FlowError, FlowPlan};
+pub use record::{Direction, DnsRecord, Ended, FlowRecord};
+pub use results::{EndedFlows, FlowSink, FlowSummary, FlowTotals, Uniqueness};
+pub use run::list;
+pub use sorted::SortedFlows;
+pub use unique::list_unique;

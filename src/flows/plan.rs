@@ -1,0 +1,66 @@
+//! What a run shall do: validated choices, no behaviour.
+
+use super::table::LEAST_MEMORY;
+use crate::decode::Tunnel;
+use crate::trace::InputFormat;
+use std::io;
+use std::path::PathBuf;
+
+/// Everything that a list of flows depends on.
+#[derive(Clone, Debug)]
+pub struct FlowPlan {
+    /// Captures, in the order given; `-` is standard input.
+    pub inputs: Vec<PathBuf>,
+    /// How to recognise them.
+    pub input_format: InputFormat,
+    /// Which IP header counts.
+    pub tunnel: Tunnel,
+    /// Both directions are one flow; its originator is the sender of its first packet.
+    pub bidirectional: bool,
+    /// Ports on which DNS is spoken, besides 53.
+    pub dns_ports: Vec<u16>,
+    /// A packet that comes later than this after the latest one of its flow begins another one.
+    pub idle_ns: Option<i64>,
+    /// A packet that comes later than this after the first one of its flow begins another one.
+    pub active_ns: Option<i64>,
+    /// Memory of the flows that have not ended, names included.
+    pub memory_bytes: u64,
+    /// Threads; only speed depends on them.
+    pub threads: usize,
+}
+
+/// Why there is no result at all.
+#[derive(Debug, thiserror::Error)]
+pub enum FlowError {
+    /// The plan contradicts itself.
+    #[error("{0}")]
+    Plan(String),
+    /// The flows could not be handed on, or kept in a temporary file.
+    #[error("{0}")]
+    Sink(#[from] io::Error),
+}
+
+impl FlowPlan {
+    /// Checks what the types cannot say.
+    ///
+    /// # Errors
+    ///
+    /// A timeout of 0 or less; too little memory.
+    pub fn check(&self) -> Result<(), FlowError> {
+        let timeouts = [("idle", self.idle_ns), ("active", self.active_ns)];
+        for (name, timeout) in timeouts {
+            if timeout.is_some_and(|timeout| timeout <= 0) {
+                return Err(FlowError::Plan(format!(
+                    "an {name} timeout is at least 1 ns; --{name} 15s works, and without it there is none"
+                )));
+            }
+        }
+        if self.memory_bytes < LEAST_MEMORY {
+            return Err(FlowError::Plan(format!(
+                "flows need at least {LEAST_MEMORY} bytes of memory, not {}; --memory 1GiB is the default",
+                self.memory_bytes
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,85 @@
+//! What a run yields, as plain data, and who is told of it.
+
+use super::record::{DnsRecord, Ended, FlowRecord};
+use crate::decode::Skip;
+use crate::pipeline::InputResult;
+use std::collections::BTreeMap;
+use std::io;
+
+/// Takes flows and DNS messages.
+pub trait FlowSink {
+    /// Takes a flow that has ended.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be kept or written; the run ends.
+    fn flow(&mut self, flow: FlowRecord) -> io::Result<()>;
+
+    /// Takes a DNS message, in the order of the trace. Most have no use for it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be kept or written; the run ends.
+    fn dns(&mut self, _message: &DnsRecord<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Everything but the flows, which went to the sink.
+#[derive(Debug)]
+pub struct FlowSummary {
+    /// One entry an input, in the order in which they were given.
+    pub inputs: Vec<InputResult>,
+    /// Counts over the run.
+    pub totals: FlowTotals,
+    /// How far from complete the list is, if each flow is in it once.
+    pub uniqueness: Option<Uniqueness>,
+}
+
+/// Counts over the whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowTotals {
+    /// Packets read (records of a DNS log).
+    pub packets: u64,
+    /// Packets with a readable IP header.
+    pub ip_packets: u64,
+    /// Their bytes, from the IP header on.
+    pub bytes: u64,
+    /// Flows in the list.
+    pub flows: u64,
+    /// The same by the reason why they ended.
+    pub ended: EndedFlows,
+    /// DNS messages with a question.
+    pub dns_messages: u64,
+    /// Packets that belong to no flow, by reason.
+    pub skipped: BTreeMap<Skip, u64>,
+}
+
+impl FlowTotals {
+    pub(super) const fn end(&mut self, flow: &FlowRecord) {
+        self.flows += 1;
+        self.ended.0[flow.ended as usize] += 1;
+    }
+}
+
+/// Flows by the reason why they ended.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct EndedFlows([u64; Ended::ALL.len()]);
+
+impl EndedFlows {
+    /// Flows that ended for this reason.
+    pub const fn of(self, ended: Ended) -> u64 {
+        self.0[ended as usize]
+    }
+}
+
+/// How a list in which each flow is once came about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Uniqueness {
+    /// No flow was missed: the exact set was large enough.
+    pub exact: bool,
+    /// Flows expected to be missing, since the filter took them for others.
+    pub missed: f64,
+    /// Standard error of that.
+    pub std_error: f64,
+}

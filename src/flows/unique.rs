@@ -1,0 +1,229 @@
+//! Each flow once, as soon as its first packet is seen.
+//!
+//! Which flows were seen before is known by an exact set, as long as that fits into half of the memory.
+//! When it no longer does, all that it holds goes into a filter of the other half, which answers from
+//! then on. It never prints a flow twice, and now and then takes a new one for an old one; how many
+//! these are follows from its unbiased count of what is distinct.
+
+use super::batch::{Cursor, FlowBatch};
+use super::key::FlowKey;
+use super::plan::{FlowError, FlowPlan};
+use super::record::{Direction, Ended, FlowRecord};
+use super::results::{FlowSink, FlowSummary, FlowTotals, Uniqueness};
+use super::run::{pass_skipped, read};
+use crate::filters::{
+    ElementDigests, Estimate, FilterKind, FilterSpec, MembershipFilter, Sighting, Sizing,
+};
+use crate::hashing::Digester;
+use crate::pipeline::Watch;
+use crate::pipeline::merge::Taker;
+use hashbrown::HashTable;
+use std::io;
+
+/// Least memory of the filter.
+const LEAST_FILTER_BYTES: u64 = 4096;
+
+/// Hands every flow to `sink` once, when its first packet is seen: a record of that packet alone.
+/// Memory is bounded by the plan's; timeouts play no part.
+///
+/// # Errors
+///
+/// The plan does not hold, or the sink failed.
+pub fn list_unique(
+    plan: &FlowPlan,
+    sink: &mut dyn FlowSink,
+    watch: &dyn Watch,
+) -> Result<FlowSummary, FlowError> {
+    plan.check()?;
+    let bytes = (plan.memory_bytes / 2).max(LEAST_FILTER_BYTES);
+    let sizing = Sizing::Memory {
+        bytes,
+        expected: None,
+    };
+    let spec = FilterSpec::new(FilterKind::Subset, 1, sizing)
+        .map_err(|error| FlowError::Plan(error.to_string()))?;
+    let mut sieve = Sieve {
+        seen: Seen {
+            answer: Answer::Exact(HashTable::new()),
+            exact_limit_bytes: plan.memory_bytes / 2,
+            spec,
+            digester: Digester::new(0),
+        },
+        sink,
+        totals: FlowTotals::default(),
+    };
+    let inputs = read(plan, &mut sieve, watch)?;
+    Ok(FlowSummary {
+        inputs,
+        totals: sieve.totals,
+        uniqueness: Some(sieve.seen.uniqueness()),
+    })
+}
+
+/// What was seen.
+#[derive(Debug)]
+struct Seen {
+    answer: Answer,
+    exact_limit_bytes: u64,
+    /// Of the filter that will follow the exact set.
+    spec: FilterSpec,
+    digester: Digester,
+}
+
+/// Who knows it.
+#[derive(Debug)]
+enum Answer {
+    /// Flows with their hashes.
+    Exact(HashTable<(u64, FlowKey)>),
+    Filter {
+        filter: Box<dyn MembershipFilter>,
+        /// Flows that it called new.
+        first: u64,
+        /// Its count when it began to answer.
+        before: Estimate,
+    },
+}
+
+impl Seen {
+    /// Whether the flow is new, as far as is known.
+    fn is_new(&mut self, key: FlowKey, hash: u64) -> bool {
+        if let Answer::Exact(exact) = &mut self.answer {
+            if exact.find(hash, |&(_, other)| other == key).is_some() {
+                return false;
+            }
+            if has_room(exact, self.exact_limit_bytes) {
+                exact.insert_unique(hash, (hash, key), |&(hash, _)| hash);
+                return true;
+            }
+            self.give_up();
+        }
+        let element = element(self.digester, key);
+        let Answer::Filter { filter, first, .. } = &mut self.answer else {
+            unreachable!("the exact set was given up");
+        };
+        match filter.insert(element) {
+            Sighting::First => {
+                *first += 1;
+                true
+            }
+            Sighting::Repeat => false,
+        }
+    }
+
+    /// Puts what the exact set holds into a filter, which answers from now on.
+    fn give_up(&mut self) {
+        let Answer::Exact(exact) = &mut self.answer else {
+            return;
+        };
+        let mut keys: Vec<FlowKey> = std::mem::take(exact)
+            .into_iter()
+            .map(|(_, key)| key)
+            .collect();
+        // The filter's count depends on the order, and the set's order is another in every run.
+        keys.sort_unstable();
+        let mut filter = self.spec.build();
+        for key in keys {
+            filter.insert(element(self.digester, key));
+        }
+        self.answer = Answer::Filter {
+            first: 0,
+            before: filter.distinct().unwrap_or_default(),
+            filter,
+        };
+    }
+
+    fn uniqueness(&self) -> Uniqueness {
+        match &self.answer {
+            Answer::Exact(_) => Uniqueness {
+                exact: true,
+                missed: 0.0,
+                std_error: 0.0,
+            },
+            Answer::Filter {
+                filter,
+                first,
+                before,
+            } => {
+                let now = filter.distinct().unwrap_or_default();
+                Uniqueness {
+                    exact: false,
+                    missed: (now.distinct - before.distinct - *first as f64).max(0.0),
+                    std_error: (now.variance - before.variance).max(0.0).sqrt(),
+                }
+            }
+        }
+    }
+}
+
+/// Whether the exact set may take one more: its table is there twice while it grows.
+fn has_room(exact: &HashTable<(u64, FlowKey)>, limit_bytes: u64) -> bool {
+    let grows = exact.len() == exact.capacity();
+    !grows || 3 * exact.allocation_size() as u64 <= limit_bytes
+}
+
+fn element(digester: Digester, key: FlowKey) -> ElementDigests<'static> {
+    ElementDigests {
+        whole: digester.digest(&key.to_bytes()),
+        attributes: &[],
+    }
+}
+
+struct Sieve<'a> {
+    seen: Seen,
+    sink: &'a mut dyn FlowSink,
+    totals: FlowTotals,
+}
+
+impl Taker<FlowBatch> for Sieve<'_> {
+    type Stop = io::Error;
+
+    fn take(&mut self, batch: &FlowBatch, cursor: &mut Cursor, end: usize) -> io::Result<()> {
+        let mut skipped = cursor.skipped;
+        pass_skipped(batch, cursor, end, &mut self.totals);
+        for number in cursor.packet..end {
+            if batch.is_skipped(number, &mut skipped) {
+                continue;
+            }
+            let packet = &batch.flows[cursor.flow];
+            let time_ns = batch.times_ns[number];
+            self.totals.bytes += u64::from(packet.bytes);
+            let mut domain = None;
+            while let Some(message) = batch.messages.get(cursor.message)
+                && message.packet as usize == cursor.flow
+            {
+                let name = batch.names.get(cursor.message);
+                self.sink.dns(&message.record(time_ns, packet, name))?;
+                self.totals.dns_messages += 1;
+                domain = domain.or(Some(name));
+                cursor.message += 1;
+            }
+            cursor.flow += 1;
+            if !self.seen.is_new(packet.key, packet.hash) {
+                continue;
+            }
+            let key = packet.directed_key();
+            let flow = FlowRecord {
+                start_ns: time_ns,
+                end_ns: time_ns,
+                addresses: key.addresses(),
+                protocol: key.protocol(),
+                ports: key.ports(),
+                forward: Direction {
+                    packets: 1,
+                    bytes: u64::from(packet.bytes),
+                    tcp_flags: packet.tcp_flags,
+                },
+                reverse: Direction::default(),
+                vlan: packet.vlan,
+                domain: domain.map(Into::into),
+                upper: packet.upper(),
+                ended: Ended::Input,
+                number: self.totals.flows,
+            };
+            self.totals.flows += 1;
+            self.sink.flow(flow)?;
+        }
+        cursor.packet = end;
+        Ok(())
+    }
+}
