@@ -5,6 +5,7 @@
 pub mod bits;
 pub mod decode;
 pub mod elements;
+pub mod experiments;
 pub mod filters;
 pub mod generate;
 pub mod hashing;

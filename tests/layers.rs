@@ -23,8 +23,21 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("planner", &["filters"]),
     (
+        "experiments",
+        &[
+            "bits", "decode", "elements", "filters", "generate", "hashing", "pipeline", "trace",
+        ],
+    ),
+    (
         "report",
-        &["decode", "elements", "filters", "pipeline", "planner"],
+        &[
+            "decode",
+            "elements",
+            "experiments",
+            "filters",
+            "pipeline",
+            "planner",
+        ],
     ),
 ];
 
