@@ -7,6 +7,7 @@ mod inputs;
 mod output;
 mod plan;
 mod progress;
+mod reproduce;
 mod structure;
 mod units;
 
@@ -44,6 +45,7 @@ enum Command {
     Filter(filter::FilterArgs),
     Generate(generate::GenerateArgs),
     Plan(Box<plan::PlanArgs>),
+    Reproduce(reproduce::ReproduceArgs),
 }
 
 /// How a run ended.
@@ -67,6 +69,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Filter(args) => filter::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
         Command::Plan(args) => plan::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

@@ -6,16 +6,21 @@ mod csv;
 pub mod figure;
 mod filter_info;
 mod json;
+mod markdown;
 mod model;
 mod number;
 mod plan_model;
 mod plan_table;
+mod reproduce_model;
+mod reproduce_page;
+mod reproduce_table;
 mod sparkline;
 mod table;
 
 pub use filter_info::FilterInfo;
 pub use model::{CountParameters, ReportFormat};
 pub use plan_model::{PlanFormat, PlanReport};
+pub use reproduce_model::{ReproduceFormat, ReproduceReport};
 
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
 use std::io::{self, Write};
