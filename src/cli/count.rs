@@ -2,6 +2,7 @@
 
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
+use super::page::PageArgs;
 use super::progress::Progress;
 use super::structure::Structure;
 use super::units::{parse_count, parse_duration_ns, parse_size};
@@ -12,12 +13,13 @@ use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementLabel, ElementRule};
 use flowsieve::filters::Sizing;
 use flowsieve::pipeline::{
-    Align, CountPlan, CountSummary, FilterChoice, RunError, Slicing, count, count_and_keep,
+    Align, CountPlan, CountSummary, FilterChoice, RunError, SliceResult, SliceSink, Slicing,
+    Traffic, count_and_more,
 };
-use flowsieve::report::{CountParameters, CountReport, ReportFormat};
+use flowsieve::report::{CountPage, CountParameters, CountReport, ReportFormat, traffic_table};
 use flowsieve::trace::InputFormat;
-use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::io::{self, IsTerminal, stderr, stdout};
+use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
 const EXAMPLES: &str = "\
@@ -27,7 +29,9 @@ Examples:
   DNS (client, server, name) triples a minute over a directory of captures, in bounded memory:
     flowsieve count --element dns --queries-only --slice 1min --no-exact captures/
   How many flows there are altogether, for a program:
-    flowsieve count --element flow --slice all --format json capture.pcap";
+    flowsieve count --element flow --slice all --format json capture.pcap
+  A page with figures, and who talks to whom by /24:
+    flowsieve count --html report.html --od 24 capture.pcap";
 
 /// Count distinct host pairs, flows or DNS triples in each time slice
 ///
@@ -136,6 +140,20 @@ pub(crate) struct CountArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    #[command(flatten)]
+    page: PageArgs,
+
+    /// Count packets from origin to destination too, by prefixes of so many bits, such as 24
+    ///
+    /// For IPv6 prefixes have twice as many bits. The page shows the 24 largest on each side. All
+    /// packets with readable addresses count, whatever the elements are.
+    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u8).range(1..=32), help_heading = "Output")]
+    od: Option<u8>,
+
+    /// Write the whole origin-destination matrix to this file: .csv or .parquet
+    #[arg(long, value_name = "FILE", requires = "od", help_heading = "Output")]
+    od_out: Option<PathBuf>,
+
     /// Save the filter to this file, to be asked by `flowsieve filter`; needs --slice all
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     save_filter: Option<PathBuf>,
@@ -197,6 +215,8 @@ enum ResultFormat {
     Json,
     /// An object a line
     Jsonl,
+    /// A row a slice, for databases and data frames
+    Parquet,
 }
 
 /// `None` is one slice for everything.
@@ -231,30 +251,70 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
+    let matrix = match &args.od_out {
+        Some(path) => Some(Output::open(Some(path))?),
+        None => None,
+    };
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
     let styled = output.is_styled();
     let parameters = CountParameters::from(&plan);
-    let mut report =
+    let report =
         CountReport::begin(args.format.into(), &parameters, styled, output).context(UNWRITTEN)?;
-    let result = match saved {
-        None => count(&plan, &mut report, &progress).map(|summary| (summary, None)),
-        Some(output) => {
-            let label = ElementLabel::new(&plan.rule, plan.tunnel).to_string();
-            count_and_keep(&plan, label.into_bytes(), &mut report, &progress)
-                .map(|(summary, filter)| (summary, Some((filter, output))))
-        }
+    let mut sinks = Sinks {
+        report,
+        page: args.page.is_wanted().then(CountPage::default),
     };
+    let mut traffic = args.od.map(Traffic::new);
+    let label = saved.as_ref().map(|_| {
+        let label = ElementLabel::new(&plan.rule, plan.tunnel).to_string();
+        label.into_bytes()
+    });
+    let result = count_and_more(&plan, label, traffic.as_mut(), &mut sinks, &progress);
     progress.finish();
     let (summary, kept) = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
     })?;
-    if let Some((filter, mut output)) = kept {
+    if let Some((filter, mut output)) = kept.zip(saved) {
         filter.save(&mut output).context("cannot save the filter")?;
         output.commit()?;
     }
-    report.finish(&summary).context(UNWRITTEN)?.commit()?;
+    if let Some(page) = sinks.page {
+        args.page
+            .write(&page.finish(&parameters, &summary, traffic.as_ref()))?;
+    }
+    if let Some((traffic, (path, output))) = traffic.zip(args.od_out.as_ref().zip(matrix)) {
+        let output = if is_parquet(path) {
+            traffic_table::parquet(&traffic, output)
+        } else {
+            traffic_table::csv(&traffic, output)
+        };
+        output
+            .with_context(|| format!("cannot write {}", path.display()))?
+            .commit()?;
+    }
+    sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
     Ok(remark(args, &summary, &inputs, &progress))
+}
+
+/// The slices go to the report, and to the page if there is one.
+struct Sinks {
+    report: CountReport<Output>,
+    page: Option<CountPage>,
+}
+
+impl SliceSink for Sinks {
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        if let Some(page) = &mut self.page {
+            page.slice(slice)?;
+        }
+        self.report.slice(slice)
+    }
+}
+
+fn is_parquet(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "parquet")
 }
 
 /// Says on standard error what does not belong into the results.
@@ -351,6 +411,32 @@ impl CountArgs {
             ),
         };
         plan.check().map_err(usage)?;
+        if matches!(self.format, ResultFormat::Parquet)
+            && self
+                .output
+                .as_deref()
+                .is_none_or(|path| path.as_os_str() == "-")
+            && stdout().is_terminal()
+        {
+            return Err(UsageError(
+                "Parquet is not for a terminal; name a file with --output, or pipe it on".into(),
+            ));
+        }
+        self.page.check()?;
+        if self.od.is_some() && !self.page.is_wanted() && self.od_out.is_none() {
+            return Err(UsageError(
+                "--od goes into a page or a file of its own: add --html, --svg or --od-out".into(),
+            ));
+        }
+        if let Some(path) = &self.od_out
+            && !is_parquet(path)
+            && path.extension().is_none_or(|extension| extension != "csv")
+        {
+            return Err(UsageError(format!(
+                "{} must end in .csv or .parquet, which says how it is written",
+                path.display()
+            )));
+        }
         if let Some(path) = &self.save_filter {
             plan.kept_filter().map_err(usage)?;
             if path.as_os_str() == "-" || self.output.as_ref() == Some(path) {
@@ -391,6 +477,7 @@ impl From<ResultFormat> for ReportFormat {
             ResultFormat::Csv => Self::Csv,
             ResultFormat::Json => Self::Json,
             ResultFormat::Jsonl => Self::JsonLines,
+            ResultFormat::Parquet => Self::Parquet,
         }
     }
 }

@@ -5,6 +5,7 @@ mod filter;
 mod generate;
 mod inputs;
 mod output;
+mod page;
 mod plan;
 mod progress;
 mod reproduce;

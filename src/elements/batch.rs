@@ -1,6 +1,6 @@
 //! Elements by column: what a decode thread hands on.
 
-use crate::decode::Skip;
+use crate::decode::{Addresses, Skip};
 use crate::hashing::{Digest, Digester};
 
 /// A run of packets in trace order, and their elements.
@@ -17,6 +17,8 @@ pub struct ElementBatch {
     pub further: Vec<u32>,
     /// The elements, in the order of their packets.
     pub elements: ElementColumns,
+    /// Addresses of each packet, none if it has none that can be read; empty if not wanted.
+    pub addresses: Vec<Option<Addresses>>,
 }
 
 /// Elements by column.
@@ -95,6 +97,7 @@ impl ElementBatch {
         self.skipped.clear();
         self.further.clear();
         self.elements.clear();
+        self.addresses.clear();
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Extractor {
     /// Finds DNS messages inside tunnels, whichever addresses count.
     inner: Decoder,
     columns: Columns,
+    /// Whether the column of addresses is wanted.
+    addresses: bool,
 }
 
 impl Extractor {
@@ -59,11 +61,22 @@ impl Extractor {
                 attributes,
                 keys,
             },
+            addresses: false,
         }
+    }
+
+    /// Fills the column of addresses too.
+    #[must_use]
+    pub fn with_addresses(mut self) -> Self {
+        self.addresses = true;
+        self
     }
 
     /// Appends what a reader yielded to `out`.
     pub fn extract(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+        if self.addresses {
+            self.read_addresses(&batch, &mut out.addresses);
+        }
         match batch {
             // One loop a kind, so that the choice is made once a batch and not once a packet.
             TraceBatch::Packets { bytes, packets } => match self.rule.kind {
@@ -85,6 +98,18 @@ impl Extractor {
                     }
                 }
             }
+        }
+    }
+
+    /// Appends the addresses of each packet: of the header that counts, whatever the elements are.
+    fn read_addresses(&self, batch: &TraceBatch<'_>, out: &mut Vec<Option<Addresses>>) {
+        match batch {
+            TraceBatch::Packets { bytes, packets } => out.extend(packets.iter().map(|packet| {
+                let frame = &bytes[packet.start as usize..][..packet.captured as usize];
+                let ip = self.decoder.decode(packet.link, frame).ok()?;
+                Some(ip.addresses)
+            })),
+            TraceBatch::DnsLog(log) => out.extend(log.entries.iter().map(logged_addresses)),
         }
     }
 
@@ -255,17 +280,7 @@ impl Extractor {
         name: Option<&[u8]>,
         out: &mut ElementColumns,
     ) -> Result<(), Skip> {
-        let addresses = match (entry.source, entry.destination) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => Addresses::V4 {
-                source: source.octets(),
-                destination: destination.octets(),
-            },
-            (IpAddr::V6(source), IpAddr::V6(destination)) => Addresses::V6 {
-                source: source.octets(),
-                destination: destination.octets(),
-            },
-            _ => return Err(Skip::MixedFamilies),
-        };
+        let addresses = logged_addresses(entry).ok_or(Skip::MixedFamilies)?;
         match self.rule.kind {
             ElementKind::HostPair => self.push_pair(addresses, out),
             ElementKind::Source | ElementKind::Destination => self.push_host(addresses, out),
@@ -305,6 +320,21 @@ impl Extractor {
         } else {
             (addresses, ports)
         }
+    }
+}
+
+/// The addresses of a record; none if they are not of one family.
+fn logged_addresses(entry: &DnsLogEntry) -> Option<Addresses> {
+    match (entry.source, entry.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Addresses::V4 {
+            source: source.octets(),
+            destination: destination.octets(),
+        }),
+        (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Addresses::V6 {
+            source: source.octets(),
+            destination: destination.octets(),
+        }),
+        _ => None,
     }
 }
 

@@ -17,10 +17,12 @@ mod sample;
 mod sequencer;
 mod shard;
 mod time_slice;
+mod traffic;
 mod workers;
 
 pub use plan::{CountPlan, FilterChoice, PlanError, Slicing};
 pub use results::{CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch};
-pub use run::{RunError, count, count_and_keep};
+pub use run::{RunError, count, count_and_keep, count_and_more};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub use time_slice::Align;
+pub use traffic::{Traffic, TrafficPair};

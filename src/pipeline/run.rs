@@ -7,6 +7,7 @@ use super::results::{CountSummary, InputResult, SliceSink, Totals, Watch};
 use super::sequencer::{Sequencer, Stop};
 use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
+use super::traffic::Traffic;
 use super::workers::Shards;
 use crate::elements::Extractor;
 use crate::filters::MembershipFilter;
@@ -58,7 +59,7 @@ pub fn count(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<CountSummary, RunError> {
-    Ok(count_with(plan, sink, watch, false)?.0)
+    Ok(count_and_more(plan, None, None, sink, watch)?.0)
 }
 
 /// Counts as [`count`] does, and keeps the filter of the only slice.
@@ -76,19 +77,47 @@ pub fn count_and_keep(
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<(CountSummary, SavedFilter), RunError> {
+    let (summary, kept) = count_and_more(plan, Some(label), None, sink, watch)?;
+    Ok((
+        summary,
+        kept.expect("a filter is kept where there is a label"),
+    ))
+}
+
+/// Counts as [`count`] does; keeps the filter of the only slice if there is a `label` for it, and adds
+/// all packets to the `traffic` if that is wanted.
+///
+/// # Errors
+///
+/// As for [`count`]; with a label, the plan has several slices or no filter.
+///
+/// # Panics
+///
+/// If a worker thread panicked.
+pub fn count_and_more(
+    plan: &CountPlan,
+    label: Option<Vec<u8>>,
+    traffic: Option<&mut Traffic>,
+    sink: &mut dyn SliceSink,
+    watch: &dyn Watch,
+) -> Result<(CountSummary, Option<SavedFilter>), RunError> {
+    let Some(label) = label else {
+        return Ok((count_with(plan, traffic, sink, watch, false)?.0, None));
+    };
     let spec = plan.kept_filter()?.shard.clone();
-    let (summary, filters) = count_with(plan, sink, watch, true)?;
+    let (summary, filters) = count_with(plan, traffic, sink, watch, true)?;
     let kept = if filters.is_empty() {
         // There was no packet, so there was no slice.
         SavedFilter::empty(spec, plan.seed, label, plan.shards as usize)
     } else {
         SavedFilter::of_shards(spec, plan.seed, label, filters)
     };
-    Ok((summary, kept.map_err(PlanError::from)?))
+    Ok((summary, Some(kept.map_err(PlanError::from)?)))
 }
 
 fn count_with(
     plan: &CountPlan,
+    traffic: Option<&mut Traffic>,
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
     keep: bool,
@@ -105,21 +134,36 @@ fn count_with(
         })
         .collect();
     let upcoming = in_time_order(plan, &inputs);
-    let (totals, kept) =
-        thread::scope(|scope| run(scope, plan, upcoming, &mut inputs, sink, watch, keep))?;
+    let (totals, kept) = thread::scope(|scope| {
+        run(
+            scope,
+            plan,
+            upcoming,
+            &mut inputs,
+            traffic,
+            sink,
+            watch,
+            keep,
+        )
+    })?;
     Ok((CountSummary { inputs, totals }, kept))
 }
 
+#[expect(
+    clippy::too_many_arguments,
+    reason = "it is the one place where all of them meet"
+)]
 fn run<'scope>(
     scope: &'scope Scope<'scope, '_>,
     plan: &CountPlan,
     upcoming: VecDeque<Upcoming>,
     inputs: &mut [InputResult],
+    traffic: Option<&mut Traffic>,
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
     keep: bool,
 ) -> Result<(Totals, Kept), RunError> {
-    let extractor = Arc::new(Extractor::new(
+    let extractor = Extractor::new(
         plan.rule.clone(),
         plan.tunnel,
         Digester::new(plan.seed),
@@ -127,11 +171,15 @@ fn run<'scope>(
             .as_ref()
             .is_some_and(|filter| filter.shard.needs_attributes()),
         plan.exact_limit_bytes.is_some(),
-    ));
+    );
     let mut merge = Merge {
         scope,
         plan,
-        extractor,
+        extractor: Arc::new(match traffic {
+            Some(_) => extractor.with_addresses(),
+            None => extractor,
+        }),
+        traffic,
         upcoming,
         open: Vec::new(),
         inputs,
@@ -201,6 +249,8 @@ struct Merge<'scope, 'env, 'run> {
     scope: &'scope Scope<'scope, 'env>,
     plan: &'run CountPlan,
     extractor: Arc<Extractor>,
+    /// Who sent packets to whom, if that is wanted.
+    traffic: Option<&'run mut Traffic>,
     upcoming: VecDeque<Upcoming>,
     open: Vec<Feed>,
     inputs: &'run mut [InputResult],
@@ -267,6 +317,9 @@ impl Merge<'_, '_, '_> {
                     .find(|&i| feed.batch.times_ns[i] > limit)
                     .unwrap_or(feed.batch.times_ns.len()),
             };
+            if let Some(traffic) = &mut self.traffic {
+                traffic.add(&feed.batch.addresses[feed.cursor.packet..end]);
+            }
             let before = sequencer.packets();
             sequencer.take(&feed.batch, &mut feed.cursor, end)?;
             feed.packets += sequencer.packets() - before;

@@ -5,7 +5,7 @@ use crate::pipeline::SliceResult;
 use std::io::{self, Write};
 
 /// Columns, in order: the names of [`SliceRow`].
-const HEADER: [&str; 11] = [
+pub(super) const HEADER: [&str; 11] = [
     "start_ns",
     "end_ns",
     "packets",

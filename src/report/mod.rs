@@ -1,22 +1,32 @@
-//! What the user gets: results as a table for people, as JSON, JSON lines and CSV for programs.
+//! What the user gets: results as a table for people, as JSON, JSON lines, CSV and Parquet for programs.
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
+mod count_figures;
+mod count_page;
+mod count_parquet;
 mod csv;
 pub mod figure;
 mod filter_info;
+pub mod html;
 mod json;
 mod markdown;
+mod markup;
 mod model;
 mod number;
+pub mod parquet;
 mod plan_model;
 mod plan_table;
 mod reproduce_model;
 mod reproduce_page;
 mod reproduce_table;
+mod rows;
 mod sparkline;
+pub mod svg;
 mod table;
+pub mod traffic_table;
 
+pub use count_page::{CountPage, figures as page_figures};
 pub use filter_info::FilterInfo;
 pub use model::{CountParameters, ReportFormat};
 pub use plan_model::{PlanFormat, PlanReport};
@@ -37,6 +47,7 @@ enum Writer<W: Write> {
     Csv(Box<csv::CountCsv<W>>),
     Json(json::CountJson<W>),
     JsonLines(json::CountJsonLines<W>),
+    Parquet(Box<count_parquet::CountParquet<W>>),
 }
 
 impl<W: Write> CountReport<W> {
@@ -60,6 +71,9 @@ impl<W: Write> CountReport<W> {
             ReportFormat::JsonLines => {
                 Writer::JsonLines(json::CountJsonLines::begin(out, parameters)?)
             }
+            ReportFormat::Parquet => {
+                Writer::Parquet(Box::new(count_parquet::CountParquet::begin(out)?))
+            }
         };
         Ok(Self { writer })
     }
@@ -75,6 +89,7 @@ impl<W: Write> CountReport<W> {
             Writer::Csv(csv) => csv.finish()?,
             Writer::Json(json) => json.finish(summary)?,
             Writer::JsonLines(lines) => lines.finish(summary)?,
+            Writer::Parquet(table) => table.finish()?,
         };
         out.flush()?;
         Ok(out)
@@ -88,6 +103,7 @@ impl<W: Write> SliceSink for CountReport<W> {
             Writer::Csv(csv) => csv.slice(slice),
             Writer::Json(json) => json.slice(slice),
             Writer::JsonLines(lines) => lines.slice(slice),
+            Writer::Parquet(table) => table.slice(slice),
         }
     }
 }

@@ -25,6 +25,8 @@ pub enum ReportFormat {
     Json,
     /// One object a line.
     JsonLines,
+    /// A row a slice, in Parquet.
+    Parquet,
 }
 
 /// What a count depends on, as it is told in its report.

@@ -1,0 +1,226 @@
+//! Who sends packets to whom, by prefixes of addresses: an origin-destination matrix.
+//!
+//! Counted exactly, in the order of the trace, in a table of bounded size; packets of pairs that find it full are
+//! counted together, and the result says so.
+
+use crate::decode::Addresses;
+use ahash::RandomState;
+use hashbrown::HashMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Pairs of prefixes that the table holds: about 100 MiB.
+const MOST_PAIRS: usize = 1 << 20;
+
+/// Packets from each origin to each destination.
+#[derive(Debug)]
+pub struct Traffic {
+    /// Leading bits of an IPv4 address that make its prefix.
+    prefix: u8,
+    limit: usize,
+    pairs: HashMap<Addresses, u64, RandomState>,
+    beyond: u64,
+}
+
+/// Packets from one origin to one destination.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TrafficPair {
+    /// Prefix from which they come, such as `10.0.1.0/24`.
+    pub origin: String,
+    /// Prefix to which they go.
+    pub destination: String,
+    /// Packets.
+    pub packets: u64,
+}
+
+impl Traffic {
+    /// An empty matrix of prefixes of so many bits, 1 to 32, for IPv4; those for IPv6 have twice as many, as
+    /// a site's network is usually a /24 there and a /48 here.
+    pub fn new(prefix: u8) -> Self {
+        Self::with_limit(prefix, MOST_PAIRS)
+    }
+
+    fn with_limit(prefix: u8, limit: usize) -> Self {
+        Self {
+            prefix: prefix.clamp(1, 32),
+            limit,
+            pairs: HashMap::default(),
+            beyond: 0,
+        }
+    }
+
+    /// Adds packets; those without addresses are left out.
+    pub(super) fn add(&mut self, packets: &[Option<Addresses>]) {
+        for addresses in packets.iter().flatten() {
+            let pair = self.prefixes(*addresses);
+            if let Some(packets) = self.pairs.get_mut(&pair) {
+                *packets += 1;
+            } else if self.pairs.len() < self.limit {
+                self.pairs.insert(pair, 1);
+            } else {
+                self.beyond += 1;
+            }
+        }
+    }
+
+    /// Leading bits of IPv4 and of IPv6 addresses that make a prefix.
+    pub fn bits(&self) -> (u8, u8) {
+        (self.prefix, 2 * self.prefix)
+    }
+
+    /// Packets of pairs for which there was no room.
+    pub fn beyond(&self) -> u64 {
+        self.beyond
+    }
+
+    /// All pairs, those with most packets first; equal ones by their addresses.
+    pub fn pairs(&self) -> Vec<TrafficPair> {
+        let mut pairs: Vec<(&Addresses, u64)> = self.pairs.iter().map(|(a, &n)| (a, n)).collect();
+        pairs.sort_by_key(|(addresses, packets)| (u64::MAX - packets, order(addresses)));
+        let pairs = pairs.into_iter().map(|(addresses, packets)| {
+            let (origin, destination) = self.names(addresses);
+            TrafficPair {
+                origin,
+                destination,
+                packets,
+            }
+        });
+        pairs.collect()
+    }
+
+    fn prefixes(&self, addresses: Addresses) -> Addresses {
+        match addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                let mask = u32::MAX << (32 - u32::from(self.prefix));
+                let cut = |address| (u32::from_be_bytes(address) & mask).to_be_bytes();
+                Addresses::V4 {
+                    source: cut(source),
+                    destination: cut(destination),
+                }
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                let mask = u128::MAX << (128 - 2 * u32::from(self.prefix));
+                let cut = |address| (u128::from_be_bytes(address) & mask).to_be_bytes();
+                Addresses::V6 {
+                    source: cut(source),
+                    destination: cut(destination),
+                }
+            }
+        }
+    }
+
+    fn names(&self, addresses: &Addresses) -> (String, String) {
+        match *addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                let name = |address| match self.prefix {
+                    32 => Ipv4Addr::from(address).to_string(),
+                    bits => format!("{}/{bits}", Ipv4Addr::from(address)),
+                };
+                (name(source), name(destination))
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                let bits = 2 * self.prefix;
+                let name = |address: [u8; 16]| format!("{}/{bits}", Ipv6Addr::from(address));
+                (name(source), name(destination))
+            }
+        }
+    }
+}
+
+/// A place for each pair: IPv4 first, then by the bytes of the addresses.
+fn order(addresses: &Addresses) -> (u8, u128, u128) {
+    match *addresses {
+        Addresses::V4 {
+            source,
+            destination,
+        } => {
+            let number = |address| u128::from(u32::from_be_bytes(address));
+            (4, number(source), number(destination))
+        }
+        Addresses::V6 {
+            source,
+            destination,
+        } => {
+            let number = u128::from_be_bytes;
+            (6, number(source), number(destination))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn v4(source: [u8; 4], destination: [u8; 4]) -> Option<Addresses> {
+        Some(Addresses::V4 {
+            source,
+            destination,
+        })
+    }
+
+    fn told(traffic: &Traffic) -> Vec<(String, String, u64)> {
+        let pairs = traffic.pairs().into_iter();
+        pairs
+            .map(|p| (p.origin, p.destination, p.packets))
+            .collect()
+    }
+
+    #[test]
+    fn addresses_are_grouped_by_prefix() {
+        let mut traffic = Traffic::new(24);
+        let six = Some(Addresses::V6 {
+            source: "2001:db8:1:2::3".parse::<Ipv6Addr>().unwrap().octets(),
+            destination: "2001:db8:ffff:8000::".parse::<Ipv6Addr>().unwrap().octets(),
+        });
+        traffic.add(&[
+            v4([10, 0, 0, 1], [10, 0, 1, 1]),
+            None,
+            v4([10, 0, 0, 255], [10, 0, 1, 9]),
+            v4([10, 0, 1, 1], [10, 0, 0, 1]),
+            six,
+        ]);
+        let pair = |a: &str, b: &str, n| (a.to_owned(), b.to_owned(), n);
+        assert_eq!(
+            told(&traffic),
+            [
+                pair("10.0.0.0/24", "10.0.1.0/24", 2),
+                pair("10.0.1.0/24", "10.0.0.0/24", 1),
+                pair("2001:db8:1::/48", "2001:db8:ffff::/48", 1),
+            ]
+        );
+        assert_eq!(traffic.beyond(), 0);
+    }
+
+    #[test]
+    fn whole_addresses_and_single_bits_are_prefixes() {
+        let packet = [v4([200, 0, 0, 1], [10, 0, 0, 2])];
+        let name = |bits| {
+            let mut traffic = Traffic::new(bits);
+            traffic.add(&packet);
+            told(&traffic).remove(0)
+        };
+        assert_eq!(name(32), ("200.0.0.1".into(), "10.0.0.2".into(), 1));
+        assert_eq!(name(1), ("128.0.0.0/1".into(), "0.0.0.0/1".into(), 1));
+    }
+
+    #[test]
+    fn a_full_table_says_what_it_left_out() {
+        let mut traffic = Traffic::with_limit(32, 2);
+        for i in [1, 2, 3, 3, 1, 4] {
+            traffic.add(&[v4([10, 0, 0, i], [10, 0, 0, 0])]);
+        }
+        assert_eq!(traffic.beyond(), 3);
+        assert_eq!(told(&traffic).iter().map(|p| p.2).sum::<u64>(), 3);
+    }
+}

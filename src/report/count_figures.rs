@@ -1,0 +1,408 @@
+//! The figures of a count.
+
+use super::count_page::error_of;
+use super::figure::{Axis, DataTable, Drawing, Figure, Point, Scale, Series as Curve, SeriesStyle};
+use super::number::{grouped, percent, time};
+use crate::pipeline::{SliceResult, Totals, Traffic};
+use hdrhistogram::Histogram;
+use std::collections::HashMap;
+
+/// Origins and destinations of a heat map, besides "other".
+const TOP: usize = 24;
+
+/// Bars of a distribution, about.
+const BARS: u64 = 16;
+
+const OTHER: &str = "other";
+
+/// What the figures over time are made of.
+#[derive(Debug)]
+pub(super) struct Series<'a> {
+    pub(super) slices: &'a [SliceResult],
+    pub(super) plural: &'a str,
+    pub(super) has_filter: bool,
+    pub(super) has_exact: bool,
+    pub(super) filter: &'a str,
+}
+
+impl Series<'_> {
+    /// Exact, estimate and raw count.
+    pub(super) fn counts(&self) -> Figure {
+        let mut series = Vec::new();
+        if self.has_exact {
+            series.push(self.curve("exact", SeriesStyle::Reference, |slice| {
+                (slice.exact.map(|n| n as f64), None)
+            }));
+        }
+        if self.has_filter {
+            if self.slices.iter().any(|slice| slice.estimate.is_some()) {
+                series.push(self.curve("estimate", SeriesStyle::Line, |slice| {
+                    (slice.estimate, slice.std_error)
+                }));
+            }
+            series.push(
+                self.curve("raw count (first)", SeriesStyle::Dashed, |slice| {
+                    (slice.first.map(|n| n as f64), None)
+                }),
+            );
+        }
+        let caption = match (self.has_filter, self.has_exact) {
+            (true, true) => format!(
+                "The grey band is the exact count. The estimate has no bias; bars are its standard error. The raw count is what the {} filter called new: it misses its false positives.",
+                self.filter
+            ),
+            (true, false) => "The estimate has no bias; bars are its standard error. The raw count is what the filter called new: it misses its false positives.".to_owned(),
+            (false, _) => String::new(),
+        };
+        self.figure(
+            "elements-over-time",
+            format!("Distinct {} in each slice", self.plural),
+            caption,
+            format!("distinct {} a slice", self.plural),
+            Scale::Linear,
+            series,
+        )
+    }
+
+    /// Relative errors, where both counts are there.
+    pub(super) fn errors(&self) -> Option<Figure> {
+        if !self.slices.iter().any(|slice| error_of(slice).is_some()) {
+            return None;
+        }
+        let mut series = Vec::new();
+        if self.slices.iter().any(|slice| slice.estimate.is_some()) {
+            series.push(self.curve("estimate", SeriesStyle::Line, |slice| {
+                (slice.rel_error(), None)
+            }));
+        }
+        series.push(
+            self.curve("raw count (first)", SeriesStyle::Dashed, |slice| {
+                let exact = slice.exact.filter(|&n| n > 0).map(|n| n as f64);
+                let first = slice.first.map(|n| n as f64);
+                (
+                    exact
+                        .zip(first)
+                        .map(|(exact, first)| (first - exact) / exact),
+                    None,
+                )
+            }),
+        );
+        Some(self.figure(
+            "error-over-time",
+            "How far from exact".to_owned(),
+            "Error of each slice's count, as a share of the exact count.".to_owned(),
+            "relative error".to_owned(),
+            Scale::Percent,
+            series,
+        ))
+    }
+
+    /// How much there was to count.
+    pub(super) fn packets(&self) -> Figure {
+        let mut series = vec![self.curve("packets", SeriesStyle::Line, |slice| {
+            (Some(slice.packets as f64), None)
+        })];
+        if self
+            .slices
+            .iter()
+            .any(|slice| slice.packets != slice.elements)
+        {
+            series.push(
+                self.curve("elements, repeats included", SeriesStyle::Dashed, |slice| {
+                    (Some(slice.elements as f64), None)
+                }),
+            );
+        }
+        self.figure(
+            "packets-over-time",
+            "Packets in each slice".to_owned(),
+            String::new(),
+            "packets a slice".to_owned(),
+            Scale::Linear,
+            series,
+        )
+    }
+
+    /// A value of each slice at its beginning; a gap where there are no slices.
+    fn curve(
+        &self,
+        name: &str,
+        style: SeriesStyle,
+        value: impl Fn(&SliceResult) -> (Option<f64>, Option<f64>),
+    ) -> Curve {
+        let mut points = Vec::with_capacity(self.slices.len());
+        // Where slices were thinned out there is no gap to be seen.
+        let widest = self
+            .slices
+            .iter()
+            .map(|s| s.end_ns.saturating_sub(s.start_ns))
+            .max();
+        let thinned = self.slices.len() >= 5_000;
+        let mut end: Option<i64> = None;
+        for slice in self.slices {
+            if let Some(end) = end
+                && !thinned
+                && slice.start_ns.saturating_sub(end) > widest.unwrap_or(0) / 2
+            {
+                points.push(Point {
+                    x: seconds(end),
+                    y: f64::NAN,
+                    error: 0.0,
+                });
+            }
+            end = Some(slice.end_ns);
+            let (y, error) = value(slice);
+            points.push(Point {
+                x: seconds(slice.start_ns),
+                y: y.unwrap_or(f64::NAN),
+                error: error.unwrap_or(0.0),
+            });
+        }
+        Curve {
+            name: name.to_owned(),
+            points,
+            style,
+        }
+    }
+
+    fn figure(
+        &self,
+        name: &str,
+        title: String,
+        caption: String,
+        label: String,
+        scale: Scale,
+        series: Vec<Curve>,
+    ) -> Figure {
+        Figure {
+            name: name.to_owned(),
+            title,
+            caption,
+            drawing: Drawing::Lines {
+                x: axis("beginning of the slice, UTC", Scale::Time),
+                y: Axis { label, scale },
+                series,
+            },
+        }
+    }
+}
+
+fn axis(label: &str, scale: Scale) -> Axis {
+    Axis {
+        label: label.to_owned(),
+        scale,
+    }
+}
+
+fn seconds(ns: i64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// How many slices have how many elements, in stretches of equal width.
+pub(super) fn distribution(counts: &Histogram<u64>, plural: &str) -> Option<Figure> {
+    if counts.len() < 3 {
+        return None;
+    }
+    let (low, high) = (counts.min(), counts.max());
+    let width = round_width((high - low) / BARS + 1);
+    let first = low / width;
+    let bars = (high / width - first + 1).min(4 * BARS);
+    let mut heights = vec![0_u64; bars as usize];
+    // The histogram gives the upper end of each of its own small stretches.
+    for recorded in counts.iter_recorded() {
+        let bar = (recorded.value_iterated_to() / width)
+            .saturating_sub(first)
+            .min(bars - 1);
+        heights[bar as usize] += recorded.count_at_value();
+    }
+    let names = (0..bars).map(|bar| {
+        let from = (first + bar) * width;
+        match width {
+            1 => grouped(from),
+            _ => format!("{}\u{2013}{}", grouped(from), grouped(from + width - 1)),
+        }
+    });
+    Some(Figure {
+        name: "distribution".to_owned(),
+        title: format!("Slices by their number of distinct {plural}"),
+        caption: "By the exact count, else the estimate, else the raw count; to three significant digits.".to_owned(),
+        drawing: Drawing::Bars {
+            categories: names.collect(),
+            y: axis("slices", Scale::Linear),
+            series: vec![(
+                "slices".to_owned(),
+                heights.into_iter().map(|n| Some(n as f64)).collect(),
+            )],
+        },
+    })
+}
+
+/// The next of 1, 2 and 5 times a power of ten.
+fn round_width(least: u64) -> u64 {
+    let mut power = 1_u64;
+    loop {
+        for factor in [1, 2, 5] {
+            match power.checked_mul(factor) {
+                Some(width) if width >= least => return width,
+                Some(_) => {}
+                None => return u64::MAX,
+            }
+        }
+        power = power.saturating_mul(10);
+    }
+}
+
+/// Packets without an element by reason; none if there are none.
+pub(super) fn skipped(totals: &Totals) -> Option<Figure> {
+    if totals.skipped.is_empty() {
+        return None;
+    }
+    let mut reasons: Vec<(String, u64)> = totals
+        .skipped
+        .iter()
+        .map(|(skip, &count)| (skip.name().into_owned(), count))
+        .collect();
+    reasons.sort_by_key(|(_, count)| u64::MAX - count);
+    Some(Figure {
+        name: "skipped".to_owned(),
+        title: "Packets without an element, by reason".to_owned(),
+        caption: String::new(),
+        drawing: Drawing::Bars {
+            categories: reasons.iter().map(|(name, _)| name.clone()).collect(),
+            y: axis("packets", Scale::Linear),
+            series: vec![(
+                "packets".to_owned(),
+                reasons
+                    .iter()
+                    .map(|(_, count)| Some(*count as f64))
+                    .collect(),
+            )],
+        },
+    })
+}
+
+/// Who sends packets to whom: the origins and destinations with most packets, the rest together.
+pub(super) fn heat_map(traffic: &Traffic) -> Option<Figure> {
+    let pairs = traffic.pairs();
+    if pairs.is_empty() {
+        return None;
+    }
+    let (mut from, mut to): (HashMap<&str, u64>, HashMap<&str, u64>) = Default::default();
+    for pair in &pairs {
+        *from.entry(&pair.origin).or_default() += pair.packets;
+        *to.entry(&pair.destination).or_default() += pair.packets;
+    }
+    let top = |packets: &HashMap<&str, u64>| {
+        let mut ends: Vec<(&str, u64)> = packets.iter().map(|(name, n)| (*name, *n)).collect();
+        ends.sort_by_key(|&(name, packets)| (u64::MAX - packets, name));
+        let mut names: Vec<String> = ends.iter().take(TOP).map(|end| end.0.to_owned()).collect();
+        if ends.len() > TOP || traffic.beyond() > 0 {
+            names.push(OTHER.to_owned());
+        }
+        names
+    };
+    let (rows, columns) = (top(&from), top(&to));
+    let numbers = |names: &[String]| -> HashMap<String, usize> {
+        names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| (name.clone(), i))
+            .collect()
+    };
+    let (row_of, column_of) = (numbers(&rows), numbers(&columns));
+    let mut packets = vec![vec![0_u64; columns.len()]; rows.len()];
+    for pair in &pairs {
+        let row = row_of.get(&pair.origin).copied().unwrap_or(rows.len() - 1);
+        let column = column_of
+            .get(&pair.destination)
+            .copied()
+            .unwrap_or(columns.len() - 1);
+        packets[row][column] += pair.packets;
+    }
+    packets[rows.len() - 1][columns.len() - 1] += traffic.beyond();
+    let (four, six) = traffic.bits();
+    let value = |n: u64| (n > 0).then_some(n as f64);
+    Some(Figure {
+        name: "origin-destination".to_owned(),
+        title: "Packets from origin (row) to destination (column)".to_owned(),
+        caption: format!(
+            "The {TOP} prefixes with most packets on each side (/{four} for IPv4, /{six} for IPv6), of {} pairs. All packets with readable addresses count, whatever the elements are.",
+            grouped(pairs.len() as u64)
+        ),
+        drawing: Drawing::HeatMap {
+            values: packets
+                .into_iter()
+                .map(|row| row.into_iter().map(value).collect())
+                .collect(),
+            rows,
+            columns,
+            shade: axis("packets", Scale::Log),
+        },
+    })
+}
+
+/// Slices as a table, where there are too few for a figure.
+pub(super) fn slices_of(slices: &[SliceResult]) -> DataTable {
+    let number = |n: Option<u64>| n.map_or_else(|| "\u{2013}".to_owned(), grouped);
+    let share = |n: Option<f64>| n.map_or_else(|| "\u{2013}".to_owned(), percent);
+    let rows = slices.iter().map(|slice| {
+        vec![
+            time(slice.start_ns, 3),
+            time(slice.end_ns, 3),
+            grouped(slice.packets),
+            number(slice.exact),
+            number(slice.estimate.map(|n| n.round() as u64)),
+            number(slice.first),
+            share(error_of(slice)),
+            share(slice.observed_fpr),
+        ]
+    });
+    let names = [
+        "from",
+        "to",
+        "packets",
+        "exact",
+        "estimate",
+        "raw count (first)",
+        "relative error",
+        "observed FPR",
+    ];
+    DataTable {
+        columns: names.map(str::to_owned).into(),
+        numeric: (0..names.len()).map(|i| i > 1).collect(),
+        rows: rows.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distribution_has_every_slice() {
+        let mut counts = Histogram::new(3).unwrap();
+        for n in [0, 1, 5, 17, 17, 400, 999] {
+            counts.record(n).unwrap();
+        }
+        let figure = distribution(&counts, "pairs").unwrap();
+        let Drawing::Bars {
+            categories, series, ..
+        } = figure.drawing
+        else {
+            panic!("bars");
+        };
+        assert_eq!(categories.len(), series[0].1.len());
+        assert_eq!(categories[0], "0\u{2013}99");
+        assert_eq!(series[0].1[0], Some(5.0));
+        assert_eq!(series[0].1.iter().flatten().sum::<f64>(), 7.0);
+    }
+
+    #[test]
+    fn widths_are_round() {
+        assert_eq!(
+            [1, 2, 3, 7, 11, 60].map(round_width),
+            [1, 2, 5, 10, 20, 100]
+        );
+        assert_eq!(round_width(u64::MAX), u64::MAX);
+    }
+}

@@ -1,0 +1,413 @@
+//! A count as a page: the answer in words, figures over time, what was skipped, who talks to whom.
+//!
+//! Slices are taken as they come; of many a bounded number is kept, with the peaks of counts and errors.
+
+use super::count_figures::{Series, distribution, heat_map, skipped, slices_of};
+use super::figure::{Block, DataTable, Figure, Page, PageSection};
+use super::model::CountParameters;
+use super::number::{duration, grouped, percent, size, time};
+use crate::pipeline::{CountSummary, SliceResult, SliceSink, Totals, Traffic};
+use hdrhistogram::Histogram;
+use std::io;
+
+/// Slices that are kept for the figures.
+const MOST_SLICES: usize = 10_000;
+
+/// Gathers slices for a page.
+#[derive(Debug)]
+pub struct CountPage {
+    kept: Vec<SliceResult>,
+    seen: u64,
+    over_limit: u64,
+    worst: Option<(f64, i64)>,
+    counts: Histogram<u64>,
+}
+
+impl Default for CountPage {
+    fn default() -> Self {
+        Self {
+            kept: Vec::new(),
+            seen: 0,
+            over_limit: 0,
+            worst: None,
+            counts: Histogram::new(3).expect("three significant digits are allowed"),
+        }
+    }
+}
+
+impl SliceSink for CountPage {
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        self.seen += 1;
+        self.over_limit += u64::from(slice.exact_over_limit);
+        if let Some(count) = slice.best() {
+            self.counts.saturating_record(count.round() as u64);
+        }
+        if let Some(error) = error_of(slice)
+            && self
+                .worst
+                .is_none_or(|(worst, _)| error.abs() > worst.abs())
+        {
+            self.worst = Some((error, slice.start_ns));
+        }
+        if self.kept.len() == 2 * MOST_SLICES {
+            halve(&mut self.kept);
+        }
+        self.kept.push(slice.clone());
+        Ok(())
+    }
+}
+
+/// Relative error of the estimate, or of the raw count where the structure has no estimate.
+pub(super) fn error_of(slice: &SliceResult) -> Option<f64> {
+    slice.rel_error().or_else(|| {
+        let (first, exact) = (slice.first? as f64, slice.exact? as f64);
+        (exact > 0.0).then(|| (first - exact) / exact)
+    })
+}
+
+/// Keeps of every four slices two: the one with the largest count, and of the others the one with the
+/// largest error. So the largest of both stay, however often this is done.
+fn halve(slices: &mut Vec<SliceResult>) {
+    let count = |slice: &SliceResult| slice.best().unwrap_or(0.0);
+    let error = |slice: &SliceResult| error_of(slice).unwrap_or(0.0).abs();
+    let mut kept = Vec::with_capacity(slices.len() / 2 + 2);
+    for four in slices.chunks(4) {
+        let of = |key: &dyn Fn(&SliceResult) -> f64, but: Option<usize>| {
+            let others = (0..four.len()).filter(|i| Some(*i) != but);
+            others.max_by(|a, b| key(&four[*a]).total_cmp(&key(&four[*b])))
+        };
+        let largest = of(&count, None);
+        let mut two: Vec<usize> = [largest, of(&error, largest)]
+            .into_iter()
+            .flatten()
+            .collect();
+        two.sort_unstable();
+        kept.extend(two.into_iter().map(|i| four[i].clone()));
+    }
+    *slices = kept;
+}
+
+impl CountPage {
+    /// The page, once all slices have come.
+    pub fn finish(
+        mut self,
+        parameters: &CountParameters,
+        summary: &CountSummary,
+        traffic: Option<&Traffic>,
+    ) -> Page {
+        while self.kept.len() > MOST_SLICES {
+            halve(&mut self.kept);
+        }
+        let totals = &summary.totals;
+        let mut sections = vec![self.over_time(parameters)];
+        if let Some(figure) = distribution(&self.counts, parameters.elements_plural) {
+            sections.push(section("How large slices are", vec![Block::Figure(figure)]));
+        }
+        if let Some(traffic) = traffic {
+            sections.push(section("Who talks to whom", who_talks(traffic)));
+        }
+        sections.push(section(
+            "Packets without an element",
+            without(totals, parameters),
+        ));
+        sections.push(section(
+            "What was read",
+            vec![
+                Block::Table(inputs(summary)),
+                Block::Table(described(parameters, totals)),
+            ],
+        ));
+        Page {
+            title: title(parameters, summary),
+            summary: self.words(parameters, summary),
+            sections,
+        }
+    }
+
+    fn over_time(&self, parameters: &CountParameters) -> PageSection {
+        let plural = parameters.elements_plural;
+        if self.kept.len() < 2 {
+            let table = slices_of(&self.kept);
+            return section("The count", vec![Block::Table(table)]);
+        }
+        let series = Series {
+            slices: &self.kept,
+            plural,
+            has_filter: parameters.memory_bytes.is_some(),
+            has_exact: parameters.exact_limit_bytes.is_some(),
+            filter: parameters.filter,
+        };
+        let mut blocks = Vec::new();
+        if (self.kept.len() as u64) < self.seen {
+            blocks.push(Block::Text(format!(
+                "The figures show {} of {} slices, among them those with the largest counts and the largest errors. All of them are in the results for programs (--format).",
+                grouped(self.kept.len() as u64),
+                grouped(self.seen)
+            )));
+        }
+        let figures = [
+            Some(series.counts()),
+            series.errors(),
+            Some(series.packets()),
+        ];
+        blocks.extend(figures.into_iter().flatten().map(Block::Figure));
+        section("Over time", blocks)
+    }
+
+    /// The answer in words.
+    fn words(&self, parameters: &CountParameters, summary: &CountSummary) -> Vec<String> {
+        let (totals, plural) = (&summary.totals, parameters.elements_plural);
+        let mut words = Vec::new();
+        words.push(self.answer(totals, plural));
+        words.push(match self.worst {
+            Some((error, at)) => {
+                let largest = percent(error);
+                let overall = totals.estimate.zip(totals.exact.filter(|&n| n > 0));
+                let overall = overall.map_or_else(String::new, |(estimate, exact)| {
+                    format!(" Over all slices it is {}.", percent((estimate - exact as f64) / exact as f64))
+                });
+                let what = if totals.estimate.is_some() { "estimate" } else { "raw count" };
+                match self.seen {
+                    1 => format!("The {} filter's {what} is off by {largest}.", parameters.filter),
+                    _ => format!(
+                        "The largest error of the {} filter's {what} in a slice is {largest}, at {}.{overall}",
+                        parameters.filter,
+                        time(at, 0)
+                    ),
+                }
+            }
+            None if parameters.memory_bytes.is_none() => {
+                "The count is exact: there was no filter.".to_owned()
+            }
+            None => "How large the error is was not measured: there is no exact count to compare with.".to_owned(),
+        });
+        if self.over_limit > 0 {
+            words.push(format!(
+                "The exact count passed its memory limit in {} of {} slices; --exact-limit raises it.",
+                grouped(self.over_limit),
+                grouped(self.seen)
+            ));
+        }
+        let skipped: u64 = totals.skipped.values().sum();
+        let largest = totals.skipped.iter().max_by_key(|(_, count)| **count);
+        words.push(match largest {
+            None => format!("All {} packets gave elements.", grouped(totals.packets)),
+            Some((reason, &count)) => format!(
+                "{} of {} packets gave no element, {} of them as {}.",
+                grouped(skipped),
+                grouped(totals.packets),
+                grouped(count),
+                reason.name()
+            ),
+        });
+        if totals.late > 0 {
+            words.push(format!(
+                "{} packets came after their slice was closed and are in none.",
+                grouped(totals.late)
+            ));
+        }
+        for input in summary.inputs.iter() {
+            if let Some(error) = &input.error {
+                words.push(format!("Reading stopped early: {error}."));
+            }
+        }
+        words
+    }
+
+    fn answer(&self, totals: &Totals, plural: &str) -> String {
+        let Some(q) = totals.quantiles else {
+            return match totals.packets {
+                0 => "There was nothing to count: no packet was read.".to_owned(),
+                _ => format!(
+                    "There is no count of {plural}: the exact set passed its limit, and there was no filter."
+                ),
+            };
+        };
+        match self.seen {
+            1 => format!(
+                "{} distinct {plural} in {} packets.",
+                grouped(q.max),
+                grouped(totals.packets)
+            ),
+            slices => format!(
+                "{} to {} distinct {plural} a slice, {} in the middle one of {} slices.",
+                grouped(q.min),
+                grouped(q.max),
+                grouped(q.p50),
+                grouped(slices)
+            ),
+        }
+    }
+}
+
+fn section(title: &str, blocks: Vec<Block>) -> PageSection {
+    PageSection {
+        title: title.to_owned(),
+        blocks,
+    }
+}
+
+fn who_talks(traffic: &Traffic) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    match heat_map(traffic) {
+        Some(figure) => blocks.push(Block::Figure(figure)),
+        None => blocks.push(Block::Text(
+            "No packet had addresses that can be read.".to_owned(),
+        )),
+    }
+    if traffic.beyond() > 0 {
+        blocks.push(Block::Text(format!(
+            "There were more pairs than the table holds: {} packets of the later ones are counted as other. A shorter prefix (--od) makes fewer.",
+            grouped(traffic.beyond())
+        )));
+    }
+    blocks
+}
+
+fn without(totals: &Totals, parameters: &CountParameters) -> Vec<Block> {
+    match skipped(totals) {
+        Some(figure) => vec![Block::Figure(figure)],
+        None => vec![Block::Text(format!(
+            "There were none: every packet was counted among the {}.",
+            parameters.elements_plural
+        ))],
+    }
+}
+
+fn title(parameters: &CountParameters, summary: &CountSummary) -> String {
+    let slices = match parameters.slice_ns {
+        Some(width) => format!("in slices of {}", duration(width)),
+        None => "over everything".to_owned(),
+    };
+    let plural = parameters.elements_plural;
+    let what = match summary.inputs.as_slice() {
+        [input] => input.path.file_name().map_or_else(
+            || input.path.display().to_string(),
+            |name| name.to_string_lossy().into_owned(),
+        ),
+        inputs => format!("{} captures", grouped(inputs.len() as u64)),
+    };
+    format!("Distinct {plural} of {what}, {slices}")
+}
+
+fn inputs(summary: &CountSummary) -> DataTable {
+    let rows = summary.inputs.iter().map(|input| {
+        vec![
+            input.path.display().to_string(),
+            input
+                .container
+                .clone()
+                .unwrap_or_else(|| "not recognised".to_owned()),
+            grouped(input.packets),
+            input
+                .error
+                .as_ref()
+                .map_or_else(|| "read to its end".to_owned(), ToString::to_string),
+        ]
+    });
+    DataTable {
+        columns: ["input", "format", "packets", "how it went"]
+            .map(str::to_owned)
+            .into(),
+        numeric: vec![false, false, true, false],
+        rows: rows.collect(),
+    }
+}
+
+fn described(parameters: &CountParameters, totals: &Totals) -> DataTable {
+    let number = |value: Option<u64>| value.map_or_else(|| "\u{2013}".to_owned(), grouped);
+    let mut rows = vec![
+        ("elements", parameters.element.to_owned()),
+        ("structure", parameters.filter.to_owned()),
+    ];
+    if let Some(bytes) = parameters.memory_bytes {
+        rows.push(("memory of the filters of a slice", size(bytes)));
+    }
+    if let Some(probes) = parameters.probes {
+        rows.push(("hash functions (k)", probes.to_string()));
+    }
+    rows.extend([
+        ("shards", parameters.shards.to_string()),
+        ("seed", parameters.seed.to_string()),
+        ("packets", grouped(totals.packets)),
+        (
+            "packets with a readable IP header",
+            grouped(totals.ip_packets),
+        ),
+        ("elements seen, repeats included", grouped(totals.elements)),
+        (
+            "sum of the exact counts of the slices",
+            number(totals.exact),
+        ),
+        ("sum of the raw counts", number(totals.first)),
+        (
+            "sum of the estimates",
+            number(totals.estimate.map(|n| n.round() as u64)),
+        ),
+        (
+            "observed false-positive rate",
+            totals
+                .observed_fpr
+                .map_or_else(|| "\u{2013}".to_owned(), percent),
+        ),
+    ]);
+    let rows = rows
+        .into_iter()
+        .map(|(name, value)| vec![name.to_owned(), value]);
+    DataTable {
+        columns: ["what", "value"].map(str::to_owned).into(),
+        numeric: vec![false, true],
+        rows: rows.collect(),
+    }
+}
+
+/// All figures of a page, in order.
+pub fn figures(page: &Page) -> impl Iterator<Item = &Figure> {
+    let blocks = page.sections.iter().flat_map(|section| &section.blocks);
+    blocks.filter_map(|block| match block {
+        Block::Figure(figure) => Some(figure),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slice(index: i64, exact: u64, estimate: f64) -> SliceResult {
+        SliceResult {
+            start_ns: index,
+            end_ns: index + 1,
+            packets: 1,
+            elements: 1,
+            exact: Some(exact),
+            exact_over_limit: false,
+            first: Some(exact),
+            estimate: Some(estimate),
+            std_error: Some(0.0),
+            observed_fpr: Some(0.0),
+        }
+    }
+
+    #[test]
+    fn of_many_slices_a_bounded_number_is_kept_with_the_peaks() {
+        let mut page = CountPage::default();
+        let slices = 123_456;
+        for i in 0..slices {
+            let exact = if i == 77_777 {
+                5_000
+            } else {
+                100 + (i % 10) as u64
+            };
+            let off = if i == 33_333 { 2.0 } else { 1.0 };
+            page.slice(&slice(i, exact, exact as f64 * off)).unwrap();
+            assert!(page.kept.len() <= 2 * MOST_SLICES);
+        }
+        assert_eq!(page.seen, slices as u64);
+        assert!(page.kept.iter().any(|slice| slice.exact == Some(5_000)));
+        assert!(page.kept.iter().any(|slice| slice.start_ns == 33_333));
+        assert!(page.kept.is_sorted_by_key(|slice| slice.start_ns));
+        assert_eq!(page.worst, Some((1.0, 33_333)));
+        assert_eq!(page.counts.len(), slices as u64);
+    }
+}

@@ -1,0 +1,282 @@
+//! What all drawings have around them: the picture itself, its words for screen readers, axes, legend.
+
+use super::scale::{Span, Tick};
+use crate::report::figure::{Axis, Figure, SeriesStyle};
+use crate::report::markup::{Markup, px};
+
+/// Width of every picture.
+pub(super) const WIDTH: f64 = 760.0;
+
+/// Room to the right of the plot, for half a label.
+pub(super) const RIGHT: f64 = 24.0;
+
+/// Width of a letter, about: for what must have room.
+const LETTER: f64 = 6.6;
+
+/// Letters of the longest name that is written whole.
+const LONGEST: usize = 34;
+
+/// A part of the picture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rect {
+    pub(super) left: f64,
+    pub(super) top: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+impl Rect {
+    pub(super) fn right(&self) -> f64 {
+        self.left + self.width
+    }
+
+    pub(super) fn bottom(&self) -> f64 {
+        self.top + self.height
+    }
+}
+
+/// An entry of the legend.
+#[derive(Clone, Debug)]
+pub(in crate::report) struct Key {
+    pub(in crate::report) name: String,
+    /// Class of its colour.
+    pub(in crate::report) class: String,
+    pub(in crate::report) swatch: Swatch,
+}
+
+/// How a series looks in a legend.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::report) enum Swatch {
+    /// A line, with the marker of this number if it has any.
+    Line(SeriesStyle, Option<usize>),
+    Bar,
+}
+
+/// About how wide the text is.
+pub(super) fn text_width(text: &str) -> f64 {
+    text.chars().count() as f64 * LETTER
+}
+
+/// The text, cut where it is too long to stand in a picture.
+pub(super) fn short(text: &str) -> String {
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    let begin: String = text.chars().take(LONGEST - 1).collect();
+    format!("{begin}…")
+}
+
+/// Begins the picture: title and description for screen readers; if it stands alone, also style, ground,
+/// heading and legend. Returns how much room these take from the top.
+pub(super) fn head_height(figure: &Figure, keys: &[Key], alone: bool) -> f64 {
+    if !alone {
+        return 10.0;
+    }
+    let heading = if figure.title.is_empty() { 10.0 } else { 34.0 };
+    heading + legend_lines(keys).len() as f64 * 20.0
+}
+
+pub(super) fn begin(svg: &mut Markup, figure: &Figure, keys: &[Key], height: f64, alone: bool) {
+    let (title, text) = (
+        format!("{}-title", figure.name),
+        format!("{}-desc", figure.name),
+    );
+    let (height, width) = (px(height), px(WIDTH));
+    let view = format!("0 0 {width} {height}");
+    let labels = format!("{title} {text}");
+    svg.open(
+        "svg",
+        &[
+            ("xmlns", &"http://www.w3.org/2000/svg"),
+            ("viewBox", &view),
+            ("width", &width),
+            ("height", &height),
+            ("class", &"fs"),
+            ("role", &"img"),
+            ("aria-labelledby", &labels),
+        ],
+    );
+    svg.leaf("title", &[("id", &title)], &figure.title);
+    svg.leaf("desc", &[("id", &text)], &figure.caption);
+    svg.line();
+    if !alone {
+        return;
+    }
+    svg.open("style", &[]);
+    svg.own(super::STYLE);
+    svg.close("style");
+    svg.line();
+    svg.empty(
+        "rect",
+        &[("class", &"ground"), ("width", &width), ("height", &height)],
+    );
+    let mut y = 24.0;
+    if !figure.title.is_empty() {
+        svg.leaf(
+            "text",
+            &[("class", &"heading"), ("x", &12), ("y", &y)],
+            &figure.title,
+        );
+        y += 20.0;
+    }
+    for line in legend_lines(keys) {
+        let mut x = 12.0;
+        for key in line {
+            svg.open("g", &[("class", &key.class)]);
+            swatch(svg, key.swatch, x, y - 4.0);
+            svg.close("g");
+            let name = short(&key.name);
+            svg.leaf("text", &[("x", &px(x + 32.0)), ("y", &px(y))], &name);
+            x += 52.0 + text_width(&name);
+        }
+        y += 20.0;
+        svg.line();
+    }
+}
+
+/// Entries of the legend, in lines.
+fn legend_lines(keys: &[Key]) -> Vec<Vec<&Key>> {
+    let mut lines: Vec<Vec<&Key>> = Vec::new();
+    let mut x = f64::INFINITY;
+    for key in keys {
+        let width = 52.0 + text_width(&short(&key.name));
+        if x + width > WIDTH {
+            lines.push(Vec::new());
+            x = 12.0;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(key);
+        }
+        x += width;
+    }
+    lines
+}
+
+/// A piece of the series, 26 wide, around `y`.
+pub(in crate::report) fn swatch(svg: &mut Markup, swatch: Swatch, x: f64, y: f64) {
+    match swatch {
+        Swatch::Bar => svg.empty(
+            "rect",
+            &[
+                ("class", &"bar"),
+                ("x", &px(x + 7.0)),
+                ("y", &px(y - 6.0)),
+                ("width", &12),
+                ("height", &12),
+                ("rx", &2),
+            ],
+        ),
+        Swatch::Line(style, marker) => {
+            svg.open("g", &[("class", &style_class(style))]);
+            if style != SeriesStyle::Points {
+                let path = format!("M{} {}h26", px(x), px(y));
+                svg.empty("path", &[("class", &"line"), ("d", &path)]);
+            }
+            if let Some(number) = marker {
+                mark(svg, number, (x + 13.0, y));
+            }
+            svg.close("g");
+        }
+    }
+}
+
+pub(super) fn style_class(style: SeriesStyle) -> &'static str {
+    match style {
+        SeriesStyle::Reference => "reference",
+        SeriesStyle::Line => "solid",
+        SeriesStyle::Dashed => "dashed",
+        SeriesStyle::Points => "points",
+    }
+}
+
+/// A marker: each number has a shape of its own.
+pub(super) fn mark(svg: &mut Markup, number: usize, (x, y): (f64, f64)) {
+    let (x, y) = (px(x), px(y));
+    let class = if number % 8 < 4 { "mark" } else { "open" };
+    let path = match number % 4 {
+        0 => format!("M{x} {y}m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z"),
+        1 => format!("M{x} {y}m-3.2 -3.2h6.4v6.4h-6.4z"),
+        2 => format!("M{x} {y}m0 -4.2l4.2 7.4h-8.4z"),
+        _ => format!("M{x} {y}m0 -4.6l4.6 4.6l-4.6 4.6l-4.6 -4.6z"),
+    };
+    svg.empty("path", &[("class", &class), ("d", &path)]);
+}
+
+/// Room that the labels of a vertical axis take, with its name above them.
+pub(super) fn labels_width(ticks: &[Tick]) -> f64 {
+    let widest = ticks.iter().map(|tick| text_width(&tick.label));
+    widest.fold(20.0, f64::max) + 20.0
+}
+
+/// A vertical axis on the left of the plot, its name above it, a line for each tick.
+pub(super) fn vertical(svg: &mut Markup, plot: Rect, axis: &Axis, ticks: &[Tick]) {
+    svg.leaf(
+        "text",
+        &[("class", &"quiet"), ("x", &12), ("y", &px(plot.top - 12.0))],
+        &axis.label,
+    );
+    let mut grid = String::new();
+    for tick in ticks {
+        let y = plot.bottom() - tick.at * plot.height;
+        grid += &format!("M{} {}H{}", px(plot.left), px(y), px(plot.right()));
+        svg.leaf(
+            "text",
+            &[
+                ("class", &"quiet"),
+                ("x", &px(plot.left - 8.0)),
+                ("y", &px(y + 4.0)),
+                ("text-anchor", &"end"),
+            ],
+            &tick.label,
+        );
+    }
+    svg.empty("path", &[("class", &"grid"), ("d", &grid)]);
+    svg.line();
+}
+
+/// A horizontal axis below the plot, its name below it.
+pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span, lines: bool) {
+    let mut marks = String::new();
+    let mut free = f64::NEG_INFINITY;
+    for tick in span.ticks() {
+        let x = plot.left + tick.at * plot.width;
+        let (from, to) = if lines {
+            (plot.top, plot.bottom())
+        } else {
+            (plot.bottom(), plot.bottom() + 5.0)
+        };
+        marks += &format!("M{} {}V{}", px(x), px(from), px(to));
+        let half = text_width(&tick.label) / 2.0;
+        if x - half < free {
+            continue;
+        }
+        free = x + half + 8.0;
+        svg.leaf(
+            "text",
+            &[
+                ("class", &"quiet"),
+                ("x", &px(x)),
+                ("y", &px(plot.bottom() + 19.0)),
+                ("text-anchor", &"middle"),
+            ],
+            &tick.label,
+        );
+    }
+    let class = if lines { "grid" } else { "base" };
+    svg.empty("path", &[("class", &class), ("d", &marks)]);
+    let name = match span.day() {
+        Some(day) => format!("{} ({day})", axis.label),
+        None => axis.label.clone(),
+    };
+    svg.leaf(
+        "text",
+        &[
+            ("class", &"quiet"),
+            ("x", &px(plot.left + plot.width / 2.0)),
+            ("y", &px(plot.bottom() + 39.0)),
+            ("text-anchor", &"middle"),
+        ],
+        name,
+    );
+    svg.line();
+}

@@ -1,0 +1,171 @@
+//! A matrix of shades: from the colour of the ground to full colour, so that it reads in grey too.
+
+use super::frame::{self, RIGHT, Rect, WIDTH};
+use super::scale::{Span, written};
+use super::{Drawn, Geometry, Shape};
+use crate::report::figure::{Axis, Figure, Scale};
+use crate::report::markup::{Markup, px};
+
+/// Cells are at most so wide and high.
+const WIDEST: f64 = 48.0;
+const HIGHEST: f64 = 24.0;
+
+/// Shade of the smallest value: it can still be told from nothing.
+const FAINTEST: f64 = 0.08;
+
+/// Steps of the legend.
+const STEPS: usize = 5;
+
+/// Width of a step of the legend.
+const STEP: f64 = 86.0;
+
+pub(super) fn draw(
+    figure: &Figure,
+    (rows, columns): (&[String], &[String]),
+    values: &[Vec<Option<f64>>],
+    shade: &Axis,
+    alone: bool,
+) -> Drawn {
+    let row_names: Vec<String> = rows.iter().map(|name| frame::short(name)).collect();
+    let column_names: Vec<String> = columns.iter().map(|name| frame::short(name)).collect();
+    let widest = |names: &[String]| {
+        let widths = names.iter().map(|name| frame::text_width(name));
+        widths.fold(20.0, f64::max)
+    };
+    // Names of columns stand upright above them: as high as they are wide.
+    let left = widest(&row_names) + 20.0;
+    let above = widest(&column_names) + 12.0;
+    let (across, down) = (columns.len().max(1) as f64, rows.len().max(1) as f64);
+    let cell = ((WIDTH - left - RIGHT) / across).min(WIDEST);
+    let high = cell.clamp(14.0, HIGHEST);
+    let plot = Rect {
+        left,
+        top: frame::head_height(figure, &[], alone) + above,
+        width: cell * across,
+        height: high * down,
+    };
+    let mut svg = Markup::default();
+    frame::begin(&mut svg, figure, &[], plot.bottom() + 58.0, alone);
+    for (i, name) in row_names.iter().enumerate() {
+        svg.leaf(
+            "text",
+            &[
+                ("x", &px(plot.left - 8.0)),
+                ("y", &px(plot.top + (i as f64 + 0.5) * high + 4.0)),
+                ("text-anchor", &"end"),
+            ],
+            name,
+        );
+    }
+    svg.line();
+    for (i, name) in column_names.iter().enumerate() {
+        let x = plot.left + (i as f64 + 0.5) * cell + 4.0;
+        let turned = format!("translate({} {}) rotate(-90)", px(x), px(plot.top - 7.0));
+        svg.leaf("text", &[("transform", &turned)], name);
+    }
+    svg.line();
+    let numbers = || values.iter().flatten().flatten().copied();
+    let span = Span::over(shade.scale, numbers(), false);
+    svg.open("g", &[("class", &"shade")]);
+    for (row, values) in values.iter().enumerate().take(rows.len()) {
+        for (column, value) in values.iter().enumerate().take(columns.len()) {
+            let Some(at) = value.and_then(|value| span.place(value)) else {
+                continue;
+            };
+            let x = plot.left + column as f64 * cell;
+            let y = plot.top + row as f64 * high;
+            shaded(&mut svg, at, (x + 0.5, y + 0.5), (cell - 1.0, high - 1.0));
+        }
+        svg.line();
+    }
+    svg.close("g");
+    let frame = format!(
+        "M{} {}h{}v{}h-{}z",
+        px(plot.left),
+        px(plot.top),
+        px(plot.width),
+        px(plot.height),
+        px(plot.width)
+    );
+    svg.empty("path", &[("class", &"grid"), ("d", &frame)]);
+    legend(&mut svg, plot, shade, numbers(), &span);
+    svg.close("svg");
+    Drawn {
+        svg: svg.finish(),
+        geometry: Geometry {
+            bands: (rows.len(), columns.len()),
+            ..Geometry::of(Shape::Heat, plot)
+        },
+    }
+}
+
+fn shaded(svg: &mut Markup, at: f64, (x, y): (f64, f64), (width, height): (f64, f64)) {
+    let shade = format!("{:.2}", FAINTEST + (1.0 - FAINTEST) * at.clamp(0.0, 1.0));
+    svg.empty(
+        "rect",
+        &[
+            ("class", &"cell"),
+            ("fill-opacity", &shade),
+            ("x", &px(x)),
+            ("y", &px(y)),
+            ("width", &px(width.max(0.5))),
+            ("height", &px(height.max(0.5))),
+        ],
+    );
+}
+
+/// What the shades mean, below the plot.
+fn legend(
+    svg: &mut Markup,
+    plot: Rect,
+    shade: &Axis,
+    numbers: impl Iterator<Item = f64>,
+    span: &Span,
+) {
+    let usable = numbers.filter(|number| span.place(*number).is_some());
+    let (low, high) = usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), n| {
+        (low.min(n), high.max(n))
+    });
+    if low > high {
+        return;
+    }
+    let left = plot.left.min(WIDTH - RIGHT - STEPS as f64 * STEP).max(12.0);
+    let y = plot.bottom() + 18.0;
+    let steps = if low < high { STEPS } else { 1 };
+    for step in 0..steps {
+        let part = step as f64 / (steps.max(2) - 1) as f64;
+        let mut number = match shade.scale {
+            Scale::Log | Scale::Bytes => low * (high / low).powf(part),
+            _ => low + (high - low) * part,
+        };
+        if low.fract() == 0.0 && high.fract() == 0.0 && high - low >= STEPS as f64 {
+            number = number.round();
+        }
+        let x = left + step as f64 * STEP;
+        svg.open("g", &[("class", &"shade")]);
+        let at = span.place(number).unwrap_or(0.0);
+        shaded(svg, at, (x, y), (STEP - 2.0, 10.0));
+        svg.close("g");
+        svg.leaf(
+            "text",
+            &[
+                ("class", &"quiet"),
+                ("x", &px(x + STEP / 2.0)),
+                ("y", &px(y + 25.0)),
+                ("text-anchor", &"middle"),
+            ],
+            written(shade.scale, number),
+        );
+    }
+    svg.leaf(
+        "text",
+        &[
+            ("class", &"quiet"),
+            ("x", &px(left - 8.0)),
+            ("y", &px(y + 9.0)),
+            ("text-anchor", &"end"),
+        ],
+        &shade.label,
+    );
+    svg.line();
+}

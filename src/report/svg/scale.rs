@@ -1,0 +1,427 @@
+//! Where a number lies on an axis, where its ticks are, and how numbers are written.
+
+use crate::report::figure::Scale;
+use crate::report::number::{grouped, size, time};
+use std::cmp::Ordering;
+
+/// A stretch of numbers laid out along an axis: 0 is its beginning, 1 its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Span {
+    scale: Scale,
+    /// Logarithms (of 2 for bytes, of 10 else) on logarithmic scales.
+    low: f64,
+    high: f64,
+}
+
+/// A mark on an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tick {
+    /// Place along the axis, from 0 to 1.
+    pub(super) at: f64,
+    pub(super) label: String,
+}
+
+/// Ticks that an axis has at most, about.
+const TICKS: f64 = 6.0;
+
+/// Seconds between ticks of time that people count in.
+const TIME_STEPS: [f64; 26] = [
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0,
+    120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 10_800.0, 21_600.0, 43_200.0,
+];
+
+const DAY: f64 = 86_400.0;
+
+/// Numbers beyond this lie at it, so that the width of a stretch is a number too.
+const FAR: f64 = 1e300;
+
+impl Span {
+    /// The stretch that holds all of these numbers. `from_zero` extends it to zero where there is one,
+    /// and to where the next tick would be.
+    pub(super) fn over(scale: Scale, numbers: impl Iterator<Item = f64>, from_zero: bool) -> Self {
+        let logarithmic = matches!(scale, Scale::Log | Scale::Bytes);
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        for number in numbers.filter(|n| n.is_finite() && (!logarithmic || *n > 0.0)) {
+            let number = coordinate(scale, number);
+            low = low.min(number);
+            high = high.max(number);
+        }
+        if low > high {
+            (low, high) = (0.0, 1.0);
+        }
+        if from_zero && !logarithmic {
+            low = low.min(0.0);
+            high = high.max(0.0);
+        }
+        if high <= low {
+            // One number alone: it lies in the middle, or above zero.
+            let room = match scale {
+                Scale::Log | Scale::Bytes => 0.5,
+                Scale::Time => 1.0,
+                _ if low == 0.0 => 1.0,
+                _ => low.abs() * 0.1,
+            };
+            (low, high) = (low - if low == 0.0 { 0.0 } else { room }, high + room);
+        }
+        if from_zero {
+            match scale {
+                Scale::Linear | Scale::Percent => {
+                    let step = step_of(high - low);
+                    low = (low / step).floor() * step;
+                    high = (high / step).ceil() * step;
+                }
+                Scale::Log if high - low >= 1.0 => {
+                    low = low.floor();
+                    high = high.ceil();
+                }
+                Scale::Log => {
+                    low -= 0.05;
+                    high += 0.05;
+                }
+                Scale::Time | Scale::Bytes => {}
+            }
+        }
+        Self { scale, low, high }
+    }
+
+    /// Where a number lies, from 0 to 1; none if the scale has no place for it.
+    pub(super) fn place(&self, number: f64) -> Option<f64> {
+        let logarithmic = matches!(self.scale, Scale::Log | Scale::Bytes);
+        if !number.is_finite() || (logarithmic && number <= 0.0) {
+            return None;
+        }
+        Some((coordinate(self.scale, number) - self.low) / (self.high - self.low))
+    }
+
+    /// Where bars begin: zero, or the beginning of a scale that has none.
+    pub(super) fn ground(&self) -> f64 {
+        self.place(0.0).unwrap_or(0.0).clamp(0.0, 1.0)
+    }
+
+    pub(super) fn ticks(&self) -> Vec<Tick> {
+        match self.scale {
+            Scale::Linear | Scale::Percent => self.even(step_of(self.high - self.low)),
+            Scale::Time => self.even(time_step(self.high - self.low)),
+            Scale::Log => self.decades(),
+            Scale::Bytes => {
+                let step = ((self.high - self.low) / TICKS).ceil().max(1.0);
+                self.multiples(step)
+                    .map(|power| self.tick(power, size(power.exp2() as u64)))
+                    .collect()
+            }
+        }
+    }
+
+    /// The day of a time axis whose ticks do not tell it.
+    pub(super) fn day(&self) -> Option<String> {
+        let tells = self.scale != Scale::Time || time_step(self.high - self.low) >= DAY;
+        (!tells).then(|| {
+            time(nanoseconds(self.low), 0)[..]
+                .split('T')
+                .next()
+                .unwrap_or("")
+                .to_owned()
+        })
+    }
+
+    fn even(&self, step: f64) -> Vec<Tick> {
+        self.multiples(step)
+            .map(|n| self.tick(n, self.label(n, step)))
+            .collect()
+    }
+
+    fn label(&self, number: f64, step: f64) -> String {
+        match self.scale {
+            Scale::Time => clock(number, step),
+            Scale::Percent => format!("{} %", decimal(number, step)),
+            _ => decimal(number, step),
+        }
+    }
+
+    /// Powers of ten; with few of them, their doubles and fivefolds too.
+    fn decades(&self) -> Vec<Tick> {
+        let between: &[f64] = match self.high - self.low {
+            wide if wide > 2.5 => &[1.0],
+            _ => &[1.0, 2.0, 5.0],
+        };
+        let step = ((self.high - self.low) / TICKS).ceil().max(1.0);
+        let mut ticks = Vec::new();
+        let mut power = (self.low / step).floor() * step;
+        while power <= self.high {
+            for factor in between {
+                let at = power + factor.log10();
+                if at >= self.low - 1e-9 && at <= self.high + 1e-9 {
+                    ticks.push(self.tick(at, written_power(*factor, power)));
+                }
+            }
+            power += step;
+        }
+        ticks
+    }
+
+    /// Multiples of the step within the stretch; a few hundred at most, whatever the numbers.
+    fn multiples(&self, step: f64) -> impl Iterator<Item = f64> + use<> {
+        let slack = step * 1e-6;
+        let (first, high) = (((self.low - slack) / step).ceil(), self.high + slack);
+        (0..200_u32)
+            .map(move |i| (first + f64::from(i)) * step)
+            .take_while(move |n| *n <= high)
+    }
+
+    fn tick(&self, coordinate: f64, label: String) -> Tick {
+        Tick {
+            at: (coordinate - self.low) / (self.high - self.low),
+            label,
+        }
+    }
+}
+
+/// A number as it lies along the axis.
+fn coordinate(scale: Scale, number: f64) -> f64 {
+    match scale {
+        Scale::Log => number.log10(),
+        Scale::Bytes => number.log2(),
+        Scale::Percent => (number * 100.0).clamp(-FAR, FAR),
+        Scale::Linear | Scale::Time => number.clamp(-FAR, FAR),
+    }
+}
+
+/// The step of 1, 2 or 5 times a power of ten that gives about as many ticks as there is room for.
+fn step_of(width: f64) -> f64 {
+    let rough = width / (TICKS - 1.0);
+    let power = 10_f64.powf(rough.log10().floor());
+    let factor = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .find(|factor| factor * power >= rough * (1.0 - 1e-9));
+    (factor.unwrap_or(10.0) * power).max(f64::MIN_POSITIVE)
+}
+
+fn time_step(width: f64) -> f64 {
+    let rough = width / TICKS;
+    if rough < TIME_STEPS[0] {
+        return step_of(width);
+    }
+    TIME_STEPS
+        .into_iter()
+        .find(|step| *step >= rough)
+        .unwrap_or_else(|| (step_of(width / DAY) * DAY).max(DAY))
+}
+
+fn nanoseconds(seconds: f64) -> i64 {
+    // By microseconds: that is what a double of seconds since 1970 can tell.
+    ((seconds * 1e6).round() as i64).saturating_mul(1000)
+}
+
+/// A time of day with as many decimals as the step needs, or a day.
+fn clock(seconds: f64, step: f64) -> String {
+    let decimals = decimals(step).min(9);
+    let text = time(nanoseconds(seconds), decimals);
+    let Some((day, clock)) = text.trim_end_matches('Z').split_once('T') else {
+        return text;
+    };
+    match step {
+        step if step >= DAY => day.to_owned(),
+        step if step >= 60.0 => clock[..5].to_owned(),
+        _ => clock.to_owned(),
+    }
+}
+
+/// Decimals that multiples of the step have.
+fn decimals(step: f64) -> usize {
+    (-(step.log10() + 1e-9).floor()).clamp(0.0, 12.0) as usize
+}
+
+/// A number with the decimals of the step, in thousands, millions where they are many.
+fn decimal(number: f64, step: f64) -> String {
+    let number = if number.abs() < step * 1e-6 {
+        0.0
+    } else {
+        number
+    };
+    let (unit, name) = match number.abs().max(step) {
+        large if large >= 1e9 && step >= 1e7 => (1e9, " G"),
+        large if large >= 1e6 && step >= 1e4 => (1e6, " M"),
+        _ => (1.0, ""),
+    };
+    if step < 1e-6 || step >= 1e15 {
+        return if number == 0.0 {
+            "0".to_owned()
+        } else {
+            scientific(number)
+        };
+    }
+    let decimals = decimals(step / unit);
+    let text = format!("{:.decimals$}", number.abs() / unit);
+    let (whole, rest) = text
+        .split_once('.')
+        .map_or((&*text, None), |(w, r)| (w, Some(r)));
+    let sign = if number < 0.0 { "\u{2212}" } else { "" };
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), grouped);
+    let name = if number == 0.0 { "" } else { name };
+    match rest {
+        Some(rest) => format!("{sign}{whole}.{rest}{name}"),
+        None => format!("{sign}{whole}{name}"),
+    }
+}
+
+/// A number as the tables and the hover of a chart give it.
+pub(in crate::report) fn written(scale: Scale, number: f64) -> String {
+    if !number.is_finite() {
+        return "\u{2013}".to_owned();
+    }
+    match scale {
+        Scale::Time => {
+            let ns = nanoseconds(number);
+            let text = time(ns, 6);
+            let text = text.trim_end_matches('Z').trim_end_matches('0');
+            text.trim_end_matches('.').replace('T', " ")
+        }
+        Scale::Bytes if number >= 0.0 => size(number as u64),
+        Scale::Percent => format!("{} %", significant(number * 100.0)),
+        _ => significant(number),
+    }
+}
+
+/// Four significant digits, more for whole numbers.
+fn significant(number: f64) -> String {
+    let large = number.abs();
+    if large == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-4..1e15).contains(&large) {
+        return scientific(number);
+    }
+    let sign = if number < 0.0 { "\u{2212}" } else { "" };
+    if large.fract() == 0.0 {
+        return format!("{sign}{}", grouped(large as u64));
+    }
+    let decimals = (3.0 - large.log10().floor()).max(1.0) as usize;
+    let text = format!("{large:.decimals$}");
+    let (whole, rest) = text.split_once('.').unwrap_or((&text, ""));
+    let whole = whole.parse().map_or_else(|_| whole.to_owned(), grouped);
+    match rest.trim_end_matches('0') {
+        "" => format!("{sign}{whole}"),
+        rest => format!("{sign}{whole}.{rest}"),
+    }
+}
+
+fn scientific(number: f64) -> String {
+    let text = format!("{number:.2e}");
+    let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    format!("{} × 10{}", digits.replace('-', "\u{2212}"), raised(power))
+}
+
+/// A factor times a power of ten, as people write it on axes.
+fn written_power(factor: f64, power: f64) -> String {
+    match power.abs().partial_cmp(&4.5) {
+        Some(Ordering::Less) => decimal(factor * 10_f64.powf(power), 10_f64.powf(power)),
+        _ if factor > 1.0 => format!("{factor} × 10{}", raised(&power.to_string())),
+        _ => format!("10{}", raised(&power.to_string())),
+    }
+}
+
+fn raised(power: &str) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    power
+        .chars()
+        .map(|c| c.to_digit(10).map_or('⁻', |digit| DIGITS[digit as usize]))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(scale: Scale, numbers: &[f64], from_zero: bool) -> Vec<String> {
+        let span = Span::over(scale, numbers.iter().copied(), from_zero);
+        span.ticks().into_iter().map(|tick| tick.label).collect()
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        assert_eq!(
+            labels(Scale::Linear, &[0.0, 4_321.0], true),
+            ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
+        );
+        assert_eq!(
+            labels(Scale::Percent, &[-0.001, 0.002], true),
+            ["\u{2212}0.1 %", "0.0 %", "0.1 %", "0.2 %"]
+        );
+        assert_eq!(
+            labels(Scale::Log, &[1e-7, 1e-3], true),
+            ["10⁻⁷", "10⁻⁶", "10⁻⁵", "0.0001", "0.001"]
+        );
+        assert_eq!(
+            labels(Scale::Bytes, &[4096.0, 262_144.0], false),
+            [
+                "4 KiB", "8 KiB", "16 KiB", "32 KiB", "64 KiB", "128 KiB", "256 KiB"
+            ]
+        );
+        assert_eq!(
+            labels(Scale::Time, &[1_700_000_000.0, 1_700_000_019.0], false),
+            ["22:13:20", "22:13:25", "22:13:30", "22:13:35"]
+        );
+        assert_eq!(
+            labels(Scale::Time, &[1_700_000_000.0, 1_700_700_000.0], false)[0],
+            "2023-11-16"
+        );
+    }
+
+    #[test]
+    fn places_lie_between_the_ends() {
+        let span = Span::over(Scale::Log, [1.0, 1000.0].into_iter(), true);
+        assert_eq!(span.place(1.0), Some(0.0));
+        assert_eq!(span.place(1000.0), Some(1.0));
+        assert!((span.place(10.0).unwrap() - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(span.place(0.0), None);
+        assert_eq!(span.place(f64::NAN), None);
+    }
+
+    #[test]
+    fn any_numbers_have_an_axis() {
+        let hard = [
+            0.0,
+            -1.0,
+            1.0,
+            f64::MIN_POSITIVE,
+            f64::MAX,
+            f64::MIN,
+            f64::NAN,
+            f64::INFINITY,
+            1e-300,
+            9e18,
+        ];
+        for scale in [
+            Scale::Linear,
+            Scale::Log,
+            Scale::Time,
+            Scale::Bytes,
+            Scale::Percent,
+        ] {
+            for a in hard {
+                for b in hard {
+                    let span = Span::over(scale, [a, b].into_iter(), true);
+                    assert!(span.ticks().len() <= 200, "{scale:?} {a} {b}");
+                    let _ = (written(scale, a), span.place(a), span.ground());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn values_are_readable() {
+        assert_eq!(written(Scale::Linear, 1_234_567.0), "1,234,567");
+        assert_eq!(written(Scale::Linear, 12.345_678), "12.35");
+        assert_eq!(written(Scale::Linear, -0.5), "\u{2212}0.5");
+        assert_eq!(written(Scale::Log, 1.25e-7), "1.25 × 10⁻⁷");
+        assert_eq!(written(Scale::Percent, 0.012_34), "1.234 %");
+        assert_eq!(written(Scale::Bytes, 65_536.0), "64 KiB");
+        assert_eq!(
+            written(Scale::Time, 1_700_000_000.25),
+            "2023-11-14 22:13:20.25"
+        );
+        assert_eq!(written(Scale::Time, 1_700_000_000.0), "2023-11-14 22:13:20");
+        assert_eq!(written(Scale::Linear, f64::NAN), "\u{2013}");
+    }
+}

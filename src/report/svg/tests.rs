@@ -1,0 +1,233 @@
+//! Figures are well formed, say what they show, and stay small.
+
+use super::*;
+use crate::report::figure::{Axis, Point, Scale, Series, SeriesStyle};
+use roxmltree::{Document, Node};
+
+const HOSTILE: &str = "\"/><script>alert('x')</script>&amp;\u{202e}\u{0}]]>";
+
+fn axis(label: &str, scale: Scale) -> Axis {
+    Axis {
+        label: label.into(),
+        scale,
+    }
+}
+
+fn series(name: &str, style: SeriesStyle, points: &[(f64, f64, f64)]) -> Series {
+    let points = points.iter().map(|&(x, y, error)| Point { x, y, error });
+    Series {
+        name: name.into(),
+        points: points.collect(),
+        style,
+    }
+}
+
+fn figure(drawing: Drawing) -> Figure {
+    Figure {
+        name: "test".into(),
+        title: HOSTILE.into(),
+        caption: HOSTILE.into(),
+        drawing,
+    }
+}
+
+fn lines(x: Scale, y: Scale, series: Vec<Series>) -> Figure {
+    figure(Drawing::Lines {
+        x: axis(HOSTILE, x),
+        y: axis(HOSTILE, y),
+        series,
+    })
+}
+
+/// Draws it both ways; checks that it is well formed and has nothing but drawing in it.
+fn drawn(figure: &Figure) -> (String, Geometry) {
+    let alone = standalone(figure);
+    let Drawn { svg, geometry } = draw(figure, false);
+    for text in [&alone, &svg] {
+        let document = Document::parse(text).unwrap();
+        let seen = HOSTILE.replace(['\u{202e}', '\u{0}'], "\u{fffd}");
+        let title = document.root_element().first_element_child().unwrap();
+        assert_eq!(title.text(), Some(seen.as_str()));
+        for node in document.descendants().filter(Node::is_element) {
+            let name = node.tag_name().name();
+            let known = ["svg", "title", "desc", "style", "rect", "text", "g", "path"];
+            assert!(known.contains(&name), "{name}");
+            for attribute in node.attributes() {
+                assert!(!attribute.name().starts_with("on"));
+                assert!(attribute.name() != "href" && attribute.name() != "style");
+                assert!(!attribute.value().contains("NaN"), "{text}");
+                assert!(!attribute.value().contains("inf"), "{text}");
+            }
+        }
+    }
+    (svg, geometry)
+}
+
+fn paths<'a>(document: &'a Document<'_>, class: &str) -> Vec<&'a str> {
+    document
+        .descendants()
+        .filter(|node| node.attribute("class") == Some(class))
+        .filter_map(|node| node.attribute("d"))
+        .collect()
+}
+
+#[test]
+fn every_scale_and_style_is_drawn() {
+    let styles = [
+        SeriesStyle::Reference,
+        SeriesStyle::Line,
+        SeriesStyle::Dashed,
+        SeriesStyle::Points,
+    ];
+    for x in [
+        Scale::Linear,
+        Scale::Log,
+        Scale::Time,
+        Scale::Bytes,
+        Scale::Percent,
+    ] {
+        for y in [Scale::Linear, Scale::Log, Scale::Bytes, Scale::Percent] {
+            let points = [(1.0, 10.0, 1.0), (2.0, f64::NAN, 0.0), (4.0, 0.0, 20.0)];
+            let all = styles.map(|style| series(HOSTILE, style, &points));
+            let (svg, geometry) = drawn(&lines(x, y, all.into()));
+            let document = Document::parse(&svg).unwrap();
+            let groups = document
+                .descendants()
+                .filter(|n| n.attribute("data-series").is_some());
+            assert_eq!(groups.count(), 4);
+            assert_eq!(paths(&document, "line").len(), 3, "points have no line");
+            assert_eq!(geometry.y.len(), 4);
+            assert_eq!(geometry.y[0].len(), 3);
+            assert_eq!(geometry.y[0][1], None, "a gap");
+        }
+    }
+}
+
+#[test]
+fn points_lie_where_they_belong() {
+    let points = [(0.0, 0.0, 0.0), (5.0, 50.0, 0.0), (10.0, 100.0, 0.0)];
+    let figure = lines(
+        Scale::Linear,
+        Scale::Linear,
+        vec![series("a", SeriesStyle::Line, &points)],
+    );
+    let geometry = drawn(&figure).1;
+    let (left, right) = (geometry.left, geometry.left + geometry.width);
+    let x: Vec<f64> = geometry.x.iter().copied().flatten().collect();
+    assert!((x[0] - left).abs() < 0.1 && (x[2] - right).abs() < 0.1);
+    assert!((x[1] - (left + right) / 2.0).abs() < 0.1);
+    let y: Vec<f64> = geometry.y[0].iter().copied().flatten().collect();
+    assert!((y[0] - geometry.top - geometry.height).abs() < 0.1);
+    assert!((y[2] - geometry.top).abs() < 0.1);
+}
+
+#[test]
+fn gaps_break_the_line_and_a_point_alone_is_a_dot() {
+    let points = [
+        (0.0, 1.0, 0.0),
+        (1.0, 2.0, 0.0),
+        (2.0, f64::NAN, 0.0),
+        (3.0, 1.0, 0.0),
+    ];
+    let figure = lines(
+        Scale::Linear,
+        Scale::Linear,
+        vec![series("a", SeriesStyle::Line, &points)],
+    );
+    let svg = drawn(&figure).0;
+    let document = Document::parse(&svg).unwrap();
+    let path = paths(&document, "line")[0];
+    assert_eq!(path.matches('M').count(), 2);
+    assert_eq!(path.matches('L').count(), 1);
+    assert!(path.ends_with("h0.1"));
+}
+
+#[test]
+fn a_long_series_stays_small_and_keeps_its_peak() {
+    let point = |i: u32| match i {
+        54_321 => (f64::from(i), 1000.0, 0.0),
+        _ => (f64::from(i), f64::from(i % 13), 0.5),
+    };
+    let points: Vec<_> = (0..100_000).map(point).collect();
+    let figure = lines(
+        Scale::Linear,
+        Scale::Linear,
+        vec![series("a", SeriesStyle::Line, &points)],
+    );
+    let (svg, geometry) = drawn(&figure);
+    assert!(svg.len() < 150_000, "{}", svg.len());
+    let document = Document::parse(&svg).unwrap();
+    let path = paths(&document, "line")[0];
+    let top = format!(" {}", crate::report::markup::px(geometry.top));
+    assert!(path.contains(&top), "the peak reaches the top of the plot");
+}
+
+#[test]
+fn bars_stand_or_lie_and_begin_at_zero() {
+    let bars = |names: Vec<String>| {
+        figure(Drawing::Bars {
+            categories: names,
+            y: axis("n", Scale::Linear),
+            series: vec![
+                ("a".into(), vec![Some(2.0), None, Some(-1.0)]),
+                (HOSTILE.into(), vec![Some(0.0), Some(1.0), Some(1.0)]),
+            ],
+        })
+    };
+    let (svg, geometry) = drawn(&bars(vec!["x".into(), "y".into(), "z".into()]));
+    assert!(!geometry.horizontal);
+    let document = Document::parse(&svg).unwrap();
+    let bars_drawn: Vec<f64> = document
+        .descendants()
+        .filter(|n| n.attribute("class") == Some("bar"))
+        .map(|n| n.attribute("height").unwrap().parse().unwrap())
+        .collect();
+    assert_eq!(bars_drawn.len(), 5);
+    assert!((bars_drawn[0] - 2.0 * bars_drawn[1]).abs() < 0.2);
+    assert!(bars_drawn[2] == 0.0);
+    let long = vec![
+        HOSTILE.repeat(9),
+        "a rather long name of a group".repeat(2),
+        "b".into(),
+    ];
+    assert!(drawn(&bars(long)).1.horizontal);
+}
+
+#[test]
+fn shades_grow_with_the_values() {
+    let figure = figure(Drawing::HeatMap {
+        rows: vec![HOSTILE.into(), "b".into()],
+        columns: vec!["c".into(), HOSTILE.into()],
+        values: vec![vec![Some(1.0), Some(100.0)], vec![None, Some(10_000.0)]],
+        shade: axis("packets", Scale::Log),
+    });
+    let svg = drawn(&figure).0;
+    let document = Document::parse(&svg).unwrap();
+    let shades: Vec<&str> = document
+        .descendants()
+        .filter_map(|n| n.attribute("fill-opacity"))
+        .take(3)
+        .collect();
+    assert_eq!(shades, ["0.08", "0.54", "1.00"]);
+}
+
+#[test]
+fn what_is_empty_is_drawn_empty() {
+    drawn(&lines(Scale::Time, Scale::Log, Vec::new()));
+    drawn(&lines(
+        Scale::Time,
+        Scale::Log,
+        vec![series("a", SeriesStyle::Line, &[])],
+    ));
+    drawn(&figure(Drawing::Bars {
+        categories: Vec::new(),
+        y: axis("n", Scale::Percent),
+        series: Vec::new(),
+    }));
+    drawn(&figure(Drawing::HeatMap {
+        rows: Vec::new(),
+        columns: Vec::new(),
+        values: Vec::new(),
+        shade: axis("n", Scale::Log),
+    }));
+}
