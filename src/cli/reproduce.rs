@@ -2,6 +2,7 @@
 
 use super::inputs::Inputs;
 use super::output::Output;
+use super::page::PageArgs;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
@@ -79,6 +80,9 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     markdown: Option<PathBuf>,
 
+    #[command(flatten)]
+    page: PageArgs,
+
     /// The machine's name in the page, for its times [default: its processor and system]
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     machine: Option<String>,
@@ -114,6 +118,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         )
         .into());
     }
+    args.page.check()?;
     // Whatever cannot be written shall be known before the work is done.
     let output = Output::open(args.output.as_deref())?;
     let page = args
@@ -139,7 +144,10 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         .context("cannot write the results")?
         .commit()?;
     if let (Some(page), Some(path)) = (page, &args.markdown) {
-        write_page(&report, page, path)?;
+        write_markdown(&report, page, path)?;
+    }
+    if args.page.is_wanted() {
+        args.page.write(&report.page())?;
     }
     for experiment in &experiments {
         for cell in experiment.departures() {
@@ -158,8 +166,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
 impl ReproduceArgs {
     /// The experiments that were asked for, each once, in the order of the papers.
     fn wanted(&self) -> Vec<&'static Entry> {
-        let everything =
-            self.names.is_empty() || self.names.iter().any(|name| name == EVERYTHING);
+        let everything = self.names.is_empty() || self.names.iter().any(|name| name == EVERYTHING);
         ALL.iter()
             .filter(|entry| everything || self.names.iter().any(|name| name == entry.name))
             .collect()
@@ -246,7 +253,13 @@ fn list(path: Option<&Path>) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-fn write_page(report: &ReproduceReport<'_>, page: Output, path: &Path) -> Result<()> {
+/// Writes the page, and its figures into a folder beside it.
+fn write_markdown(report: &ReproduceReport<'_>, page: Output, path: &Path) -> Result<()> {
+    let figures = PageArgs {
+        html: None,
+        svg: Some(path.with_file_name(FIGURES)),
+    };
+    figures.write(&report.page())?;
     report
         .write_markdown(FIGURES, page)
         .with_context(|| format!("cannot write {}", path.display()))?
@@ -262,10 +275,12 @@ fn width() -> usize {
 
 /// Processor, threads and system of this machine, as far as they are known.
 fn machine() -> String {
-    let processor = std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("model name"))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    });
+    let processor = std::fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        });
     format!(
         "{}, {} threads, {} on {}",
         processor.unwrap_or_else(|| "a processor without a name".into()),

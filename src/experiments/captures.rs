@@ -5,11 +5,11 @@ use super::result::ExperimentError;
 use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::FilterKind;
+use crate::filters::FilterSpec;
 use crate::generate::{GenerateKind, GeneratePlan, generate};
 use crate::pipeline::{
     Align, CountPlan, CountSummary, FilterChoice, SliceResult, SliceSink, Slicing, Watch, count,
 };
-use crate::filters::FilterSpec;
 use crate::trace::InputFormat;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,8 +18,11 @@ use tempfile::NamedTempFile;
 /// Captures that are looked at closely.
 const MOST: usize = 3;
 
-/// Distinct elements below which a capture says nothing.
+/// Distinct elements of the fullest slice below which a capture says nothing.
 const LEAST: u64 = 100;
+
+/// Slices below which a curve is none.
+const FEWEST: u64 = 5;
 
 /// Memory of an exact set.
 const EXACT_LIMIT_BYTES: u64 = 1 << 30;
@@ -46,10 +49,12 @@ pub(super) fn traffic(
         .iter()
         .map(|path| {
             let summary = count_capture(path, kind, slice_ns, None, &mut |_| {});
-            let most = summary.totals.quantiles.map_or(0, |q| q.max);
-            (most, path)
+            let totals = &summary.totals;
+            let most = totals.quantiles.map_or(0, |q| q.max);
+            let says_something = most >= LEAST && (slice_ns.is_none() || totals.slices >= FEWEST);
+            (says_something.then_some(totals.exact.unwrap_or(0)), path)
         })
-        .filter(|&(most, _)| most >= LEAST)
+        .filter_map(|(elements, path)| Some((elements?, path)))
         .collect();
     ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     if ranked.is_empty() {
@@ -58,7 +63,7 @@ pub(super) fn traffic(
             "No capture was given".to_owned()
         } else {
             format!(
-                "None of the {} captures given has {LEAST} distinct {} in a slice",
+                "None of the {} captures given has {LEAST} distinct {} in a slice and enough slices",
                 settings.captures.len(),
                 kind.plural()
             )
@@ -66,12 +71,12 @@ pub(super) fn traffic(
         return Ok((
             vec![generated],
             format!(
-                "{why}: this is traffic made by `flowsieve generate`'s generator, not real traffic."
+                "{why}: this is traffic made by the generator of flowsieve generate, not real traffic."
             ),
         ));
     }
     let from = format!(
-        "Real captures: those with the most distinct {} in a slice, of {} given.",
+        "Real captures: those with the most distinct {} of {} given.",
         kind.plural(),
         settings.captures.len()
     );
@@ -126,9 +131,15 @@ impl Traffic {
         filter: (FilterKind, FilterSpec),
     ) -> Vec<SliceResult> {
         let mut slices = Vec::new();
-        count_capture(&self.path, kind, Some(width_ns), Some(filter), &mut |slice| {
-            slices.push(slice.clone());
-        });
+        count_capture(
+            &self.path,
+            kind,
+            Some(width_ns),
+            Some(filter),
+            &mut |slice| {
+                slices.push(slice.clone());
+            },
+        );
         slices
     }
 }

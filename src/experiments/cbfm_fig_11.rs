@@ -9,7 +9,6 @@ use crate::filters::matrix_sizing::{attribute_size, cells, cells_of_disjoint_cut
 const RATE: f64 = 0.1;
 const ELEMENTS: f64 = 100.0;
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
     let size = attribute_size(RATE, ELEMENTS).floor();
     let mut found = Findings {

@@ -8,7 +8,6 @@ use crate::filters::matrix_sizing::{cells, cells_of_disjoint_cuts};
 
 const SIZE: u64 = 16;
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
     let mut found = Findings {
         remarks: vec![

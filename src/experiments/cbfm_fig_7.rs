@@ -24,7 +24,6 @@ const QUERIES: [(u32, &str); 2] = [(FULL, "full"), (PAIR, "{2,3}")];
 /// False positives, by query and α; none where the structure gives no answer.
 type Hits = [[Option<u64>; KNOWN.len()]; QUERIES.len()];
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let divisor = settings.scale.pick(4096, 64, 1);
     let (bits, elements) = (BITS / divisor, ELEMENTS / divisor);

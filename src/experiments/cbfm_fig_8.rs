@@ -46,7 +46,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let mut found = Findings {
         remarks: vec![
             from,
-            "Negatives: values of different elements that do not occur together. MDBF takes all of them for contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. `subset` is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
+            "Negatives: values of different elements that do not occur together. MDBF takes all of them for contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
             "The paper's trace is not public and its figure has no numbers. The CBFM here keeps {source, domain} and {resolver, domain}.".into(),
         ],
         ..Findings::default()
@@ -158,20 +158,14 @@ fn one_capture(
 }
 
 /// The distinct elements of a capture, and negatives.
-fn read(
-    settings: &Settings,
-    capture: &Traffic,
-    wanted: u64,
-) -> Result<Triples, ExperimentError> {
+fn read(settings: &Settings, capture: &Traffic, wanted: u64) -> Result<Triples, ExperimentError> {
     let rule = ElementRule {
         kind: ElementKind::Dns,
         ..ElementRule::default()
     };
     let extractor = Extractor::new(rule, Tunnel::Outer, Digester::new(0), true, false);
-    let unreadable =
-        |error: crate::trace::TraceError| ExperimentError::Capture(error.to_string());
-    let mut reader =
-        Capture::open(capture.path(), InputFormat::Auto).map_err(unreadable)?;
+    let unreadable = |error: crate::trace::TraceError| ExperimentError::Capture(error.to_string());
+    let mut reader = Capture::open(capture.path(), InputFormat::Auto).map_err(unreadable)?;
     let mut batch = ElementBatch::default();
     let (mut seen, mut pairs) = (HashSet::new(), HashSet::new());
     let mut elements = Vec::new();

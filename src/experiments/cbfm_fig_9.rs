@@ -14,7 +14,6 @@ use crate::filters::{FilterSpec, MatrixSpec};
 const SHARES: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.99];
 const QUERIES: [(u32, &str); 3] = [(0b101, "{1,3}"), (PAIR, "{2,3}"), (FULL, "full")];
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let divisor = settings.scale.pick(4096, 64, 1);
     let (bits, elements) = (BITS / divisor, ELEMENTS / divisor);
@@ -61,7 +60,9 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
                     .formula(formula)
                     .measured(measured),
             );
-            curves[number].0.push((share, measured.mean, measured.std_error));
+            curves[number]
+                .0
+                .push((share, measured.mean, measured.std_error));
             curves[number].1.push((share, formula, 0.0));
         }
     }

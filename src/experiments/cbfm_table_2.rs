@@ -19,7 +19,6 @@ const PRINTED: [(i32, f64, f64); 5] = [
     (5, 8.0, 121.0),
 ];
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
     let mut found = Findings {
         remarks: vec![
@@ -40,9 +39,15 @@ pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
         ] {
             let most = largest(rate, cuts);
             let reason = if printed > most {
-                format!("{printed} elements do not fit, they need {:.4} MB: rounded to the nearest", megabytes(rate, printed, cuts))
+                format!(
+                    "{printed} elements do not fit, they need {:.4} MB: rounded to the nearest",
+                    megabytes(rate, printed, cuts)
+                )
             } else if printed < most {
-                format!("{most} fit as well, since m = {} is rounded down", attribute_size(rate, most).floor())
+                format!(
+                    "{most} fit as well, since m = {} is rounded down",
+                    attribute_size(rate, most).floor()
+                )
             } else {
                 String::new()
             };

@@ -30,7 +30,6 @@ const LAST_DIGIT: f64 = 0.005_001;
 /// Rates that are measured; the others would need too many queries.
 const MEASURED_DIGITS: i32 = 3;
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let runs = settings.scale.pick(2, 20, 20) as usize;
     let queries = settings.scale.pick(1_000, 100_000, 1_000_000);
@@ -67,7 +66,9 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             let probes = table_probes(rate);
             let spec = FilterSpec::Matrix(MatrixSpec::cbfm(3, size as u64, CUTS, probes));
             let hits = in_parallel(settings.threads, runs, |run| {
-                let seed = settings.seed.wrapping_add(1_000 * digits as u64 + run as u64);
+                let seed = settings
+                    .seed
+                    .wrapping_add(1_000 * digits as u64 + run as u64);
                 let data = Uniform::new(seed, ELEMENTS);
                 let filter = data.fill(&spec);
                 let mut random = Random::new(seed, 2);

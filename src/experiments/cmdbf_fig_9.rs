@@ -86,7 +86,7 @@ fn one_capture(capture: &Traffic, found: &mut Findings) {
             Cell::new(format!("{name}: {structure}"))
                 .unit("%")
                 .measured(measured)
-                .because(format!("mean of {} seconds", errors.len())),
+                .because(format!("seconds: {}", errors.len())),
         );
     }
     // The seconds are the same for all, so their spread is no error of the difference.
@@ -95,7 +95,9 @@ fn one_capture(capture: &Traffic, found: &mut Findings) {
             .unit("points")
             .paper(PAPER_POINTS, 2.0)
             .measured(Measured::exactly(means[2].mean - means[0].mean))
-            .because("another trace; what MDBF loses depends on how often hosts talk to several others"),
+            .because(
+                "another trace; what MDBF loses depends on how often hosts talk to several others",
+            ),
     );
     found.charts.push(Chart {
         name: format!("cmdbf-fig-9-{}", found.charts.len() + 1),

@@ -16,7 +16,11 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         let kind = job / runs;
         let attributes = ATTRIBUTES[kind / 2];
         // The first attribute only, or all of them, each from an element of its own.
-        let known = if kind % 2 == 0 { 1 } else { attributes };
+        let known = if kind.is_multiple_of(2) {
+            1
+        } else {
+            attributes
+        };
         let seed = settings.seed.wrapping_add(1_000_000 + job as u64);
         false_positives(
             seed,
@@ -37,7 +41,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let mut cells = Vec::new();
     for (kind, runs) in jobs.chunks(runs).enumerate() {
         let attributes = ATTRIBUTES[kind / 2];
-        let (known, what) = if kind % 2 == 0 {
+        let (known, what) = if kind.is_multiple_of(2) {
             (1, "one value occurs")
         } else {
             (attributes, "all values occur")

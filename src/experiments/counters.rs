@@ -1,7 +1,7 @@
 //! Counters of the split and of the counting Bloom filter: the share of them that reaches a count.
 
-use super::parallel::in_parallel;
 use super::Settings;
+use super::parallel::in_parallel;
 use super::result::Measured;
 use super::statistics::mean_of;
 use crate::bits::CounterArray;

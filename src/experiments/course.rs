@@ -103,9 +103,8 @@ fn while_filling(bits: u64, probes: u32, n: usize) -> f64 {
     if n > EXACT {
         return bloom_fpr_while_filling(bits as f64, probes, n as f64);
     }
-    let rates = (0..n).map(|before| {
-        exact_bloom_fpr(bits as f64, probes, f64::from(probes) * before as f64)
-    });
+    let rates = (0..n)
+        .map(|before| exact_bloom_fpr(bits as f64, probes, f64::from(probes) * before as f64));
     rates.sum::<f64>() / n as f64
 }
 
@@ -152,9 +151,9 @@ fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, cells: &mut Vec
         filter = filter.paper(filter_megabytes, 5e-6).because(
             "a Python list takes 8 bytes for each byte of the filter; the peak holds more",
         );
-        set = set.paper(set_megabytes, 5e-7).because(
-            "Python's table without its strings, old and new together while it grows",
-        );
+        set = set
+            .paper(set_megabytes, 5e-7)
+            .because("Python's table without its strings, old and new together while it grows");
     }
     cells.push(while_filling);
     cells.push(
@@ -198,7 +197,11 @@ pub(super) fn fig_3(settings: &Settings) -> Result<Findings, ExperimentError> {
         .collect();
     for row in &rows {
         for (what, formula, measured) in [
-            ("while filling", row.while_filling_formula, row.while_filling),
+            (
+                "while filling",
+                row.while_filling_formula,
+                row.while_filling,
+            ),
             ("when full", row.when_full_formula, row.when_full),
         ] {
             found.cells.push(
@@ -219,12 +222,15 @@ pub(super) fn fig_3(settings: &Settings) -> Result<Findings, ExperimentError> {
         Chart {
             name: "course-fig-3-rate".into(),
             title: "Error rate of the dictionary".into(),
-            caption: "While the words are inserted, as the report measures it, and when all are in."
-                .into(),
+            caption:
+                "While the words are inserted, as the report measures it, and when all are in."
+                    .into(),
             x: ChartAxis::new("words", ChartScale::Linear),
             y: ChartAxis::new("false-positive rate", ChartScale::Log),
             curves: vec![
-                curve("while filling", CurveKind::Measured, |row| row.while_filling),
+                curve("while filling", CurveKind::Measured, |row| {
+                    row.while_filling
+                }),
                 curve("while filling, formula", CurveKind::Formula, |row| {
                     Measured::exactly(row.while_filling_formula)
                 }),

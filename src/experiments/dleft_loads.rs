@@ -18,7 +18,6 @@ const DEVIATIONS: [f64; 4] = [47.3, 52.8, 67.4, 57.1];
 /// Levels of a bucket that the fluid limit looks at.
 const LEVELS: usize = 12;
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let runs = settings.scale.pick(2, 20, 100) as usize;
     let loads = in_parallel(settings.threads, runs, |run| {
@@ -51,7 +50,10 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
                 .paper(PRINTED[table], 4.0 * DEVIATIONS[table])
                 .formula(limit[table] * f64::from(1 << BUCKET_BITS))
                 .measured(measured)
-                .because(format!("one run has a standard deviation of {:.0}", deviation(&runs))),
+                .because(format!(
+                    "one run has a standard deviation of {:.0}",
+                    deviation(&runs)
+                )),
         );
     }
     Ok(found)
@@ -59,42 +61,44 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
 
 /// Elements a bucket of each subtable, after `load` elements for each bucket of one subtable.
 ///
-/// With x_ij the share of buckets of subtable i that hold at least j, an element raises a bucket of
-/// subtable i from j to j + 1 with probability (x_ij - x_i,j+1) Π_{l < i} x_l,j+1 Π_{l > i} x_lj: buckets
-/// to the left must hold more, those to the right at least as much.
+/// With `x[i][j]` the share of buckets of subtable i that hold at least j, an element raises a bucket of
+/// subtable i from j to j + 1 with probability `x[i][j] - x[i][j+1]`, times `x[l][j+1]` for each subtable l
+/// to the left, whose bucket must hold more, and `x[l][j]` for each to the right.
 fn fluid_limit(load: f64) -> [f64; 4] {
     type Shares = [[f64; LEVELS + 1]; 4];
     const STEPS: u32 = 4000;
-    let slope = |x: &Shares| -> Shares {
+    let slope = |shares: &Shares| -> Shares {
         let mut slope = [[0.0; LEVELS + 1]; 4];
-        for i in 0..4 {
-            for j in 0..LEVELS {
-                let left: f64 = (0..i).map(|l| x[l][j + 1]).product();
-                let right: f64 = (i + 1..4).map(|l| x[l][j]).product();
-                slope[i][j + 1] = (x[i][j] - x[i][j + 1]) * left * right;
+        for table in 0..4 {
+            for level in 0..LEVELS {
+                let left = shares[..table].iter().map(|of| of[level + 1]);
+                let right = shares[table + 1..].iter().map(|of| of[level]);
+                let others: f64 = left.chain(right).product();
+                let exactly = shares[table][level] - shares[table][level + 1];
+                slope[table][level + 1] = exactly * others;
             }
         }
         slope
     };
-    let along = |x: &Shares, slope: &Shares, step: f64| -> Shares {
-        std::array::from_fn(|i| std::array::from_fn(|j| x[i][j] + step * slope[i][j]))
+    let along = |shares: &Shares, slope: &Shares, step: f64| -> Shares {
+        std::array::from_fn(|i| std::array::from_fn(|j| shares[i][j] + step * slope[i][j]))
     };
-    let mut x: Shares = [[0.0; LEVELS + 1]; 4];
-    for shares in &mut x {
-        shares[0] = 1.0;
+    let mut shares: Shares = [[0.0; LEVELS + 1]; 4];
+    for of in &mut shares {
+        of[0] = 1.0;
     }
     let step = load / f64::from(STEPS);
     for _ in 0..STEPS {
         // Runge and Kutta's classical rule.
-        let a = slope(&x);
-        let b = slope(&along(&x, &a, step / 2.0));
-        let c = slope(&along(&x, &b, step / 2.0));
-        let d = slope(&along(&x, &c, step));
-        for (slope, weight) in [(a, 1.0), (b, 2.0), (c, 2.0), (d, 1.0)] {
-            x = along(&x, &slope, step * weight / 6.0);
+        let start = slope(&shares);
+        let middle = slope(&along(&shares, &start, step / 2.0));
+        let again = slope(&along(&shares, &middle, step / 2.0));
+        let end = slope(&along(&shares, &again, step));
+        for (slope, weight) in [(start, 1.0), (middle, 2.0), (again, 2.0), (end, 1.0)] {
+            shares = along(&shares, &slope, step * weight / 6.0);
         }
     }
-    x.map(|shares| shares[1..].iter().sum())
+    shares.map(|of| of[1..].iter().sum())
 }
 
 #[cfg(test)]
@@ -117,7 +121,11 @@ mod tests {
             ),
         ] {
             for (ours, expected) in fluid_limit(load).into_iter().zip(expected) {
-                assert!((ours * buckets - expected).abs() < 0.5, "{} {expected}", ours * buckets);
+                assert!(
+                    (ours * buckets - expected).abs() < 0.5,
+                    "{} {expected}",
+                    ours * buckets
+                );
             }
         }
     }

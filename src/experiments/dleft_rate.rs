@@ -18,7 +18,6 @@ const SETTINGS: [(u32, u32, u64, Option<f64>); 6] = [
     (15, 24, 500_000, Some(1e-6)),
 ];
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let runs = settings.scale.pick(2, 20, 40) as usize;
     let queries = settings.scale.pick(1_000, 500_000, 5_000_000);

@@ -10,7 +10,6 @@ use std::time::Instant;
 
 const ELEMENTS: u64 = 500_000;
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let elements = settings.scale.pick(2_000, ELEMENTS, ELEMENTS);
     let rounds = settings.scale.pick(2, 5, 20) as usize;

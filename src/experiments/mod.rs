@@ -4,6 +4,11 @@
 //! says and what is measured on the filters of this library, cell by cell. Everything but times follows
 //! from the seed, whatever the number of threads.
 
+#![allow(
+    clippy::unnecessary_wraps,
+    reason = "experiments have one signature, and some of them cannot fail"
+)]
+
 mod captures;
 mod cbfm_fig_10;
 mod cbfm_fig_11;
@@ -26,8 +31,8 @@ mod parallel;
 mod random;
 mod result;
 mod scbf_table_1;
-mod scbf_tables_2_3;
 mod scbf_table_4;
+mod scbf_tables_2_3;
 mod statistics;
 mod uniform;
 mod words;

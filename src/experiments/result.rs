@@ -179,8 +179,9 @@ impl Cell {
         if let (Some(formula), Some(measured), true) = (self.formula, measured, self.binding) {
             let allowed =
                 TOLERANCE * measured.std_error + self.rounding + ARITHMETIC * formula.abs();
+            let distance = (measured.mean - formula).abs();
             // What is no number does not agree with anything.
-            if !((measured.mean - formula).abs() <= allowed) {
+            if distance.is_nan() || distance > allowed {
                 return Agreement::Departs;
             }
         }
@@ -338,7 +339,9 @@ pub enum ExperimentError {
     #[error("{0}")]
     Capture(String),
     /// The list of words could not be read.
-    #[error("{path}: the list of words cannot be read ({error}); name a text file with one word a line in FLOWSIEVE_WORDS, or unset it")]
+    #[error(
+        "{path}: the list of words cannot be read ({error}); name a text file with one word a line in FLOWSIEVE_WORDS, or unset it"
+    )]
     Words {
         /// The file.
         path: PathBuf,
@@ -347,7 +350,9 @@ pub enum ExperimentError {
         error: std::io::Error,
     },
     /// Traffic could not be generated.
-    #[error("traffic for the experiment cannot be written to the directory for temporary files ({0}); make room there, or name another one in TMPDIR")]
+    #[error(
+        "traffic for the experiment cannot be written to the directory for temporary files ({0}); make room there, or name another one in TMPDIR"
+    )]
     Temporary(#[source] std::io::Error),
 }
 
@@ -361,15 +366,25 @@ mod tests {
 
     #[test]
     fn a_wrong_formula_is_found_out() {
-        let cell = |formula: f64| Cell::new("x").formula(formula).measured(measured(0.1, 0.01));
+        let cell = |formula: f64| {
+            Cell::new("x")
+                .formula(formula)
+                .measured(measured(0.1, 0.01))
+        };
         assert_eq!(cell(0.1).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.139).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.141).agreement(), Agreement::Departs);
         assert_eq!(cell(0.059).agreement(), Agreement::Departs);
         assert_eq!(cell(f64::NAN).agreement(), Agreement::Departs);
-        assert!(cell(0.2).verdict().starts_with("DEPARTS"), "{}", cell(0.2).verdict());
+        assert!(
+            cell(0.2).verdict().starts_with("DEPARTS"),
+            "{}",
+            cell(0.2).verdict()
+        );
         assert_eq!(cell(0.2).distance(), Some(-10.000_000_000_000_002));
-        let counted = Cell::new("x").formula(3.0).measured(Measured::exactly(3.000_001));
+        let counted = Cell::new("x")
+            .formula(3.0)
+            .measured(Measured::exactly(3.000_001));
         assert_eq!(counted.agreement(), Agreement::Departs);
         assert_eq!(counted.clone().rounded(0.1).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.2).not_binding().agreement(), Agreement::Shown);
@@ -380,7 +395,10 @@ mod tests {
         let cell = |paper: f64| Cell::new("x").paper(paper, 0.005).formula(0.123);
         assert_eq!(cell(0.12).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.13).agreement(), Agreement::PaperDiffers);
-        assert_eq!(cell(0.13).because("of a slip").verdict(), "the paper differs: of a slip");
+        assert_eq!(
+            cell(0.13).because("of a slip").verdict(),
+            "the paper differs: of a slip"
+        );
         let simulated = cell(0.12).measured(measured(0.2, 0.01));
         assert_eq!(simulated.agreement(), Agreement::Departs);
         let alone = Cell::new("x").paper(1.0, 0.1).measured(measured(1.3, 0.1));

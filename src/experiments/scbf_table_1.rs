@@ -19,14 +19,17 @@ const PRINTED: [(i32, u32, u64, u64); 4] = [
     (6, 20, 18_432, 12_819),
 ];
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let runs = settings.scale.pick(2, 20, 40) as usize;
     let queries = settings.scale.pick(1_000, 500_000, 2_500_000);
     let mut found = Findings {
         remarks: vec![
-            format!("M = 45 · 1024 · 8 = {COUNTERS} counters. By formula k = ceil(lb 1/P), M/k and M ln² 2 / ln(1/P); as this program designs such a filter, m and n are rounded down. M counts counters, not bits: with 4 bits each the table needs 180 KB, not 45."),
-            format!("Rates: {runs} filters with 4-bit counters and {queries} queries each; the formula is (1 - (1 - 1/m)^n)^k. The text's other formula, n = m ln 2, gives other n as soon as k is rounded up."),
+            format!(
+                "M = 45 · 1024 · 8 = {COUNTERS} counters. By formula k = ceil(lb 1/P), M/k and M ln² 2 / ln(1/P); as this program designs such a filter, m and n are rounded down. M counts counters, not bits: with 4 bits each the table needs 180 KB, not 45."
+            ),
+            format!(
+                "Rates: {runs} filters with 4-bit counters and {queries} queries each; the formula is (1 - (1 - 1/m)^n)^k. The text's other formula, n = m ln 2, gives other n as soon as k is rounded up."
+            ),
         ],
         ..Findings::default()
     };
@@ -50,7 +53,8 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
                     .paper(printed, 0.0)
                     .formula(formula)
                     .measured(Measured::exactly(designed))
-                    .rounded(1.0),
+                    // m and n are rounded down.
+                    .rounded(if what == "k" { 0.0 } else { 1.0 }),
             );
         }
         let hits = in_parallel(settings.threads, runs, |run| {

@@ -15,21 +15,26 @@ const PRINTED: [(u32, f64, f64, f64); 4] = [
     (4, 2.22e-16, 5e-19, 1.54e-23),
 ];
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     // The load k n / M next to ln 2.
     let elements = (COUNTERS as f64 * LN_2 / f64::from(PROBES)).round() as u64;
     let mut found = Findings {
         remarks: vec![
-            format!("The upper tail of a Poisson distribution of mean ln 2. Measured: shares of {COUNTERS} counters with k = {PROBES} and n = {elements}, which is a load of {:.6}.", f64::from(PROBES) * elements as f64 / COUNTERS as f64),
-            "Splitting changes nothing to first order: both structures have the same probability.".into(),
+            format!(
+                "The upper tail of a Poisson distribution of mean ln 2. Measured: shares of {COUNTERS} counters with k = {PROBES} and n = {elements}, which is a load of {:.6}.",
+                f64::from(PROBES) * elements as f64 / COUNTERS as f64
+            ),
+            "Splitting changes nothing to first order: both structures have the same probability."
+                .into(),
         ],
         ..Findings::default()
     };
     let measured = [false, true].map(|split| shares(settings, split, elements));
     for (bits, printed, half_digit, printed_split) in PRINTED {
         let formula = counter_reaches(LN_2, 1 << bits);
-        let place = LEAST.iter().position(|&least| u32::from(least) == 1 << bits);
+        let place = LEAST
+            .iter()
+            .position(|&least| u32::from(least) == 1 << bits);
         for (which, name, printed, spread) in [
             (0, "CBF", printed, half_digit),
             (1, "SCBF", printed_split, printed_split * 0.006),
@@ -43,7 +48,9 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             if which == 1 {
                 cell = cell.because("Tables 2 and 3 leave out an e");
             } else if bits == 4 {
-                cell = cell.because("2.22e-16 is 2^-52, the rounding error of 1 - sum in double precision");
+                cell = cell.because(
+                    "2.22e-16 is 2^-52, the rounding error of 1 - sum in double precision",
+                );
             }
             found.cells.push(cell);
         }

@@ -19,7 +19,6 @@ const PRINTED: [(u32, f64); 5] = [
 /// Elements of the first row of Table 1.
 const ELEMENTS: u64 = 25_639;
 
-#[expect(clippy::unnecessary_wraps, reason = "experiments have one signature")]
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let mut found = Findings {
         remarks: vec![
@@ -44,9 +43,11 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
                 )),
         );
         let exact = binomial_reaches(ELEMENTS as f64, 1.0 / PART as f64, 1 << bits);
-        let mut cell =
-            Cell::new(format!("{bits} bits, j = {j}: one counter")).formula(exact);
-        cell = match LEAST.iter().position(|&least| f64::from(least) == j) {
+        let mut cell = Cell::new(format!("{bits} bits, j = {j}: one counter")).formula(exact);
+        cell = match LEAST
+            .iter()
+            .position(|&least| u32::from(least) == 1 << bits)
+        {
             Some(place) => cell.measured(at_least_poisson(settings, measured[place], exact)),
             None => cell.because("too rare to be measured"),
         };

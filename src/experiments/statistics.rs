@@ -60,7 +60,7 @@ pub(super) fn fill_variance(bits: f64, load: f64) -> f64 {
 /// random throws: exact, where (1 - e^-u)^k is the limit of a large array.
 ///
 /// The k places are j different ones with the probability of an occupancy, and j given places are all
-/// set with Σ_i (-1)^i C(j, i) (1 - i/m)^throws.
+/// set with the sum over i of `(-1)^i C(j, i) (1 - i/m)^throws`.
 pub(super) fn exact_bloom_fpr(bits: f64, probes: u32, throws: f64) -> f64 {
     let mut different = vec![0.0; probes as usize + 1];
     different[0] = 1.0;

@@ -163,12 +163,15 @@ pub(super) fn predicted(spec: &FilterSpec, elements: u64, known: f64, query: u32
     let n = elements as f64;
     let asked = query.count_ones();
     Some(match *spec {
-        FilterSpec::Bloom { bits, probes, .. } if query == FULL => bloom_fpr(bits as f64, probes, n),
-        FilterSpec::Mdbf { bits, probes, .. } => mdbf_fpr(bits as f64, probes, n, known, asked),
+        FilterSpec::Bloom { bits, probes, .. } if query == FULL => {
+            bloom_fpr(bits as f64, probes, n)
+        }
         FilterSpec::Cmdbf { bits, probes, .. } if query == FULL => {
             cmdbf_fpr(bits as f64, probes, n, known, asked)
         }
-        FilterSpec::Cmdbf { bits, probes, .. } => mdbf_fpr(bits as f64, probes, n, known, asked),
+        FilterSpec::Mdbf { bits, probes, .. } | FilterSpec::Cmdbf { bits, probes, .. } => {
+            mdbf_fpr(bits as f64, probes, n, known, asked)
+        }
         FilterSpec::Cartesian { size, probes, .. } => uncut_fpr(size as f64, probes, n, asked),
         FilterSpec::Matrix(ref matrix) => matrix_rate(matrix, n, known, query),
         _ => return None,
@@ -188,7 +191,7 @@ pub(super) fn matrix_rate(matrix: &MatrixSpec, elements: f64, known: f64, query:
     let asked = maximal_legal_subsets(query, &matrix.cuts);
     let rate_if = |occurs: u32| -> f64 {
         let rates = asked.iter().map(|&subset| {
-            if subset & occurs != 0 && subset.count_ones() == 1 {
+            if subset & occurs != 0 && subset.is_power_of_two() {
                 return 1.0;
             }
             let cells: f64 = attributes(subset).map(size).product();
@@ -223,12 +226,20 @@ mod tests {
             let FilterSpec::Matrix(matrix) = spec else {
                 continue;
             };
-            for (query, known) in [(FULL, 0.0), (PAIR, 0.0), (FULL, 0.5), (PAIR, 1.0), (0b001, 0.3)]
-            {
+            for (query, known) in [
+                (FULL, 0.0),
+                (PAIR, 0.0),
+                (FULL, 0.5),
+                (PAIR, 1.0),
+                (0b001, 0.3),
+            ] {
                 let ours = matrix_rate(&matrix, 5e6, known, query);
                 let limit = matrix_fpr(&matrix.sizes, &matrix.cuts, 6, 5e6, known, query);
                 let most = if known == 0.0 { 1e-9 } else { 0.01 };
-                assert!((ours / limit - 1.0).abs() < most, "{query} {known}: {ours} {limit}");
+                assert!(
+                    (ours / limit - 1.0).abs() < most,
+                    "{query} {known}: {ours} {limit}"
+                );
             }
         }
     }

@@ -15,7 +15,9 @@ pub(super) fn words(settings: &Settings) -> Result<(Vec<Vec<u8>>, String), Exper
         let words = (0..most).map(|number| format!("word-{number:06}").into_bytes());
         return Ok((
             words.collect(),
-            format!("No list of words was given (FLOWSIEVE_WORDS): these are {most} generated words, not the report's."),
+            format!(
+                "No list of words was given (FLOWSIEVE_WORDS): these are {most} generated words, not the report's."
+            ),
         ));
     };
     let text = fs::read(path).map_err(|error| ExperimentError::Words {

@@ -1,9 +1,9 @@
 //! Recomputed tables and figures as they are told: one set of names for JSON and CSV, documented in
 //! `docs/output.md`.
 
+use super::figure::Page;
 use super::{markdown, reproduce_page, reproduce_table};
 use crate::experiments::{Agreement, Cell, Chart, ChartScale, CurveKind, Experiment, Scale};
-use super::figure::Page;
 use serde::Serialize;
 use std::io::{self, Write};
 

@@ -56,7 +56,7 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
 
 fn section(experiment: &Experiment, machine: &str) -> PageSection {
     let mut blocks = vec![Block::Text(format!(
-        "`flowsieve reproduce {}`. Source: {}.",
+        "Command: flowsieve reproduce {}. Source: {}.",
         experiment.name, experiment.source
     ))];
     blocks.extend(experiment.remarks.iter().cloned().map(Block::Text));

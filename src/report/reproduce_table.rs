@@ -22,7 +22,11 @@ pub(super) fn write(
         }
         one(experiment, width.max(LEAST_WIDTH), styled, out)?;
     }
-    let cells = report.experiments.iter().map(|e| e.cells.len()).sum::<usize>();
+    let cells = report
+        .experiments
+        .iter()
+        .map(|e| e.cells.len())
+        .sum::<usize>();
     let departures = report.experiments.iter().map(|e| e.departures().count());
     writeln!(out)?;
     writeln!(
@@ -78,7 +82,11 @@ fn one(
             d = widths[3]
         )
     };
-    bold(out, styled, format!("{}  verdict", joined(&heads)).trim_end())?;
+    bold(
+        out,
+        styled,
+        format!("{}  verdict", joined(&heads)).trim_end(),
+    )?;
     for (cell, line) in experiment.cells.iter().zip(&lines) {
         let verdict = cell.verdict();
         let figures = joined(line);
@@ -111,7 +119,8 @@ pub(super) fn figures(cell: &Cell) -> [String; 4] {
     };
     [
         label,
-        cell.paper.map_or_else(String::new, |paper| number(paper.value)),
+        cell.paper
+            .map_or_else(String::new, |paper| number(paper.value)),
         cell.formula.map_or_else(String::new, number),
         cell.measured.map_or_else(String::new, measured),
     ]
@@ -119,7 +128,11 @@ pub(super) fn figures(cell: &Cell) -> [String; 4] {
 
 fn measured(measured: Measured) -> String {
     if measured.std_error > 0.0 {
-        format!("{} ± {}", number(measured.mean), digits(measured.std_error, 2))
+        format!(
+            "{} ± {}",
+            number(measured.mean),
+            digits(measured.std_error, 2)
+        )
     } else {
         number(measured.mean)
     }
@@ -183,11 +196,29 @@ mod tests {
 
     #[test]
     fn numbers_are_readable() {
-        let texts = [0.0, 3.0, 0.061_009_9, 6.457_6e-5, 13_125.999_6, 240.250_26, 1.5e20, -0.25]
-            .map(number);
+        let texts = [
+            0.0,
+            3.0,
+            0.061_009_9,
+            6.457_6e-5,
+            13_125.999_6,
+            240.250_26,
+            1.5e20,
+            -0.25,
+        ]
+        .map(number);
         assert_eq!(
             texts,
-            ["0", "3", "0.06101", "6.4576e-5", "13126.00", "240.25", "1.5000e20", "-0.25"]
+            [
+                "0",
+                "3",
+                "0.06101",
+                "6.4576e-5",
+                "13126.00",
+                "240.25",
+                "1.5000e20",
+                "-0.25"
+            ]
         );
     }
 
@@ -200,7 +231,10 @@ mod tests {
             captures: Vec::new(),
             words: None,
         };
-        let entry = ALL.iter().find(|entry| entry.name == "cbfm-table-3").unwrap();
+        let entry = ALL
+            .iter()
+            .find(|entry| entry.name == "cbfm-table-3")
+            .unwrap();
         let experiments = [entry.run(&settings).unwrap()];
         let report = ReproduceReport {
             scale: Scale::Small,

@@ -11,6 +11,7 @@ mod inputs;
 mod limits;
 mod output;
 mod plan;
+mod reproduce;
 mod saved;
 mod trouble;
 mod usage;
