@@ -120,7 +120,8 @@ pub(super) fn table_1(settings: &Settings) -> Result<Findings, ExperimentError> 
         ..Findings::default()
     };
     let sizes = PRINTED.iter().map(|row| (row.0, Some(row)));
-    for (n, printed) in sizes.chain([(words.len(), None)]) {
+    let whole = Some((words.len(), None)).filter(|(n, _)| PRINTED.iter().all(|row| row.0 != *n));
+    for (n, printed) in sizes.chain(whole) {
         let Some(words) = words.get(..n).filter(|words| !words.is_empty()) else {
             continue;
         };
