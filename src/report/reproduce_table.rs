@@ -90,20 +90,17 @@ fn one(
     for (cell, line) in experiment.cells.iter().zip(&lines) {
         let verdict = cell.verdict();
         let figures = joined(line);
-        match beside {
-            Some(room) => {
-                let mut verdict = wrapped(&verdict, room).into_iter();
-                let first = verdict.next().unwrap_or_default();
-                writeln!(out, "{}", format!("{figures}  {first}").trim_end())?;
-                for more in verdict {
-                    writeln!(out, "{:used$}{more}", "")?;
-                }
+        if let Some(room) = beside {
+            let mut verdict = wrapped(&verdict, room).into_iter();
+            let first = verdict.next().unwrap_or_default();
+            writeln!(out, "{}", format!("{figures}  {first}").trim_end())?;
+            for more in verdict {
+                writeln!(out, "{:used$}{more}", "")?;
             }
-            None => {
-                writeln!(out, "{}", figures.trim_end())?;
-                for line in wrapped(&verdict, width - 4) {
-                    writeln!(out, "    {line}")?;
-                }
+        } else {
+            writeln!(out, "{}", figures.trim_end())?;
+            for line in wrapped(&verdict, width - 4) {
+                writeln!(out, "    {line}")?;
             }
         }
     }
@@ -140,7 +137,7 @@ fn measured(measured: Measured) -> String {
 
 /// Five significant digits; whole numbers and what is large with all before the point.
 pub(super) fn number(value: f64) -> String {
-    if value == value.trunc() && value.abs() < 1e15 {
+    if value.fract().abs() < f64::MIN_POSITIVE && value.abs() < 1e15 {
         return format!("{value:.0}");
     }
     if value.abs() >= 1e4 && value.abs() < 1e12 {
