@@ -7,6 +7,7 @@ pub mod comparison;
 pub mod decode;
 pub mod dedup;
 pub mod elements;
+pub mod experiments;
 pub mod filters;
 pub mod flows;
 pub mod generate;

@@ -36,12 +36,19 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "experiments",
+        &[
+            "bits", "decode", "elements", "filters", "generate", "hashing", "pipeline", "trace",
+        ],
+    ),
+    (
         "report",
         &[
             "comparison",
             "decode",
             "dedup",
             "elements",
+            "experiments",
             "filters",
             "flows",
             "pipeline",

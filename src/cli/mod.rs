@@ -11,6 +11,7 @@ mod output;
 mod page;
 mod plan;
 mod progress;
+mod reproduce;
 mod same_file;
 mod structure;
 mod trace_args;
@@ -53,6 +54,7 @@ enum Command {
     Flows(flows::FlowsArgs),
     Generate(generate::GenerateArgs),
     Plan(Box<plan::PlanArgs>),
+    Reproduce(reproduce::ReproduceArgs),
 }
 
 /// How a run ended.
@@ -79,6 +81,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Flows(args) => flows::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
         Command::Plan(args) => plan::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,

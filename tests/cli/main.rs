@@ -15,6 +15,7 @@ mod limits;
 mod output;
 mod page;
 mod plan;
+mod reproduce;
 mod saved;
 mod trouble;
 mod usage;

@@ -1,0 +1,303 @@
+//! `flowsieve reproduce`: the papers' tables and figures, recomputed.
+
+use super::inputs::Inputs;
+use super::output::Output;
+use super::page::PageArgs;
+use super::{Outcome, UsageError};
+use anyhow::{Context, Result};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use flowsieve::experiments::{ALL, Entry, Experiment, Scale, Settings};
+use flowsieve::report::{ReproduceFormat, ReproduceReport};
+use flowsieve::trace::InputFormat;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::env;
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+
+const EXAMPLES: &str = "\
+Exit codes: 0 if every measurement agrees with its formula; 1 if one is away from it by more than
+four standard errors, or if something could not be read or written.
+
+Examples:
+  Table 1 of the CMDBF paper, paper beside formula beside measurement:
+    flowsieve reproduce cmdbf-table-1
+  Everything, as the page docs/reproduction.md with its figures:
+    flowsieve reproduce all --markdown docs/reproduction.md";
+
+/// Width of tables that do not go to a terminal.
+const DEFAULT_WIDTH: usize = 120;
+
+/// Folder of a page's figures, beside the page.
+const FIGURES: &str = "figures";
+
+/// Recompute the tables and figures of the papers that the filters come from
+///
+/// For each figure: what the paper prints, what the formula says, what is measured on the filters of
+/// this program with its standard error, and a verdict. Everything but times follows from the seed.
+///
+/// Experiments on traffic take captures from --capture, else from the directory in the environment
+/// variable `FLOWSIEVE_TRACES`, else they generate traffic and say so. The dictionary takes its words
+/// from the file in `FLOWSIEVE_WORDS` (one a line), else it makes them up and says so.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct ReproduceArgs {
+    /// What to recompute [default: all]
+    #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
+    names: Vec<String>,
+
+    /// List the names, with what they stand for, and do nothing
+    #[arg(long)]
+    list: bool,
+
+    /// Sizes as published everywhere: Fig. 7 of the CBFM paper with 16 MB and 5 million elements
+    #[arg(long)]
+    full_scale: bool,
+
+    /// A capture, or a directory of captures, for the experiments on traffic
+    #[arg(long, value_name = "PATH")]
+    capture: Vec<PathBuf>,
+
+    /// Start of the random numbers
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+
+    /// Threads; they change nothing but the time [default: one a processor]
+    #[arg(long, value_name = "COUNT")]
+    threads: Option<NonZeroUsize>,
+
+    /// How the results are written
+    #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
+    format: ResultFormat,
+
+    /// Write the results to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Write them as a Markdown page as well, its figures as SVG in the folder `figures` beside it
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    markdown: Option<PathBuf>,
+
+    #[command(flatten)]
+    page: PageArgs,
+
+    /// The machine's name in the page, for its times [default: its processor and system]
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    machine: Option<String>,
+}
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ResultFormat {
+    /// For people
+    Table,
+    /// A line a figure
+    Csv,
+    /// One document
+    Json,
+}
+
+/// The name that stands for all.
+const EVERYTHING: &str = "all";
+
+fn names() -> Vec<&'static str> {
+    let names = ALL.iter().map(|entry| entry.name);
+    names.chain([EVERYTHING]).collect()
+}
+
+pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
+    if args.list {
+        return list(args.output.as_deref());
+    }
+    if args.markdown.is_some() && args.markdown == args.output {
+        return Err(UsageError(
+            "the page goes to a file of its own; give --markdown and --output different names"
+                .into(),
+        )
+        .into());
+    }
+    args.page.check(args.output.as_deref())?;
+    // Whatever cannot be written shall be known before the work is done.
+    let output = Output::open(args.output.as_deref())?;
+    let page = args
+        .markdown
+        .as_deref()
+        .map(|path| Output::open(Some(path)))
+        .transpose()?;
+    let html = args.page.open()?;
+    let mut outcome = Outcome::Done;
+    let settings = args.settings(&mut outcome)?;
+    let experiments = run_all(&args.wanted(), &settings, &mut outcome);
+    let machine = args.machine.clone().unwrap_or_else(machine);
+    let report = ReproduceReport {
+        scale: settings.scale,
+        seed: settings.seed,
+        captures: settings.captures.len(),
+        words: settings.words.is_some(),
+        machine: &machine,
+        experiments: &experiments,
+    };
+    let styled = output.is_styled();
+    report
+        .write(args.format.into(), width(), styled, output)
+        .context("cannot write the results")?
+        .commit()?;
+    if let (Some(page), Some(path)) = (page, &args.markdown) {
+        write_markdown(&report, page, path)?;
+    }
+    if args.page.is_wanted() {
+        args.page.write(html, &report.page())?;
+    }
+    for experiment in &experiments {
+        for cell in experiment.departures() {
+            eprintln!(
+                "flowsieve: {}: {}: {}",
+                experiment.name,
+                cell.label,
+                cell.verdict()
+            );
+            outcome = Outcome::Incomplete;
+        }
+    }
+    Ok(outcome)
+}
+
+impl ReproduceArgs {
+    /// The experiments that were asked for, each once, in the order of the papers.
+    fn wanted(&self) -> Vec<&'static Entry> {
+        let everything = self.names.is_empty() || self.names.iter().any(|name| name == EVERYTHING);
+        ALL.iter()
+            .filter(|entry| everything || self.names.iter().any(|name| name == entry.name))
+            .collect()
+    }
+
+    fn settings(&self, outcome: &mut Outcome) -> Result<Settings, UsageError> {
+        let named = if self.capture.is_empty() {
+            given("FLOWSIEVE_TRACES").into_iter().collect()
+        } else {
+            self.capture.clone()
+        };
+        for path in &named {
+            if !path.exists() {
+                return Err(UsageError(format!(
+                    "{}: there is no such capture or directory; correct --capture or FLOWSIEVE_TRACES, or leave them out to experiment on generated traffic",
+                    path.display()
+                )));
+            }
+        }
+        let inputs = Inputs::find(&named, InputFormat::Auto);
+        for problem in &inputs.problems {
+            eprintln!("flowsieve: {problem}");
+            *outcome = Outcome::Incomplete;
+        }
+        Ok(Settings {
+            scale: if self.full_scale {
+                Scale::Full
+            } else {
+                Scale::Default
+            },
+            seed: self.seed,
+            threads: self.threads.map_or_else(
+                || available_parallelism().map_or(1, usize::from),
+                usize::from,
+            ),
+            captures: inputs.files,
+            words: given("FLOWSIEVE_WORDS"),
+        })
+    }
+}
+
+/// The path in an environment variable, if it is set to one.
+fn given(variable: &str) -> Option<PathBuf> {
+    let value = env::var_os(variable).filter(|value| !value.is_empty())?;
+    Some(PathBuf::from(value))
+}
+
+/// Runs one after the other, each with all threads, so that times are not disturbed.
+fn run_all(wanted: &[&Entry], settings: &Settings, outcome: &mut Outcome) -> Vec<Experiment> {
+    let bar = if stderr().is_terminal() {
+        ProgressBar::with_draw_target(
+            Some(wanted.len() as u64),
+            ProgressDrawTarget::stderr_with_hz(10),
+        )
+    } else {
+        ProgressBar::hidden()
+    };
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    let mut experiments = Vec::new();
+    for entry in wanted {
+        bar.set_message(entry.name);
+        match entry.run(settings) {
+            Ok(experiment) => experiments.push(experiment),
+            Err(error) => {
+                bar.suspend(|| eprintln!("flowsieve: {}: {error}", entry.name));
+                *outcome = Outcome::Incomplete;
+            }
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    experiments
+}
+
+fn list(path: Option<&Path>) -> Result<Outcome> {
+    let mut output = Output::open(path)?;
+    let width = names().iter().map(|name| name.len()).max().unwrap_or(0);
+    for entry in ALL {
+        writeln!(output, "{:<width$}  {}", entry.name, entry.title)?;
+    }
+    output.commit()?;
+    Ok(Outcome::Done)
+}
+
+/// Writes the page, and its figures into a folder beside it.
+fn write_markdown(report: &ReproduceReport<'_>, page: Output, path: &Path) -> Result<()> {
+    let figures = PageArgs {
+        html: None,
+        svg: Some(path.with_file_name(FIGURES)),
+    };
+    let html = figures.open()?;
+    figures.write(html, &report.page())?;
+    report
+        .write_markdown(FIGURES, page)
+        .with_context(|| format!("cannot write {}", path.display()))?
+        .commit()
+}
+
+fn width() -> usize {
+    if !stdout().is_terminal() {
+        return DEFAULT_WIDTH;
+    }
+    terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| width.0.into())
+}
+
+/// Processor, threads and system of this machine, as far as they are known.
+fn machine() -> String {
+    let processor = std::fs::read_to_string("/proc/cpuinfo")
+        .ok()
+        .and_then(|text| {
+            let line = text.lines().find(|line| line.starts_with("model name"))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        });
+    format!(
+        "{}, {} threads, {} on {}",
+        processor.unwrap_or_else(|| "a processor without a name".into()),
+        available_parallelism().map_or(1, usize::from),
+        env::consts::OS,
+        env::consts::ARCH
+    )
+}
+
+impl From<ResultFormat> for ReproduceFormat {
+    fn from(format: ResultFormat) -> Self {
+        match format {
+            ResultFormat::Table => Self::Table,
+            ResultFormat::Csv => Self::Csv,
+            ResultFormat::Json => Self::Json,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Traffic for experiments: the captures of the user, or generated ones.
+
+use super::Settings;
+use super::result::ExperimentError;
+use crate::decode::Tunnel;
+use crate::elements::{ElementKind, ElementRule};
+use crate::filters::{CounterSpec, FilterKind, FilterSpec};
+use crate::generate::{GenerateKind, GeneratePlan, generate};
+use crate::pipeline::{
+    Align, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing, Watch, count,
+};
+use crate::trace::InputFormat;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Captures that are looked at closely.
+const MOST: usize = 3;
+
+/// Distinct elements of the fullest slice below which a capture says nothing.
+const LEAST: u64 = 100;
+
+/// Slices below which a curve is none.
+const FEWEST: u64 = 5;
+
+/// Memory of an exact set.
+const EXACT_LIMIT_BYTES: u64 = 1 << 30;
+
+/// A capture to experiment with.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    /// Its name for people: the file's, without the folder.
+    pub(super) name: String,
+    path: PathBuf,
+    /// Removes a generated capture at the end.
+    _generated: Option<NamedTempFile>,
+}
+
+/// The user's captures that have the most of what an experiment is about, and a sentence on where they
+/// come from.
+pub(super) fn traffic(
+    settings: &Settings,
+    kind: ElementKind,
+    slice_ns: Option<i64>,
+) -> Result<(Vec<Traffic>, String), ExperimentError> {
+    let mut ranked: Vec<(u64, &PathBuf)> = settings
+        .captures
+        .iter()
+        .map(|path| {
+            let summary = count_capture(path, kind, slice_ns, None, &mut |_| {});
+            let totals = &summary.totals;
+            let most = totals.quantiles.map_or(0, |q| q.max);
+            let says_something = most >= LEAST && (slice_ns.is_none() || totals.slices >= FEWEST);
+            (says_something.then_some(totals.exact.unwrap_or(0)), path)
+        })
+        .filter_map(|(elements, path)| Some((elements?, path)))
+        .collect();
+    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+    if ranked.is_empty() {
+        let generated = generated(settings, kind)?;
+        let why = if settings.captures.is_empty() {
+            "No capture was given".to_owned()
+        } else {
+            format!(
+                "None of the {} captures given has {LEAST} distinct {} in a slice and enough slices",
+                settings.captures.len(),
+                kind.plural()
+            )
+        };
+        return Ok((
+            vec![generated],
+            format!(
+                "{why}: this is traffic made by the generator of flowsieve generate, not real traffic."
+            ),
+        ));
+    }
+    let from = format!(
+        "Real captures: those with the most distinct {} of {} given.",
+        kind.plural(),
+        settings.captures.len()
+    );
+    let traffic = ranked.into_iter().take(MOST).map(|(_, path)| Traffic {
+        name: path
+            .file_name()
+            .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        path: path.clone(),
+        _generated: None,
+    });
+    Ok((traffic.collect(), from))
+}
+
+fn generated(settings: &Settings, kind: ElementKind) -> Result<Traffic, ExperimentError> {
+    let (kind, packets) = match kind {
+        ElementKind::Dns => (
+            GenerateKind::Dns,
+            settings.scale.pick(4_000, 200_000, 200_000),
+        ),
+        _ => (
+            GenerateKind::Traffic,
+            settings.scale.pick(5_000, 400_000, 4_000_000),
+        ),
+    };
+    let mut plan = GeneratePlan::new(kind, packets);
+    plan.seed = settings.seed;
+    plan.duration_ns = 20_000_000_000;
+    let mut file = NamedTempFile::new().map_err(ExperimentError::Temporary)?;
+    let mut out = io::BufWriter::new(file.as_file_mut());
+    generate(&plan, &mut out)
+        .and_then(|_| out.flush())
+        .map_err(ExperimentError::Temporary)?;
+    drop(out);
+    Ok(Traffic {
+        name: "generated".into(),
+        path: file.path().to_owned(),
+        _generated: Some(file),
+    })
+}
+
+impl Traffic {
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its slices of `width_ns` with `filter`, as `flowsieve count` sees them.
+    pub(super) fn slices(
+        &self,
+        kind: ElementKind,
+        width_ns: i64,
+        filter: (FilterKind, FilterSpec),
+    ) -> Vec<SliceResult> {
+        let mut slices = Vec::new();
+        count_capture(
+            &self.path,
+            kind,
+            Some(width_ns),
+            Some(filter),
+            &mut |slice| {
+                slices.push(slice.clone());
+            },
+        );
+        slices
+    }
+}
+
+struct Taker<'a>(&'a mut dyn FnMut(&SliceResult));
+
+impl SliceSink for Taker<'_> {
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        (self.0)(slice);
+        Ok(())
+    }
+}
+
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn progress(&self, _: u64, _: u64) {}
+}
+
+/// Counts one capture; damaged ones up to the damage.
+fn count_capture(
+    path: &Path,
+    kind: ElementKind,
+    width_ns: Option<i64>,
+    filter: Option<(FilterKind, FilterSpec)>,
+    take: &mut dyn FnMut(&SliceResult),
+) -> CountSummary {
+    let plan = CountPlan {
+        inputs: vec![path.to_owned()],
+        input_format: InputFormat::Auto,
+        rule: ElementRule {
+            kind,
+            ..ElementRule::default()
+        },
+        tunnel: Tunnel::Outer,
+        slicing: Slicing {
+            width_ns,
+            align: Align::First,
+        },
+        counter: filter.map(|(kind, spec)| CounterChoice {
+            name: kind.name(),
+            shard: CounterSpec::Filter(spec),
+        }),
+        exact_limit_bytes: Some(EXACT_LIMIT_BYTES),
+        seed: 0,
+        shards: 1,
+        threads: 1,
+    };
+    count(&plan, &mut Taker(take), &Unwatched)
+        .expect("the plan is sound and the slices are only gathered")
+}

@@ -1,0 +1,261 @@
+//! Course report, Table 1 and Fig. 3: a dictionary in a Bloom filter with a rate of 1 %, and in a hash
+//! set.
+
+use super::parallel::in_parallel;
+use super::result::{
+    Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError, Measured,
+};
+use super::statistics::{exact_bloom_fpr, rate_of};
+use super::words::words;
+use super::{Findings, Settings};
+use crate::filters::sizing::{best_probes, bloom_bits, bloom_fpr, bloom_fpr_while_filling};
+use crate::filters::{BloomFilter, ElementDigests, MembershipFilter, Sighting};
+use crate::hashing::Digester;
+
+const RATE: f64 = 0.01;
+const MEGABYTE: f64 = 1e6;
+
+/// Elements up to which the rate while filling is summed up exactly.
+const EXACT: usize = 10_000;
+
+/// Words, the "error rate", and megabytes of the filter and of the set as printed.
+const PRINTED: [(usize, f64, f64, f64); 7] = [
+    (100, 0.0, 0.151_97, 0.012_128),
+    (1_000, 0.002, 0.014_93, 0.042_849),
+    (10_000, 0.001_6, 0.251_04, 0.657_25),
+    (100_000, 0.001_7, 1.193_15, 6.293_347),
+    (200_000, 0.001_8, 2.266_01, 12.731_52),
+    (300_000, 0.001_6, 3.162_5, 12.584_8),
+    (400_000, 0.001_8, 4.440_7, 25.314_43),
+];
+
+/// What was measured with the first n words.
+struct Row {
+    words: usize,
+    bits: u64,
+    probes: u32,
+    while_filling: Measured,
+    while_filling_formula: f64,
+    when_full: Measured,
+    when_full_formula: f64,
+    filter_bytes: u64,
+    set_bytes: usize,
+}
+
+/// Strangers that a full filter is asked for, over all runs together.
+const STRANGERS: u64 = 1_000_000;
+
+fn measure(settings: &Settings, words: &[Vec<u8>]) -> Row {
+    let n = words.len();
+    let bits = bloom_bits(RATE, n as f64).ceil() as u64;
+    let probes = best_probes(bits as f64, n as f64, 32);
+    // As many runs as make the error small, and enough to see how they differ.
+    let enough = settings.scale.pick(20_000, 4_000_000, 40_000_000) as usize;
+    let runs = (enough / n).clamp(10, 2_000);
+    let strangers = (settings.scale.pick(10_000, STRANGERS, STRANGERS) / runs as u64).max(10);
+    let hits = in_parallel(settings.threads, runs, |run| {
+        let digester = Digester::new(settings.seed.wrapping_add(run as u64));
+        let element = |word: &[u8]| ElementDigests {
+            whole: digester.digest(word),
+            attributes: &[],
+        };
+        let mut filter = BloomFilter::new(bits, probes);
+        let lost = words
+            .iter()
+            .filter(|word| filter.insert(element(word)) == Sighting::Repeat)
+            .count();
+        // No word holds a zero byte.
+        let wrong = (0..strangers)
+            .filter(|number| {
+                let mut stranger = [0; 9];
+                stranger[1..].copy_from_slice(&number.to_le_bytes());
+                filter.contains(element(&stranger))
+            })
+            .count();
+        (lost as u64, wrong as u64, filter.stats().memory_bytes)
+    });
+    let set: hashbrown::HashSet<&[u8], ahash::RandomState> =
+        words.iter().map(Vec::as_slice).collect();
+    let text: usize = words.iter().map(Vec::len).sum();
+    let while_filling_formula = while_filling(bits, probes, n);
+    let when_full_formula = if n <= EXACT {
+        exact_bloom_fpr(bits as f64, probes, f64::from(probes) * n as f64)
+    } else {
+        bloom_fpr(bits as f64, probes, n as f64)
+    };
+    let of = |pick: fn(&(u64, u64, u64)) -> u64| -> Vec<u64> { hits.iter().map(pick).collect() };
+    Row {
+        words: n,
+        bits,
+        probes,
+        while_filling: rate_of(&of(|hits| hits.0), n as u64, Some(while_filling_formula)),
+        while_filling_formula,
+        when_full: rate_of(&of(|hits| hits.1), strangers, Some(when_full_formula)),
+        when_full_formula,
+        filter_bytes: hits[0].2,
+        set_bytes: set.allocation_size() + text,
+    }
+}
+
+/// Mean rate at which the first, second, … n-th word is a false positive: for few words the exact sum,
+/// since 1/n of the last rate is much of it and the fill varies; else the integral.
+fn while_filling(bits: u64, probes: u32, n: usize) -> f64 {
+    if n > EXACT {
+        return bloom_fpr_while_filling(bits as f64, probes, n as f64);
+    }
+    let rates = (0..n)
+        .map(|before| exact_bloom_fpr(bits as f64, probes, f64::from(probes) * before as f64));
+    rates.sum::<f64>() / n as f64
+}
+
+pub(super) fn table_1(settings: &Settings) -> Result<Findings, ExperimentError> {
+    let (words, from) = words(settings)?;
+    let mut found = Findings {
+        remarks: vec![
+            from,
+            "A Bloom filter for 1 %: m = ceil(n lb(e) lb(100)), k = 7. The report's \"error rate\" asks for each word just before it is inserted, so it averages the rate over the fill from 0 to n: (1/U) ∫ (1 - e^-u)^7 du = 0.00166 up to U = kn/m, and not the 0.01 that the full filter has.".into(),
+            format!("For up to {EXACT} words the formula is the exact sum over the n insertions, with the variance of the fill; beyond, the integral."),
+            "Memory of the set: its table and the text of the words; of the filter: its bits.".into(),
+        ],
+        ..Findings::default()
+    };
+    let sizes = PRINTED.iter().map(|row| (row.0, Some(row)));
+    let whole = Some((words.len(), None)).filter(|(n, _)| PRINTED.iter().all(|row| row.0 != *n));
+    for (n, printed) in sizes.chain(whole) {
+        let Some(words) = words.get(..n).filter(|words| !words.is_empty()) else {
+            continue;
+        };
+        let row = measure(settings, words);
+        push_row(&row, printed, &mut found.cells);
+    }
+    Ok(found)
+}
+
+fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, cells: &mut Vec<Cell>) {
+    let n = row.words;
+    let mut while_filling = Cell::new(format!("{n} words: rate while filling"))
+        .formula(row.while_filling_formula)
+        .measured(row.while_filling);
+    let mut filter = Cell::new(format!("{n} words: filter"))
+        .unit("MB")
+        .formula(row.bits as f64 / 8.0 / MEGABYTE)
+        .measured(Measured::exactly(row.filter_bytes as f64 / MEGABYTE))
+        // Whole words of 64 bits.
+        .rounded(8.0 / MEGABYTE);
+    let mut set = Cell::new(format!("{n} words: hash set"))
+        .unit("MB")
+        .measured(Measured::exactly(row.set_bytes as f64 / MEGABYTE));
+    if let Some(&(_, rate, filter_megabytes, set_megabytes)) = printed {
+        // One run over n words, printed with four decimals.
+        let spread = 4.0 * (row.while_filling_formula / n as f64).sqrt() + 5e-5;
+        while_filling = while_filling.paper(rate, spread);
+        filter = filter.paper(filter_megabytes, 5e-6).because(
+            "a Python list takes 8 bytes for each byte of the filter; the peak holds more",
+        );
+        set = set
+            .paper(set_megabytes, 5e-7)
+            .because("Python's table without its strings, old and new together while it grows");
+    }
+    cells.push(while_filling);
+    cells.push(
+        Cell::new(format!("{n} words: rate when full"))
+            .formula(row.when_full_formula)
+            .measured(row.when_full),
+    );
+    cells.push(filter);
+    cells.push(set);
+    if printed.is_none() && n == super::words::WORDS {
+        cells.push(
+            Cell::new(format!("{n} words: m"))
+                .unit("bits")
+                .paper(4_471_909.0, 0.0)
+                .measured(Measured::exactly(row.bits as f64)),
+        );
+        cells.push(
+            Cell::new(format!("{n} words: k"))
+                .paper(7.0, 0.0)
+                .measured(Measured::exactly(f64::from(row.probes))),
+        );
+    }
+}
+
+/// Shares of the list that the figure has points for.
+const TENTHS: usize = 10;
+
+pub(super) fn fig_3(settings: &Settings) -> Result<Findings, ExperimentError> {
+    let (words, from) = words(settings)?;
+    let mut found = Findings {
+        remarks: vec![
+            from,
+            "The figure has no numbers. Drawn are the quantities of Table 1 by the number of words: the rate while the filter is filled and when it is full, and the memory of filter and set. The set's table doubles when it is full, which makes steps and no exponential growth; the filter grows in proportion.".into(),
+        ],
+        ..Findings::default()
+    };
+    let rows: Vec<Row> = (1..=TENTHS)
+        .map(|tenth| &words[..words.len() * tenth / TENTHS])
+        .filter(|words| !words.is_empty())
+        .map(|words| measure(settings, words))
+        .collect();
+    for row in &rows {
+        for (what, formula, measured) in [
+            (
+                "while filling",
+                row.while_filling_formula,
+                row.while_filling,
+            ),
+            ("when full", row.when_full_formula, row.when_full),
+        ] {
+            found.cells.push(
+                Cell::new(format!("{} words: rate {what}", row.words))
+                    .formula(formula)
+                    .measured(measured),
+            );
+        }
+    }
+    let curve = |name: &str, kind, of: fn(&Row) -> Measured| {
+        let points = rows.iter().map(|row| {
+            let value = of(row);
+            (row.words as f64, value.mean, value.std_error)
+        });
+        Curve::new(name, kind, points.collect())
+    };
+    found.charts = vec![
+        Chart {
+            name: "course-fig-3-rate".into(),
+            title: "Error rate of the dictionary".into(),
+            caption:
+                "While the words are inserted, as the report measures it, and when all are in."
+                    .into(),
+            x: ChartAxis::new("words", ChartScale::Linear),
+            y: ChartAxis::new("false-positive rate", ChartScale::Log),
+            curves: vec![
+                curve("while filling", CurveKind::Measured, |row| {
+                    row.while_filling
+                }),
+                curve("while filling, formula", CurveKind::Formula, |row| {
+                    Measured::exactly(row.while_filling_formula)
+                }),
+                curve("when full", CurveKind::Measured, |row| row.when_full),
+                curve("when full, formula", CurveKind::Formula, |row| {
+                    Measured::exactly(row.when_full_formula)
+                }),
+            ],
+        },
+        Chart {
+            name: "course-fig-3-memory".into(),
+            title: "Memory of the dictionary".into(),
+            caption: "Bloom filter for 1 %, and hash set with the text of the words.".into(),
+            x: ChartAxis::new("words", ChartScale::Linear),
+            y: ChartAxis::new("memory", ChartScale::Bytes),
+            curves: vec![
+                curve("Bloom filter", CurveKind::Measured, |row| {
+                    Measured::exactly(row.filter_bytes as f64)
+                }),
+                curve("hash set", CurveKind::Measured, |row| {
+                    Measured::exactly(row.set_bytes as f64)
+                }),
+            ],
+        },
+    ];
+    Ok(found)
+}

@@ -1,0 +1,252 @@
+//! Tables and figures of the papers that the filters come from, recomputed: one file each.
+//!
+//! Each is a function from [`Settings`] to an [`Experiment`]: what the paper prints, what the formula
+//! says and what is measured on the filters of this library, cell by cell. Everything but times follows
+//! from the seed, whatever the number of threads.
+
+#![allow(
+    clippy::unnecessary_wraps,
+    reason = "experiments have one signature, and some of them cannot fail"
+)]
+
+mod captures;
+mod cbfm_fig_10;
+mod cbfm_fig_11;
+mod cbfm_fig_12;
+mod cbfm_fig_7;
+mod cbfm_fig_8;
+mod cbfm_fig_9;
+mod cbfm_table_2;
+mod cbfm_table_3;
+mod cmdbf_examples;
+mod cmdbf_fig_9;
+mod cmdbf_negatives;
+mod cmdbf_table_1;
+mod counters;
+mod course;
+mod dleft_loads;
+mod dleft_rate;
+mod dleft_times;
+mod parallel;
+mod random;
+mod result;
+mod scbf_table_1;
+mod scbf_table_4;
+mod scbf_tables_2_3;
+mod statistics;
+mod uniform;
+mod words;
+
+pub use result::{
+    Agreement, Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, Experiment, ExperimentError,
+    Measured, Printed, TOLERANCE,
+};
+
+use std::path::PathBuf;
+
+/// How large experiments are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scale {
+    /// A fraction of a second each: shows that they run, not what they find.
+    Small,
+    /// As published where that takes seconds; arrays and sets of Fig. 7 of the CBFM paper at 1/64.
+    Default,
+    /// As published everywhere.
+    Full,
+}
+
+impl Scale {
+    /// One of three numbers.
+    const fn pick(self, small: u64, default: u64, full: u64) -> u64 {
+        match self {
+            Self::Small => small,
+            Self::Default => default,
+            Self::Full => full,
+        }
+    }
+}
+
+/// Everything that an experiment depends on, and the threads.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How large.
+    pub scale: Scale,
+    /// Start of the random numbers.
+    pub seed: u64,
+    /// Threads; only speed depends on them.
+    pub threads: usize,
+    /// Captures for the experiments on traffic; without any, traffic is generated.
+    pub captures: Vec<PathBuf>,
+    /// A list of words, one a line; without it, words are generated.
+    pub words: Option<PathBuf>,
+}
+
+/// An experiment that can be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: &'static str,
+    /// What it recomputes.
+    pub title: &'static str,
+    /// Where that was published.
+    pub source: &'static str,
+    run: fn(&Settings) -> Result<Findings, ExperimentError>,
+}
+
+/// What an experiment finds: all of [`Experiment`] but its name.
+#[derive(Debug, Default)]
+struct Findings {
+    remarks: Vec<String>,
+    cells: Vec<Cell>,
+    charts: Vec<Chart>,
+}
+
+impl Entry {
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// A capture or the list of words cannot be read.
+    pub fn run(&self, settings: &Settings) -> Result<Experiment, ExperimentError> {
+        let found = (self.run)(settings)?;
+        Ok(Experiment {
+            name: self.name,
+            title: self.title,
+            source: self.source,
+            remarks: found.remarks,
+            cells: found.cells,
+            charts: found.charts,
+        })
+    }
+}
+
+const CMDBF: &str = "Xie, Qin, Wen, Zhang, Xie, \"Combine multi-dimension Bloom filter for membership queries\", Journal on Communications 29(1), 2008, 56-64";
+const CBFM: &str = "Wang, Yun, Wang, Wang, \"CBFM: cutted Bloom filter matrix for multi-dimensional membership query\", Journal on Communications 37(3), 2016, 139-147";
+const SCBF: &str = "Huang, Fang, Zhang, \"Split counting Bloom filter and its application in HBase secondary index\", 2015";
+const DLEFT: &str = "Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, \"An improved construction for counting Bloom filters\", ESA 2006, and a Java implementer's report on it";
+const COURSE: &str =
+    "Ma, \"Representation and retrieval of multi-dimensional data with Bloom filters\", 2022";
+
+/// All experiments, in the order of the papers.
+pub const ALL: &[Entry] = &[
+    Entry {
+        name: "cmdbf-table-1",
+        title: "Table 1: false-positive rates of MDBF and CMDBF",
+        source: CMDBF,
+        run: cmdbf_table_1::run,
+    },
+    Entry {
+        name: "cmdbf-negatives",
+        title: "Table 1 with other negatives: values that occur",
+        source: CMDBF,
+        run: cmdbf_negatives::run,
+    },
+    Entry {
+        name: "cmdbf-examples",
+        title: "The worked examples",
+        source: CMDBF,
+        run: cmdbf_examples::run,
+    },
+    Entry {
+        name: "cmdbf-fig-9",
+        title: "Fig. 9: host pairs a second, exact and by MDBF and CMDBF",
+        source: CMDBF,
+        run: cmdbf_fig_9::run,
+    },
+    Entry {
+        name: "cbfm-table-2",
+        title: "Table 2: elements that fit into 1 MB",
+        source: CBFM,
+        run: cbfm_table_2::run,
+    },
+    Entry {
+        name: "cbfm-table-3",
+        title: "Table 3: memory for 1000 elements",
+        source: CBFM,
+        run: cbfm_table_3::run,
+    },
+    Entry {
+        name: "cbfm-fig-7",
+        title: "Fig. 7: false-positive rates by the share of known values",
+        source: CBFM,
+        run: cbfm_fig_7::run,
+    },
+    Entry {
+        name: "cbfm-fig-8",
+        title: "Fig. 8: false-positive rates on DNS traffic by memory",
+        source: CBFM,
+        run: cbfm_fig_8::run,
+    },
+    Entry {
+        name: "cbfm-fig-9",
+        title: "Fig. 9: weights (WCBFM)",
+        source: CBFM,
+        run: cbfm_fig_9::run,
+    },
+    Entry {
+        name: "cbfm-fig-10",
+        title: "Fig. 10: query times",
+        source: CBFM,
+        run: cbfm_fig_10::run,
+    },
+    Entry {
+        name: "cbfm-fig-11",
+        title: "Fig. 11: memory of BFM and CBFM by the number of attributes",
+        source: CBFM,
+        run: cbfm_fig_11::run,
+    },
+    Entry {
+        name: "cbfm-fig-12",
+        title: "Fig. 12: memory with 16 bits an attribute",
+        source: CBFM,
+        run: cbfm_fig_12::run,
+    },
+    Entry {
+        name: "scbf-table-1",
+        title: "Table 1: parameters for 45 K counters, and the rates they give",
+        source: SCBF,
+        run: scbf_table_1::run,
+    },
+    Entry {
+        name: "scbf-tables-2-3",
+        title: "Tables 2 and 3: overflow of the split filter's counters",
+        source: SCBF,
+        run: scbf_tables_2_3::run,
+    },
+    Entry {
+        name: "scbf-table-4",
+        title: "Table 4: overflow beside the counting Bloom filter",
+        source: SCBF,
+        run: scbf_table_4::run,
+    },
+    Entry {
+        name: "dleft-loads",
+        title: "Loads of the four subtables",
+        source: DLEFT,
+        run: dleft_loads::run,
+    },
+    Entry {
+        name: "dleft-rate",
+        title: "Error rate",
+        source: DLEFT,
+        run: dleft_rate::run,
+    },
+    Entry {
+        name: "dleft-times",
+        title: "Times of the operations",
+        source: DLEFT,
+        run: dleft_times::run,
+    },
+    Entry {
+        name: "course-table-1",
+        title: "Table 1: error rate and memory of a dictionary",
+        source: COURSE,
+        run: course::table_1,
+    },
+    Entry {
+        name: "course-fig-3",
+        title: "Fig. 3: error rate and memory by the number of words",
+        source: COURSE,
+        run: course::fig_3,
+    },
+];

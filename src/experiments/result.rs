@@ -1,0 +1,414 @@
+//! What an experiment finds, as plain data, and how its figures are judged.
+
+use std::path::PathBuf;
+
+/// A published table or figure, recomputed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Name in the command line: `a-z`, `0-9` and `-`.
+    pub name: &'static str,
+    /// What is recomputed.
+    pub title: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// How it was done, and what there is to say of the publication, a sentence or two each.
+    pub remarks: Vec<String>,
+    /// The figures, in the order of the publication.
+    pub cells: Vec<Cell>,
+    /// Its charts.
+    pub charts: Vec<Chart>,
+}
+
+/// A measured figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Mean over the repetitions.
+    pub mean: f64,
+    /// Standard error of the mean; 0 for what is counted and leaves nothing to chance.
+    pub std_error: f64,
+}
+
+impl Measured {
+    /// What is counted, not sampled.
+    pub const fn exactly(mean: f64) -> Self {
+        Self {
+            mean,
+            std_error: 0.0,
+        }
+    }
+}
+
+/// A figure as the paper prints it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Printed {
+    /// The figure.
+    pub value: f64,
+    /// By how much it may be off by its own making: half of the last digit, or four standard errors of
+    /// the paper's simulation.
+    pub spread: f64,
+}
+
+/// One figure of a table: as published, by formula, and as measured here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// What it is, unique in its experiment.
+    pub label: String,
+    /// Unit of all three, empty for plain numbers and shares.
+    pub unit: &'static str,
+    /// As the paper prints it.
+    pub paper: Option<Printed>,
+    /// By the formula.
+    pub formula: Option<f64>,
+    /// As measured here.
+    pub measured: Option<Measured>,
+    /// What rounding to whole numbers may put between formula and measurement.
+    pub rounding: f64,
+    /// Whether the measurement must agree with the formula; false where the formula is known not to
+    /// hold, as the reason says.
+    pub binding: bool,
+    /// A time, which differs from run to run and from machine to machine.
+    pub is_time: bool,
+    /// Why paper and formula differ, or what else there is to say; may be empty.
+    pub reason: String,
+}
+
+/// How paper, formula and measurement of a cell go together.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Agreement {
+    /// All that there is agrees.
+    Agrees,
+    /// The measurement leaves the formula by more than [`TOLERANCE`] standard errors.
+    Departs,
+    /// The paper's figure is another one than formula or measurement.
+    PaperDiffers,
+    /// There is nothing to hold it against.
+    Shown,
+}
+
+/// Standard errors that a measurement may be away from its formula.
+pub const TOLERANCE: f64 = 4.0;
+
+/// Relative difference that is due to the arithmetic of floating-point numbers.
+const ARITHMETIC: f64 = 1e-9;
+
+impl Agreement {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Departs => "departs",
+            Self::PaperDiffers => "paper-differs",
+            Self::Shown => "shown",
+        }
+    }
+}
+
+impl Cell {
+    pub(super) fn new(label: impl Into<String>) -> Self {
+        Self {
+            label: label.into(),
+            unit: "",
+            paper: None,
+            formula: None,
+            measured: None,
+            rounding: 0.0,
+            binding: true,
+            is_time: false,
+            reason: String::new(),
+        }
+    }
+
+    pub(super) const fn unit(mut self, unit: &'static str) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// The paper's figure, and by how much it may be off by its own making.
+    pub(super) const fn paper(mut self, value: f64, spread: f64) -> Self {
+        self.paper = Some(Printed { value, spread });
+        self
+    }
+
+    pub(super) const fn formula(mut self, value: f64) -> Self {
+        self.formula = Some(value);
+        self
+    }
+
+    pub(super) const fn measured(mut self, measured: Measured) -> Self {
+        self.measured = Some(measured);
+        self
+    }
+
+    pub(super) const fn rounded(mut self, rounding: f64) -> Self {
+        self.rounding = rounding;
+        self
+    }
+
+    /// Shows the formula without holding the measurement to it.
+    pub(super) const fn not_binding(mut self) -> Self {
+        self.binding = false;
+        self
+    }
+
+    pub(super) const fn time(mut self, measured: Measured) -> Self {
+        self.measured = Some(measured);
+        self.is_time = true;
+        self.unit = "ns";
+        self
+    }
+
+    pub(super) fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = reason.into();
+        self
+    }
+
+    /// By how many standard errors the measurement is away from the formula; none if one of them is
+    /// missing, if the formula does not bind, or if there is no error.
+    pub fn distance(&self) -> Option<f64> {
+        match (self.formula, self.measured) {
+            (Some(formula), Some(measured)) if self.binding && measured.std_error > 0.0 => {
+                Some((measured.mean - formula) / measured.std_error)
+            }
+            _ => None,
+        }
+    }
+
+    /// How the three go together.
+    pub fn agreement(&self) -> Agreement {
+        let measured = self.measured.filter(|_| !self.is_time);
+        if let (Some(formula), Some(measured), true) = (self.formula, measured, self.binding) {
+            let allowed =
+                TOLERANCE * measured.std_error + self.rounding + ARITHMETIC * formula.abs();
+            let distance = (measured.mean - formula).abs();
+            // What is no number does not agree with anything.
+            if distance.is_nan() || distance > allowed {
+                return Agreement::Departs;
+            }
+        }
+        let (truth, spread) = match (self.formula, measured) {
+            (Some(formula), _) => (formula, self.rounding),
+            (None, Some(measured)) => (measured.mean, TOLERANCE * measured.std_error),
+            (None, None) => return Agreement::Shown,
+        };
+        match self.paper {
+            Some(paper) => {
+                let allowed = paper.spread + spread + ARITHMETIC * truth.abs();
+                if (paper.value - truth).abs() <= allowed {
+                    Agreement::Agrees
+                } else {
+                    Agreement::PaperDiffers
+                }
+            }
+            None if self.binding && self.formula.is_some() && measured.is_some() => {
+                Agreement::Agrees
+            }
+            None => Agreement::Shown,
+        }
+    }
+
+    /// The verdict in one line.
+    pub fn verdict(&self) -> String {
+        let head = match self.agreement() {
+            Agreement::Agrees => match (self.paper, self.formula, self.measured) {
+                (Some(_), _, _) => "agrees",
+                (None, _, _) => "formula agrees",
+            },
+            Agreement::Departs => {
+                let distance = self.distance().map_or_else(
+                    || "the measurement is not what the formula says".to_owned(),
+                    |distance| {
+                        format!("measured {distance:+.1} standard errors away from the formula")
+                    },
+                );
+                return with_reason(&format!("DEPARTS: {distance}"), &self.reason);
+            }
+            Agreement::PaperDiffers => match (self.formula, self.measured) {
+                (Some(_), Some(_)) if self.binding => "formula agrees, the paper differs",
+                _ => "the paper differs",
+            },
+            Agreement::Shown if self.is_time => "measured on this machine",
+            Agreement::Shown => "",
+        };
+        with_reason(head, &self.reason)
+    }
+}
+
+fn with_reason(head: &str, reason: &str) -> String {
+    match (head, reason) {
+        ("", reason) => reason.to_owned(),
+        (head, "") => head.to_owned(),
+        (head, reason) => format!("{head}: {reason}"),
+    }
+}
+
+impl Experiment {
+    /// The cells whose measurement leaves its formula.
+    pub fn departures(&self) -> impl Iterator<Item = &Cell> {
+        self.cells
+            .iter()
+            .filter(|cell| cell.agreement() == Agreement::Departs)
+    }
+}
+
+/// A chart: curves over a common axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// Short name, made of `a-z`, `0-9` and `-`.
+    pub name: String,
+    /// Heading.
+    pub title: String,
+    /// What to see in it.
+    pub caption: String,
+    /// Horizontal.
+    pub x: ChartAxis,
+    /// Vertical.
+    pub y: ChartAxis,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChartAxis {
+    /// What it shows, with the unit.
+    pub label: String,
+    /// How numbers lie along it.
+    pub scale: ChartScale,
+}
+
+/// How numbers lie along an axis.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ChartScale {
+    /// Evenly.
+    Linear,
+    /// By their logarithm.
+    Log,
+    /// By their logarithm, as bytes.
+    Bytes,
+}
+
+/// A curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// Name.
+    pub name: String,
+    /// What it comes from.
+    pub kind: CurveKind,
+    /// x, y and the standard error of y, in the order of x.
+    pub points: Vec<(f64, f64, f64)>,
+}
+
+/// What a curve comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CurveKind {
+    /// The exact count.
+    Exact,
+    /// A formula.
+    Formula,
+    /// Measurements.
+    Measured,
+}
+
+impl ChartAxis {
+    pub(super) fn new(label: &str, scale: ChartScale) -> Self {
+        Self {
+            label: label.to_owned(),
+            scale,
+        }
+    }
+}
+
+impl Curve {
+    pub(super) fn new(
+        name: impl Into<String>,
+        kind: CurveKind,
+        points: Vec<(f64, f64, f64)>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            points,
+        }
+    }
+}
+
+/// Why an experiment has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// A capture could not be read.
+    #[error("{0}")]
+    Capture(String),
+    /// The list of words could not be read.
+    #[error(
+        "{path}: the list of words cannot be read ({error}); name a text file with one word a line in FLOWSIEVE_WORDS, or unset it"
+    )]
+    Words {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        error: std::io::Error,
+    },
+    /// Traffic could not be generated.
+    #[error(
+        "traffic for the experiment cannot be written to the directory for temporary files ({0}); make room there, or name another one in TMPDIR"
+    )]
+    Temporary(#[source] std::io::Error),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(mean: f64, std_error: f64) -> Measured {
+        Measured { mean, std_error }
+    }
+
+    #[test]
+    fn a_wrong_formula_is_found_out() {
+        let cell = |formula: f64| {
+            Cell::new("x")
+                .formula(formula)
+                .measured(measured(0.1, 0.01))
+        };
+        assert_eq!(cell(0.1).agreement(), Agreement::Agrees);
+        assert_eq!(cell(0.139).agreement(), Agreement::Agrees);
+        assert_eq!(cell(0.141).agreement(), Agreement::Departs);
+        assert_eq!(cell(0.059).agreement(), Agreement::Departs);
+        assert_eq!(cell(f64::NAN).agreement(), Agreement::Departs);
+        assert!(
+            cell(0.2).verdict().starts_with("DEPARTS"),
+            "{}",
+            cell(0.2).verdict()
+        );
+        assert!((cell(0.2).distance().unwrap() + 10.0).abs() < 1e-9);
+        let counted = Cell::new("x")
+            .formula(3.0)
+            .measured(Measured::exactly(3.000_001));
+        assert_eq!(counted.agreement(), Agreement::Departs);
+        assert_eq!(counted.clone().rounded(0.1).agreement(), Agreement::Agrees);
+        assert_eq!(cell(0.2).not_binding().agreement(), Agreement::Shown);
+    }
+
+    #[test]
+    fn the_paper_is_held_to_its_own_digits() {
+        let cell = |paper: f64| Cell::new("x").paper(paper, 0.005).formula(0.123);
+        assert_eq!(cell(0.12).agreement(), Agreement::Agrees);
+        assert_eq!(cell(0.13).agreement(), Agreement::PaperDiffers);
+        assert_eq!(
+            cell(0.13).because("of a slip").verdict(),
+            "the paper differs: of a slip"
+        );
+        let simulated = cell(0.12).measured(measured(0.2, 0.01));
+        assert_eq!(simulated.agreement(), Agreement::Departs);
+        let alone = Cell::new("x").paper(1.0, 0.1).measured(measured(1.3, 0.1));
+        assert_eq!(alone.agreement(), Agreement::Agrees);
+    }
+
+    #[test]
+    fn times_are_never_judged() {
+        let cell = Cell::new("x").time(measured(12.0, 0.1));
+        assert_eq!(cell.agreement(), Agreement::Shown);
+        assert_eq!(cell.verdict(), "measured on this machine");
+    }
+}

@@ -1,0 +1,246 @@
+//! The data of the CBFM paper's experiments: three attributes of evenly spread values that never
+//! repeat, and the structures that are compared on it at equal memory.
+
+use super::random::Random;
+use crate::filters::matrix_sizing::{
+    cmdbf_fpr, largest_cartesian_size, largest_size, maximal_legal_subsets, mdbf_fpr, uncut_fpr,
+};
+use crate::filters::sizing::bloom_fpr;
+use crate::filters::{
+    BloomLayout, Combination, ElementDigests, FilterSpec, MatrixSpec, MembershipFilter, Pattern,
+    PatternAnswer,
+};
+use crate::hashing::{Digest, Digester};
+
+/// Attributes.
+pub(super) const ATTRIBUTES: usize = 3;
+
+/// A query with all attributes, and one with the second and the third.
+pub(super) const FULL: u32 = 0b111;
+pub(super) const PAIR: u32 = 0b110;
+
+/// The cut {1, 2}, and {1, 3} besides.
+pub(super) const ONE_CUT: &[u32] = &[0b011];
+pub(super) const TWO_CUTS: &[u32] = &[0b011, 0b101];
+
+/// The elements number 0 to n - 1; value i of an attribute belongs to element i alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Uniform {
+    digester: Digester,
+    elements: u64,
+}
+
+/// An element's digests, the whole last.
+pub(super) type Digests = ([Digest; ATTRIBUTES], Digest);
+
+impl Uniform {
+    pub(super) fn new(seed: u64, elements: u64) -> Self {
+        Self {
+            digester: Digester::new(seed),
+            elements,
+        }
+    }
+
+    fn of(&self, values: [u64; ATTRIBUTES]) -> Digests {
+        let attributes = std::array::from_fn(|attribute| {
+            let mut bytes = [0; 9];
+            bytes[0] = attribute as u8;
+            bytes[1..].copy_from_slice(&values[attribute].to_le_bytes());
+            self.digester.digest(&bytes)
+        });
+        (attributes, Digest::join(FULL, attributes))
+    }
+
+    /// An element of the set.
+    pub(super) fn element(&self, number: u64) -> Digests {
+        self.of([number; ATTRIBUTES])
+    }
+
+    /// The filter with all elements.
+    pub(super) fn fill(&self, spec: &FilterSpec) -> Box<dyn MembershipFilter> {
+        let mut filter = spec.build();
+        for number in 0..self.elements {
+            let (attributes, whole) = self.element(number);
+            filter.insert(ElementDigests {
+                whole,
+                attributes: &attributes,
+            });
+        }
+        filter
+    }
+
+    /// A negative: each value occurs in the set with probability `known`, then in another element than
+    /// the other values, so that no two of them occur together.
+    pub(super) fn negative(&self, random: &mut Random, known: f64) -> Digests {
+        let mut values = [0; ATTRIBUTES];
+        for attribute in 0..ATTRIBUTES {
+            values[attribute] = if random.share() < known {
+                loop {
+                    let element = random.below(self.elements);
+                    if !values[..attribute].contains(&element) {
+                        break element;
+                    }
+                }
+            } else {
+                self.elements + random.below(u64::MAX / 2)
+            };
+        }
+        self.of(values)
+    }
+}
+
+/// Whether the filter takes these attributes of an element for contained; none if it cannot say.
+pub(super) fn ask(filter: &dyn MembershipFilter, digests: &Digests, query: u32) -> Option<bool> {
+    let (attributes, whole) = digests;
+    if query == FULL {
+        return Some(filter.contains(ElementDigests {
+            whole: *whole,
+            attributes,
+        }));
+    }
+    let given: [Option<Digest>; ATTRIBUTES] = std::array::from_fn(|attribute| {
+        (query >> attribute & 1 == 1).then(|| attributes[attribute])
+    });
+    let answer = filter.as_multi_attribute()?.contains_where(Pattern {
+        whole: None,
+        attributes: &given,
+    });
+    match answer {
+        PatternAnswer::Absent => Some(false),
+        PatternAnswer::Present | PatternAnswer::PresentApart => Some(true),
+        PatternAnswer::Unknown => None,
+    }
+}
+
+/// The structures of Fig. 7 by the names there, each with at most `bits`.
+pub(super) fn structures(bits: u64, probes: u32) -> Vec<(&'static str, FilterSpec)> {
+    let matrix = |cuts: &[u32]| {
+        let size = largest_size(ATTRIBUTES, cuts, bits.into());
+        FilterSpec::Matrix(MatrixSpec::cbfm(ATTRIBUTES, size, cuts, probes))
+    };
+    vec![
+        (
+            "SBF",
+            FilterSpec::Bloom {
+                bits,
+                probes,
+                layout: BloomLayout::Anywhere,
+            },
+        ),
+        (
+            "MDBF",
+            FilterSpec::Mdbf {
+                attributes: ATTRIBUTES,
+                bits: bits / 3,
+                probes,
+            },
+        ),
+        (
+            "CMDBF",
+            FilterSpec::Cmdbf {
+                attributes: ATTRIBUTES,
+                bits: bits / 4,
+                probes,
+                combination: Combination::Joint,
+            },
+        ),
+        (
+            "CBF (Cartesian)",
+            FilterSpec::Cartesian {
+                attributes: ATTRIBUTES,
+                size: largest_cartesian_size(ATTRIBUTES, bits.into()),
+                probes,
+            },
+        ),
+        ("BFM", matrix(&[])),
+        ("CBFM, one cut", matrix(ONE_CUT)),
+        ("CBFM, two cuts", matrix(TWO_CUTS)),
+    ]
+}
+
+/// The rate by formula for `query`, if the structure answers it; values occur with `known` (α).
+pub(super) fn predicted(spec: &FilterSpec, elements: u64, known: f64, query: u32) -> Option<f64> {
+    let n = elements as f64;
+    let asked = query.count_ones();
+    Some(match *spec {
+        FilterSpec::Bloom { bits, probes, .. } if query == FULL => {
+            bloom_fpr(bits as f64, probes, n)
+        }
+        FilterSpec::Cmdbf { bits, probes, .. } if query == FULL => {
+            cmdbf_fpr(bits as f64, probes, n, known, asked)
+        }
+        FilterSpec::Mdbf { bits, probes, .. } | FilterSpec::Cmdbf { bits, probes, .. } => {
+            mdbf_fpr(bits as f64, probes, n, known, asked)
+        }
+        FilterSpec::Cartesian { size, probes, .. } => uncut_fpr(size as f64, probes, n, asked),
+        FilterSpec::Matrix(ref matrix) => matrix_rate(matrix, n, known, query),
+        _ => return None,
+    })
+}
+
+/// The rate of a matrix, with what formula (1) leaves out: an element whose value is asked for has,
+/// under each function, a cell in that value's row.
+///
+/// So for a maximal combination T of c = Π mᵢ cells a cell that is asked for is clear with
+/// e^(-kn/c) Π (1 - mᵢ/c) over those of its attributes i whose value occurs (in an element of its own). It
+/// is the formula of [`matrix_fpr`](crate::filters::matrix_sizing::matrix_fpr) for large m; with m =
+/// 1000 it is 2 % more.
+pub(super) fn matrix_rate(matrix: &MatrixSpec, elements: f64, known: f64, query: u32) -> f64 {
+    let attributes = |set: u32| (0..ATTRIBUTES).filter(move |i| set >> i & 1 == 1);
+    let size = |attribute: usize| matrix.sizes[attribute] as f64;
+    let asked = maximal_legal_subsets(query, &matrix.cuts);
+    let rate_if = |occurs: u32| -> f64 {
+        let rates = asked.iter().map(|&subset| {
+            if subset & occurs != 0 && subset.is_power_of_two() {
+                return 1.0;
+            }
+            let cells: f64 = attributes(subset).map(size).product();
+            let apart: f64 = attributes(subset & occurs)
+                .map(|attribute| 1.0 - size(attribute) / cells)
+                .product();
+            let throws = f64::from(matrix.probes) * elements;
+            (1.0 - (-throws / cells).exp() * apart).powi(matrix.probes as i32)
+        });
+        rates.product()
+    };
+    // Over which of the values occur.
+    (0..1_u32 << ATTRIBUTES)
+        .filter(|occurs| occurs & !query == 0)
+        .map(|occurs| {
+            let among = occurs.count_ones() as i32;
+            let others = query.count_ones() as i32 - among;
+            known.powi(among) * (1.0 - known).powi(others) * rate_if(occurs)
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filters::matrix_sizing::matrix_fpr;
+
+    /// With nothing known, and for large matrices, it is the published formula.
+    #[test]
+    fn matrix_rates_have_the_published_limit() {
+        for (_, spec) in structures(1 << 27, 6) {
+            let FilterSpec::Matrix(matrix) = spec else {
+                continue;
+            };
+            for (query, known) in [
+                (FULL, 0.0),
+                (PAIR, 0.0),
+                (FULL, 0.5),
+                (PAIR, 1.0),
+                (0b001, 0.3),
+            ] {
+                let ours = matrix_rate(&matrix, 5e6, known, query);
+                let limit = matrix_fpr(&matrix.sizes, &matrix.cuts, 6, 5e6, known, query);
+                let most = if known == 0.0 { 1e-9 } else { 0.01 };
+                assert!(
+                    (ours / limit - 1.0).abs() < most,
+                    "{query} {known}: {ours} {limit}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Recomputed tables for people: a line a figure, with the verdict behind it or below.
+
+use super::reproduce_model::ReproduceReport;
+use crate::experiments::{Cell, Experiment, Measured};
+use std::io::{self, Write};
+
+/// Least room for verdicts beside the figures; with less they stand below.
+const LEAST_BESIDE: usize = 26;
+
+/// Least width of a paragraph.
+const LEAST_WIDTH: usize = 40;
+
+pub(super) fn write(
+    report: &ReproduceReport<'_>,
+    width: usize,
+    styled: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for (number, experiment) in report.experiments.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        one(experiment, width.max(LEAST_WIDTH), styled, out)?;
+    }
+    let cells = report
+        .experiments
+        .iter()
+        .map(|e| e.cells.len())
+        .sum::<usize>();
+    let departures = report.experiments.iter().map(|e| e.departures().count());
+    writeln!(out)?;
+    writeln!(
+        out,
+        "{} experiments, {cells} figures, {} of them away from their formula by more than 4 standard errors",
+        report.experiments.len(),
+        departures.sum::<usize>()
+    )
+}
+
+fn one(
+    experiment: &Experiment,
+    width: usize,
+    styled: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let title = format!("{}: {}", experiment.name, experiment.title);
+    for line in wrapped(&title, width) {
+        bold(out, styled, &line)?;
+    }
+    let source = format!("from {}", experiment.source);
+    for line in wrapped(&source, width - 2) {
+        writeln!(out, "  {line}")?;
+    }
+    for remark in &experiment.remarks {
+        for (number, line) in wrapped(remark, width - 4).iter().enumerate() {
+            writeln!(out, "  {} {line}", if number == 0 { '-' } else { ' ' })?;
+        }
+    }
+    let lines: Vec<[String; 4]> = experiment.cells.iter().map(figures).collect();
+    let heads = ["", "paper", "formula", "measured"].map(str::to_owned);
+    let length = |text: &String| text.chars().count();
+    let widths: [usize; 4] = std::array::from_fn(|column| {
+        lines
+            .iter()
+            .chain([&heads])
+            .map(|line| length(&line[column]))
+            .max()
+            .unwrap_or(0)
+    });
+    let used = widths.iter().sum::<usize>() + 3 * 2 + 2;
+    let beside = width.checked_sub(used).filter(|&room| room >= LEAST_BESIDE);
+    let joined = |line: &[String; 4]| {
+        format!(
+            "{:<a$}  {:>b$}  {:>c$}  {:<d$}",
+            line[0],
+            line[1],
+            line[2],
+            line[3],
+            a = widths[0],
+            b = widths[1],
+            c = widths[2],
+            d = widths[3]
+        )
+    };
+    bold(
+        out,
+        styled,
+        format!("{}  verdict", joined(&heads)).trim_end(),
+    )?;
+    for (cell, line) in experiment.cells.iter().zip(&lines) {
+        let verdict = cell.verdict();
+        let figures = joined(line);
+        if let Some(room) = beside {
+            let mut verdict = wrapped(&verdict, room).into_iter();
+            let first = verdict.next().unwrap_or_default();
+            writeln!(out, "{}", format!("{figures}  {first}").trim_end())?;
+            for more in verdict {
+                writeln!(out, "{:used$}{more}", "")?;
+            }
+        } else {
+            writeln!(out, "{}", figures.trim_end())?;
+            for line in wrapped(&verdict, width - 4) {
+                writeln!(out, "    {line}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Label, paper, formula and measurement of a cell, as written.
+pub(super) fn figures(cell: &Cell) -> [String; 4] {
+    let label = if cell.unit.is_empty() {
+        cell.label.clone()
+    } else {
+        format!("{}, {}", cell.label, cell.unit)
+    };
+    [
+        label,
+        cell.paper
+            .map_or_else(String::new, |paper| number(paper.value)),
+        cell.formula.map_or_else(String::new, number),
+        cell.measured.map_or_else(String::new, measured),
+    ]
+}
+
+fn measured(measured: Measured) -> String {
+    if measured.std_error > 0.0 {
+        format!(
+            "{} ± {}",
+            number(measured.mean),
+            digits(measured.std_error, 2)
+        )
+    } else {
+        number(measured.mean)
+    }
+}
+
+/// Five significant digits; whole numbers and what is large with all before the point.
+pub(super) fn number(value: f64) -> String {
+    if value.fract().abs() < f64::MIN_POSITIVE && value.abs() < 1e15 {
+        return format!("{value:.0}");
+    }
+    if value.abs() >= 1e4 && value.abs() < 1e12 {
+        return format!("{value:.2}");
+    }
+    digits(value, 5)
+}
+
+fn digits(value: f64, significant: usize) -> String {
+    let magnitude = value.abs();
+    if magnitude == 0.0 {
+        return "0".into();
+    }
+    if !(1e-4..1e6).contains(&magnitude) {
+        return format!("{value:.0$e}", significant - 1);
+    }
+    let before = magnitude.log10().floor() as i32 + 1;
+    let decimals = (significant as i32 - before).max(0) as usize;
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 {
+        return text;
+    }
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Lines of at most `width` characters, broken at spaces.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn bold(out: &mut impl Write, styled: bool, line: &str) -> io::Result<()> {
+    if styled {
+        writeln!(out, "\x1b[1m{line}\x1b[0m")
+    } else {
+        writeln!(out, "{line}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiments::{ALL, Scale, Settings};
+
+    #[test]
+    fn numbers_are_readable() {
+        let texts = [
+            0.0,
+            3.0,
+            0.061_009_9,
+            6.457_6e-5,
+            13_125.999_6,
+            240.250_26,
+            1.5e20,
+            -0.25,
+        ]
+        .map(number);
+        assert_eq!(
+            texts,
+            [
+                "0",
+                "3",
+                "0.06101",
+                "6.4576e-5",
+                "13126.00",
+                "240.25",
+                "1.5000e20",
+                "-0.25"
+            ]
+        );
+    }
+
+    #[test]
+    fn tables_keep_to_their_width() {
+        let settings = Settings {
+            scale: Scale::Small,
+            seed: 1,
+            threads: 1,
+            captures: Vec::new(),
+            words: None,
+        };
+        let entry = ALL
+            .iter()
+            .find(|entry| entry.name == "cbfm-table-3")
+            .unwrap();
+        let experiments = [entry.run(&settings).unwrap()];
+        let report = ReproduceReport {
+            scale: Scale::Small,
+            seed: 1,
+            captures: 0,
+            words: false,
+            machine: "a machine",
+            experiments: &experiments,
+        };
+        for width in [60, 90, 140, 200] {
+            let mut text = Vec::new();
+            write(&report, width, false, &mut text).unwrap();
+            let text = String::from_utf8(text).unwrap();
+            // The figures themselves are not broken, and need 70 columns.
+            let most = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(most <= width.max(100), "{width}: {most}\n{text}");
+            assert!(text.contains("13126.00"), "{text}");
+        }
+    }
+}
