@@ -8,13 +8,12 @@
 )]
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
-use flowsieve::bits::{Line, Lines};
+use flowsieve::bits::Lines;
 use flowsieve::filters::{
-    BloomLayout, DigestColumns, ElementDigests, FilterSpec, MatrixSpec, MembershipFilter, Sighting,
+    BloomLayout, BloomLineFilter, DigestColumns, ElementDigests, FilterSpec, MatrixSpec,
+    MembershipFilter, Sighting,
 };
-use flowsieve::hashing::{Digest, mix, reduce};
-#[cfg(target_arch = "x86_64")]
-use pulp::u64x8;
+use flowsieve::hashing::{Digest, reduce};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -99,7 +98,8 @@ impl Table for Ours {
             attributes: &[],
         };
         self.filter.insert_batch(columns, &mut self.sightings);
-        firsts(&self.sightings)
+        let firsts = self.sightings.iter().filter(|&&s| s == Sighting::First);
+        firsts.count()
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
@@ -124,107 +124,9 @@ impl Table for Ours {
     }
 }
 
-fn firsts(sightings: &[Sighting]) -> usize {
-    let firsts = sightings.iter().filter(|&&s| s == Sighting::First);
-    firsts.count()
-}
-
-/// The same bits as a subset filter's, set in the same way, without the count of distinct elements.
-#[cfg(target_arch = "x86_64")]
-struct Uncounted(Lines, Vec<Sighting>);
-
 #[inline(always)]
 fn line_of(digest: Digest, lines: usize) -> usize {
     reduce(digest.value(), lines as u64) as usize
-}
-
-#[cfg(target_arch = "x86_64")]
-struct InsertUncounted<'a> {
-    simd: pulp::x86::V4,
-    lines: &'a mut [Line],
-    touch: bool,
-    digests: &'a [Digest],
-    sightings: &'a mut Vec<Sighting>,
-}
-
-/// Which words of the line a digest has a bit in, and the bits.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn masks(simd: pulp::x86::V4, digest: Digest) -> u64x8 {
-    let bits = mix(digest, 0x11);
-    let ones = ((1_u64 << LINE_PROBES) - 1) << (bits >> 61);
-    let places = u64x8(0, 6, 12, 18, 24, 30, 36, 42);
-    bytemuck::cast(simd.avx512f._mm512_maskz_rolv_epi64(
-        (ones | ones >> 8) as u8,
-        bytemuck::cast(simd.splat_u64x8(1)),
-        bytemuck::cast(simd.shr_dyn_u64x8(simd.splat_u64x8(bits), places)),
-    ))
-}
-
-#[cfg(target_arch = "x86_64")]
-impl pulp::NullaryFnOnce for InsertUncounted<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        let simd = self.simd;
-        for batch in self.digests.chunks(32) {
-            if self.touch {
-                let mut touched = 0;
-                for &digest in batch {
-                    touched ^= self.lines[line_of(digest, self.lines.len())][0];
-                }
-                black_box(touched);
-            }
-            let mut answers = [Sighting::Repeat; 32];
-            for (answer, &digest) in answers.iter_mut().zip(batch) {
-                let index = line_of(digest, self.lines.len());
-                let before: u64x8 = bytemuck::cast(self.lines[index]);
-                let after = simd.or_u64x8(before, masks(simd, digest));
-                let same = simd.cmp_eq_u64x8(after, before).0;
-                self.lines[index] = bytemuck::cast(after);
-                *answer = [Sighting::First, Sighting::Repeat][usize::from(same == 0xff)];
-            }
-            self.sightings.extend_from_slice(&answers[..batch.len()]);
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Uncounted {
-    fn instructions() -> Option<pulp::x86::V4> {
-        pulp::x86::V4::try_new()
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Table for Uncounted {
-    fn insert(&mut self, digests: &[Digest]) -> usize {
-        let simd = Self::instructions().expect("this row is for machines with AVX-512");
-        self.1.clear();
-        simd.vectorize(InsertUncounted {
-            simd,
-            touch: self.0.memory_bytes() >= 1 << 20,
-            lines: self.0.as_mut_slice(),
-            digests,
-            sightings: &mut self.1,
-        });
-        firsts(&self.1)
-    }
-
-    fn count(&self, digests: &[Digest]) -> usize {
-        let simd = Self::instructions().expect("this row is for machines with AVX-512");
-        let lines = self.0.as_slice();
-        let there = |digest: &Digest| {
-            let line: u64x8 = bytemuck::cast(lines[line_of(*digest, lines.len())]);
-            simd.or_u64x8(line, masks(simd, *digest)) == line
-        };
-        digests.iter().filter(|digest| there(digest)).count()
-    }
-
-    fn clear(&mut self) {
-        self.0.clear();
-    }
 }
 
 /// No filter: the cache line of each digest is read, 32 at a time, and that is all.
@@ -555,16 +457,14 @@ fn filters(criterion: &mut Criterion) {
         rows(&mut group, "subset", load, &with_repeats, || {
             Ours::new(&subset())
         });
-        rows(&mut group, "bloom in lines", load, &all, || {
+        rows(&mut group, "bloom in lines", load, &with_repeats, || {
             Ours::new(&bloom(LINE_PROBES, BloomLayout::Lines))
         });
         let inserts = [HalfNew, MostlyRepeats];
-        #[cfg(target_arch = "x86_64")]
-        if Uncounted::instructions().is_some() {
-            rows(&mut group, "subset uncounted", load, &inserts, || {
-                Uncounted(Lines::new(lines), Vec::with_capacity(CHUNK))
-            });
-        }
+        rows(&mut group, "in lines uncounted", load, &inserts, || Ours {
+            filter: Box::new(BloomLineFilter::without_count(lines, LINE_PROBES)),
+            sightings: Vec::with_capacity(CHUNK),
+        });
         rows(&mut group, "bloom", load, &all, || {
             Ours::new(&bloom(PROBES, BloomLayout::Anywhere))
         });

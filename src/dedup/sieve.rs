@@ -105,7 +105,7 @@ impl Rotating {
     fn new(packets: u64) -> Self {
         let lines = (packets * BYTES_A_PACKET / 64 / TURNS as u64).max(1);
         Self {
-            turns: std::array::from_fn(|_| BloomLineFilter::new(lines, PROBES)),
+            turns: std::array::from_fn(|_| BloomLineFilter::without_count(lines, PROBES)),
             ends: [0; TURNS],
             began: 0,
             turn: (packets / 2).max(1),

@@ -159,6 +159,16 @@ impl BloomLineFilter {
             array,
         }
     }
+
+    /// The same filter without a running count, which makes insertions cheaper: its count is that of its
+    /// fill.
+    pub fn without_count(lines: u64, probes: u32) -> Self {
+        let array = LineArray::new(lines);
+        Self {
+            counter: array.no_counter(probes),
+            array,
+        }
+    }
 }
 
 impl MembershipFilter for BloomLineFilter {

@@ -38,6 +38,8 @@ pub(in crate::filters) struct LineCounter {
     probes: u32,
     /// Bits of the array.
     bits: u64,
+    /// Whether it counts at all.
+    on: bool,
     firsts: u64,
     /// What was lost.
     lost: HipCounter,
@@ -52,6 +54,7 @@ impl LineCounter {
         let mut counter = Self {
             probes,
             bits,
+            on: true,
             firsts: 0,
             lost: HipCounter::default(),
             shift: MAX_SHIFT,
@@ -66,6 +69,21 @@ impl LineCounter {
         self.firsts = firsts;
         self.lost = lost;
         self.follow(written);
+    }
+
+    /// The same without a count: for filters of which only membership is asked.
+    pub(in crate::filters) fn off(probes: u32, bits: u64) -> Self {
+        Self {
+            lost: HipCounter::LOST,
+            on: false,
+            ..Self::new(probes, bits)
+        }
+    }
+
+    /// Whether there is anything to be counted: not where the count is not known any more.
+    #[inline]
+    pub(super) fn counts(&self) -> bool {
+        self.lost.known().is_some()
     }
 
     /// Bits that a value sets.
@@ -98,7 +116,9 @@ impl LineCounter {
 
     /// Forgets everything.
     pub(in crate::filters) fn clear(&mut self) {
-        *self = Self::new(self.probes, self.bits);
+        if self.on {
+            *self = Self::new(self.probes, self.bits);
+        }
     }
 
     /// What is known when the elements of another filter come in all at once ([`HipCounter::unite`]).

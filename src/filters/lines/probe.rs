@@ -16,11 +16,11 @@
 use super::count::{LineCounter, Sample};
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::filters::Sighting;
-use crate::hashing::{Digest, mix, reduce};
+use crate::hashing::{Digest, reduce};
 use std::hint::black_box;
 
-/// Stream of [`mix`] that chooses the bits in the line; part of the structures' definition.
-const BITS: u64 = 0x11;
+/// Multipliers of the bits in the line; part of the structures' definition.
+const MULTIPLIERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
 /// Digests whose lines are touched together: about as many misses as a core has under way.
 const BATCH: usize = 32;
@@ -29,6 +29,12 @@ const BATCH: usize = 32;
 trait Instructions: Copy {
     /// The line with a digest's bits set, and a number that is not 0 if one of them was clear.
     fn set(self, before: &Line, bits: u64, probed: u64) -> (Line, u64);
+
+    /// [`bits_of`] each.
+    #[inline(always)]
+    fn bits_of_all(self, batch: &[Digest; BATCH]) -> [u64; BATCH] {
+        batch.map(bits_of)
+    }
 
     /// Which digests are in the sample, the first one lowest.
     fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32;
@@ -46,7 +52,7 @@ pub(super) fn insert(
     digest: Digest,
 ) -> Sighting {
     let probes = counter.probes();
-    let bits = mix(digest, BITS);
+    let bits = bits_of(digest);
     let probed = probed(bits, probes);
     let index = line_of(digest, lines.len());
     let before = lines[index];
@@ -54,19 +60,21 @@ pub(super) fn insert(
     if missing == 0 {
         return Sighting::Repeat;
     }
-    if counter.samples(digest, *written) {
-        counter.record_lost(repeat_probability(&before, probed, probes));
-    }
-    counter.add(1);
-    *written += u64::from(probes);
     lines[index] = after;
+    if counter.counts() {
+        if counter.samples(digest, *written) {
+            counter.record_lost(repeat_probability(&before, probed, probes));
+        }
+        counter.add(1);
+        *written += u64::from(probes);
+    }
     Sighting::First
 }
 
 /// Whether the bits of `digest` are all set.
 #[inline(always)]
 pub(super) fn contains(lines: &[Line], probes: u32, digest: Digest) -> bool {
-    let bits = mix(digest, BITS);
+    let bits = bits_of(digest);
     let line = &lines[line_of(digest, lines.len())];
     AnyMachine.missing(line, bits, probed(bits, probes)) == 0
 }
@@ -103,57 +111,95 @@ impl InsertAll<'_> {
             .resize(start + self.digests.len(), Sighting::Repeat);
         let (batches, rest) = self.digests.as_chunks::<BATCH>();
         let (answers, rest_answers) = self.sightings[start..].as_chunks_mut::<BATCH>();
-        let probes = self.counter.probes();
-        let probed_from: [u8; WORDS_PER_LINE] =
-            std::array::from_fn(|word| probed((word as u64) << 61, probes) as u8);
+        let setter = Setter::new(instructions, self.counter.probes());
+        let counts = self.counter.counts();
         let mut before = [Line::default(); BATCH];
         for (batch, answers) in batches.iter().zip(answers) {
             if self.touch {
                 touch_lines(self.lines, batch);
             }
-            let Some(sample) = self.counter.sample(*self.written, BATCH) else {
+            if !counts {
+                let new = setter.set_all(self.lines, batch, |_, _| ());
+                *answers = sightings(new);
+            } else if let Some(sample) = self.counter.sample(*self.written, BATCH) {
+                let new = setter.set_all(self.lines, batch, |i, line| before[i] = *line);
+                *answers = sightings(new);
+                let mut taken = instructions.sampled(batch, sample) & new;
+                while taken != 0 {
+                    let i = taken.trailing_zeros() as usize;
+                    taken &= taken - 1;
+                    let probes = self.counter.probes();
+                    let probed = probed(bits_of(batch[i]), probes);
+                    self.counter
+                        .record_lost(repeat_probability(&before[i], probed, probes));
+                }
+                let new = u64::from(new.count_ones());
+                self.counter.add(new);
+                *self.written += u64::from(self.counter.probes()) * new;
+            } else {
                 for (answer, &digest) in answers.iter_mut().zip(batch) {
                     *answer = insert(self.lines, self.written, self.counter, digest);
                 }
-                continue;
-            };
-            // Shifting all is cheaper than placing one; that leaves the first element highest.
-            let mut new = 0_u32;
-            for i in 0..BATCH {
-                let bits = mix(batch[i], BITS);
-                let probed = u64::from(probed_from[(bits >> 61) as usize]);
-                let line = &mut self.lines[line_of(batch[i], self.lines.len())];
-                let (after, missing) = instructions.set(line, bits, probed);
-                before[i] = *line;
-                *line = after;
-                // A number and no comparison: see `BitArray::set`.
-                new = new << 1 | is_not_zero(missing) as u32;
             }
-            let new = new.reverse_bits();
-            for (i, answer) in answers.iter_mut().enumerate() {
-                *answer = if new & 1 << i == 0 {
-                    Sighting::Repeat
-                } else {
-                    Sighting::First
-                };
-            }
-            let mut taken = instructions.sampled(batch, sample);
-            taken &= new;
-            while taken != 0 {
-                let i = taken.trailing_zeros() as usize;
-                taken &= taken - 1;
-                let probed = probed(mix(batch[i], BITS), probes);
-                self.counter
-                    .record_lost(repeat_probability(&before[i], probed, probes));
-            }
-            let new = u64::from(new.count_ones());
-            self.counter.add(new);
-            *self.written += u64::from(probes) * new;
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
             *answer = insert(self.lines, self.written, self.counter, digest);
         }
     }
+}
+
+/// Sets the bits of whole batches.
+struct Setter<I> {
+    instructions: I,
+    /// Words that are probed, by the first one.
+    probed_from: [u8; WORDS_PER_LINE],
+}
+
+impl<I: Instructions> Setter<I> {
+    #[inline(always)]
+    fn new(instructions: I, probes: u32) -> Self {
+        Self {
+            instructions,
+            probed_from: std::array::from_fn(|word| probed((word as u64) << 61, probes) as u8),
+        }
+    }
+
+    /// Sets the bits of a batch and shows each line as it was before; bit i of the answer says that
+    /// number i was new.
+    #[inline(always)]
+    fn set_all(
+        &self,
+        lines: &mut [Line],
+        batch: &[Digest; BATCH],
+        mut before: impl FnMut(usize, &Line),
+    ) -> u32 {
+        // Shifting all is cheaper than placing one; that leaves the first one highest.
+        let mut new = 0_u32;
+        let bits = self.instructions.bits_of_all(batch);
+        for (i, &digest) in batch.iter().enumerate() {
+            let bits = bits[i];
+            let probed = u64::from(self.probed_from[(bits >> 61) as usize]);
+            let line = &mut lines[line_of(digest, lines.len())];
+            let (after, missing) = self.instructions.set(line, bits, probed);
+            before(i, line);
+            *line = after;
+            // A number and no comparison: see `BitArray::set`.
+            new = new << 1 | is_not_zero(missing) as u32;
+        }
+        new.reverse_bits()
+    }
+}
+
+/// The sightings of a batch of which these were new.
+#[inline(always)]
+fn sightings(new: u32) -> [Sighting; BATCH] {
+    std::array::from_fn(|i| {
+        if new & 1 << i == 0 {
+            Sighting::Repeat
+        } else {
+            Sighting::First
+        }
+    })
 }
 
 /// Digests that are asked for, and the answers.
@@ -188,7 +234,7 @@ impl ContainsAll<'_> {
             }
             let mut there = [false; BATCH];
             for (there, &digest) in there.iter_mut().zip(batch) {
-                let bits = mix(digest, BITS);
+                let bits = bits_of(digest);
                 let line = &self.lines[line_of(digest, self.lines.len())];
                 *there = instructions.missing(line, bits, probed(bits, self.probes)) == 0;
             }
@@ -208,8 +254,17 @@ fn touch_lines(lines: &[Line], digests: &[Digest]) {
 
 #[inline(always)]
 fn line_of(digest: Digest, lines: usize) -> usize {
-    // A digest is uniform, and `mix` makes the bits independent of it.
     reduce(digest.value(), lines as u64) as usize
+}
+
+/// The number that chooses the bits in the line: independent of the line, which is chosen by the
+/// digest's highest bits.
+#[inline(always)]
+const fn bits_of(digest: Digest) -> u64 {
+    let mut bits = digest.value().wrapping_mul(MULTIPLIERS[0]);
+    bits ^= bits >> 32;
+    bits = bits.wrapping_mul(MULTIPLIERS[1]);
+    bits ^ bits >> 32
 }
 
 /// One bit a probed word: k ones from the first word on, those beyond the eighth wrapped around.
@@ -411,7 +466,7 @@ mod tests {
         for value in 0..2_000_u64 {
             let digest = Digest::from_value(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             for probes in 1..=8 {
-                let bits = mix(digest, BITS);
+                let bits = bits_of(digest);
                 let masks = masks(bits, probed(bits, probes));
                 assert!(masks.iter().all(|mask| mask.count_ones() <= 1));
                 let probed: Vec<usize> = (0..8).filter(|&word| masks[word] != 0).collect();
@@ -445,7 +500,7 @@ mod tests {
         ) {
             // Crowded, so that all bits of a digest are set now and then.
             let line: Line = std::array::from_fn(|w| line[0][w] | line[1][w] | line[2][w]);
-            let bits = mix(Digest::from_value(value), BITS);
+            let bits = bits_of(Digest::from_value(value));
             let probed = probed(bits, probes);
             let (after, missing) = AnyMachine.set(&line, bits, probed);
             prop_assert_eq!(is_not_zero(missing) == 1, after != line);
