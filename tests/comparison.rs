@@ -468,7 +468,7 @@ fn the_page_has_its_figures() {
         plan: &plan,
         comparison: &comparison,
     }
-    .page();
+    .page(None);
     let mut names = Vec::new();
     for block in page.sections.iter().flat_map(|section| &section.blocks) {
         match block {

@@ -16,7 +16,7 @@ pub(super) struct TraceArgs {
     #[arg(required = true, value_name = "CAPTURE", help_heading = "Input")]
     pub(super) captures: Vec<PathBuf>,
 
-    /// auto recognises all but tsh
+    /// How inputs are read; tsh must be named
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Auto, help_heading = "Input")]
     input_format: Format,
 
