@@ -110,9 +110,10 @@ impl CompareReport<'_> {
                 .iter()
                 .filter_map(|&memory| {
                     let errors = entry(self, *contender, memory)?.best_errors(slices)?;
-                    (errors.mean >= LEAST_SHOWN).then_some(Point {
+                    let shown = errors.mean >= LEAST_SHOWN;
+                    Some(Point {
                         x: memory as f64,
-                        y: errors.mean,
+                        y: if shown { errors.mean } else { 0.0 },
                         error: 0.0,
                     })
                 })
@@ -126,7 +127,7 @@ impl CompareReport<'_> {
         Figure {
             name: "error-by-memory".into(),
             title: "Mean error against memory".into(),
-            caption: "Mean of the absolute relative errors of all slices. Both scales are logarithmic; errors below 0.0001 %, and of 0, are left out.".into(),
+            caption: "Mean of the absolute relative errors of all slices. Both scales are logarithmic; errors below 0.0001 % count as 0, which has no place and is left out.".into(),
             drawing: Drawing::Lines {
                 x: axis("memory of a slice", Scale::Bytes),
                 y: axis("mean relative error", Scale::Log),
