@@ -1,4 +1,4 @@
-// Uses the page of a count as its reader would. See check-page.
+// Uses the pages of count, compare and reproduce as their reader would. See check-page.
 "use strict";
 const assert = require("node:assert/strict");
 const { mkdtempSync, readdirSync, rmSync } = require("node:fs");
@@ -149,12 +149,54 @@ async function use(page) {
   holds(/\/24 → .*\/24packets[\d,]+$/.test(words), words);
 }
 
+const wide = { viewport: { width: 1100, height: 900 } };
+const picture = async (page, name) => {
+  if (screenshots) await page.screenshot({ path: join(screenshots, name + ".png"), fullPage: true });
+};
+
+// What every page has: figures with their series, a legend that hides each, a table behind each.
+async function pageOf(name, figures, summary) {
+  const file = join(folder, name + ".html");
+  await open(file, { ...wide, colorScheme: "light" }, async (page) => {
+    await picture(page, name + "-light");
+    const all = await seen(page);
+    same([all.images, all.overflow], [0, 0], name + ": no foreign element, nothing sticks out");
+    holds(summary.test(all.summary[0]), name + ": " + all.summary[0]);
+    for (const [id, series] of Object.entries(figures)) {
+      const figure = page.locator("figure", { has: page.locator("[id='" + id + "']") });
+      same(await figure.count(), 1, name + " has " + id);
+      const buttons = figure.locator(".legend button");
+      const names = await buttons.allTextContents();
+      if (series) same(names, series, name + ", " + id + ": legend");
+      const groups = await figure.locator("svg [data-series]").count();
+      const cells = await figure.locator("svg .cell").count();
+      holds(cells > 0 || groups === Math.max(names.length, 1), id + ": cells, or a group for each series");
+      for (let i = 0; i < names.length; i++) {
+        const shown = () => figure.locator("svg [data-series='" + i + "']").evaluate((group) => getComputedStyle(group).display !== "none");
+        holds(await shown(), names[i] + " is there");
+        await buttons.nth(i).click();
+        holds(!(await shown()), "a click hides " + names[i]);
+        await buttons.nth(i).click();
+        holds(await shown(), "another shows " + names[i]);
+      }
+      await figure.locator("summary").click();
+      holds(await figure.locator("tbody tr").count() > 0, id + ": a table behind it");
+    }
+  });
+  await open(file, { ...wide, colorScheme: "dark" }, (page) => picture(page, name + "-dark"));
+  await open(file, { viewport: { width: 360, height: 700 } }, async (page) => {
+    await picture(page, name + "-narrow");
+    same((await seen(page)).overflow, 0, name + ": a telephone shows it without scrolling sideways");
+  });
+  for (const figure of Object.keys(figures).filter((id) => id !== "origin-destination")) {
+    await open(join(folder, name + "-figures", figure + ".svg"), wide, async (page) => {
+      same(await page.evaluate(() => document.documentElement.tagName), "svg", figure);
+    });
+  }
+}
+
 async function main() {
   const file = join(folder, "page.html");
-  const wide = { viewport: { width: 1100, height: 900 } };
-  const picture = async (page, name) => {
-    if (screenshots) await page.screenshot({ path: join(screenshots, name + ".png"), fullPage: true });
-  };
   let light;
   await open(file, { ...wide, colorScheme: "light" }, async (page) => {
     await picture(page, "light");
@@ -185,6 +227,19 @@ async function main() {
       same(await page.evaluate(() => document.documentElement.tagName), "svg", name);
     });
   }
+  const filters = ["mdbf", "cmdbf", "bfm", "cbfm", "bloom", "subset", "subset-planned"];
+  await pageOf("compare", {
+    "counts-over-time": ["exact", ...filters, "hll"],
+    "error-by-memory": null,
+    "false-positives-apart": filters,
+    "time-an-element": [...filters, "hll"],
+    "skipped-packets": [],
+    "origin-destination": null,
+  }, / at 512 B: worst second .* off/);
+  await pageOf("reproduce", {
+    "cbfm-fig-11": null,
+    "cbfm-fig-12": ["BFM", "CBFM"],
+  }, /^3 experiments .* 0 leave it by more than 4 standard errors\.$/);
   console.log(`${checks} checks in Chromium, all well`);
 }
 

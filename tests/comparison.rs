@@ -74,7 +74,7 @@ fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> ComparePlan 
 }
 
 fn run(plan: &ComparePlan) -> Comparison {
-    compare(plan, &Unwatched).unwrap()
+    compare(plan, None, &Unwatched).unwrap()
 }
 
 fn entry(comparison: &Comparison, contender: Contender) -> &Entry {
@@ -270,7 +270,7 @@ fn results_do_not_depend_on_threads() {
                 comparison: &comparison,
             };
             let text = report.write(format, false, Vec::new()).unwrap();
-            (String::from_utf8(text).unwrap(), report.page())
+            (String::from_utf8(text).unwrap(), report.page(None))
         };
         for format in [ReportFormat::Json, ReportFormat::Csv, ReportFormat::Table] {
             let (alone, page) = written(1, format);
@@ -451,7 +451,7 @@ fn no_packets_are_no_slices() {
         ] {
             assert!(!report.write(format, false, Vec::new()).unwrap().is_empty());
         }
-        report.page();
+        report.page(None);
     }
 }
 
@@ -468,7 +468,7 @@ fn the_page_has_its_figures() {
         plan: &plan,
         comparison: &comparison,
     }
-    .page();
+    .page(None);
     let mut names = Vec::new();
     for block in page.sections.iter().flat_map(|section| &section.blocks) {
         match block {

@@ -1,6 +1,7 @@
 //! `flowsieve compare`: structures side by side on the same traffic, at equal memory.
 
 use super::inputs::{Inputs, total_bytes};
+use super::od::OdArgs;
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
 use super::progress::Progress;
@@ -109,6 +110,9 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     page: PageArgs,
 
+    #[command(flatten)]
+    od: OdArgs,
+
     /// No progress bar and no remarks
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
     quiet: bool,
@@ -200,9 +204,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
+    let matrix = args.od.open()?;
     let html = args.page.open()?;
+    let mut traffic = args.od.traffic();
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
-    let result = compare(&plan, &progress);
+    let result = compare(&plan, traffic.as_mut(), &progress);
     progress.finish();
     let comparison = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
@@ -213,8 +219,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
         comparison: &comparison,
     };
     if args.page.is_wanted() {
-        args.page.write(html, &report.page())?;
+        args.page.write(html, &report.page(traffic.as_ref()))?;
     }
+    args.od.write(matrix, traffic.as_ref())?;
     let styled = output.is_styled();
     report
         .write(args.format.into(), styled, output)
@@ -265,6 +272,7 @@ impl CompareArgs {
             self.output.as_deref(),
         )?;
         self.page.check(self.output.as_deref())?;
+        self.od.check(&self.page)?;
         let kind = self.trace.kind();
         let combinations = if self.want.is_empty() {
             ComparePlan::usual_combinations(kind)

@@ -1,6 +1,7 @@
 //! `flowsieve count`: distinct elements in each time slice.
 
 use super::inputs::{Inputs, total_bytes};
+use super::od::OdArgs;
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
 use super::progress::Progress;
@@ -13,12 +14,11 @@ use clap::{Args, ValueEnum};
 use flowsieve::elements::ElementLabel;
 use flowsieve::filters::Sizing;
 use flowsieve::pipeline::{
-    CountPlan, CountSummary, CounterChoice, RunError, SliceResult, SliceSink, Traffic,
-    count_and_more,
+    CountPlan, CountSummary, CounterChoice, RunError, SliceResult, SliceSink, count_and_more,
 };
-use flowsieve::report::{CountPage, CountParameters, CountReport, ReportFormat, traffic_table};
+use flowsieve::report::{CountPage, CountParameters, CountReport, ReportFormat};
 use std::io::{self, IsTerminal, stderr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 const EXAMPLES: &str = "\
@@ -105,19 +105,10 @@ pub(crate) struct CountArgs {
     #[command(flatten)]
     page: PageArgs,
 
-    /// Packets by origin and destination too, by prefixes of so many bits
-    ///
-    /// `--od 24` groups IPv4 addresses by /24.
-    /// For IPv6 prefixes have twice as many bits. The page shows the 24 largest on each side. All
-    /// packets with readable addresses count, whatever the elements are.
-    #[arg(long, value_name = "BITS", value_parser = clap::value_parser!(u8).range(1..=32), help_heading = "Output")]
-    od: Option<u8>,
+    #[command(flatten)]
+    od: OdArgs,
 
-    /// Write all of these pairs to this file: .csv or .parquet
-    #[arg(long, value_name = "FILE", requires = "od", help_heading = "Output")]
-    od_out: Option<PathBuf>,
-
-    /// Save the filter to this file, to be asked by `flowsieve filter`; needs --slice all
+    /// Save the filter for `flowsieve filter`; needs --slice all
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     save_filter: Option<PathBuf>,
 
@@ -160,10 +151,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         Some(path) => Some(Output::open(Some(path))?),
         None => None,
     };
-    let matrix = match &args.od_out {
-        Some(path) => Some(Output::open(Some(path))?),
-        None => None,
-    };
+    let matrix = args.od.open()?;
     let html = args.page.open()?;
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
     let styled = output.is_styled();
@@ -174,7 +162,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         report,
         page: args.page.is_wanted().then(CountPage::default),
     };
-    let mut traffic = args.od.map(Traffic::new);
+    let mut traffic = args.od.traffic();
     let label = saved.as_ref().map(|_| {
         let label = ElementLabel::new(&plan.rule, plan.tunnel).to_string();
         label.into_bytes()
@@ -193,16 +181,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         args.page
             .write(html, &page.finish(&parameters, &summary, traffic.as_ref()))?;
     }
-    if let Some((traffic, (path, output))) = traffic.zip(args.od_out.as_ref().zip(matrix)) {
-        let output = if is_parquet(path) {
-            traffic_table::parquet(&traffic, output)
-        } else {
-            traffic_table::csv(&traffic, output)
-        };
-        output
-            .with_context(|| format!("cannot write {}", path.display()))?
-            .commit()?;
-    }
+    args.od.write(matrix, traffic.as_ref())?;
     sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
     Ok(remark(args, &summary, &inputs, &progress))
 }
@@ -220,11 +199,6 @@ impl SliceSink for Sinks {
         }
         self.report.slice(slice)
     }
-}
-
-fn is_parquet(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "parquet")
 }
 
 /// Says on standard error what does not belong into the results.
@@ -305,20 +279,7 @@ impl CountArgs {
             self.output.as_deref(),
         )?;
         self.page.check(self.output.as_deref())?;
-        if self.od.is_some() && !self.page.is_wanted() && self.od_out.is_none() {
-            return Err(UsageError(
-                "--od goes into a page or a file of its own: add --html, --svg or --od-out".into(),
-            ));
-        }
-        if let Some(path) = &self.od_out
-            && !is_parquet(path)
-            && path.extension().is_none_or(|extension| extension != "csv")
-        {
-            return Err(UsageError(format!(
-                "{} must end in .csv or .parquet, which says how it is written",
-                path.display()
-            )));
-        }
+        self.od.check(&self.page)?;
         if let Some(path) = &self.save_filter {
             plan.kept_filter().map_err(usage)?;
             if path.as_os_str() == "-" || self.output.as_ref() == Some(path) {

@@ -7,6 +7,7 @@ mod filter;
 mod flows;
 mod generate;
 mod inputs;
+mod od;
 mod output;
 mod page;
 mod plan;

@@ -1,7 +1,7 @@
 //! `flowsieve reproduce`: the papers' tables and figures, recomputed.
 
 use super::inputs::Inputs;
-use super::output::Output;
+use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
@@ -97,6 +97,8 @@ enum ResultFormat {
     Csv,
     /// One document
     Json,
+    /// The rows of the CSV, for databases and data frames
+    Parquet,
 }
 
 /// The name that stands for all.
@@ -118,6 +120,10 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         )
         .into());
     }
+    refuse_terminal(
+        matches!(args.format, ResultFormat::Parquet),
+        args.output.as_deref(),
+    )?;
     args.page.check(args.output.as_deref())?;
     // Whatever cannot be written shall be known before the work is done.
     let output = Output::open(args.output.as_deref())?;
@@ -298,6 +304,7 @@ impl From<ResultFormat> for ReproduceFormat {
             ResultFormat::Table => Self::Table,
             ResultFormat::Csv => Self::Csv,
             ResultFormat::Json => Self::Json,
+            ResultFormat::Parquet => Self::Parquet,
         }
     }
 }

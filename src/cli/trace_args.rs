@@ -16,7 +16,7 @@ pub(super) struct TraceArgs {
     #[arg(required = true, value_name = "CAPTURE", help_heading = "Input")]
     pub(super) captures: Vec<PathBuf>,
 
-    /// auto recognises all formats but tsh, which has no mark
+    /// How inputs are read; tsh must be named
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Auto, help_heading = "Input")]
     input_format: Format,
 
@@ -28,7 +28,7 @@ pub(super) struct TraceArgs {
     #[arg(long, help_heading = "Elements")]
     undirected: bool,
 
-    /// Which IP header of tunnelled packets counts
+    /// Which IP header counts
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Header::Outer, help_heading = "Elements")]
     tunnel: Header,
 
@@ -44,7 +44,7 @@ pub(super) struct TraceArgs {
     #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = parse_slice, help_heading = "Time slices")]
     slice: SliceWidth,
 
-    /// Where slices begin: at multiples of the width since 1970, or at the first packet
+    /// Where slices begin
     #[arg(long, value_enum, value_name = "TO", default_value_t = Boundary::Epoch, help_heading = "Time slices")]
     align: Boundary,
 }

@@ -4,10 +4,11 @@ use super::stage::Bench;
 use super::{ComparePlan, Comparison};
 use crate::elements::Extractor;
 use crate::hashing::Digester;
-use crate::pipeline::{Read, Reading, RunError, Watch};
+use crate::pipeline::{Read, Reading, RunError, Traffic, Watch};
 use std::thread;
 
-/// Compares structures on the inputs, which are one trace in time order and are decoded once.
+/// Compares structures on the inputs, which are one trace in time order and are decoded once; adds all
+/// packets to the `traffic` if that is wanted.
 ///
 /// Damaged inputs are no error: their packets up to the damage count, and
 /// [`InputResult::error`](crate::pipeline::InputResult) says what happened.
@@ -19,19 +20,27 @@ use std::thread;
 /// # Panics
 ///
 /// If a worker thread panicked.
-pub fn compare(plan: &ComparePlan, watch: &dyn Watch) -> Result<Comparison, RunError> {
+pub fn compare(
+    plan: &ComparePlan,
+    traffic: Option<&mut Traffic>,
+    watch: &dyn Watch,
+) -> Result<Comparison, RunError> {
     plan.check()?;
     let digester = Digester::new(plan.seed);
+    let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
     let reading = Reading {
         inputs: &plan.inputs,
         input_format: plan.input_format,
-        extractor: Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true),
+        extractor: match traffic {
+            Some(_) => extractor.with_addresses(),
+            None => extractor,
+        },
         arity: plan.rule.kind.attributes().len(),
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: 1,
         threaded: plan.threads > 2,
-        traffic: None,
+        traffic,
     };
     let read = thread::scope(|scope| reading.run(scope, watch, |_| Bench::new(scope, plan)));
     let Read {

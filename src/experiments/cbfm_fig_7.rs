@@ -33,7 +33,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     // The largest job is one filter, so that no more than one a thread is in memory.
     let jobs = in_parallel(settings.threads, structures.len() * runs, |job| {
         let (_, spec) = &structures[job / runs];
-        let seed = settings.seed.wrapping_add((job % runs) as u64);
+        let seed = settings.run_seed(job % runs);
         let data = Uniform::new(seed, elements);
         let filter = data.fill(spec);
         let mut hits: Hits = [[None; KNOWN.len()]; QUERIES.len()];

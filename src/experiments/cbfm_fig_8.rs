@@ -75,7 +75,7 @@ fn one_capture(
     // Every run hashes the same elements otherwise.
     let jobs = in_parallel(settings.threads, MEMORY.len() * of_each * runs, |job| {
         let (_, spec) = &specs[job / runs / of_each][job / runs % of_each];
-        let digester = Digester::new(settings.seed.wrapping_add((job % runs) as u64));
+        let digester = Digester::new(settings.run_seed(job % runs));
         let again = |digests: &Digests| -> Digests {
             let attributes = digests
                 .0

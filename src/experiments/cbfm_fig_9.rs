@@ -24,7 +24,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             .expect("the weights are positive and the matrix has thousands of cells")
     });
     let jobs = in_parallel(settings.threads, SHARES.len() * runs, |job| {
-        let seed = settings.seed.wrapping_add((job % runs) as u64);
+        let seed = settings.run_seed(job % runs);
         let data = Uniform::new(seed, elements);
         let filter = data.fill(&FilterSpec::Matrix(specs[job / runs].clone()));
         let mut random = Random::new(seed, 9);

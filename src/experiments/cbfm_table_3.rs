@@ -66,9 +66,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             let probes = table_probes(rate);
             let spec = FilterSpec::Matrix(MatrixSpec::cbfm(3, size as u64, CUTS, probes));
             let hits = in_parallel(settings.threads, runs, |run| {
-                let seed = settings
-                    .seed
-                    .wrapping_add(1_000 * digits as u64 + run as u64);
+                let seed = settings.run_seed(1_000 * digits as usize + run);
                 let data = Uniform::new(seed, ELEMENTS);
                 let filter = data.fill(&spec);
                 let mut random = Random::new(seed, 2);

@@ -21,7 +21,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         } else {
             attributes
         };
-        let seed = settings.seed.wrapping_add(1_000_000 + job as u64);
+        let seed = settings.run_seed(1_000_000 + job);
         false_positives(
             seed,
             attributes,

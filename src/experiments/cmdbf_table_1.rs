@@ -128,7 +128,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let negatives = settings.scale.pick(500, 10_000, 10_000);
     let jobs = in_parallel(settings.threads, PRINTED.len() * runs, |job| {
         let (attributes, probes, _) = PRINTED[job / runs];
-        let seed = settings.seed.wrapping_add(job as u64);
+        let seed = settings.run_seed(job);
         false_positives(seed, attributes, probes, negatives, |random, _, _| {
             random.next() as u32
         })

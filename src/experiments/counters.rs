@@ -19,7 +19,7 @@ pub(super) const LEAST: [u8; 3] = [2, 4, 8];
 pub(super) fn shares(settings: &Settings, split: bool, elements: u64) -> [Measured; LEAST.len()] {
     let runs = settings.scale.pick(3, 100, 400) as usize;
     let shares = in_parallel(settings.threads, runs, |run| {
-        let digester = Digester::new(settings.seed.wrapping_add(run as u64));
+        let digester = Digester::new(settings.run_seed(run));
         // Wide counters, so that none is saturated.
         let mut counters = CounterArray::new(COUNTERS, 8);
         let range = if split { PART } else { COUNTERS };

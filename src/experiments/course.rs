@@ -54,7 +54,7 @@ fn measure(settings: &Settings, words: &[Vec<u8>]) -> Row {
     let runs = (enough / n).clamp(10, 2_000);
     let strangers = (settings.scale.pick(10_000, STRANGERS, STRANGERS) / runs as u64).max(10);
     let hits = in_parallel(settings.threads, runs, |run| {
-        let digester = Digester::new(settings.seed.wrapping_add(run as u64));
+        let digester = Digester::new(settings.run_seed(run));
         let element = |word: &[u8]| ElementDigests {
             whole: digester.digest(word),
             attributes: &[],

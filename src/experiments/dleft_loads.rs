@@ -21,7 +21,7 @@ const LEVELS: usize = 12;
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let runs = settings.scale.pick(2, 20, 100) as usize;
     let loads = in_parallel(settings.threads, runs, |run| {
-        let digester = Digester::new(settings.seed.wrapping_add(run as u64));
+        let digester = Digester::new(settings.run_seed(run));
         let mut filter = DleftFilter::<Bucket32>::new(BUCKET_BITS, 24, 2);
         for number in 0..ELEMENTS {
             filter.insert(ElementDigests {

@@ -35,7 +35,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             counter_bits: 2,
         };
         let hits = in_parallel(settings.threads, runs, |run| {
-            let digester = Digester::new(settings.seed.wrapping_add(run as u64));
+            let digester = Digester::new(settings.run_seed(run));
             let element = |number: u64| ElementDigests {
                 whole: digester.digest(&number.to_le_bytes()),
                 attributes: &[],

@@ -81,6 +81,16 @@ pub struct Settings {
     pub words: Option<PathBuf>,
 }
 
+/// First stream of random numbers for the seeds of runs, above those that experiments use by number.
+const RUN_STREAM: u64 = 1 << 32;
+
+impl Settings {
+    /// The seed of a repetition. Neighbouring seeds have no repetition in common.
+    fn run_seed(&self, run: usize) -> u64 {
+        random::Random::new(self.seed, RUN_STREAM + run as u64).next()
+    }
+}
+
 /// An experiment that can be run.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -250,3 +260,27 @@ pub const ALL: &[Entry] = &[
         run: course::fig_3,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_two_seeds_share_a_run() {
+        let seeds = (0..20_u64).chain([u64::MAX - 1, u64::MAX]);
+        let runs: Vec<u64> = seeds
+            .flat_map(|seed| {
+                let settings = Settings {
+                    scale: Scale::Small,
+                    seed,
+                    threads: 1,
+                    captures: Vec::new(),
+                    words: None,
+                };
+                (0..1_000).map(move |run| settings.run_seed(run))
+            })
+            .collect();
+        assert_eq!(runs.iter().collect::<HashSet<_>>().len(), runs.len());
+    }
+}

@@ -58,7 +58,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             );
         }
         let hits = in_parallel(settings.threads, runs, |run| {
-            let digester = Digester::new(settings.seed.wrapping_add(run as u64));
+            let digester = Digester::new(settings.run_seed(run));
             let element = |number: u64| ElementDigests {
                 whole: digester.digest(&number.to_le_bytes()),
                 attributes: &[],

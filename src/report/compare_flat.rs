@@ -47,7 +47,7 @@ impl CompareReport<'_> {
             .map_err(csv::cause)?;
         self.each_row(|cells| {
             lines
-                .write_record(cells.iter().map(|cell| written(*cell)))
+                .write_record(cells.iter().copied().map(csv::written))
                 .map_err(csv::cause)
         })?;
         lines.flush()
@@ -111,15 +111,4 @@ fn row<'a>(
         query.and_then(|query| query.observed_fpr_std_error).into(),
         query.and_then(|query| query.predicted_fpr).into(),
     ]
-}
-
-fn written(cell: Cell<'_>) -> String {
-    match cell {
-        Cell::Null => String::new(),
-        Cell::I64(number) => number.to_string(),
-        Cell::U64(number) => number.to_string(),
-        Cell::F64(number) => number.to_string(),
-        Cell::Bool(truth) => truth.to_string(),
-        Cell::Text(text) => text.to_owned(),
-    }
 }

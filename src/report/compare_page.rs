@@ -2,17 +2,23 @@
 
 use super::compare_model::CompareReport;
 use super::compare_words::{basis, entry, middle, short_percent, sorted_memories, summary, title};
+use super::count_page::who_talks;
 use super::figure::{
     Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Point, Scale, Series, SeriesStyle,
 };
 use super::number::{grouped, size};
-use crate::comparison::{Contender, CountErrors, Entry, Negatives, QueryResult, SliceCount};
+use crate::comparison::{Contender, CountErrors, Entry, Negatives, SliceCount};
+use crate::pipeline::Traffic;
+
+/// Smallest error that a figure shows: it would take the room of those that matter.
+const LEAST_SHOWN: f64 = 1e-6;
 
 impl CompareReport<'_> {
     /// Everything to look at: the answer in words, counts over time, error against memory, false
-    /// positives by combination, time, and packets without an element.
-    pub fn page(&self) -> Page {
-        let mut counts = vec![Block::Text(basis(self))];
+    /// positives by combination, time, who talks to whom if that was counted, and packets without an
+    /// element.
+    pub fn page(&self, traffic: Option<&Traffic>) -> Page {
+        let mut counts = vec![Block::Text(basis(self) + ".")];
         let memories = sorted_memories(self);
         if let Some(memory) = middle(&memories) {
             counts.push(Block::Figure(self.over_time(memory)));
@@ -30,6 +36,9 @@ impl CompareReport<'_> {
         }
         if self.plan.timing {
             sections.push(section("How fast insertions are", self.times(&memories)));
+        }
+        if let Some(traffic) = traffic {
+            sections.push(section("Who talks to whom", who_talks(traffic)));
         }
         sections.push(section("What was read", self.read()));
         let title = title(self);
@@ -72,9 +81,12 @@ impl CompareReport<'_> {
                 .collect(),
             style: SeriesStyle::Line,
         };
-        let entries = self.ranked(Some(memory)).into_iter();
-        let counting = entries
-            .filter(|(entry, errors)| errors.is_some() && entry.contender != Contender::Exact);
+        // In the order of the plan, so that a structure has the same colour in every figure.
+        let contenders = self.plan.contenders.iter();
+        let counting = contenders
+            .filter(|contender| **contender != Contender::Exact)
+            .filter_map(|&contender| entry(self, contender, memory))
+            .filter(|entry| entry.best_errors(slices).is_some());
         let elements = self.plan.rule.kind.plural();
         Figure {
             name: "counts-over-time".into(),
@@ -84,7 +96,7 @@ impl CompareReport<'_> {
                 x: axis("time (UTC)", Scale::Time),
                 y: axis(elements, Scale::Linear),
                 series: std::iter::once(exact)
-                    .chain(counting.map(|(entry, _)| of(entry)))
+                    .chain(counting.map(of))
                     .collect(),
             },
         }
@@ -98,9 +110,10 @@ impl CompareReport<'_> {
                 .iter()
                 .filter_map(|&memory| {
                     let errors = entry(self, *contender, memory)?.best_errors(slices)?;
+                    let shown = errors.mean >= LEAST_SHOWN;
                     Some(Point {
                         x: memory as f64,
-                        y: errors.mean,
+                        y: if shown { errors.mean } else { 0.0 },
                         error: 0.0,
                     })
                 })
@@ -114,7 +127,7 @@ impl CompareReport<'_> {
         Figure {
             name: "error-by-memory".into(),
             title: "Mean error against memory".into(),
-            caption: "Mean of the absolute relative errors of all slices. Both scales are logarithmic: an error of 0 has no place and is left out.".into(),
+            caption: "Mean of the absolute relative errors of all slices. Both scales are logarithmic; errors below 0.0001 % count as 0, which has no place and is left out.".into(),
             drawing: Drawing::Lines {
                 x: axis("memory of a slice", Scale::Bytes),
                 y: axis("mean relative error", Scale::Log),
@@ -131,12 +144,12 @@ impl CompareReport<'_> {
             ("k", true),
             ("bytes used", true),
             ("count", false),
-            ("mean error", true),
+            ("mean", true),
             ("p95", true),
-            ("worst slice", true),
+            ("worst", true),
             ("bias", true),
-            ("raw count: mean error", true),
-            ("worst slice (raw)", true),
+            ("raw: mean", true),
+            ("raw: worst", true),
         ];
         let asked = memories.iter().map(|&memory| Some(memory));
         let entries = asked
@@ -223,10 +236,9 @@ impl CompareReport<'_> {
 
     fn rate_figure(&self, memory: u64, negatives: Negatives) -> Option<Figure> {
         let asked = self.comparison.asked.iter().copied();
-        let entries: Vec<&Entry> = self
-            .ranked(Some(memory))
-            .into_iter()
-            .map(|(entry, _)| entry)
+        let contenders = self.plan.contenders.iter();
+        let entries: Vec<&Entry> = contenders
+            .filter_map(|&contender| entry(self, contender, memory))
             .filter(|entry| {
                 let mut queries = entry.queries.iter();
                 queries.any(|q| q.negatives == negatives && q.observed().is_some())
@@ -241,21 +253,10 @@ impl CompareReport<'_> {
         if masks.is_empty() {
             return None;
         }
-        let series = entries.iter().flat_map(|entry| {
-            let rates = |of: fn(&QueryResult) -> Option<f64>| {
-                let queries = masks.iter().map(|&mask| entry.query(mask, negatives));
-                queries
-                    .map(|query| of(query?))
-                    .collect::<Vec<Option<f64>>>()
-            };
-            let name = entry.contender.name();
-            [
-                (name.to_owned(), rates(QueryResult::observed)),
-                (
-                    format!("{name}, predicted"),
-                    rates(|query| query.positives.and(query.predicted)),
-                ),
-            ]
+        let series = entries.iter().map(|entry| {
+            let queries = masks.iter().map(|&mask| entry.query(mask, negatives));
+            let rates = queries.map(|query| query?.observed());
+            (entry.contender.name().to_owned(), rates.collect())
         });
         let (title, caption) = match negatives {
             Negatives::Apart => (

@@ -109,10 +109,11 @@ fn losers(report: &CompareReport<'_>, memory: u64) -> Vec<String> {
 
 /// The smallest memory of a sweep at which each structure stays below 1 % in every slice.
 fn least_memories(report: &CompareReport<'_>, memories: &[u64], slice: &str) -> Option<String> {
-    if memories.len() < 2 {
+    let slices = &report.comparison.slices;
+    let nothing = slices.iter().all(|slice| slice.exact.unwrap_or(0) == 0);
+    if memories.len() < 2 || nothing {
         return None;
     }
-    let slices = &report.comparison.slices;
     let mut reached: Vec<(u64, &str)> = Vec::new();
     let mut never = Vec::new();
     let contenders = report.plan.contenders.iter();

@@ -254,7 +254,7 @@ fn section(title: &str, blocks: Vec<Block>) -> PageSection {
     }
 }
 
-fn who_talks(traffic: &Traffic) -> Vec<Block> {
+pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
     let mut blocks = Vec::new();
     match heat_map(traffic) {
         Some(figure) => blocks.push(Block::Figure(figure)),

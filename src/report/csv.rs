@@ -1,6 +1,8 @@
-//! A count as CSV: a header, then a line a slice; empty fields for what does not exist.
+//! CSV: a header, then a line a row; empty fields for what does not exist. Here is that of a count, and
+//! how a cell of the other tables is written.
 
 use super::model::SliceRow;
+use super::parquet::Cell;
 use crate::pipeline::SliceResult;
 use std::io::{self, Write};
 
@@ -50,5 +52,17 @@ pub(super) fn cause(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
+    }
+}
+
+/// A cell as a field.
+pub(super) fn written(cell: Cell<'_>) -> String {
+    match cell {
+        Cell::Null => String::new(),
+        Cell::I64(number) => number.to_string(),
+        Cell::U64(number) => number.to_string(),
+        Cell::F64(number) => number.to_string(),
+        Cell::Bool(truth) => truth.to_string(),
+        Cell::Text(text) => text.to_owned(),
     }
 }

@@ -27,6 +27,7 @@ mod number;
 pub mod parquet;
 mod plan_model;
 mod plan_table;
+mod reproduce_flat;
 mod reproduce_model;
 mod reproduce_page;
 mod reproduce_table;

@@ -1,5 +1,5 @@
-//! Recomputed tables and figures as they are told: one set of names for JSON and CSV, documented in
-//! `docs/output.md`.
+//! Recomputed tables and figures as they are told: one set of names for JSON, CSV and Parquet,
+//! documented in `docs/output.md`.
 
 use super::figure::Page;
 use super::{markdown, reproduce_page, reproduce_table};
@@ -20,6 +20,8 @@ pub enum ReproduceFormat {
     Csv,
     /// One document.
     Json,
+    /// The rows of the CSV.
+    Parquet,
 }
 
 /// What was recomputed, and with what.
@@ -58,7 +60,8 @@ impl ReproduceReport<'_> {
                 serde_json::to_writer_pretty(&mut out, &self.document())?;
                 writeln!(out)?;
             }
-            ReproduceFormat::Csv => self.lines(&mut out)?,
+            ReproduceFormat::Csv => self.csv(&mut out)?,
+            ReproduceFormat::Parquet => self.parquet(&mut out)?,
         }
         out.flush()?;
         Ok(out)
@@ -101,40 +104,7 @@ impl ReproduceReport<'_> {
             experiments: self.experiments.iter().map(ExperimentRow::from).collect(),
         }
     }
-
-    fn lines(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut csv = csv::WriterBuilder::new()
-            .has_headers(false)
-            .from_writer(out);
-        csv.write_record(HEADER).map_err(cause)?;
-        for experiment in self.experiments {
-            for cell in &experiment.cells {
-                let row = CellRow::from(cell);
-                csv.serialize((experiment.name, row)).map_err(cause)?;
-            }
-        }
-        csv.flush()
-    }
 }
-
-fn cause(error: csv::Error) -> io::Error {
-    error.into()
-}
-
-/// Columns, in order: the experiment's name and the names of [`CellRow`].
-const HEADER: [&str; 11] = [
-    "experiment",
-    "label",
-    "unit",
-    "paper",
-    "formula",
-    "measured",
-    "std_error",
-    "distance",
-    "is_time",
-    "agreement",
-    "verdict",
-];
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -164,17 +134,17 @@ struct ExperimentRow<'a> {
 }
 
 #[derive(Serialize)]
-struct CellRow<'a> {
-    label: &'a str,
-    unit: &'a str,
-    paper: Option<f64>,
-    formula: Option<f64>,
-    measured: Option<f64>,
-    std_error: Option<f64>,
-    distance: Option<f64>,
-    is_time: bool,
-    agreement: &'a str,
-    verdict: String,
+pub(super) struct CellRow<'a> {
+    pub(super) label: &'a str,
+    pub(super) unit: &'a str,
+    pub(super) paper: Option<f64>,
+    pub(super) formula: Option<f64>,
+    pub(super) measured: Option<f64>,
+    pub(super) std_error: Option<f64>,
+    pub(super) distance: Option<f64>,
+    pub(super) is_time: bool,
+    pub(super) agreement: &'a str,
+    pub(super) verdict: String,
 }
 
 #[derive(Serialize)]

@@ -46,7 +46,7 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
             count(Agreement::Departs)
         ),
         format!(
-            "{} figures are other ones in the paper than here; the verdict says why.",
+            "{} figures are others in the paper; the verdict says why.",
             count(Agreement::PaperDiffers)
         ),
         "Paper: as printed. Formula: the right one, which is not always the paper's. Measured: on the filters of this library, mean ± standard error; without an error where nothing is left to chance.".into(),

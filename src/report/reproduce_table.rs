@@ -123,16 +123,20 @@ pub(super) fn figures(cell: &Cell) -> [String; 4] {
     ]
 }
 
+/// The mean to the second digit of its standard error: what follows says nothing.
 fn measured(measured: Measured) -> String {
-    if measured.std_error > 0.0 {
-        format!(
-            "{} ± {}",
-            number(measured.mean),
-            digits(measured.std_error, 2)
-        )
-    } else {
-        number(measured.mean)
+    let Measured { mean, std_error } = measured;
+    if std_error <= 0.0 {
+        return number(mean);
     }
+    let exponent = |value: f64| value.log10().floor() as i32;
+    let error = digits(std_error, 2);
+    let decimals = 1 - exponent(std_error);
+    if mean == 0.0 || (1e-4..1e6).contains(&mean.abs()) {
+        return format!("{mean:.0$} ± {error}", decimals.clamp(0, 9) as usize);
+    }
+    let decimals = (exponent(mean.abs()) + decimals).clamp(0, 9) as usize;
+    format!("{mean:.decimals$e} ± {error}")
 }
 
 /// Five significant digits; whole numbers and what is large with all before the point.
@@ -215,6 +219,32 @@ mod tests {
                 "240.25",
                 "1.5000e20",
                 "-0.25"
+            ]
+        );
+    }
+
+    #[test]
+    fn means_end_where_their_errors_do() {
+        let texts = [
+            (0.061_097, 0.000_25),
+            (-2.824_8, 2.3),
+            (5.754e-5, 5.7e-6),
+            (6.8e-5, 1.2e-4),
+            (0.0, 0.000_31),
+            (12_345.678, 150.0),
+            (0.25, 0.0),
+        ]
+        .map(|(mean, std_error)| measured(Measured { mean, std_error }));
+        assert_eq!(
+            texts,
+            [
+                "0.06110 ± 0.00025",
+                "-2.8 ± 2.3",
+                "5.75e-5 ± 5.7e-6",
+                "7e-5 ± 0.00012",
+                "0.00000 ± 0.00031",
+                "12346 ± 150",
+                "0.25"
             ]
         );
     }

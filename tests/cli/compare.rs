@@ -1,6 +1,6 @@
 //! `flowsieve compare`: what it prints, in every format, and what it refuses.
 
-use super::formats::{documented_set, fields};
+use super::formats::{documented_set, fields, parquet_is_the_csv};
 use super::{feed, flowsieve, sample, text_of};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -207,4 +207,41 @@ fn compare_refuses_and_touches_nothing() {
         assert!(run.err.contains(word), "no `{word}` in: {}", run.err);
         assert_eq!(fs::read(&result).unwrap(), b"older", "{options:?}");
     }
+}
+
+#[test]
+fn parquet_has_the_rows_of_the_csv() {
+    // 32 B are too few for some structures, whose rows have nothing about queries.
+    parquet_is_the_csv(&["compare", CAPTURE, "--memory", "32,1KiB"]);
+}
+
+#[test]
+fn the_matrix_is_that_of_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (page, of_compare, of_count) = (path("page.html"), path("a.csv"), path("b.csv"));
+    let od = ["--od", "24", "--od-out"];
+    let compared = ["compare", CAPTURE, "--memory", "1KiB", "--html", &page];
+    flowsieve(&[&compared, &od[..], &[&of_compare]].concat()).done();
+    flowsieve(&[&["count", CAPTURE], &od[..], &[&of_count]].concat()).done();
+    let matrix = fs::read_to_string(&of_compare).unwrap();
+    assert!(matrix.lines().count() > 100, "{matrix}");
+    assert_eq!(matrix, fs::read_to_string(&of_count).unwrap());
+    let page = fs::read_to_string(&page).unwrap();
+    assert!(
+        page.contains("id=\"origin-destination\""),
+        "the heat map is there"
+    );
+    let run = flowsieve(&["compare", CAPTURE, "--od", "24"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.sentence().contains("--html"), "{}", run.err);
+}
+
+#[test]
+fn without_an_element_nothing_is_said_about_errors() {
+    let capture = "traces/netns-web-loss.pcap";
+    let out = flowsieve(&["compare", "--element", "dns", capture]).done();
+    let words = out.replace('\n', " ");
+    assert!(words.contains("with 0 DNS triples in all"), "{out}");
+    assert!(!out.contains("Below 1 %"), "{out}");
 }

@@ -2,8 +2,11 @@
 
 use super::{document, flowsieve, text_of};
 use flowsieve::decode::Skip;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs::File;
 
 const CAPTURE: &str = "traces/netns-dns.pcap";
 
@@ -229,4 +232,39 @@ fn a_count_that_passed_its_limit_is_not_shown_as_zero() {
     let table = flowsieve(&[&["count"], &line[..]].concat()).done();
     assert!(table.contains("passed its limit in 8 of 8 slices; raise it with --exact-limit"));
     assert!(!table.contains("median"), "{table}");
+}
+
+/// `--format parquet` has the columns and the values of `--format csv`.
+pub(crate) fn parquet_is_the_csv(arguments: &[&str]) {
+    let csv = flowsieve(&[arguments, &["--format", "csv"]].concat()).done();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.parquet");
+    let file = ["--format", "parquet", "-o", path.to_str().unwrap()];
+    assert_eq!(flowsieve(&[arguments, &file].concat()).done(), "");
+    let mut lines = csv::Reader::from_reader(csv.as_bytes());
+    let header = lines.headers().unwrap().clone();
+    let lines: Vec<csv::StringRecord> = lines.records().map(Result::unwrap).collect();
+    let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+    let rows: Vec<_> = reader
+        .get_row_iter(None)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert!(!lines.is_empty());
+    assert_eq!(rows.len(), lines.len());
+    for (row, line) in rows.iter().zip(&lines) {
+        assert!(row.get_column_iter().map(|(name, _)| name).eq(&header));
+        for ((name, field), text) in row.get_column_iter().zip(line) {
+            let same = match field {
+                Field::Null => text.is_empty(),
+                Field::Str(value) => value == text,
+                Field::Bool(value) => text == value.to_string(),
+                Field::ULong(value) => text == value.to_string(),
+                Field::Long(value) => text == value.to_string(),
+                Field::Double(value) => text.parse::<f64>().unwrap().to_bits() == value.to_bits(),
+                other => panic!("{name}: {other:?}"),
+            };
+            assert!(same, "{name}: {field:?} is not {text:?}");
+        }
+    }
 }

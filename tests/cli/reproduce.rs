@@ -1,6 +1,6 @@
 //! `flowsieve reproduce`: names, formats, the page, and bad input.
 
-use super::formats::{documented_set, fields};
+use super::formats::{documented_set, fields, parquet_is_the_csv};
 use super::{flowsieve, text_of};
 use serde_json::Value;
 use std::fs;
@@ -129,4 +129,9 @@ fn what_cannot_be_read_is_named() {
     ]);
     assert_eq!(run.code, Some(2));
     assert!(run.sentence().contains("/nonexistent/a.pcap"));
+}
+
+#[test]
+fn parquet_has_the_rows_of_the_csv() {
+    parquet_is_the_csv(&["reproduce", "cmdbf-examples", "cbfm-table-2", "cbfm-fig-11"]);
 }

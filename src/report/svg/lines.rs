@@ -4,7 +4,7 @@ use super::frame::{self, Key, RIGHT, Rect, Swatch, WIDTH};
 use super::scale::Span;
 use super::thin::{Spot, thinned};
 use super::{Drawn, Geometry, Shape};
-use crate::report::figure::{Axis, Figure, Scale, Series, SeriesStyle};
+use crate::report::figure::{Axis, Figure, Point, Scale, Series, SeriesStyle};
 use crate::report::markup::{Markup, px};
 use crate::report::rows::LineRows;
 use std::fmt::Write as _;
@@ -34,13 +34,26 @@ pub(super) fn keys(series: &[Series]) -> Vec<Key> {
         .collect()
 }
 
-/// Each series with its number among those that have a colour of their own.
+/// What ends the name of a curve that is by formula, behind the name of what was measured.
+const FORMULA: &str = ", formula";
+
+/// Each series with its number among those that have a colour of their own. A formula has that of the
+/// series that was measured for it.
 fn numbered(series: &[Series]) -> impl Iterator<Item = (Option<usize>, &Series)> {
     let mut next = 0;
+    let mut known: Vec<(&str, usize)> = Vec::new();
     series.iter().map(move |series| {
-        let number = (series.style != SeriesStyle::Reference).then_some(next);
-        next += usize::from(number.is_some());
-        (number, series)
+        if series.style == SeriesStyle::Reference {
+            return (None, series);
+        }
+        let measured = series.name.strip_suffix(FORMULA);
+        let pair = known.iter().find(|(name, _)| measured == Some(*name));
+        let number = pair.map_or(next, |&(_, number)| number);
+        if pair.is_none() {
+            known.push((&series.name, number));
+            next += 1;
+        }
+        (Some(number), series)
     })
 }
 
@@ -60,12 +73,12 @@ pub(super) fn draw(
         y_axis.scale,
         points().flat_map(|p| {
             // Bars of errors must not make a logarithmic axis endless.
-            let low = if y_axis.scale == Scale::Log {
-                p.y
+            if y_axis.scale == Scale::Log {
+                let high = if p.y > 0.0 { p.y + p.error } else { p.y };
+                [p.y, p.y, high]
             } else {
-                p.y - p.error
-            };
-            [p.y, low, p.y + p.error]
+                [p.y, p.y - p.error, p.y + p.error]
+            }
         }),
         true,
     );
@@ -103,8 +116,9 @@ pub(super) fn draw(
             frame::style_class(series.style)
         );
         svg.open("g", &[("class", &class), ("data-series", &index)]);
-        errors(&mut svg, series, plot, |x, y| {
-            let (x, y) = place(x, lowest(y))?;
+        errors(&mut svg, series, plot, |point, y| {
+            place(point.x, point.y)?;
+            let (x, y) = place(point.x, lowest(y))?;
             Some((x, y.clamp(plot.top, plot.bottom())))
         });
         let spots = series.points.iter().map(|p| place(p.x, p.y)).collect();
@@ -153,6 +167,8 @@ fn curve(
             spots.into_iter().flatten().collect()
         }
         _ if number.is_none() => Vec::new(),
+        // The markers are those of what was measured.
+        SeriesStyle::Dashed if series.name.ends_with(FORMULA) => Vec::new(),
         _ if spots.len() <= FEW => spots.iter().flatten().copied().collect(),
         _ if several => {
             // Markers of different curves stand beside each other and not on top of each other.
@@ -190,14 +206,14 @@ fn path(spots: &[Spot]) -> String {
     path
 }
 
-/// Bars of standard errors up and down, with feet where there are few.
-fn errors(svg: &mut Markup, series: &Series, plot: Rect, place: impl Fn(f64, f64) -> Spot) {
+/// Bars of standard errors up and down of the points that have a place, with feet where there are few.
+fn errors(svg: &mut Markup, series: &Series, plot: Rect, place: impl Fn(&Point, f64) -> Spot) {
     let mut path = String::new();
     let feet = series.points.len() <= FEET;
     let mut column = f64::NEG_INFINITY;
     for point in series.points.iter().filter(|point| point.error > 0.0) {
-        let low = place(point.x, point.y - point.error);
-        let high = place(point.x, point.y + point.error);
+        let low = place(point, point.y - point.error);
+        let high = place(point, point.y + point.error);
         let (Some((x, low)), Some((_, high))) = (low, high) else {
             continue;
         };

@@ -227,3 +227,58 @@ fn what_is_empty_is_drawn_empty() {
         shade: axis("n", Scale::Log),
     }));
 }
+
+#[test]
+fn a_formula_has_the_colour_of_what_was_measured() {
+    let series = |name: &str, style| Series {
+        name: name.into(),
+        points: vec![
+            Point {
+                x: 1.0,
+                y: 0.5,
+                error: 0.1,
+            },
+            Point {
+                x: 2.0,
+                y: 0.0,
+                error: 0.1,
+            },
+        ],
+        style,
+    };
+    let figure = figure(Drawing::Lines {
+        x: axis("memory", Scale::Linear),
+        y: axis("rate", Scale::Log),
+        series: vec![
+            series("a", SeriesStyle::Points),
+            series("a, formula", SeriesStyle::Dashed),
+            series("b", SeriesStyle::Points),
+            series("c, formula", SeriesStyle::Dashed),
+        ],
+    });
+    let svg = drawn(&figure).0;
+    let document = Document::parse(&svg).unwrap();
+    let groups: Vec<_> = document
+        .descendants()
+        .filter(|n| n.attribute("data-series").is_some())
+        .collect();
+    let classes: Vec<&str> = groups
+        .iter()
+        .map(|n| n.attribute("class").unwrap())
+        .collect();
+    let expected = ["s0 points", "s0 dashed", "s1 points", "s2 dashed"];
+    assert_eq!(classes, expected.map(|class| format!("series {class}")));
+    // The formula's line has no markers of its own, and what has no place has no bar of errors.
+    let marks = |i: usize| {
+        let marks = groups[i].descendants();
+        marks
+            .filter(|n| n.attribute("class") == Some("mark"))
+            .count()
+    };
+    assert_eq!([marks(0), marks(1), marks(2)], [1, 0, 1]);
+    let bars = paths(&document, "errors");
+    assert!(
+        bars.iter().all(|bar| bar.matches('V').count() == 1),
+        "{bars:?}"
+    );
+}
