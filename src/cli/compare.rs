@@ -4,6 +4,7 @@ use super::inputs::{Inputs, total_bytes};
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
 use super::progress::Progress;
+use super::signals::{PARTIAL, Signals};
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
 use super::units::{parse_count, parse_size};
@@ -197,11 +198,12 @@ const USUAL: [Contender; 9] = [
 const UNWRITTEN: &str = "cannot write the results";
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
     let html = args.page.open()?;
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
     let result = compare(&plan, &progress);
     progress.finish();
     let comparison = result.map_err(|error| match error {
@@ -220,7 +222,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
         .write(args.format.into(), styled, output)
         .context(UNWRITTEN)?
         .commit()?;
-    Ok(remark(args, &comparison, &inputs, &progress))
+    let outcome = remark(args, &comparison, &inputs, &progress);
+    let interrupted = comparison.totals.interrupted;
+    Ok(progress.signals().outcome(interrupted, PARTIAL, outcome))
 }
 
 /// Says on standard error what does not belong into the results.

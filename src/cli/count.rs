@@ -4,6 +4,7 @@ use super::inputs::{Inputs, total_bytes};
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
 use super::progress::Progress;
+use super::signals::{PARTIAL, Signals};
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
 use super::units::{parse_count, parse_size};
@@ -153,6 +154,7 @@ const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
 const UNWRITTEN: &str = "cannot write the results";
 
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
@@ -165,7 +167,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         None => None,
     };
     let html = args.page.open()?;
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
     let styled = output.is_styled();
     let parameters = CountParameters::from(&plan);
     let report =
@@ -185,6 +187,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
     })?;
+    let interrupted = summary.totals.interrupted;
+    // A filter has no mark that it lacks elements, and would deny having seen them.
+    let saved = saved.filter(|_| !interrupted);
     if let Some((filter, mut output)) = kept.zip(saved) {
         filter.save(&mut output).context("cannot save the filter")?;
         output.commit()?;
@@ -204,7 +209,12 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
             .commit()?;
     }
     sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
-    Ok(remark(args, &summary, &inputs, &progress))
+    let outcome = remark(args, &summary, &inputs, &progress);
+    let what = match &args.save_filter {
+        Some(path) => format!("{PARTIAL}; {} was not saved", path.display()),
+        None => PARTIAL.to_owned(),
+    };
+    Ok(progress.signals().outcome(interrupted, &what, outcome))
 }
 
 /// The slices go to the report, and to the page if there is one.

@@ -4,6 +4,7 @@ use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
 use super::same_file::FileId;
+use super::signals::{PARTIAL, Signals};
 use super::trace_args::Format;
 use super::units::{parse_count, parse_duration_ns, parse_size};
 use super::{Outcome, UsageError};
@@ -11,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::dedup::{
     DedupError, DedupPlan, DedupSummary, Difference, Sameness, SieveKind, WindowWidth, Writers,
-    dedup,
+    dedup_until,
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::report::{DedupFormat, DedupParameters, write_dedup};
@@ -187,6 +188,7 @@ fn parse_slice(text: &str) -> Result<i64, String> {
 }
 
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     if args.write.is_none() && !args.dry_run {
         return Err(UsageError(
             "name the capture to write with -w, or ask for --dry-run, which only reports".into(),
@@ -208,10 +210,9 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         None if to_standard => None,
         path => Some(Output::open(path.as_deref())?),
     };
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
-    let result = dedup(&plan, &mut writers, &|bytes, packets| {
-        progress.progress(bytes, packets);
-    });
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
+    let tell = |bytes, packets| progress.progress(bytes, packets);
+    let result = dedup_until(&plan, &mut writers, &tell, progress.signals().stop());
     progress.finish();
     let summary = result.map_err(|error| args.cause(error))?;
     // The dropped packets first: if they cannot be written, the capture that lacks them must not be.
@@ -220,7 +221,10 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let parameters = DedupParameters::from(&plan);
     let mut written = Written::default();
     for (output, count) in [removed, kept].into_iter().flatten() {
-        output.commit()?;
+        // Half a capture looks like a whole one: it gets no name. What has gone down a pipe is there.
+        if !summary.interrupted || !output.is_file() {
+            output.commit()?;
+        }
         written.without_options += count.without_options;
     }
     let format = args.format.into();
@@ -232,7 +236,16 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         }
         None => write_dedup(format, &parameters, &summary, &mut stderr()).context(unwritten)?,
     }
-    Ok(remark(args, &summary, &inputs, written))
+    let outcome = remark(args, &summary, &inputs, written);
+    let files = [&args.write, &args.dropped].into_iter().flatten();
+    let unwritten = files.clone().any(|path| !is_standard(path));
+    let what = if unwritten {
+        "no capture was written, and the summary is of what was read until then"
+    } else {
+        PARTIAL
+    };
+    let interrupted = summary.interrupted;
+    Ok(progress.signals().outcome(interrupted, what, outcome))
 }
 
 fn is_standard(path: &Path) -> bool {

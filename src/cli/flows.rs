@@ -3,6 +3,7 @@
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
+use super::signals::{PARTIAL, Signals};
 use super::trace_args::{Format, Header};
 use super::units::{parse_duration_ns, parse_size};
 use super::{Outcome, UsageError};
@@ -140,12 +141,13 @@ fn parse_timeout(text: &str) -> Result<i64, String> {
 const UNWRITTEN: &str = "cannot write the flows";
 
 pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     args.check()?;
     let mut inputs = Inputs::find(&args.captures, args.input_format.into());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
     let parameters = FlowParameters::new(&plan, args.memory, args.unique, args.names.into());
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
     let styled = output.is_styled();
     let begin = |output| {
         FlowReport::begin(args.format.into(), &parameters, styled, output).context(UNWRITTEN)
@@ -165,7 +167,9 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         (summary, report)
     };
     report.finish(&summary).context(UNWRITTEN)?.commit()?;
-    Ok(remark(args, &summary, &inputs, &progress))
+    let outcome = remark(args, &summary, &inputs, &progress);
+    let interrupted = summary.totals.interrupted;
+    Ok(progress.signals().outcome(interrupted, PARTIAL, outcome))
 }
 
 fn explained(error: FlowError) -> anyhow::Error {

@@ -67,6 +67,11 @@ impl Output {
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
+    /// Whether this is a file that is not there before it is put in place.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self, Self::File { .. })
+    }
+
     /// Puts the results in place.
     pub(crate) fn commit(self) -> Result<()> {
         match self {

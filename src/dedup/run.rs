@@ -7,8 +7,8 @@ use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
 use super::results::{DedupSummary, Drops};
 use super::slices::Slices;
 use super::window::Window;
-use crate::trace::RecordBatch;
 use crate::trace::write::{CaptureWriter, WriteError};
+use crate::trace::{RecordBatch, StopFlag};
 use ahash::RandomState;
 use std::io::Write;
 use std::ops::Range;
@@ -50,9 +50,24 @@ pub fn dedup<W: Write + Send + 'static>(
     writers: &mut Writers<W>,
     progress: &dyn Fn(u64, u64),
 ) -> Result<DedupSummary, DedupError> {
+    dedup_until(plan, writers, progress, &StopFlag::default())
+}
+
+/// Writes packets as [`dedup`] does, until the inputs or `stop` end it. What is written then is whole, and
+/// [`DedupSummary::interrupted`] says that there was more.
+///
+/// # Errors
+///
+/// As for [`dedup`].
+pub fn dedup_until<W: Write + Send + 'static>(
+    plan: &DedupPlan,
+    writers: &mut Writers<W>,
+    progress: &dyn Fn(u64, u64),
+    stop: &StopFlag,
+) -> Result<DedupSummary, DedupError> {
     plan.check()?;
     let mut run = Run::new(plan);
-    let mut merge = Merge::new(plan);
+    let mut merge = Merge::new(plan, stop.clone());
     while merge.next(|input, batch, range| run.take(input, batch, range, writers))? {
         progress(merge.bytes_read(), run.totals.packets);
     }
@@ -160,6 +175,7 @@ impl Run {
     fn finish(self, merge: Merge) -> DedupSummary {
         let (slices, outside_slices) = self.slices.map(Slices::finish).unwrap_or_default();
         DedupSummary {
+            interrupted: merge.is_interrupted(),
             inputs: merge.inputs,
             totals: self.totals,
             not_compared: self.not_compared,

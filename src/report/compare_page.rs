@@ -13,6 +13,9 @@ impl CompareReport<'_> {
     /// positives by combination, time, and packets without an element.
     pub fn page(&self) -> Page {
         let mut counts = vec![Block::Text(basis(self))];
+        if self.comparison.totals.interrupted {
+            counts.push(Block::Text(super::interrupted_sentence()));
+        }
         let memories = sorted_memories(self);
         if let Some(memory) = middle(&memories) {
             counts.push(Block::Figure(self.over_time(memory)));

@@ -1,5 +1,6 @@
 //! What `dedup` did: a table for people, JSON and CSV for programs.
 
+use super::INTERRUPTED;
 use super::number::{duration, grouped, percent, size, time};
 use crate::dedup::{DedupPlan, DedupSummary, DropKind, Drops, WindowWidth};
 use serde::Serialize;
@@ -136,6 +137,7 @@ fn write_json(
     for (name, value) in [
         ("not_compared", json!(summary.not_compared)),
         ("out_of_order", json!(summary.out_of_order)),
+        ("interrupted", json!(summary.interrupted)),
         ("outside_slices", json!(summary.outside_slices)),
         ("left_early", json!(window.left_early)),
         ("least_reach", json!(window.least_reach)),
@@ -250,6 +252,9 @@ fn write_totals(
         if count > 0 {
             line(name, count, "")?;
         }
+    }
+    if summary.interrupted {
+        writeln!(out, "{INTERRUPTED}")?;
     }
     if let Some(expected) = report.expected_wrong {
         writeln!(out, "{:<26}{expected:>15.3}", "expected wrong drops")?;

@@ -363,6 +363,7 @@ pub(super) struct FlowTotalsRow {
     missed: Option<f64>,
     missed_std_error: Option<f64>,
     dns_messages: u64,
+    interrupted: bool,
     skipped: BTreeMap<String, u64>,
 }
 
@@ -384,6 +385,7 @@ impl From<&FlowSummary> for FlowSummaryRow {
                 missed: unique.map(|unique| unique.missed),
                 missed_std_error: unique.map(|unique| unique.std_error),
                 dns_messages: totals.dns_messages,
+                interrupted: totals.interrupted,
                 skipped: skipped
                     .map(|(skip, &count)| (skip.name().into_owned(), count))
                     .collect(),

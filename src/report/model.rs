@@ -156,6 +156,7 @@ pub(super) struct TotalsRow {
     elements: u64,
     skipped: BTreeMap<String, u64>,
     late: u64,
+    interrupted: bool,
     slices: u64,
     empty_slices_omitted: u64,
     exact: Option<u64>,
@@ -188,6 +189,7 @@ impl From<&Totals> for TotalsRow {
                 .map(|(skip, &count)| (skip.name().into_owned(), count))
                 .collect(),
             late: totals.late,
+            interrupted: totals.interrupted,
             slices: totals.slices,
             empty_slices_omitted: totals.empty_slices_omitted,
             exact: totals.exact,

@@ -33,6 +33,8 @@ pub struct ReproduceReport<'a> {
     pub captures: usize,
     /// Whether a list of words was given.
     pub words: bool,
+    /// The run was ended before all experiments that were asked for were done.
+    pub interrupted: bool,
     /// The machine that times were measured on, as people name it.
     pub machine: &'a str,
     /// The experiments, in the order in which they were asked for.
@@ -98,6 +100,7 @@ impl ReproduceReport<'_> {
                 words: self.words,
                 machine: self.machine,
             },
+            interrupted: self.interrupted,
             experiments: self.experiments.iter().map(ExperimentRow::from).collect(),
         }
     }
@@ -140,6 +143,7 @@ const HEADER: [&str; 11] = [
 struct Document<'a> {
     schema: &'a str,
     parameters: Parameters<'a>,
+    interrupted: bool,
     experiments: Vec<ExperimentRow<'a>>,
 }
 
