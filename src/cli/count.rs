@@ -1,5 +1,6 @@
 //! `flowsieve count`: distinct elements in each time slice.
 
+use super::anonymize_args::AnonymizeArgs;
 use super::inputs::{Inputs, total_bytes};
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
@@ -11,6 +12,7 @@ use super::units::{parse_count, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use flowsieve::anonymize::AddressMap;
 use flowsieve::elements::ElementLabel;
 use flowsieve::filters::Sizing;
 use flowsieve::pipeline::{
@@ -118,6 +120,9 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "FILE", requires = "od", help_heading = "Output")]
     od_out: Option<PathBuf>,
 
+    #[command(flatten)]
+    anonymize: AnonymizeArgs,
+
     /// Save the filter to this file, to be asked by `flowsieve filter`; needs --slice all
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     save_filter: Option<PathBuf>,
@@ -157,6 +162,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let signals = Signals::catch().context("cannot wait for signals")?;
     let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
+    let key = args.anonymize.key(args.quiet)?;
     let output = Output::open(args.output.as_deref())?;
     let saved = match &args.save_filter {
         Some(path) => Some(Output::open(Some(path))?),
@@ -169,7 +175,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let html = args.page.open()?;
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
     let styled = output.is_styled();
-    let parameters = CountParameters::from(&plan);
+    let parameters = CountParameters {
+        anonymized: key.is_some(),
+        ..CountParameters::from(&plan)
+    };
     let report =
         CountReport::begin(args.format.into(), &parameters, styled, output).context(UNWRITTEN)?;
     let mut sinks = Sinks {
@@ -187,6 +196,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
     })?;
+    if let Some((traffic, key)) = traffic.as_mut().zip(key) {
+        let mut map = AddressMap::new(&key);
+        traffic.replace_addresses(|addresses| map.addresses(addresses));
+    }
     let interrupted = summary.totals.interrupted;
     // A filter has no mark that it lacks elements, and would deny having seen them.
     let saved = saved.filter(|_| !interrupted);
@@ -318,6 +331,17 @@ impl CountArgs {
         if self.od.is_some() && !self.page.is_wanted() && self.od_out.is_none() {
             return Err(UsageError(
                 "--od goes into a page or a file of its own: add --html, --svg or --od-out".into(),
+            ));
+        }
+        if self.anonymize.is_wanted() && self.od.is_none() {
+            return Err(UsageError(
+                "counts show no addresses that could be replaced; --anonymize goes with --od"
+                    .into(),
+            ));
+        }
+        if self.anonymize.is_wanted() && self.save_filter.is_some() {
+            return Err(UsageError(
+                "a saved filter answers whether an address was seen, whatever its bytes look like; leave out --save-filter or --anonymize".into(),
             ));
         }
         if let Some(path) = &self.od_out

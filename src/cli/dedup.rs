@@ -1,5 +1,6 @@
 //! `flowsieve dedup`: a capture without its duplicates.
 
+use super::anonymize_args::AnonymizeArgs;
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
@@ -10,6 +11,7 @@ use super::units::{parse_count, parse_duration_ns, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use flowsieve::anonymize::PacketAnonymizer;
 use flowsieve::dedup::{
     DedupError, DedupPlan, DedupSummary, Difference, Sameness, SieveKind, WindowWidth, Writers,
     dedup_until,
@@ -96,6 +98,9 @@ pub(crate) struct DedupArgs {
     /// Write the packets that are dropped to a second capture
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     dropped: Option<PathBuf>,
+
+    #[command(flatten)]
+    anonymize: AnonymizeArgs,
 
     /// Report only
     #[arg(long, conflicts_with_all = ["write", "dropped"], help_heading = "Output")]
@@ -195,15 +200,24 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         )
         .into());
     }
+    if args.dry_run && args.anonymize.is_wanted() {
+        return Err(UsageError(
+            "a report has no addresses that could be replaced; leave out --dry-run or --anonymize"
+                .into(),
+        )
+        .into());
+    }
     let mut inputs = Inputs::find(&args.captures, args.input_format.into());
     let plan = args.plan(std::mem::take(&mut inputs.files));
     plan.check()
         .map_err(|error| UsageError(error.to_string()))?;
     args.check_files(&plan.inputs)?;
+    let key = args.anonymize.key(args.quiet)?;
     let single = plan.inputs.len() == 1;
     let mut writers = Writers {
         kept: open(args.write.as_deref(), single)?,
         dropped: open(args.dropped.as_deref(), single)?,
+        anonymizer: key.as_ref().map(PacketAnonymizer::new),
     };
     let to_standard = args.write.as_deref().is_some_and(is_standard);
     let summary_out = match &args.output {
@@ -218,7 +232,8 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     // The dropped packets first: if they cannot be written, the capture that lacks them must not be.
     let removed = finish(writers.dropped, args.dropped.as_deref())?;
     let kept = finish(writers.kept, args.write.as_deref())?;
-    let parameters = DedupParameters::from(&plan);
+    let mut parameters = DedupParameters::from(&plan);
+    parameters.anonymized = key.is_some();
     let mut written = Written::default();
     for (output, count) in [removed, kept].into_iter().flatten() {
         // Half a capture looks like a whole one: it gets no name. What has gone down a pipe is there.

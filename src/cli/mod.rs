@@ -1,5 +1,6 @@
 //! What the user types: arguments to plan, run, report, exit code. One file a subcommand.
 
+mod anonymize_args;
 mod compare;
 mod count;
 mod dedup;

@@ -7,6 +7,7 @@ use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
 use super::results::{DedupSummary, Drops};
 use super::slices::Slices;
 use super::window::Window;
+use crate::anonymize::PacketAnonymizer;
 use crate::trace::write::{CaptureWriter, WriteError};
 use crate::trace::{RecordBatch, StopFlag};
 use ahash::RandomState;
@@ -20,6 +21,8 @@ pub struct Writers<W: Write + Send + 'static> {
     pub kept: Option<CaptureWriter<W>>,
     /// Those that are dropped.
     pub dropped: Option<CaptureWriter<W>>,
+    /// Replaces the addresses in what is written.
+    pub anonymizer: Option<PacketAnonymizer>,
 }
 
 /// Why there is no result at all.
@@ -125,6 +128,11 @@ impl Run {
     ) -> Result<(), DedupError> {
         self.keyer.keys(input, batch, range.clone(), &mut self.keys);
         self.compare(batch, range.clone());
+        let mut anonymizer = writers.anonymizer.take();
+        let anonymized = anonymizer
+            .as_mut()
+            .map(|anonymizer| anonymizer.batch(input, batch, range.clone()));
+        let written = anonymized.as_ref().unwrap_or(batch);
         // Runs of packets with the same fate are written in one piece.
         let mut repeats = self.repeats.iter();
         let mut run = range.start;
@@ -138,11 +146,13 @@ impl Run {
             }
             let is_dropped = dropped.is_some();
             if fate != Some(is_dropped) {
-                write(writers, input, batch, run..index, fate)?;
+                write(writers, input, written, run..index, fate)?;
                 (run, fate) = (index, Some(is_dropped));
             }
         }
-        write(writers, input, batch, run..range.end, fate)
+        write(writers, input, written, run..range.end, fate)?;
+        writers.anonymizer = anonymizer;
+        Ok(())
     }
 
     /// Lets the window see the packets that can be repeats.

@@ -32,6 +32,8 @@ pub struct DedupParameters {
     approximate: bool,
     memory_bytes: u64,
     slice_ns: Option<i64>,
+    /// The addresses in what was written are replaced.
+    pub anonymized: bool,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -66,6 +68,7 @@ impl From<&DedupPlan> for DedupParameters {
             approximate: plan.approximate,
             memory_bytes: plan.memory_bytes,
             slice_ns: plan.slice_ns,
+            anonymized: false,
         }
     }
 }

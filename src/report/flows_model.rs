@@ -70,6 +70,8 @@ pub struct FlowParameters {
     pub active_ns: Option<i64>,
     /// Memory.
     pub memory_bytes: u64,
+    /// Addresses are replaced by others.
+    pub anonymized: bool,
     /// Whose names the fields have.
     #[serde(skip)]
     pub names: FlowNames,
@@ -89,6 +91,7 @@ impl FlowParameters {
             idle_ns: plan.idle_ns,
             active_ns: plan.active_ns,
             memory_bytes,
+            anonymized: false,
             names,
         }
     }

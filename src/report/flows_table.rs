@@ -168,6 +168,9 @@ fn title(parameters: &FlowParameters) -> String {
     if parameters.tunnel == "inner" {
         title += ", inside tunnels";
     }
+    if parameters.anonymized {
+        title += ", addresses replaced";
+    }
     title + &format!("; memory {}", size(parameters.memory_bytes))
 }
 

@@ -63,6 +63,8 @@ pub struct CountParameters {
     pub seed: u64,
     /// Bytes that the exact sets may take; null if they are off.
     pub exact_limit_bytes: Option<u64>,
+    /// Addresses of origins and destinations are replaced by others.
+    pub anonymized: bool,
 }
 
 impl From<&CountPlan> for CountParameters {
@@ -90,6 +92,7 @@ impl From<&CountPlan> for CountParameters {
             open_slices: plan.open_slices(),
             seed: plan.seed,
             exact_limit_bytes: plan.exact_limit_bytes,
+            anonymized: false,
         }
     }
 }
