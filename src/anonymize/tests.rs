@@ -217,6 +217,12 @@ fn check_addresses(old: &[u8], new: &[u8]) {
     }
 }
 
+fn places(frame: &[u8]) -> usize {
+    let mut places = Vec::new();
+    address_places(LinkType::ETHERNET, frame, &mut places);
+    places.len()
+}
+
 /// The checksums of an IPv4 or IPv6 packet that carries TCP, UDP or ICMP, computed over all of it.
 fn check_sums(packet: &[u8]) {
     let (head, source, destination, protocol) = if packet[0] >> 4 == 4 {
@@ -307,6 +313,7 @@ fn tunnels_are_mended_outside_too() {
     for packet in [inner, no_upper] {
         let outer = ipv4(17, &udp(4789, ends4(), &vxlan(&ethernet(0x86dd, &packet))));
         let old = ethernet(0x0800, &outer);
+        assert_eq!(places(&old), 2);
         let new = anonymized(&old);
         check_addresses(&old, &new);
         check_sums(&new[14..]);
@@ -315,6 +322,7 @@ fn tunnels_are_mended_outside_too() {
         let gre = [&[0x80, 0, 0x86, 0xdd, 0, 0, 0, 0], &packet[..]].concat();
         let gre = with_checksum(gre, 4, &[]);
         let old = ethernet(0x0800, &ipv4(47, &gre));
+        assert_eq!(places(&old), 2);
         let new = anonymized(&old);
         check_addresses(&old, &new);
         check_sums(&new[14..]);
@@ -326,6 +334,7 @@ fn tunnels_are_mended_outside_too() {
         ]
         .concat();
         let old = ethernet(0x0800, &ipv4(17, &udp(1701, ends4(), &l2tp)));
+        assert_eq!(places(&old), 2);
         let new = anonymized(&old);
         check_addresses(&old, &new);
         check_sums(&new[14..]);
