@@ -35,6 +35,24 @@ fn start(line: &[&str]) -> Child {
         .unwrap()
 }
 
+/// Waits until the program catches signals.
+fn listening(child: &Child) {
+    const SIGINT: u64 = 1 << 1;
+    let since = Instant::now();
+    let catches = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+        let mask = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    };
+    // Where this is not told, a second has to do.
+    while catches().unwrap_or(0) & SIGINT == 0 && since.elapsed() < Duration::from_secs(1) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    thread::sleep(Duration::from_millis(100));
+}
+
 fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill")
         .args([format!("-{name}"), child.id().to_string()])
@@ -211,7 +229,7 @@ fn generate_leaves_nothing_when_interrupted() {
 #[test]
 fn reproduce_keeps_the_experiments_that_are_done() {
     let child = start(&["reproduce", "all", "--full-scale", "--format", "json"]);
-    thread::sleep(Duration::from_millis(800));
+    listening(&child);
     signal(&child, "INT");
     let run = ended(child);
     assert_eq!(run.code, Some(130));

@@ -91,8 +91,13 @@ fn captures_differ_in_their_addresses_and_checksums_alone() {
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     let mut map = map();
     let inputs = CAPTURES.map(|capture| vec![capture]);
-    for inputs in inputs.iter().chain([&CAPTURES.to_vec()]) {
+    let in_turns = vec![CAPTURES[1], CAPTURES[2], CAPTURES[1]];
+    for inputs in inputs.iter().chain([&in_turns]) {
         for end in ["pcap", "pcapng"] {
+            // These have several link types.
+            if inputs.len() > 1 && end == "pcap" {
+                continue;
+            }
             let written = ["old-kept", "old-dropped", "new-kept", "new-dropped"]
                 .map(|name| path(&format!("{name}.{end}")));
             let [old_kept, old_dropped, new_kept, new_dropped] =
