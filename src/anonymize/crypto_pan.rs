@@ -41,7 +41,11 @@ impl CryptoPan {
     /// The mapping that follows from a key.
     pub fn new(key: &AnonymizeKey) -> Self {
         let (first, second) = key.0.split_at(KEY_BYTES / 2);
-        let half = |bytes: &[u8]| Block::try_from(bytes).expect("half a key is one block");
+        let half = |bytes: &[u8]| {
+            let mut block = Block::default();
+            block.copy_from_slice(bytes);
+            block
+        };
         let cipher = Aes128::new(&half(first));
         let mut pad = half(second);
         cipher.encrypt_block(&mut pad);
