@@ -2,6 +2,7 @@
 //! answers how many distinct host pairs, flows or DNS triples there were in each time slice,
 //! in bounded memory and with the error of every answer.
 
+pub mod anonymize;
 pub mod bits;
 pub mod comparison;
 pub mod decode;

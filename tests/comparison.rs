@@ -268,6 +268,7 @@ fn results_do_not_depend_on_threads() {
             let report = CompareReport {
                 plan: &plan,
                 comparison: &comparison,
+                anonymized: false,
             };
             let text = report.write(format, false, Vec::new()).unwrap();
             (String::from_utf8(text).unwrap(), report.page(None))
@@ -442,6 +443,7 @@ fn no_packets_are_no_slices() {
         let report = CompareReport {
             plan: &plan,
             comparison: &comparison,
+            anonymized: false,
         };
         for format in [
             ReportFormat::Table,
@@ -467,6 +469,7 @@ fn the_page_has_its_figures() {
     let page = CompareReport {
         plan: &plan,
         comparison: &comparison,
+        anonymized: false,
     }
     .page(None);
     let mut names = Vec::new();

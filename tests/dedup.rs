@@ -42,6 +42,7 @@ fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>, Vec<Frame>
     let mut writers = Writers {
         kept: Some(writer(&paths[0], plan)),
         dropped: Some(writer(&paths[1], plan)),
+        anonymizer: None,
     };
     let summary = dedup(plan, &mut writers, &|_, _| {}).unwrap();
     writers.kept.unwrap().finish().unwrap();

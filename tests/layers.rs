@@ -15,13 +15,17 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("trace", &[]),
     ("generate", &[]),
     ("decode", &["trace"]),
+    ("anonymize", &["decode", "trace"]),
     ("filters", &["bits", "hashing"]),
     ("elements", &["decode", "hashing", "trace"]),
     (
         "pipeline",
         &["decode", "elements", "filters", "hashing", "trace"],
     ),
-    ("dedup", &["bits", "decode", "filters", "hashing", "trace"]),
+    (
+        "dedup",
+        &["anonymize", "bits", "decode", "filters", "hashing", "trace"],
+    ),
     (
         "flows",
         &[

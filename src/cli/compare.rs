@@ -5,6 +5,7 @@ use super::od::OdArgs;
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
 use super::progress::Progress;
+use super::signals::{PARTIAL, Signals};
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
 use super::units::{parse_count, parse_size};
@@ -201,13 +202,15 @@ const USUAL: [Contender; 9] = [
 const UNWRITTEN: &str = "cannot write the results";
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
     let output = Output::open(args.output.as_deref())?;
     let matrix = args.od.open()?;
     let html = args.page.open()?;
+    let key = args.od.key(args.quiet)?;
     let mut traffic = args.od.traffic();
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
     let result = compare(&plan, traffic.as_mut(), &progress);
     progress.finish();
     let comparison = result.map_err(|error| match error {
@@ -217,7 +220,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let report = CompareReport {
         plan: &plan,
         comparison: &comparison,
+        anonymized: key.is_some(),
     };
+    OdArgs::replace(traffic.as_mut(), key.as_ref());
     if args.page.is_wanted() {
         args.page.write(html, &report.page(traffic.as_ref()))?;
     }
@@ -227,7 +232,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
         .write(args.format.into(), styled, output)
         .context(UNWRITTEN)?
         .commit()?;
-    Ok(remark(args, &comparison, &inputs, &progress))
+    let outcome = remark(args, &comparison, &inputs, &progress);
+    let interrupted = comparison.totals.interrupted;
+    Ok(progress.signals().outcome(interrupted, PARTIAL, outcome))
 }
 
 /// Says on standard error what does not belong into the results.

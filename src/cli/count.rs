@@ -5,6 +5,7 @@ use super::od::OdArgs;
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
 use super::progress::Progress;
+use super::signals::{PARTIAL, Signals};
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
 use super::units::{parse_count, parse_size};
@@ -144,8 +145,10 @@ const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
 const UNWRITTEN: &str = "cannot write the results";
 
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
+    let key = args.od.key(args.quiet)?;
     let output = Output::open(args.output.as_deref())?;
     let saved = match &args.save_filter {
         Some(path) => Some(Output::open(Some(path))?),
@@ -153,9 +156,12 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     };
     let matrix = args.od.open()?;
     let html = args.page.open()?;
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
     let styled = output.is_styled();
-    let parameters = CountParameters::from(&plan);
+    let parameters = CountParameters {
+        anonymized: key.is_some(),
+        ..CountParameters::from(&plan)
+    };
     let report =
         CountReport::begin(args.format.into(), &parameters, styled, output).context(UNWRITTEN)?;
     let mut sinks = Sinks {
@@ -173,6 +179,10 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
     })?;
+    OdArgs::replace(traffic.as_mut(), key.as_ref());
+    let interrupted = summary.totals.interrupted;
+    // A filter has no mark that it lacks elements, and would deny having seen them.
+    let saved = saved.filter(|_| !interrupted);
     if let Some((filter, mut output)) = kept.zip(saved) {
         filter.save(&mut output).context("cannot save the filter")?;
         output.commit()?;
@@ -183,7 +193,12 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     }
     args.od.write(matrix, traffic.as_ref())?;
     sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
-    Ok(remark(args, &summary, &inputs, &progress))
+    let outcome = remark(args, &summary, &inputs, &progress);
+    let what = match &args.save_filter {
+        Some(path) => format!("{PARTIAL}; {} was not saved", path.display()),
+        None => PARTIAL.to_owned(),
+    };
+    Ok(progress.signals().outcome(interrupted, &what, outcome))
 }
 
 /// The slices go to the report, and to the page if there is one.
@@ -280,6 +295,11 @@ impl CountArgs {
         )?;
         self.page.check(self.output.as_deref())?;
         self.od.check(&self.page)?;
+        if self.od.is_anonymized() && self.save_filter.is_some() {
+            return Err(UsageError(
+                "a saved filter answers whether an address was seen, whatever its bytes look like; leave out --save-filter or --anonymize".into(),
+            ));
+        }
         if let Some(path) = &self.save_filter {
             plan.kept_filter().map_err(usage)?;
             if path.as_os_str() == "-" || self.output.as_ref() == Some(path) {

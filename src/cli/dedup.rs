@@ -1,17 +1,20 @@
 //! `flowsieve dedup`: a capture without its duplicates.
 
+use super::anonymize_args::AnonymizeArgs;
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
 use super::same_file::FileId;
+use super::signals::{PARTIAL, Signals};
 use super::trace_args::Format;
 use super::units::{parse_count, parse_duration_ns, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use flowsieve::anonymize::PacketAnonymizer;
 use flowsieve::dedup::{
     DedupError, DedupPlan, DedupSummary, Difference, Sameness, SieveKind, WindowWidth, Writers,
-    dedup,
+    dedup_until,
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::report::{DedupFormat, DedupParameters, write_dedup};
@@ -95,6 +98,9 @@ pub(crate) struct DedupArgs {
     /// Write the packets that are dropped to a second capture
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     dropped: Option<PathBuf>,
+
+    #[command(flatten)]
+    anonymize: AnonymizeArgs,
 
     /// Report only
     #[arg(long, conflicts_with_all = ["write", "dropped"], help_heading = "Output")]
@@ -187,9 +193,17 @@ fn parse_slice(text: &str) -> Result<i64, String> {
 }
 
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     if args.write.is_none() && !args.dry_run {
         return Err(UsageError(
             "name the capture to write with -w, or ask for --dry-run, which only reports".into(),
+        )
+        .into());
+    }
+    if args.dry_run && args.anonymize.is_wanted() {
+        return Err(UsageError(
+            "a report has no addresses that could be replaced; leave out --dry-run or --anonymize"
+                .into(),
         )
         .into());
     }
@@ -198,29 +212,34 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     plan.check()
         .map_err(|error| UsageError(error.to_string()))?;
     args.check_files(&plan.inputs)?;
+    let key = args.anonymize.key(args.quiet)?;
     let single = plan.inputs.len() == 1;
     let mut writers = Writers {
         kept: open(args.write.as_deref(), single)?,
         dropped: open(args.dropped.as_deref(), single)?,
+        anonymizer: key.as_ref().map(PacketAnonymizer::new),
     };
     let to_standard = args.write.as_deref().is_some_and(is_standard);
     let summary_out = match &args.output {
         None if to_standard => None,
         path => Some(Output::open(path.as_deref())?),
     };
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
-    let result = dedup(&plan, &mut writers, &|bytes, packets| {
-        progress.progress(bytes, packets);
-    });
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
+    let tell = |bytes, packets| progress.progress(bytes, packets);
+    let result = dedup_until(&plan, &mut writers, &tell, progress.signals().stop());
     progress.finish();
     let summary = result.map_err(|error| args.cause(error))?;
     // The dropped packets first: if they cannot be written, the capture that lacks them must not be.
     let removed = finish(writers.dropped, args.dropped.as_deref())?;
     let kept = finish(writers.kept, args.write.as_deref())?;
-    let parameters = DedupParameters::from(&plan);
+    let mut parameters = DedupParameters::from(&plan);
+    parameters.anonymized = key.is_some();
     let mut written = Written::default();
     for (output, count) in [removed, kept].into_iter().flatten() {
-        output.commit()?;
+        // Half a capture looks like a whole one: it gets no name. What has gone down a pipe is there.
+        if !summary.interrupted || !output.is_file() {
+            output.commit()?;
+        }
         written.without_options += count.without_options;
     }
     let format = args.format.into();
@@ -232,7 +251,16 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         }
         None => write_dedup(format, &parameters, &summary, &mut stderr()).context(unwritten)?,
     }
-    Ok(remark(args, &summary, &inputs, written))
+    let outcome = remark(args, &summary, &inputs, written);
+    let files = [&args.write, &args.dropped].into_iter().flatten();
+    let unwritten = files.clone().any(|path| !is_standard(path));
+    let what = if unwritten {
+        "no capture was written, and the summary is of what was read until then"
+    } else {
+        PARTIAL
+    };
+    let interrupted = summary.interrupted;
+    Ok(progress.signals().outcome(interrupted, what, outcome))
 }
 
 fn is_standard(path: &Path) -> bool {

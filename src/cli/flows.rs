@@ -1,19 +1,22 @@
 //! `flowsieve flows`: the flows of captures.
 
+use super::anonymize_args::AnonymizeArgs;
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
+use super::signals::{PARTIAL, Signals};
 use super::trace_args::{Format, Header};
 use super::units::{parse_duration_ns, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use flowsieve::anonymize::AddressMap;
 use flowsieve::decode::Tunnel;
 use flowsieve::flows::{
-    FlowError, FlowPlan, FlowSink, FlowSummary, SortedFlows, list, list_unique,
+    FlowError, FlowPlan, FlowRecord, FlowSink, FlowSummary, SortedFlows, list, list_unique,
 };
 use flowsieve::report::{FlowFormat, FlowNames, FlowParameters, FlowReport, flow_shortcomings};
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{self, IsTerminal, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
@@ -93,6 +96,9 @@ pub(crate) struct FlowsArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
+    #[command(flatten)]
+    anonymize: AnonymizeArgs,
+
     /// No progress bar and no remarks
     #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
     quiet: bool,
@@ -140,15 +146,25 @@ fn parse_timeout(text: &str) -> Result<i64, String> {
 const UNWRITTEN: &str = "cannot write the flows";
 
 pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     args.check()?;
     let mut inputs = Inputs::find(&args.captures, args.input_format.into());
     let plan = args.plan(std::mem::take(&mut inputs.files))?;
+    let key = args.anonymize.key(args.quiet)?;
     let output = Output::open(args.output.as_deref())?;
-    let parameters = FlowParameters::new(&plan, args.memory, args.unique, args.names.into());
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs));
+    let parameters = FlowParameters {
+        anonymized: key.is_some(),
+        ..FlowParameters::new(&plan, args.memory, args.unique, args.names.into())
+    };
+    let addresses = key.as_ref().map(AddressMap::new);
+    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
     let styled = output.is_styled();
-    let begin = |output| {
-        FlowReport::begin(args.format.into(), &parameters, styled, output).context(UNWRITTEN)
+    let begin = |output| -> Result<_> {
+        let report = FlowReport::begin(args.format.into(), &parameters, styled, output);
+        Ok(Shown {
+            report: report.context(UNWRITTEN)?,
+            addresses,
+        })
     };
     let (summary, report) = if args.unique {
         let mut report = begin(output)?;
@@ -164,8 +180,26 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         sorted.drain(|flow| report.flow(flow)).context(UNWRITTEN)?;
         (summary, report)
     };
-    report.finish(&summary).context(UNWRITTEN)?.commit()?;
-    Ok(remark(args, &summary, &inputs, &progress))
+    let output = report.report.finish(&summary).context(UNWRITTEN)?;
+    output.commit()?;
+    let outcome = remark(args, &summary, &inputs, &progress);
+    let interrupted = summary.totals.interrupted;
+    Ok(progress.signals().outcome(interrupted, PARTIAL, outcome))
+}
+
+/// The flows as they are shown: with other addresses, if that is wanted.
+struct Shown {
+    report: FlowReport<Output>,
+    addresses: Option<AddressMap>,
+}
+
+impl FlowSink for Shown {
+    fn flow(&mut self, mut flow: FlowRecord) -> io::Result<()> {
+        if let Some(map) = &mut self.addresses {
+            flow.addresses = map.addresses(flow.addresses);
+        }
+        self.report.flow(flow)
+    }
 }
 
 fn explained(error: FlowError) -> anyhow::Error {

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use flowsieve::generate::{GenerateKind, GeneratePlan, GenerateSummary, SNAPLEN_MIN, generate};
+use flowsieve::trace::StopFlag;
 
-use super::UsageError;
 use super::output::Output;
+use super::signals::Signals;
 use super::units::{parse_count, parse_duration_ns};
+use super::{Outcome, UsageError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -97,7 +99,8 @@ fn percent() -> clap::builder::RangedI64ValueParser<u8> {
 }
 
 /// Generates the capture and says what is in it.
-pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
+pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     let plan = args.plan()?;
     let to_standard = args.write.as_os_str() == "-";
     if to_standard && io::stdout().is_terminal() {
@@ -106,23 +109,62 @@ pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<()> {
         )
         .into());
     }
-    let summary = write_whole(&args.write, &plan)?;
+    let Some(summary) = write_whole(&args.write, &plan, signals.stop())? else {
+        let what = "no capture was written";
+        return Ok(signals.outcome(true, what, Outcome::Done));
+    };
     let printed = if to_standard {
         print(&summary, &mut io::stderr())
     } else {
         print(&summary, &mut io::stdout())
     };
-    printed.context("cannot write the counts")
+    printed.context("cannot write the counts")?;
+    Ok(Outcome::Done)
 }
 
-fn write_whole(path: &Path, plan: &GeneratePlan) -> anyhow::Result<GenerateSummary> {
-    let mut output = Output::open(Some(path))?;
-    let summary = generate(plan, &mut output).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput => UsageError(error.to_string()).into(),
-        _ => anyhow::Error::from(error).context(format!("cannot write {}", path.display())),
-    })?;
-    output.commit()?;
-    Ok(summary)
+/// Writes the capture; none is there if it was interrupted.
+fn write_whole(
+    path: &Path,
+    plan: &GeneratePlan,
+    stop: &StopFlag,
+) -> anyhow::Result<Option<GenerateSummary>> {
+    let mut output = Interruptible {
+        output: Output::open(Some(path))?,
+        stop,
+    };
+    let summary = match generate(plan, &mut output) {
+        Ok(summary) => summary,
+        Err(_) if stop.is_set() => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            return Err(UsageError(error.to_string()).into());
+        }
+        Err(error) => {
+            return Err(
+                anyhow::Error::from(error).context(format!("cannot write {}", path.display()))
+            );
+        }
+    };
+    output.output.commit()?;
+    Ok(Some(summary))
+}
+
+/// An output that takes nothing more when the run is to end.
+struct Interruptible<'a> {
+    output: Output,
+    stop: &'a StopFlag,
+}
+
+impl Write for Interruptible<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.stop.is_set() {
+            return Err(io::Error::other("the run was ended"));
+        }
+        self.output.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
 }
 
 impl GenerateArgs {
@@ -205,9 +247,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out.pcap");
         let plan = GeneratePlan::new(GenerateKind::Traffic, 100);
-        write_whole(&path, &plan).expect("a good plan");
+        write_whole(&path, &plan, &StopFlag::default()).expect("a good plan");
         let before = std::fs::read(&path).expect("the file");
-        assert!(write_whole(&path, &GeneratePlan { pairs: 0, ..plan }).is_err());
+        let bad = GeneratePlan { pairs: 0, ..plan };
+        assert!(write_whole(&path, &bad, &StopFlag::default()).is_err());
         assert_eq!(std::fs::read(&path).expect("the file"), before);
         let files = std::fs::read_dir(folder.path())
             .expect("the folder")

@@ -1,5 +1,6 @@
 //! What the user types: arguments to plan, run, report, exit code. One file a subcommand.
 
+mod anonymize_args;
 mod compare;
 mod count;
 mod dedup;
@@ -14,6 +15,7 @@ mod plan;
 mod progress;
 mod reproduce;
 mod same_file;
+mod signals;
 mod structure;
 mod trace_args;
 mod units;
@@ -39,6 +41,8 @@ Exit codes:
   0  done
   1  done, but something could not be read or written; standard error says what
   2  the command line is wrong
+  130, 143  interrupted by SIGINT, SIGTERM: what was read until then is the result, and is marked;
+     a second signal ends the program at once
 
 Examples:
   Host pairs in each second of a capture:
@@ -65,6 +69,8 @@ pub(crate) enum Outcome {
     Done,
     /// Something could not be read; standard error said so, and the result holds everything else.
     Incomplete,
+    /// A signal ended it, and this is its exit code; the result holds what was read until then.
+    Interrupted(u8),
 }
 
 /// The user's mistake in the command line, found after parsing.
@@ -80,13 +86,14 @@ pub(crate) fn main() -> ExitCode {
         Command::Dedup(args) => dedup::run(&args),
         Command::Filter(args) => filter::run(&args),
         Command::Flows(args) => flows::run(&args),
-        Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
+        Command::Generate(args) => generate::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
     };
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Incomplete) => ExitCode::from(1),
+        Ok(Outcome::Interrupted(code)) => ExitCode::from(code),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("flowsieve: {error:#}");

@@ -1,10 +1,12 @@
 //! Packets by origin and destination: `--od` and `--od-out`.
 
 use super::UsageError;
+use super::anonymize_args::AnonymizeArgs;
 use super::output::Output;
 use super::page::PageArgs;
 use anyhow::{Context, Result};
 use clap::Args;
+use flowsieve::anonymize::{AddressMap, AnonymizeKey};
 use flowsieve::pipeline::Traffic;
 use flowsieve::report::traffic_table;
 use std::path::{Path, PathBuf};
@@ -28,6 +30,9 @@ pub(crate) struct OdArgs {
         help_heading = "Output"
     )]
     out: Option<PathBuf>,
+
+    #[command(flatten)]
+    anonymize: AnonymizeArgs,
 }
 
 impl OdArgs {
@@ -38,6 +43,12 @@ impl OdArgs {
                 "--od goes into a page or a file of its own: add --html, --svg or --od-out".into(),
             ));
         }
+        if self.is_anonymized() && self.bits.is_none() {
+            return Err(UsageError(
+                "counts show no addresses that could be replaced; --anonymize goes with --od"
+                    .into(),
+            ));
+        }
         match &self.out {
             Some(path) if !has_end(path, "csv") && !has_end(path, "parquet") => {
                 Err(UsageError(format!(
@@ -46,6 +57,24 @@ impl OdArgs {
                 )))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Whether addresses are to be replaced.
+    pub(crate) fn is_anonymized(&self) -> bool {
+        self.anonymize.is_wanted()
+    }
+
+    /// The key by which addresses are to be replaced, if they are.
+    pub(crate) fn key(&self, quiet: bool) -> Result<Option<AnonymizeKey>> {
+        self.anonymize.key(quiet)
+    }
+
+    /// Replaces the addresses of the matrix.
+    pub(crate) fn replace(traffic: Option<&mut Traffic>, key: Option<&AnonymizeKey>) {
+        if let Some((traffic, key)) = traffic.zip(key) {
+            let mut map = AddressMap::new(key);
+            traffic.replace_addresses(|addresses| map.addresses(addresses));
         }
     }
 

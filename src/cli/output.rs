@@ -45,8 +45,7 @@ impl Output {
                     Some(folder) if !folder.as_os_str().is_empty() => folder,
                     _ => Path::new("."),
                 };
-                let file = temporary_file()
-                    .tempfile_in(folder)
+                let file = temporary_file(folder)
                     .with_context(|| format!("cannot write {}", path.display()))?;
                 Ok(Self::File {
                     file: BufWriter::with_capacity(BUFFER, file),
@@ -65,6 +64,11 @@ impl Output {
         matches!(self, Self::Standard(_))
             && io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    }
+
+    /// Whether this is a file that is not there before it is put in place.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self, Self::File { .. })
     }
 
     /// Puts the results in place.
@@ -90,16 +94,18 @@ impl Output {
     }
 }
 
-/// A file beside the one that is to be, with the rights that any file gets which a program creates.
-fn temporary_file() -> tempfile::Builder<'static, 'static> {
+/// A file beside the one that is to be, with the rights that any file gets which a program creates. Its name
+/// has the number of the process, so that one that was killed can be told from one that is at work.
+fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
+    let prefix = format!(".flowsieve-{}-", std::process::id());
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".flowsieve-");
+    builder.prefix(&prefix).suffix(".tmp");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder
+    builder.tempfile_in(folder)
 }
 
 /// Bytes gathered before they are written.

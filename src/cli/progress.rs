@@ -1,6 +1,8 @@
 //! Progress on standard error, if somebody is there to see it.
 
+use super::signals::Signals;
 use flowsieve::pipeline::Watch;
+use flowsieve::trace::StopFlag;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::io::{IsTerminal, stderr};
@@ -14,12 +16,13 @@ pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     packets: Arc<AtomicU64>,
     started: Instant,
+    signals: Signals,
 }
 
 impl Progress {
     /// A bar up to `bytes` (a spinner if they are not known) when standard error is a terminal and
-    /// `wanted`.
-    pub(crate) fn start(wanted: bool, bytes: Option<u64>) -> Self {
+    /// `wanted`. The signals end the run that it watches.
+    pub(crate) fn start(wanted: bool, bytes: Option<u64>, signals: Signals) -> Self {
         let packets = Arc::new(AtomicU64::new(0));
         let started = Instant::now();
         let bar = (wanted && stderr().is_terminal()).then(|| {
@@ -48,6 +51,7 @@ impl Progress {
             bar,
             packets,
             started,
+            signals,
         }
     }
 
@@ -56,6 +60,11 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+
+    /// What may have interrupted the run.
+    pub(crate) fn signals(&self) -> &Signals {
+        &self.signals
     }
 
     /// Time since the start.
@@ -70,5 +79,9 @@ impl Watch for Progress {
             self.packets.store(packets, Ordering::Relaxed);
             bar.set_position(bytes);
         }
+    }
+
+    fn stop(&self) -> StopFlag {
+        self.signals.stop().clone()
     }
 }

@@ -3,19 +3,21 @@
 use super::inputs::Inputs;
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
+use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
-use flowsieve::experiments::{ALL, Entry, Experiment, Scale, Settings};
+use flowsieve::experiments::{ALL, Entry, Experiment, ExperimentError, Scale, Settings};
 use flowsieve::report::{ReproduceFormat, ReproduceReport};
-use flowsieve::trace::InputFormat;
+use flowsieve::trace::{InputFormat, StopFlag};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Exit codes: 0 if every measurement agrees with its formula; 1 if one is away from it by more than
@@ -125,6 +127,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         args.output.as_deref(),
     )?;
     args.page.check(args.output.as_deref())?;
+    let signals = Signals::catch().context("cannot wait for signals")?;
     // Whatever cannot be written shall be known before the work is done.
     let output = Output::open(args.output.as_deref())?;
     let page = args
@@ -135,13 +138,16 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     let html = args.page.open()?;
     let mut outcome = Outcome::Done;
     let settings = args.settings(&mut outcome)?;
-    let experiments = run_all(&args.wanted(), &settings, &mut outcome);
+    let wanted = args.wanted();
+    let experiments = run_all(&wanted, &settings, signals.stop(), &mut outcome);
+    let interrupted = signals.stop().is_set();
     let machine = args.machine.clone().unwrap_or_else(machine);
     let report = ReproduceReport {
         scale: settings.scale,
         seed: settings.seed,
         captures: settings.captures.len(),
         words: settings.words.is_some(),
+        interrupted,
         machine: &machine,
         experiments: &experiments,
     };
@@ -167,7 +173,12 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
             outcome = Outcome::Incomplete;
         }
     }
-    Ok(outcome)
+    let what = format!(
+        "the results hold the {} of {} experiments that were done by then",
+        experiments.len(),
+        wanted.len()
+    );
+    Ok(signals.outcome(interrupted, &what, outcome))
 }
 
 impl ReproduceArgs {
@@ -222,7 +233,12 @@ fn given(variable: &str) -> Option<PathBuf> {
 }
 
 /// Runs one after the other, each with all threads, so that times are not disturbed.
-fn run_all(wanted: &[&Entry], settings: &Settings, outcome: &mut Outcome) -> Vec<Experiment> {
+fn run_all(
+    wanted: &[&'static Entry],
+    settings: &Settings,
+    stop: &StopFlag,
+    outcome: &mut Outcome,
+) -> Vec<Experiment> {
     let bar = if stderr().is_terminal() {
         ProgressBar::with_draw_target(
             Some(wanted.len() as u64),
@@ -237,7 +253,10 @@ fn run_all(wanted: &[&Entry], settings: &Settings, outcome: &mut Outcome) -> Vec
     let mut experiments = Vec::new();
     for entry in wanted {
         bar.set_message(entry.name);
-        match entry.run(settings) {
+        let Some(result) = run_until(entry, settings, stop) else {
+            break;
+        };
+        match result {
             Ok(experiment) => experiments.push(experiment),
             Err(error) => {
                 bar.suspend(|| eprintln!("flowsieve: {}: {error}", entry.name));
@@ -248,6 +267,26 @@ fn run_all(wanted: &[&Entry], settings: &Settings, outcome: &mut Outcome) -> Vec
     }
     bar.finish_and_clear();
     experiments
+}
+
+/// Runs an experiment in a thread of its own, which is left behind if the run is to end: the program ends
+/// soon, and the thread with it.
+fn run_until(
+    entry: &'static Entry,
+    settings: &Settings,
+    stop: &StopFlag,
+) -> Option<Result<Experiment, ExperimentError>> {
+    const A_WHILE: Duration = Duration::from_millis(50);
+    let settings = settings.clone();
+    let experiment = thread::spawn(move || entry.run(&settings));
+    while !experiment.is_finished() {
+        if stop.is_set() {
+            return None;
+        }
+        thread::sleep(A_WHILE);
+    }
+    let result = experiment.join();
+    Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
 fn list(path: Option<&Path>) -> Result<Outcome> {

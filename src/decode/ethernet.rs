@@ -12,6 +12,11 @@ const LENGTH_MAX: u16 = 1500;
 /// The bits of a VLAN tag's control information that name the VLAN.
 pub(super) const VLAN_IDENTIFIER: u16 = 0xfff;
 
+/// `EtherType` of address resolution messages.
+pub(super) const ARP: u16 = EtherType::ARP.0;
+/// That of those that ask the other way round.
+pub(super) const REVERSE_ARP: u16 = 0x8035;
+
 /// VLAN tags: 802.1Q, 802.1ad, and the numbers in use before 802.1ad had one.
 const VLAN_TAGS: [u16; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
 
@@ -50,8 +55,6 @@ fn tagged(bytes: &[u8], at: usize) -> Step<'_> {
 pub(super) fn ether_type(number: u16, bytes: &[u8]) -> Step<'_> {
     const IPV4: u16 = EtherType::IPV4.0;
     const IPV6: u16 = EtherType::IPV6.0;
-    const ARP: u16 = EtherType::ARP.0;
-    const REVERSE_ARP: u16 = 0x8035;
     match number {
         // Either version: some routers mark IPv6 as IPv4.
         IPV4 => Ok((Layer::Ip, bytes)),

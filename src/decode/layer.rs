@@ -9,7 +9,7 @@ use crate::trace::LinkType;
 
 /// Steps that are taken at most for one frame. A tower of tags, labels and tunnels on real networks
 /// stays below twenty headers; one that comes here was built to see where a reader gives up.
-const STEPS_MAX: usize = 256;
+pub(super) const STEPS_MAX: usize = 256;
 
 /// What begins at a position of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -54,7 +54,7 @@ pub(super) enum Layer {
 pub(super) type Step<'a> = Result<(Layer, &'a [u8]), Skip>;
 
 /// Reads one header that is not IP.
-fn step(layer: Layer, bytes: &[u8]) -> Step<'_> {
+pub(super) fn step(layer: Layer, bytes: &[u8]) -> Step<'_> {
     match layer {
         Layer::Link(link) => link::begin(link, bytes),
         Layer::Ethernet => ethernet::ethernet(bytes),

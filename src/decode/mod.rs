@@ -14,6 +14,7 @@
 //! | `ethernet`, `ieee80211`, `ppp`, `cooked`, `meta` | link layers by family |
 //! | `ip` | IPv4 and IPv6 with extension headers |
 //! | `tunnel`, `udp_tunnel` | what may stand inside an IP packet |
+//! | `places` | where in a frame addresses stand, for those who replace them |
 //! | `whole` | an IP packet as bytes, and the VLANs before it |
 //! | `dns`, `dns_name` | DNS messages, names |
 //! | `skip` | the reasons why there is nothing to count |
@@ -34,6 +35,7 @@ mod ip;
 mod layer;
 mod link;
 mod meta;
+mod places;
 mod ppp;
 mod skip;
 mod tunnel;
@@ -51,6 +53,7 @@ mod tunnel_tests;
 
 pub use dns::{DNS_PORT, DnsMessage, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text};
+pub use places::{Carried, Place, address_places};
 pub use skip::Skip;
 pub use whole::{IpBytes, ip_bytes, vlan_ids};
 

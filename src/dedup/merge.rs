@@ -2,7 +2,7 @@
 
 use super::plan::DedupPlan;
 use super::results::DedupInput;
-use crate::trace::{Capture, Compression, RecordBatch, TraceBatch, first_time_ns};
+use crate::trace::{Capture, Compression, RecordBatch, StopFlag, TraceBatch, first_time_ns};
 use std::collections::VecDeque;
 use std::fs;
 use std::ops::Range;
@@ -17,6 +17,8 @@ pub(super) struct Merge {
     /// What became of them.
     pub(super) inputs: Vec<DedupInput>,
     plan: DedupPlan,
+    /// Ends the reading.
+    stop: StopFlag,
     bytes_done: u64,
 }
 
@@ -42,7 +44,7 @@ impl Open {
 }
 
 impl Merge {
-    pub(super) fn new(plan: &DedupPlan) -> Self {
+    pub(super) fn new(plan: &DedupPlan, stop: StopFlag) -> Self {
         let inputs = plan.inputs.iter().map(|path| DedupInput {
             path: path.clone(),
             container: None,
@@ -70,6 +72,7 @@ impl Merge {
             open: Vec::new(),
             inputs: inputs.collect(),
             plan: plan.clone(),
+            stop,
             bytes_done: 0,
         }
     }
@@ -99,7 +102,7 @@ impl Merge {
         see(input, &batch, range.clone())?;
         self.inputs[input].packets += count as u64;
         open.at = range.end;
-        if used_up && !refill(open, &mut self.inputs[input]) {
+        if used_up && !refill(open, &mut self.inputs[input], &self.stop) {
             self.bytes_done += open.capture.bytes_read().load(Ordering::Relaxed);
             self.open.remove(index);
         }
@@ -118,8 +121,10 @@ impl Merge {
                 return;
             };
             let path = &self.inputs[input].path;
-            let capture = match Capture::open(path, self.plan.input_format) {
+            let capture = match Capture::open_until(path, self.plan.input_format, &self.stop) {
                 Ok(capture) => capture,
+                // What it says is not of the input.
+                Err(_) if self.stop.is_set() => return,
                 Err(error) => {
                     self.inputs[input].error = Some(error);
                     continue;
@@ -135,7 +140,7 @@ impl Merge {
                 at: 0,
             };
             open.capture.keep_records();
-            if refill(&mut open, &mut self.inputs[input]) {
+            if refill(&mut open, &mut self.inputs[input], &self.stop) {
                 self.open.push(open);
             }
         }
@@ -156,6 +161,11 @@ impl Merge {
         others.chain(upcoming).min()
     }
 
+    /// Whether the reading was ended.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.stop.is_set()
+    }
+
     /// Bytes read of all inputs so far, as they are on disk.
     pub(super) fn bytes_read(&self) -> u64 {
         let open = self.open.iter().map(|open| open.capture.bytes_read());
@@ -164,12 +174,13 @@ impl Merge {
 }
 
 /// Reads the next batch; false at the end.
-fn refill(open: &mut Open, result: &mut DedupInput) -> bool {
+fn refill(open: &mut Open, result: &mut DedupInput, stop: &StopFlag) -> bool {
     open.at = 0;
     match open.capture.next_batch() {
         Ok(Some(TraceBatch::Packets { .. })) => return true,
         Ok(Some(TraceBatch::DnsLog(_))) => result.is_log = true,
         Ok(None) => {}
+        Err(_) if stop.is_set() => {}
         Err(error) => result.error = Some(error),
     }
     false

@@ -38,4 +38,4 @@ mod window;
 
 pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, SieveKind, WindowWidth};
 pub use results::{DedupInput, DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
-pub use run::{DedupError, Writers, dedup};
+pub use run::{DedupError, Writers, dedup, dedup_until};

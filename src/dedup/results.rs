@@ -131,6 +131,8 @@ pub struct DedupSummary {
     pub totals: Drops,
     /// Packets that could not be dropped: they have no flow, or are no TCP segments with data.
     pub not_compared: u64,
+    /// The run was ended before the inputs were.
+    pub interrupted: bool,
     /// Packets with a time before that of the packet before them.
     pub out_of_order: u64,
     /// The time slices in the order of time, if asked for.

@@ -7,8 +7,9 @@ use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
 use super::results::{DedupSummary, Drops};
 use super::slices::Slices;
 use super::window::Window;
-use crate::trace::RecordBatch;
+use crate::anonymize::PacketAnonymizer;
 use crate::trace::write::{CaptureWriter, WriteError};
+use crate::trace::{RecordBatch, StopFlag};
 use ahash::RandomState;
 use std::io::Write;
 use std::ops::Range;
@@ -20,6 +21,8 @@ pub struct Writers<W: Write + Send + 'static> {
     pub kept: Option<CaptureWriter<W>>,
     /// Those that are dropped.
     pub dropped: Option<CaptureWriter<W>>,
+    /// Replaces the addresses in what is written.
+    pub anonymizer: Option<PacketAnonymizer>,
 }
 
 /// Why there is no result at all.
@@ -50,9 +53,24 @@ pub fn dedup<W: Write + Send + 'static>(
     writers: &mut Writers<W>,
     progress: &dyn Fn(u64, u64),
 ) -> Result<DedupSummary, DedupError> {
+    dedup_until(plan, writers, progress, &StopFlag::default())
+}
+
+/// Writes packets as [`dedup`] does, until the inputs or `stop` end it. What is written then is whole, and
+/// [`DedupSummary::interrupted`] says that there was more.
+///
+/// # Errors
+///
+/// As for [`dedup`].
+pub fn dedup_until<W: Write + Send + 'static>(
+    plan: &DedupPlan,
+    writers: &mut Writers<W>,
+    progress: &dyn Fn(u64, u64),
+    stop: &StopFlag,
+) -> Result<DedupSummary, DedupError> {
     plan.check()?;
     let mut run = Run::new(plan);
-    let mut merge = Merge::new(plan);
+    let mut merge = Merge::new(plan, stop.clone());
     while merge.next(|input, batch, range| run.take(input, batch, range, writers))? {
         progress(merge.bytes_read(), run.totals.packets);
     }
@@ -110,6 +128,11 @@ impl Run {
     ) -> Result<(), DedupError> {
         self.keyer.keys(input, batch, range.clone(), &mut self.keys);
         self.compare(batch, range.clone());
+        let mut anonymizer = writers.anonymizer.take();
+        let anonymized = anonymizer
+            .as_mut()
+            .map(|anonymizer| anonymizer.batch(input, batch, range.clone()));
+        let written = anonymized.as_ref().unwrap_or(batch);
         // Runs of packets with the same fate are written in one piece.
         let mut repeats = self.repeats.iter();
         let mut run = range.start;
@@ -123,11 +146,13 @@ impl Run {
             }
             let is_dropped = dropped.is_some();
             if fate != Some(is_dropped) {
-                write(writers, input, batch, run..index, fate)?;
+                write(writers, input, written, run..index, fate)?;
                 (run, fate) = (index, Some(is_dropped));
             }
         }
-        write(writers, input, batch, run..range.end, fate)
+        write(writers, input, written, run..range.end, fate)?;
+        writers.anonymizer = anonymizer;
+        Ok(())
     }
 
     /// Lets the window see the packets that can be repeats.
@@ -160,6 +185,7 @@ impl Run {
     fn finish(self, merge: Merge) -> DedupSummary {
         let (slices, outside_slices) = self.slices.map(Slices::finish).unwrap_or_default();
         DedupSummary {
+            interrupted: merge.is_interrupted(),
             inputs: merge.inputs,
             totals: self.totals,
             not_compared: self.not_compared,

@@ -51,6 +51,8 @@ pub struct FlowTotals {
     pub ended: EndedFlows,
     /// DNS messages with a question.
     pub dns_messages: u64,
+    /// The run was ended before the inputs were, by [`Watch::stop`](crate::pipeline::Watch::stop).
+    pub interrupted: bool,
     /// Packets that belong to no flow, by reason.
     pub skipped: BTreeMap<Skip, u64>,
 }

@@ -29,7 +29,8 @@ pub fn list(
         sink,
         totals: FlowTotals::default(),
     };
-    let inputs = read(plan, &mut lister, watch)?;
+    let (inputs, interrupted) = read(plan, &mut lister, watch)?;
+    lister.totals.interrupted = interrupted;
     Ok(FlowSummary {
         inputs,
         totals: lister.finish()?,
@@ -37,22 +38,23 @@ pub fn list(
     })
 }
 
-/// Reads all inputs into the taker.
+/// Reads all inputs into the taker; also says whether the reading was ended before they were.
 pub(super) fn read(
     plan: &FlowPlan,
     taker: &mut impl Taker<FlowBatch, Stop = io::Error>,
     watch: &dyn Watch,
-) -> io::Result<Vec<InputResult>> {
+) -> io::Result<(Vec<InputResult>, bool)> {
     let mut inputs = unread(&plan.inputs);
     let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional);
     let sources = Sources {
         format: plan.input_format,
         threaded: plan.threads > 1,
+        stop: watch.stop(),
     };
-    thread::scope(|scope| {
+    let interrupted = thread::scope(|scope| {
         Merge::start(scope, sources, maker, &mut inputs).drain_into(taker, watch)
     })?;
-    Ok(inputs)
+    Ok((inputs, interrupted))
 }
 
 /// Counts the packets that the cursor passes up to `end` and that belong to no flow.

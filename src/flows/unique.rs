@@ -52,7 +52,8 @@ pub fn list_unique(
         sink,
         totals: FlowTotals::default(),
     };
-    let inputs = read(plan, &mut sieve, watch)?;
+    let (inputs, interrupted) = read(plan, &mut sieve, watch)?;
+    sieve.totals.interrupted = interrupted;
     Ok(FlowSummary {
         inputs,
         totals: sieve.totals,

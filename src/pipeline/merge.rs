@@ -5,7 +5,7 @@
 
 use super::feed::{Feed, Upcoming};
 use super::results::{InputResult, Watch};
-use crate::trace::{Capture, InputFormat, TraceBatch, first_time_ns};
+use crate::trace::{Capture, InputFormat, StopFlag, TraceBatch, first_time_ns};
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,12 +53,14 @@ pub(crate) trait Taker<B: Batch> {
 }
 
 /// Where the packets come from.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sources {
     /// How to recognise the inputs.
     pub(crate) format: InputFormat,
     /// Whether inputs are decoded by threads of their own.
     pub(crate) threaded: bool,
+    /// Ends the reading.
+    pub(crate) stop: StopFlag,
 }
 
 /// One entry an input, of which nothing is known yet.
@@ -94,9 +96,9 @@ impl<'scope, 'env, 'run, M: Maker + 'scope> Merge<'scope, 'env, 'run, M> {
     ) -> Self {
         let mut merge = Self {
             scope,
+            upcoming: in_time_order(sources.format, inputs),
             sources,
             maker: Arc::new(maker),
-            upcoming: in_time_order(sources.format, inputs),
             open: Vec::new(),
             inputs,
             bytes_done: 0,
@@ -116,8 +118,11 @@ impl<'scope, 'env, 'run, M: Maker + 'scope> Merge<'scope, 'env, 'run, M> {
             let Some(Upcoming { path, input, .. }) = self.upcoming.pop_front() else {
                 return;
             };
-            let capture = match Capture::open(&path, self.sources.format) {
+            let Sources { format, stop, .. } = &self.sources;
+            let capture = match Capture::open_until(&path, *format, stop) {
                 Ok(capture) => capture,
+                // What it says is not of the input.
+                Err(_) if stop.is_set() => return,
                 Err(error) => {
                     self.inputs[input].error = Some(error);
                     continue;
@@ -138,6 +143,7 @@ impl<'scope, 'env, 'run, M: Maker + 'scope> Merge<'scope, 'env, 'run, M> {
         match feed.refill() {
             Ok(true) => return true,
             Ok(false) => {}
+            Err(_) if self.sources.stop.is_set() => {}
             Err(error) => result.error = Some(error),
         }
         result.packets = feed.packets;
@@ -150,17 +156,18 @@ impl<'scope, 'env, 'run, M: Maker + 'scope> Merge<'scope, 'env, 'run, M> {
         self.open.iter().map(Feed::next_ns).min()
     }
 
-    /// Hands all packets to the taker.
+    /// Hands all packets to the taker; true if the reading was ended before the inputs were.
     pub(crate) fn drain_into<T: Taker<M::Batch>>(
         &mut self,
         taker: &mut T,
         watch: &dyn Watch,
-    ) -> Result<(), T::Stop> {
+    ) -> Result<bool, T::Stop> {
         let mut batches = 0_u32;
         loop {
+            // What was read before the flag was set is taken still: then the readers end, and the loop.
             self.open_due();
             let Some(earliest) = self.earliest() else {
-                return Ok(());
+                return Ok(self.sources.stop.is_set());
             };
             let limit = self.limit(earliest);
             let feed = &mut self.open[earliest];

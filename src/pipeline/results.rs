@@ -1,7 +1,7 @@
 //! What a run yields, as plain data, and who is told of it.
 
 use crate::decode::Skip;
-use crate::trace::TraceError;
+use crate::trace::{StopFlag, TraceError};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
@@ -78,6 +78,8 @@ pub struct Totals {
     pub skipped: BTreeMap<Skip, u64>,
     /// Packets whose slice was closed already; they are in no slice.
     pub late: u64,
+    /// The run was ended before the inputs were, by [`Watch::stop`].
+    pub interrupted: bool,
     /// Slices reported.
     pub slices: u64,
     /// Empty slices in long gaps, which are not reported.
@@ -131,8 +133,14 @@ pub trait SliceSink {
     fn slice(&mut self, slice: &SliceResult) -> io::Result<()>;
 }
 
-/// Is told of progress now and then.
+/// Is told of progress now and then, and may end the run.
 pub trait Watch {
     /// So many bytes of the inputs (as they are on disk) and packets are done.
     fn progress(&self, bytes: u64, packets: u64);
+
+    /// A flag that ends the run when it is set: what was read until then is the result, and is marked.
+    /// Asked for once, when the run begins.
+    fn stop(&self) -> StopFlag {
+        StopFlag::default()
+    }
 }

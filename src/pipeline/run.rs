@@ -162,6 +162,7 @@ fn count_with(
         elements: totals.elements,
         skipped: totals.skipped,
         late: totals.late,
+        interrupted: totals.interrupted,
         ..slices
     };
     Ok((CountSummary { inputs, totals }, kept))
@@ -217,6 +218,7 @@ impl Reading<'_> {
         let sources = Sources {
             format: self.input_format,
             threaded: self.threaded,
+            stop: watch.stop(),
         };
         let mut merge = Merge::start(scope, sources, self.extractor, &mut inputs);
         let first_ns = merge.first_ns().unwrap_or(0);
@@ -233,8 +235,11 @@ impl Reading<'_> {
                 stage(grid),
             ),
         };
-        merge.drain_into(&mut passing, watch)?;
-        let (totals, outcome) = passing.sequencer.finish()?;
+        let interrupted = merge.drain_into(&mut passing, watch)?;
+        // Threads that read ahead end with it: nobody takes their batches any more.
+        drop(merge);
+        let (mut totals, outcome) = passing.sequencer.finish()?;
+        totals.interrupted = interrupted;
         Ok(Read {
             inputs,
             totals,

@@ -87,6 +87,16 @@ impl Traffic {
         pairs.collect()
     }
 
+    /// Puts other addresses in the place of those that are there. `replace` must keep prefixes, equal ones
+    /// and different ones: then pairs stay pairs.
+    pub fn replace_addresses(&mut self, mut replace: impl FnMut(Addresses) -> Addresses) {
+        let pairs = std::mem::take(&mut self.pairs);
+        for (addresses, packets) in pairs {
+            let pair = self.prefixes(replace(addresses));
+            *self.pairs.entry(pair).or_default() += packets;
+        }
+    }
+
     fn prefixes(&self, addresses: Addresses) -> Addresses {
         match addresses {
             Addresses::V4 {

@@ -21,10 +21,16 @@ pub struct CompareReport<'a> {
     pub plan: &'a ComparePlan,
     /// What came of it.
     pub comparison: &'a Comparison,
+    /// Addresses on its page are replaced.
+    pub anonymized: bool,
 }
 
 /// What a comparison depends on.
 #[derive(Debug, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a field of the document"
+)]
 pub(super) struct CompareParameters {
     element: &'static str,
     undirected: bool,
@@ -43,6 +49,7 @@ pub(super) struct CompareParameters {
     seed: u64,
     exact_limit_bytes: u64,
     timing: bool,
+    anonymized: bool,
 }
 
 /// A slice and the truth about it.
@@ -252,6 +259,7 @@ impl CompareReport<'_> {
             seed: plan.seed,
             exact_limit_bytes: plan.exact_limit_bytes,
             timing: plan.timing,
+            anonymized: self.anonymized,
         }
     }
 

@@ -19,6 +19,9 @@ impl CompareReport<'_> {
     /// element.
     pub fn page(&self, traffic: Option<&Traffic>) -> Page {
         let mut counts = vec![Block::Text(basis(self) + ".")];
+        if self.comparison.totals.interrupted {
+            counts.push(Block::Text(super::interrupted_sentence()));
+        }
         let memories = sorted_memories(self);
         if let Some(memory) = middle(&memories) {
             counts.push(Block::Figure(self.over_time(memory)));

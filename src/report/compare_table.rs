@@ -1,5 +1,6 @@
 //! A comparison for people: a block a memory, the best structure first.
 
+use super::INTERRUPTED;
 use super::compare_model::CompareReport;
 use super::compare_words::{basis, short_percent, sorted_memories, summary, title};
 use super::number::{grouped, size};
@@ -182,6 +183,9 @@ fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     let totals = &comparison.totals;
+    if totals.interrupted {
+        writeln!(out, "{INTERRUPTED}")?;
+    }
     write!(
         out,
         "{} packets, {} of them IP",

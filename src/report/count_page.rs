@@ -208,6 +208,9 @@ impl CountPage {
                 grouped(totals.late)
             ));
         }
+        if totals.interrupted {
+            words.push(super::interrupted_sentence());
+        }
         for input in &summary.inputs {
             if let Some(error) = &input.error {
                 words.push(format!("Reading stopped early: {error}."));

@@ -1,5 +1,6 @@
 //! What `dedup` did: a table for people, JSON and CSV for programs.
 
+use super::INTERRUPTED;
 use super::number::{duration, grouped, percent, size, time};
 use crate::dedup::{DedupPlan, DedupSummary, DropKind, Drops, WindowWidth};
 use serde::Serialize;
@@ -31,6 +32,8 @@ pub struct DedupParameters {
     approximate: bool,
     memory_bytes: u64,
     slice_ns: Option<i64>,
+    /// The addresses in what was written are replaced.
+    pub anonymized: bool,
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -65,6 +68,7 @@ impl From<&DedupPlan> for DedupParameters {
             approximate: plan.approximate,
             memory_bytes: plan.memory_bytes,
             slice_ns: plan.slice_ns,
+            anonymized: false,
         }
     }
 }
@@ -136,6 +140,7 @@ fn write_json(
     for (name, value) in [
         ("not_compared", json!(summary.not_compared)),
         ("out_of_order", json!(summary.out_of_order)),
+        ("interrupted", json!(summary.interrupted)),
         ("outside_slices", json!(summary.outside_slices)),
         ("left_early", json!(window.left_early)),
         ("least_reach", json!(window.least_reach)),
@@ -250,6 +255,9 @@ fn write_totals(
         if count > 0 {
             line(name, count, "")?;
         }
+    }
+    if summary.interrupted {
+        writeln!(out, "{INTERRUPTED}")?;
     }
     if let Some(expected) = report.expected_wrong {
         writeln!(out, "{:<26}{expected:>15.3}", "expected wrong drops")?;

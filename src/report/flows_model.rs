@@ -70,6 +70,8 @@ pub struct FlowParameters {
     pub active_ns: Option<i64>,
     /// Memory.
     pub memory_bytes: u64,
+    /// Addresses are replaced by others.
+    pub anonymized: bool,
     /// Whose names the fields have.
     #[serde(skip)]
     pub names: FlowNames,
@@ -89,6 +91,7 @@ impl FlowParameters {
             idle_ns: plan.idle_ns,
             active_ns: plan.active_ns,
             memory_bytes,
+            anonymized: false,
             names,
         }
     }
@@ -363,6 +366,7 @@ pub(super) struct FlowTotalsRow {
     missed: Option<f64>,
     missed_std_error: Option<f64>,
     dns_messages: u64,
+    interrupted: bool,
     skipped: BTreeMap<String, u64>,
 }
 
@@ -384,6 +388,7 @@ impl From<&FlowSummary> for FlowSummaryRow {
                 missed: unique.map(|unique| unique.missed),
                 missed_std_error: unique.map(|unique| unique.std_error),
                 dns_messages: totals.dns_messages,
+                interrupted: totals.interrupted,
                 skipped: skipped
                     .map(|(skip, &count)| (skip.name().into_owned(), count))
                     .collect(),

@@ -1,5 +1,6 @@
 //! Flows for people: a line a flow, and the totals.
 
+use super::INTERRUPTED;
 use super::flows_model::{FlowParameters, FlowShape, ends, protocol_name};
 use super::number::{duration, grouped, size, time};
 use crate::flows::{Direction, Ended, FlowRecord, FlowSummary};
@@ -111,6 +112,9 @@ impl<W: Write> FlowTable<W> {
             grouped(totals.ip_packets),
             grouped(totals.bytes)
         )?;
+        if totals.interrupted {
+            writeln!(self.out, "{INTERRUPTED}")?;
+        }
         for shortcoming in flow_shortcomings(summary) {
             writeln!(self.out, "{shortcoming}")?;
         }
@@ -163,6 +167,9 @@ fn title(parameters: &FlowParameters) -> String {
     title.extend(idle.into_iter().chain(active));
     if parameters.tunnel == "inner" {
         title += ", inside tunnels";
+    }
+    if parameters.anonymized {
+        title += ", addresses replaced";
     }
     title + &format!("; memory {}", size(parameters.memory_bytes))
 }

@@ -51,6 +51,14 @@ pub use reproduce_model::{ReproduceFormat, ReproduceReport};
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
 use std::io::{self, Write};
 
+/// What people are told of a run that a signal ended.
+const INTERRUPTED: &str = "interrupted: there was more to read; this is what was read until then";
+
+/// The same on a page.
+fn interrupted_sentence() -> String {
+    "The run was interrupted: there was more to read.".to_owned()
+}
+
 /// Writes the report of a count in one of the formats.
 #[derive(Debug)]
 pub struct CountReport<W: Write> {

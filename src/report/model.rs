@@ -63,6 +63,8 @@ pub struct CountParameters {
     pub seed: u64,
     /// Bytes that the exact sets may take; null if they are off.
     pub exact_limit_bytes: Option<u64>,
+    /// Addresses of origins and destinations are replaced by others.
+    pub anonymized: bool,
 }
 
 impl From<&CountPlan> for CountParameters {
@@ -90,6 +92,7 @@ impl From<&CountPlan> for CountParameters {
             open_slices: plan.open_slices(),
             seed: plan.seed,
             exact_limit_bytes: plan.exact_limit_bytes,
+            anonymized: false,
         }
     }
 }
@@ -156,6 +159,7 @@ pub(super) struct TotalsRow {
     elements: u64,
     skipped: BTreeMap<String, u64>,
     late: u64,
+    interrupted: bool,
     slices: u64,
     empty_slices_omitted: u64,
     exact: Option<u64>,
@@ -188,6 +192,7 @@ impl From<&Totals> for TotalsRow {
                 .map(|(skip, &count)| (skip.name().into_owned(), count))
                 .collect(),
             late: totals.late,
+            interrupted: totals.interrupted,
             slices: totals.slices,
             empty_slices_omitted: totals.empty_slices_omitted,
             exact: totals.exact,

@@ -35,6 +35,8 @@ pub struct ReproduceReport<'a> {
     pub captures: usize,
     /// Whether a list of words was given.
     pub words: bool,
+    /// The run was ended before all experiments that were asked for were done.
+    pub interrupted: bool,
     /// The machine that times were measured on, as people name it.
     pub machine: &'a str,
     /// The experiments, in the order in which they were asked for.
@@ -101,6 +103,7 @@ impl ReproduceReport<'_> {
                 words: self.words,
                 machine: self.machine,
             },
+            interrupted: self.interrupted,
             experiments: self.experiments.iter().map(ExperimentRow::from).collect(),
         }
     }
@@ -110,6 +113,7 @@ impl ReproduceReport<'_> {
 struct Document<'a> {
     schema: &'a str,
     parameters: Parameters<'a>,
+    interrupted: bool,
     experiments: Vec<ExperimentRow<'a>>,
 }
 

@@ -37,7 +37,7 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
         Size::Default => "at the default scale",
         Size::Full => "at full scale",
     };
-    vec![
+    let mut words = vec![
         format!(
             "{} experiments {scale}, seed {}: {} figures, {held} of them measured and held to a formula; {} leave it by more than 4 standard errors.",
             report.experiments.len(),
@@ -51,7 +51,11 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
         ),
         "Paper: as printed. Formula: the right one, which is not always the paper's. Measured: on the filters of this library, mean ± standard error; without an error where nothing is left to chance.".into(),
         format!("Times were measured on {}.", report.machine),
-    ]
+    ];
+    if report.interrupted {
+        words.push(super::interrupted_sentence());
+    }
+    words
 }
 
 fn section(experiment: &Experiment, machine: &str) -> PageSection {

@@ -34,7 +34,11 @@ pub(super) fn write(
         "{} experiments, {cells} figures, {} of them away from their formula by more than 4 standard errors",
         report.experiments.len(),
         departures.sum::<usize>()
-    )
+    )?;
+    if report.interrupted {
+        writeln!(out, "{}", super::interrupted_sentence())?;
+    }
+    Ok(())
 }
 
 fn one(
@@ -267,6 +271,7 @@ mod tests {
             scale: Scale::Small,
             seed: 1,
             captures: 0,
+            interrupted: false,
             words: false,
             machine: "a machine",
             experiments: &experiments,

@@ -1,5 +1,6 @@
 //! A count for people: a line a slice, a picture of the series, and the totals.
 
+use super::INTERRUPTED;
 use super::model::CountParameters;
 use super::number::{duration, grouped, percent, size, time};
 use super::sparkline::Sparkline;
@@ -128,6 +129,9 @@ impl<W: Write> CountTable<W> {
                 grouped(q.p99),
                 grouped(q.max)
             )?;
+        }
+        if totals.interrupted {
+            writeln!(self.out, "{INTERRUPTED}")?;
         }
         if self.over_limit > 0 {
             writeln!(

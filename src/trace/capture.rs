@@ -18,6 +18,7 @@ use super::pcap::Pcap;
 use super::pcapng::Pcapng;
 use super::record::{RecordBatch, Records};
 use super::sniff::{self, Container};
+use super::stop::{Ending, StopFlag, Stoppable};
 use super::tsh::Tsh;
 use super::window::Window;
 
@@ -70,9 +71,19 @@ impl Capture {
     /// # Errors
     /// The file cannot be read, is empty, is no capture, or is cut or damaged in its header.
     pub fn open(path: &Path, format: InputFormat) -> Result<Self, TraceError> {
-        if path.as_os_str() == "-" {
-            return Self::from_reader(path, Box::new(io::stdin()), format);
-        }
+        Self::open_until(path, format, &StopFlag::default())
+    }
+
+    /// Opens a capture as [`Self::open`] does. Once `stop` is set, reading it fails: whoever set the flag
+    /// takes that for the end.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_until(
+        path: &Path,
+        format: InputFormat,
+        stop: &StopFlag,
+    ) -> Result<Self, TraceError> {
         let refused = |error| {
             let fault = Fault {
                 offset: None,
@@ -80,11 +91,17 @@ impl Capture {
             };
             fault.in_file(path)
         };
-        let file = File::open(path).map_err(refused)?;
+        let file = if path.as_os_str() == "-" {
+            standard_input()
+        } else {
+            File::open(path)
+        };
+        let file = file.map_err(refused)?;
         if file.metadata().map_err(refused)?.is_dir() {
             return Err(refused(io::ErrorKind::IsADirectory.into()));
         }
-        Self::from_reader(path, Box::new(file), format)
+        let source = Box::new(Stoppable::new(file, stop.clone()));
+        Self::begin(path, source, format, stop)
     }
 
     /// Reads a capture from `reader`; errors call it `name`.
@@ -96,12 +113,26 @@ impl Capture {
         reader: Box<dyn Read + Send>,
         format: InputFormat,
     ) -> Result<Self, TraceError> {
+        Self::begin(name, reader, format, &StopFlag::default())
+    }
+
+    fn begin(
+        name: &Path,
+        reader: Box<dyn Read + Send>,
+        format: InputFormat,
+        stop: &StopFlag,
+    ) -> Result<Self, TraceError> {
         let bytes_read = Arc::new(AtomicU64::new(0));
         let source = Box::new(Counting {
             source: reader,
             count: Arc::clone(&bytes_read),
         });
         let (compression, source) = codecs::decompressor(source);
+        // The little that a codec holds may become a lot.
+        let source: Box<dyn Read + Send> = match compression {
+            Compression::None => source,
+            _ => Box::new(Ending::new(source, stop.clone())),
+        };
         let mut window = Window::new(source);
         let (container, reader) =
             open_container(&mut window, format).map_err(|fault| fault.in_file(name))?;
@@ -297,6 +328,15 @@ pub fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, Tr
         Some(TraceBatch::DnsLog(batch)) => batch.entries.first().map(|entry| entry.time_ns),
         None => None,
     })
+}
+
+/// Standard input without a buffer of its own, in which bytes would be that no wait knows of.
+fn standard_input() -> io::Result<File> {
+    #[cfg(unix)]
+    let own = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
+    #[cfg(windows)]
+    let own = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned();
+    own.map(File::from)
 }
 
 struct Counting {

@@ -30,6 +30,7 @@ mod pcapng;
 mod pcapng_clock;
 mod record;
 mod sniff;
+mod stop;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -42,3 +43,4 @@ pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
+pub use stop::StopFlag;

@@ -5,6 +5,7 @@
 
 use super::packet::{LinkType, PacketRef};
 use super::pcapng_clock::Clock;
+use super::write::options;
 
 /// Interface descriptions that are kept of one capture, in bytes of their options together.
 pub(super) const MAX_INTERFACE_BYTES: usize = 64 << 20;
@@ -36,6 +37,17 @@ impl InterfaceInfo {
             options: Vec::new(),
             big_endian: false,
             clock,
+        }
+    }
+
+    /// The same without the options that name or describe it, or give its addresses: those that say how to
+    /// read its packets and times stay.
+    #[must_use]
+    pub fn without_names(&self) -> Self {
+        Self {
+            options: options::about_packets(&self.options, self.big_endian),
+            big_endian: false,
+            ..self.clone()
         }
     }
 

@@ -8,6 +8,8 @@
 mod answers;
 mod compare;
 mod dedup;
+#[cfg(unix)]
+mod faults;
 mod flows;
 mod formats;
 mod inputs;
@@ -15,6 +17,7 @@ mod limits;
 mod output;
 mod page;
 mod plan;
+mod privacy;
 mod reproduce;
 mod saved;
 mod trouble;

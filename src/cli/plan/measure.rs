@@ -4,6 +4,7 @@ use super::PlanArgs;
 use crate::cli::Outcome;
 use crate::cli::inputs::{Inputs, total_bytes};
 use crate::cli::progress::Progress;
+use crate::cli::signals::Signals;
 use anyhow::{Result, anyhow};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{SamplePlan, SampleResult, sample};
@@ -27,7 +28,7 @@ impl PlanArgs {
             all.filter(|mask| mask.is_power_of_two() || wanted(mask))
                 .collect()
         };
-        let progress = Progress::start(!self.quiet, total_bytes(&inputs.files));
+        let progress = Progress::start(!self.quiet, total_bytes(&inputs.files), Signals::default());
         let plan = SamplePlan {
             inputs: std::mem::take(&mut inputs.files),
             input_format: self.input_format.into(),

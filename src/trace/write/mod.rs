@@ -9,7 +9,7 @@
 
 mod behind;
 mod compress;
-mod options;
+pub(super) mod options;
 mod pcap;
 mod pcapng;
 #[cfg(test)]

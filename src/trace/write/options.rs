@@ -67,6 +67,21 @@ pub(super) fn convert(
     found
 }
 
+/// Of an interface's options those that say how to read its packets: speed, resolution and zone of times,
+/// check sequence, offset of the clock; little-endian.
+pub(in crate::trace) fn about_packets(bytes: &[u8], big_endian: bool) -> Vec<u8> {
+    const KEPT: [u16; 5] = [8, 9, 10, 13, 14];
+    let mut all = Vec::new();
+    convert(Block::Interface, bytes, big_endian, END, &mut all);
+    let mut kept = Vec::new();
+    each(&all, false, |code, value| {
+        if KEPT.contains(&code) {
+            push(code, value, &mut kept);
+        }
+    });
+    kept
+}
+
 /// Appends the end mark if options were appended since `out` had `before` bytes.
 pub(super) fn end(before: usize, out: &mut Vec<u8>) {
     if out.len() > before {

@@ -1,0 +1,196 @@
+//! The addresses in a frame, replaced where they stand, with the checksums that they are part of.
+//!
+//! Checksums change by as much as what they cover (RFC 1624), so they need not be captured as a whole, and
+//! one that was wrong stays wrong. Places are nested: from the innermost outwards, one running sum of all
+//! that changed so far is what changed within the next one.
+
+use super::mapping::AddressMap;
+use crate::decode::{Carried, Place};
+
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const DCCP: u8 = 33;
+const GRE: u8 = 47;
+const ICMPV6: u8 = 58;
+const UDP_LITE: u8 = 136;
+
+/// One's complement sums are numbers modulo this.
+const MODULUS: u64 = 0xffff;
+
+/// A frame being rewritten, and the change of the sum of its bytes so far: those at even offsets count 256
+/// times.
+struct Rewrite<'a> {
+    frame: &'a mut [u8],
+    change: u64,
+}
+
+/// Replaces the addresses at all places of a frame.
+pub(super) fn rewrite(frame: &mut [u8], places: &[Place], map: &mut AddressMap) {
+    let mut rewrite = Rewrite { frame, change: 0 };
+    for place in places.iter().rev() {
+        match *place {
+            Place::Ipv4 { at, carried } => rewrite.v4(at, carried, map),
+            Place::Ipv6 { at, carried } => rewrite.v6(at, carried, map),
+            Place::Arp { at } => rewrite.arp(at, map),
+            Place::Unreadable { at, v6 } => {
+                let addresses = if v6 { 8..40 } else { 12..20 };
+                rewrite.blank(at + addresses.start, addresses.len());
+            }
+        }
+    }
+}
+
+impl Rewrite<'_> {
+    fn v4(&mut self, at: usize, carried: Carried, map: &mut AddressMap) {
+        const CHECKSUM: usize = 10;
+        if carried.protocol == ICMP && !carried.later_fragment {
+            // The gateway of a redirect.
+            if self.kind(carried) == Some(5) {
+                self.map_v4(carried, 4, map);
+            }
+        }
+        let Some((source, destination)) = self.array(at + 12).zip(self.array(at + 16)) else {
+            return;
+        };
+        let (new_source, new_destination) = (map.v4(source), map.v4(destination));
+        let change = changed(&source, &new_source) + changed(&destination, &new_destination);
+        self.fix_carried(carried, change);
+        self.put(at + 12, &new_source);
+        self.put(at + 16, &new_destination);
+        self.fix(at + CHECKSUM, change, false);
+    }
+
+    fn v6(&mut self, at: usize, carried: Carried, map: &mut AddressMap) {
+        const TARGET: usize = 8;
+        const REDIRECTED: usize = 24;
+        if carried.protocol == ICMPV6 && !carried.later_fragment {
+            // Groups that are listened to, neighbours that are looked for, and redirects.
+            let kind = self.kind(carried);
+            if matches!(kind, Some(130..=132 | 135..=137)) {
+                self.map_v6(carried, TARGET, map);
+            }
+            if kind == Some(137) {
+                self.map_v6(carried, REDIRECTED, map);
+            }
+        }
+        let Some((source, destination)) = self.array(at + 8).zip(self.array(at + 24)) else {
+            return;
+        };
+        let (new_source, new_destination) = (map.v6(source), map.v6(destination));
+        let change = changed(&source, &new_source) + changed(&destination, &new_destination);
+        self.fix_carried(carried, change);
+        self.put(at + 8, &new_source);
+        self.put(at + 24, &new_destination);
+    }
+
+    /// Address resolution of IPv4: hardware and protocol addresses of sender and target in turn.
+    fn arp(&mut self, at: usize, map: &mut AddressMap) {
+        let Some([_, _, high, low, hardware, protocol]) = self.array(at) else {
+            return;
+        };
+        if [high, low, protocol] != [8, 0, 4] {
+            return;
+        }
+        let hardware = usize::from(hardware);
+        for address in [at + 8 + hardware, at + 12 + 2 * hardware] {
+            match self.array(address) {
+                Some(old) => self.put(address, &map.v4(old)),
+                None => self.blank(address, 4),
+            }
+        }
+    }
+
+    /// The type of an ICMP message.
+    fn kind(&self, carried: Carried) -> Option<u8> {
+        (carried.length > 0).then(|| self.frame[carried.at])
+    }
+
+    fn map_v4(&mut self, carried: Carried, at: usize, map: &mut AddressMap) {
+        match self.array(carried.at + at) {
+            Some(old) if carried.length >= at + 4 => self.put(carried.at + at, &map.v4(old)),
+            _ => self.blank(carried.at + at, carried.length.saturating_sub(at)),
+        }
+    }
+
+    fn map_v6(&mut self, carried: Carried, at: usize, map: &mut AddressMap) {
+        match self.array(carried.at + at) {
+            Some(old) if carried.length >= at + 16 => self.put(carried.at + at, &map.v6(old)),
+            _ => self.blank(carried.at + at, carried.length.saturating_sub(at)),
+        }
+    }
+
+    /// Mends the checksum of what an IP packet carries, where it has one and it was captured. `addresses`
+    /// is the change of the addresses, which stand in the pseudo header.
+    fn fix_carried(&mut self, carried: Carried, addresses: u64) {
+        const CHECKSUM_PRESENT: u8 = 0x80;
+        let (at, pseudo) = match carried.protocol {
+            TCP => (16, addresses),
+            UDP | UDP_LITE | DCCP => (6, addresses),
+            ICMPV6 => (2, addresses),
+            ICMP => (2, 0),
+            GRE => (4, 0),
+            _ => return,
+        };
+        if carried.later_fragment || carried.length < at + 2 {
+            return;
+        }
+        let first = self.frame[carried.at];
+        if carried.protocol == GRE && first & CHECKSUM_PRESENT == 0 {
+            return;
+        }
+        // What stands at odd offsets of the frame may stand at even ones of what it carries.
+        let within = if carried.at.is_multiple_of(2) {
+            self.change
+        } else {
+            self.change * 256
+        };
+        self.fix(carried.at + at, within + pseudo, carried.protocol == UDP);
+    }
+
+    /// Mends a checksum of what changed by so much. One that is `optional` may be absent, and is 0 then.
+    fn fix(&mut self, at: usize, change: u64, optional: bool) {
+        let Some(old) = self.array(at).map(u16::from_be_bytes) else {
+            return;
+        };
+        if optional && old == 0 {
+            return;
+        }
+        let new = (u64::from(old) + MODULUS - change % MODULUS) % MODULUS;
+        let new = if optional && new == 0 { MODULUS } else { new };
+        self.put(at, &(new as u16).to_be_bytes());
+    }
+
+    fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.frame.get(at..)?.first_chunk().copied()
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        for (place, &new) in (at..).zip(bytes) {
+            let old = std::mem::replace(&mut self.frame[place], new);
+            let by = MODULUS + u64::from(new) - u64::from(old);
+            let weight = if place.is_multiple_of(2) { 256 } else { 1 };
+            self.change = (self.change + by * weight) % MODULUS;
+        }
+    }
+
+    /// Zeros where an address was cut off or cannot be told from others.
+    fn blank(&mut self, at: usize, length: usize) {
+        let end = (at + length).min(self.frame.len());
+        if at < end {
+            self.put(at, &[0; 32][..end - at]);
+        }
+    }
+}
+
+/// By how much the sum changes if one address takes the place of another, at an even offset.
+fn changed(old: &[u8], new: &[u8]) -> u64 {
+    let sum = |bytes: &[u8]| -> u64 {
+        let words = bytes.chunks_exact(2);
+        words
+            .map(|word| u64::from(word[0]) * 256 + u64::from(word[1]))
+            .sum()
+    };
+    // At most eight words.
+    sum(new) + 8 * MODULUS - sum(old)
+}

@@ -1,0 +1,75 @@
+//! `--anonymize` and its key.
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use flowsieve::anonymize::{AnonymizeKey, KEY_BYTES};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Whether and how addresses are replaced.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct AnonymizeArgs {
+    /// Replace IP addresses by others that keep prefixes (Crypto-PAn)
+    ///
+    /// Addresses of one network stay those of one network, IPv4 and IPv6 alike. Names of hosts, payload
+    /// and link-layer addresses are no IP addresses and stay as they are. Without a key file the key is
+    /// random, and results of different runs cannot be joined.
+    #[arg(long, help_heading = "Privacy")]
+    anonymize: bool,
+
+    /// The secret that the replacement follows from: a file of 32 random bytes
+    ///
+    /// Make one with `head -c 32 /dev/urandom > key`, and keep it to yourself. Implies --anonymize.
+    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
+    anonymize_key: Option<PathBuf>,
+}
+
+impl AnonymizeArgs {
+    /// Whether addresses are to be replaced.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.anonymize || self.anonymize_key.is_some()
+    }
+
+    /// The key, if addresses are to be replaced. That a random one is used is said on standard error.
+    pub(crate) fn key(&self, quiet: bool) -> Result<Option<AnonymizeKey>> {
+        if let Some(path) = &self.anonymize_key {
+            return read(path).map(Some);
+        }
+        if !self.anonymize {
+            return Ok(None);
+        }
+        let mut bytes = [0; KEY_BYTES];
+        getrandom::fill(&mut bytes).context("the system has no random numbers for a key")?;
+        if !quiet {
+            eprintln!(
+                "flowsieve: addresses are replaced by a random key, so that these results cannot be joined with others; --anonymize-key takes one from a file"
+            );
+        }
+        Ok(Some(AnonymizeKey::new(bytes)))
+    }
+}
+
+fn read(path: &Path) -> Result<AnonymizeKey> {
+    let make = format!("make a key with: head -c {KEY_BYTES} /dev/urandom > FILE");
+    let file = File::open(path)
+        .with_context(|| format!("{}: the key cannot be read; {make}", path.display()))?;
+    let mut bytes = Vec::new();
+    // One byte more tells a file that is too long, however long.
+    file.take(KEY_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("{}: the key cannot be read; {make}", path.display()))?;
+    let length = bytes.len();
+    let bytes = <[u8; KEY_BYTES]>::try_from(bytes).map_err(|_| {
+        let there = if length > KEY_BYTES {
+            "more are there".to_owned()
+        } else {
+            format!("{length} are there")
+        };
+        anyhow!(
+            "{}: a key has {KEY_BYTES} bytes, and {there}; {make}",
+            path.display()
+        )
+    })?;
+    Ok(AnonymizeKey::new(bytes))
+}

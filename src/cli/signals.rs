@@ -1,0 +1,67 @@
+//! SIGINT and SIGTERM: the first ends the reading, the second the program.
+
+use super::Outcome;
+use flowsieve::trace::StopFlag;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What came, and the flag that it sets.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Signals {
+    stop: StopFlag,
+    /// Number of the signal; 0 for none.
+    came: Arc<AtomicUsize>,
+}
+
+/// Signals that end a run: from the terminal's Ctrl-C, and from those who manage processes.
+#[cfg(unix)]
+const ENDING: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+
+/// Exit code of a program that a signal ended, as shells count.
+const EXIT_CODE: usize = 128;
+
+impl Signals {
+    /// From now on signals no longer end the program at once, but set the flag; a second one does end it.
+    #[cfg(unix)]
+    pub(crate) fn catch() -> io::Result<Self> {
+        use signal_hook::flag::{register, register_conditional_shutdown, register_usize};
+        let signals = Self::default();
+        let flag: Arc<_> = signals.stop.clone().into();
+        for signal in ENDING {
+            let number = signal.unsigned_abs() as usize;
+            let code = signal + EXIT_CODE as i32;
+            // In this order: the first signal finds the flag not yet set.
+            register_conditional_shutdown(signal, code, Arc::clone(&flag))?;
+            register_usize(signal, Arc::clone(&signals.came), number)?;
+            register(signal, Arc::clone(&flag))?;
+        }
+        Ok(signals)
+    }
+
+    /// Other systems end the program at once.
+    #[cfg(not(unix))]
+    pub(crate) fn catch() -> io::Result<Self> {
+        Ok(Self::default())
+    }
+
+    /// The flag that is set when a signal has come.
+    pub(crate) fn stop(&self) -> &StopFlag {
+        &self.stop
+    }
+
+    /// The outcome of a run that was interrupted: says on standard error by what, and `what` that means
+    /// for the results. Of other runs that which they have.
+    pub(crate) fn outcome(&self, interrupted: bool, what: &str, otherwise: Outcome) -> Outcome {
+        if !interrupted {
+            return otherwise;
+        }
+        let number = self.came.load(Ordering::Relaxed);
+        let name = if number == 2 { "SIGINT" } else { "SIGTERM" };
+        eprintln!("flowsieve: interrupted by {name}: {what}");
+        Outcome::Interrupted((EXIT_CODE + number) as u8)
+    }
+}
+
+/// What an interrupted run of most commands leaves.
+pub(crate) const PARTIAL: &str = "the results hold what was read until then";

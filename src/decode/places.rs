@@ -1,0 +1,116 @@
+//! Where in a frame addresses stand: in every IP header on the way inwards, and in address resolution.
+
+use super::ethernet::{ARP, REVERSE_ARP};
+use super::layer::{Layer, STEPS_MAX, step};
+use super::{IpPacket, ip, tunnel};
+use crate::trace::LinkType;
+
+/// A place with addresses; places come from the outermost inwards, each inside what the one before
+/// carries.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Place {
+    /// An IPv4 header whose addresses are there.
+    Ipv4 {
+        /// Where in the frame it begins.
+        at: usize,
+        /// What it carries.
+        carried: Carried,
+    },
+    /// An IPv6 header whose addresses are there.
+    Ipv6 {
+        /// Where in the frame it begins.
+        at: usize,
+        /// What it carries.
+        carried: Carried,
+    },
+    /// What should be an IP header and cannot be read, or was cut off within its addresses. Nothing follows.
+    Unreadable {
+        /// Where in the frame it begins.
+        at: usize,
+        /// Whether it should be IPv6.
+        v6: bool,
+    },
+    /// An address resolution message. Nothing follows.
+    Arp {
+        /// Where in the frame it begins.
+        at: usize,
+    },
+}
+
+/// What an IP packet carries behind its header and extension headers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Carried {
+    /// Where in the frame it begins.
+    pub at: usize,
+    /// Captured bytes of it.
+    pub length: usize,
+    /// Its protocol number.
+    pub protocol: u8,
+    /// It is a piece from the middle of something, and has no header.
+    pub later_fragment: bool,
+}
+
+/// Finds the addresses of a frame that begins as `link` says, tunnels and the headers that ICMP errors
+/// quote included. `places` is cleared first.
+pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
+    places.clear();
+    // What a step leaves is a piece of the frame, or empty.
+    let offset = |bytes: &[u8]| match bytes {
+        [] => frame.len(),
+        _ => bytes.as_ptr().addr() - frame.as_ptr().addr(),
+    };
+    let mut layer = Layer::Link(link);
+    let mut bytes = frame;
+    for _ in 0..STEPS_MAX {
+        let at = offset(bytes);
+        let (packet, v6) = match layer {
+            Layer::Ipv4 => (ip::v4(bytes), false),
+            Layer::Ipv6 => (ip::v6(bytes), true),
+            Layer::EtherType(ARP | REVERSE_ARP) => {
+                places.push(Place::Arp { at });
+                return;
+            }
+            other => match step(other, bytes) {
+                Ok(next) => {
+                    (layer, bytes) = next;
+                    continue;
+                }
+                Err(_) => return,
+            },
+        };
+        let Ok(packet) = packet else {
+            places.push(Place::Unreadable { at, v6 });
+            return;
+        };
+        let carried = Carried {
+            at: offset(packet.transport),
+            length: packet.transport.len(),
+            protocol: packet.protocol,
+            later_fragment: packet.later_fragment,
+        };
+        places.push(if v6 {
+            Place::Ipv6 { at, carried }
+        } else {
+            Place::Ipv4 { at, carried }
+        });
+        match tunnel::inside(&packet).or_else(|| quoted(&packet)) {
+            Some(next) => (layer, bytes) = next,
+            None => return,
+        }
+    }
+}
+
+/// The packet that an ICMP error is about, as far as it is quoted.
+fn quoted<'a>(packet: &IpPacket<'a>) -> Option<(Layer, &'a [u8])> {
+    const HEADER: usize = 8;
+    let kind = packet.icmp_type_and_code()?[0];
+    let layer = match packet.protocol {
+        // Unreachable, quench, redirect, time exceeded, parameter problem.
+        ip::ICMP if matches!(kind, 3..=5 | 11 | 12) => Layer::Ipv4,
+        // Unreachable, too big, time exceeded, parameter problem.
+        ip::ICMPV6 if matches!(kind, 1..=4) => Layer::Ipv6,
+        _ => return None,
+    };
+    let quoted = packet.transport.get(HEADER..)?;
+    (!quoted.is_empty()).then_some((layer, quoted))
+}

@@ -1,0 +1,106 @@
+//! Ending a run from elsewhere: a flag that every read looks at, also while it waits for bytes.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A flag by which reading is ended from another thread or from a signal's handler. Clones are the same
+/// flag. Once set it stays so.
+#[derive(Clone, Debug, Default)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    /// Ends what looks at the flag: no more is read, and what was read already is still taken.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was set.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// For those who set flags and know no more of them, such as handlers of signals.
+impl From<StopFlag> for Arc<AtomicBool> {
+    fn from(flag: StopFlag) -> Self {
+        flag.0
+    }
+}
+
+/// A source whose reads fail once the flag is set.
+pub(super) struct Ending<R> {
+    source: R,
+    stop: StopFlag,
+}
+
+impl<R: Read> Ending<R> {
+    pub(super) fn new(source: R, stop: StopFlag) -> Self {
+        Self { source, stop }
+    }
+}
+
+impl<R: Read> Read for Ending<R> {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_set() {
+            return Err(io::Error::other("the run was ended"));
+        }
+        self.source.read(target)
+    }
+}
+
+/// A file or pipe whose reads fail once the flag is set, also while they wait.
+pub(super) struct Stoppable {
+    file: Ending<File>,
+    /// Reads may wait for whoever writes: a pipe, a terminal, a socket.
+    waits: bool,
+}
+
+impl Stoppable {
+    pub(super) fn new(source: File, stop: StopFlag) -> Self {
+        let waits = source.metadata().is_ok_and(|data| !data.is_file());
+        Self {
+            file: Ending::new(source, stop),
+            waits,
+        }
+    }
+}
+
+impl Read for Stoppable {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        if self.waits {
+            wait(&self.file.source, &self.file.stop)?;
+        }
+        self.file.read(target)
+    }
+}
+
+/// Waits until a read returns without waiting, or the flag is set. Signals reach any thread, and may come
+/// just before it begins to wait: so the flag is looked at now and then, and not only when a wait is
+/// interrupted.
+#[cfg(unix)]
+fn wait(source: &File, stop: &StopFlag) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::Errno;
+
+    const A_WHILE: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 50_000_000,
+    };
+    while !stop.is_set() {
+        let mut ready = [PollFd::new(source, PollFlags::IN)];
+        match poll(&mut ready, Some(&A_WHILE)) {
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(_) => break,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn wait(_: &File, _: &StopFlag) -> io::Result<()> {
+    Ok(())
+}
