@@ -184,6 +184,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let (summary, kept) = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+        error @ RunError::Worker { .. } => error.into(),
     })?;
     if let Some((filter, mut output)) = kept.zip(saved) {
         filter.save(&mut output).context("cannot save the filter")?;

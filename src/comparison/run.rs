@@ -14,11 +14,7 @@ use std::thread;
 ///
 /// # Errors
 ///
-/// The plan does not hold.
-///
-/// # Panics
-///
-/// If a worker thread panicked.
+/// The plan does not hold, or a worker panicked.
 pub fn compare(plan: &ComparePlan, watch: &dyn Watch) -> Result<Comparison, RunError> {
     plan.check()?;
     let digester = Digester::new(plan.seed);
@@ -38,7 +34,7 @@ pub fn compare(plan: &ComparePlan, watch: &dyn Watch) -> Result<Comparison, RunE
         inputs,
         totals,
         outcome,
-    } = read.map_err(RunError::from)?;
+    } = read?;
     Ok(Comparison {
         inputs,
         totals,
