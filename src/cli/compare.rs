@@ -6,7 +6,7 @@ use super::page::PageArgs;
 use super::progress::Progress;
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
-use super::units::{parse_count, parse_size};
+use super::units::{parse_count, parse_seed, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::builder::PossibleValue;
@@ -78,12 +78,9 @@ pub(crate) struct CompareArgs {
     expect: Option<u64>,
 
     /// Seed of all hash functions, and of the queries that are drawn
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 0,
-        help_heading = "Structures"
-    )]
+    ///
+    /// `random` draws one and tells it in the results: nobody can choose traffic that collides then.
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = parse_seed, help_heading = "Structures")]
     seed: u64,
 
     /// Memory of the truth; slices that pass it are not judged

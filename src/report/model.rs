@@ -108,6 +108,7 @@ pub(super) struct SliceRow {
     std_error: Option<f64>,
     rel_error: Option<f64>,
     observed_fpr: Option<f64>,
+    saturated: bool,
 }
 
 impl From<&SliceResult> for SliceRow {
@@ -124,6 +125,7 @@ impl From<&SliceResult> for SliceRow {
             std_error: slice.std_error,
             rel_error: slice.rel_error(),
             observed_fpr: slice.observed_fpr,
+            saturated: slice.saturated,
         }
     }
 }
@@ -163,6 +165,7 @@ pub(super) struct TotalsRow {
     estimate: Option<f64>,
     std_error: Option<f64>,
     observed_fpr: Option<f64>,
+    saturated_slices: u64,
     quantiles: Option<QuantilesRow>,
 }
 
@@ -195,6 +198,7 @@ impl From<&Totals> for TotalsRow {
             estimate: totals.estimate,
             std_error: totals.std_error,
             observed_fpr: totals.observed_fpr,
+            saturated_slices: totals.saturated_slices,
             quantiles: totals.quantiles.map(|q| QuantilesRow {
                 min: q.min,
                 p50: q.p50,

@@ -538,3 +538,20 @@ pub(crate) fn all() -> Vec<Sample> {
     });
     samples
 }
+
+/// For `scripts/fuzz`, which begins with them.
+#[test]
+fn samples_are_written_where_asked() {
+    let samples = all();
+    assert!(samples.len() > 20);
+    let Some(folder) = std::env::var_os("FLOWSIEVE_WRITE_SEEDS") else {
+        return;
+    };
+    for sample in samples {
+        std::fs::write(
+            std::path::Path::new(&folder).join(sample.name),
+            &sample.bytes,
+        )
+        .unwrap();
+    }
+}
