@@ -64,6 +64,10 @@ pub fn count(
 /// # Errors
 ///
 /// As for [`count`]; the plan has several slices or no filter.
+///
+/// # Panics
+///
+/// Never: where there is a label, a filter is kept.
 pub fn count_and_keep(
     plan: &CountPlan,
     label: Vec<u8>,

@@ -205,6 +205,7 @@ impl fmt::Display for Bytes {
 }
 
 impl fmt::Display for TraceError {
+    #[expect(clippy::too_many_lines, reason = "a table of sentences")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.as_os_str() == "-" {
             write!(f, "standard input: ")?;

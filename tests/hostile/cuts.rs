@@ -167,7 +167,7 @@ fn a_source_that_fails_is_told_and_what_it_gave_counts() {
             let error = loop {
                 match capture.next_batch() {
                     Ok(Some(flowsieve::trace::TraceBatch::Packets { packets: here, .. })) => {
-                        packets += here.len()
+                        packets += here.len();
                     }
                     Ok(_) => panic!("{}: the failure was not told", sample.name),
                     Err(error) => break error,

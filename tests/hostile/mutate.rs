@@ -40,7 +40,7 @@ const SHORTS: [u16; 24] = [
 /// A damaged copy.
 pub(crate) fn mutate(sample: &Sample, others: &[Sample], random: &mut Random) -> Vec<u8> {
     let mut bytes = sample.bytes.clone();
-    for _ in 0..1 + random.below(4) {
+    for _ in 0..=random.below(4) {
         one(&mut bytes, sample, others, random);
     }
     bytes

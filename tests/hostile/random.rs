@@ -1,4 +1,4 @@
-//! Random numbers that follow from the number of a case (SplitMix64).
+//! Random numbers that follow from the number of a case (`SplitMix64`).
 
 /// A source of random numbers.
 #[derive(Clone, Debug)]
