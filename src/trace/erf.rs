@@ -163,7 +163,7 @@ pub(super) fn is_plausible(head: &[u8], complete: bool) -> bool {
                 if time.saturating_add(slack) < before
                     || time.saturating_sub(before) >> 32 > WEEK_SECONDS
                 {
-                    return seen >= ENOUGH_RECORDS;
+                    return false;
                 }
             }
             before = Some(time);

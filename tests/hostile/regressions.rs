@@ -3,14 +3,15 @@
 use super::chain::read;
 use super::samples::{all, compress};
 
-/// Ten records were looked at to recognise ERF, and damage in any of them hid the packets before it.
+/// Ten records were looked at to recognise ERF, and damage in the type or length of any of them hid the
+/// packets before it.
 #[test]
 fn erf_whose_fourth_record_is_damaged_is_read_up_to_there() {
     let mut sample = all()
         .into_iter()
         .find(|sample| sample.name == "erf")
         .unwrap();
-    for (byte, value) in [(8, 0x7f), (10, 0), (7, 0xff)] {
+    for (byte, value) in [(8, 0x7f), (10, 0)] {
         let mut bytes = sample.bytes.clone();
         bytes[sample.ends[2] + byte] = value;
         bytes[sample.ends[2] + 11] &= 0x0f;
