@@ -253,9 +253,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
     use super::*;
-    use crate::generate::{GenerateKind, GeneratePlan, generate};
     use crate::trace::InputFormat;
-    use std::io::Cursor;
     use std::path::Path;
     use std::thread;
 
@@ -297,19 +295,14 @@ mod tests {
 
     #[test]
     fn a_decoder_that_panics_is_an_error_that_names_the_packet_and_no_hang() {
-        let mut bytes = Vec::new();
-        let plan = GeneratePlan::new(GenerateKind::Traffic, 20_000);
-        generate(&plan, &mut bytes).unwrap();
-        let open = || {
-            let source = Box::new(Cursor::new(bytes.clone()));
-            Capture::from_reader(Path::new("trap.pcap"), source, InputFormat::Auto).unwrap()
-        };
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap");
+        let open = || Capture::open(Path::new(path), InputFormat::Auto).unwrap();
         let mut capture = open();
         let mut times = Times::default();
         while read_on(&mut capture, &Trap(-1), &mut times, 0).unwrap() {}
-        assert_eq!(times.0.len(), 20_000);
+        assert_eq!(times.0.len(), 8000);
         for threaded in [false, true] {
-            let number = 15_000;
+            let number = 6000;
             let trap = Arc::new(Trap(times.0[number]));
             let first = times
                 .0
@@ -343,7 +336,7 @@ mod tests {
                 );
                 assert!(reason.contains("the trap"), "{reason}");
                 assert!(
-                    error.to_string().contains("trap.pcap: packet 15"),
+                    error.to_string().contains("generated.pcap: packet 600"),
                     "{error}"
                 );
             });
