@@ -8,7 +8,7 @@ use super::progress::Progress;
 use super::signals::{PARTIAL, Signals};
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
-use super::units::{parse_count, parse_size};
+use super::units::{parse_count, parse_seed, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::builder::PossibleValue;
@@ -80,12 +80,9 @@ pub(crate) struct CompareArgs {
     expect: Option<u64>,
 
     /// Seed of all hash functions, and of the queries that are drawn
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 0,
-        help_heading = "Structures"
-    )]
+    ///
+    /// `random` draws one and tells it in the results: nobody can choose traffic that collides then.
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = parse_seed, help_heading = "Structures")]
     seed: u64,
 
     /// Memory of the truth; slices that pass it are not judged
@@ -216,6 +213,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let comparison = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+        error @ RunError::Worker { .. } => error.into(),
     })?;
     let report = CompareReport {
         plan: &plan,

@@ -8,7 +8,7 @@ use super::progress::Progress;
 use super::signals::{PARTIAL, Signals};
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
-use super::units::{parse_count, parse_size};
+use super::units::{parse_count, parse_seed, parse_size};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -68,12 +68,9 @@ pub(crate) struct CountArgs {
     expect: Option<u64>,
 
     /// Seed of all hash functions
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = 0,
-        help_heading = "Filter"
-    )]
+    ///
+    /// `random` draws one and tells it in the results: nobody can choose traffic that collides then.
+    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = parse_seed, help_heading = "Filter")]
     seed: u64,
 
     /// Partitions with a filter each [default: 8; published structures: 1]
@@ -178,6 +175,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let (summary, kept) = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+        error @ RunError::Worker { .. } => error.into(),
     })?;
     OdArgs::replace(traffic.as_mut(), key.as_ref());
     let interrupted = summary.totals.interrupted;

@@ -2,6 +2,8 @@
 //!
 //! A number may have a decimal fraction as long as the result is whole (`1.5k`, `0.5s`).
 
+use std::hash::{BuildHasher, RandomState};
+
 /// What was typed breaks the rule for its kind; the message states that rule with an example.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum UnitError {
@@ -19,6 +21,9 @@ pub(crate) enum UnitError {
          GB, TB (powers of ten), such as 64KiB"
     )]
     Size,
+    /// See [`parse_seed`].
+    #[error("a seed is a number from 0 to 2^64 - 1, or random")]
+    Seed,
 }
 
 /// `10M`, `2.5k`, `400`: a number with a decimal suffix or none.
@@ -63,6 +68,14 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
         _ => None,
     };
     parse(text, unit).ok_or(UnitError::Size)
+}
+
+/// A number, or `random`: one that nobody knows beforehand, of 53 bits, which every reader of JSON keeps.
+pub(crate) fn parse_seed(text: &str) -> Result<u64, UnitError> {
+    if text == "random" {
+        return Ok(RandomState::new().hash_one(0_u8) >> 11);
+    }
+    text.parse().map_err(|_| UnitError::Seed)
 }
 
 /// Digits, perhaps a point and more digits, then a unit; `None` if it is anything else, too large
@@ -207,6 +220,65 @@ mod tests {
                 message.contains("such as") && !message.contains(". "),
                 "{message}"
             );
+        }
+    }
+
+    #[test]
+    fn seeds() {
+        assert_eq!(parse_seed("0"), Ok(0));
+        assert_eq!(parse_seed("18446744073709551615"), Ok(u64::MAX));
+        for wrong in ["", "-1", "Random", "0x7", "18446744073709551616"] {
+            assert_eq!(parse_seed(wrong), Err(UnitError::Seed), "{wrong}");
+        }
+        let drawn: Vec<u64> = (0..4).filter_map(|_| parse_seed("random").ok()).collect();
+        assert!(drawn.iter().all(|&seed| seed < 1 << 53) && drawn.len() == 4);
+        assert!(drawn.windows(2).any(|pair| pair[0] != pair[1]), "{drawn:?}");
+    }
+
+    /// Any text is a value or an error: 100,000 texts of pieces that mean something.
+    #[test]
+    fn hostile_texts_are_values_or_errors() {
+        const PIECES: [&str; 22] = [
+            "0",
+            "1",
+            "9",
+            "18446744073709551615",
+            "999999999999999999",
+            ".",
+            ".5",
+            "-",
+            "+",
+            "e9",
+            "ns",
+            "µs",
+            "min",
+            "d",
+            "KiB",
+            "TiB",
+            "GB",
+            "k",
+            "G",
+            " ",
+            "\u{1f980}",
+            "0000000000000000000",
+        ];
+        let mut state = 7_u64;
+        for _ in 0..100_000 {
+            let mut text = String::new();
+            for _ in 0..4 {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                text += PIECES[(state >> 33) as usize % PIECES.len()];
+            }
+            for parser in [parse_count, parse_duration_ns, parse_size, parse_seed] {
+                if let Ok(value) = parser(&text) {
+                    assert!(
+                        value == 0 || text.contains(|c: char| ('1'..='9').contains(&c)),
+                        "{text} is {value}"
+                    );
+                }
+            }
         }
     }
 }

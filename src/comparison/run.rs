@@ -15,11 +15,7 @@ use std::thread;
 ///
 /// # Errors
 ///
-/// The plan does not hold.
-///
-/// # Panics
-///
-/// If a worker thread panicked.
+/// The plan does not hold, or a worker panicked.
 pub fn compare(
     plan: &ComparePlan,
     traffic: Option<&mut Traffic>,
@@ -47,7 +43,7 @@ pub fn compare(
         inputs,
         totals,
         outcome,
-    } = read.map_err(RunError::from)?;
+    } = read?;
     Ok(Comparison {
         inputs,
         totals,

@@ -8,10 +8,10 @@ use super::lane::{Lane, LaneTally};
 use super::negatives::{Asking, Questions};
 use super::truth::SliceSets;
 use crate::elements::ElementColumns;
-use crate::pipeline::{ClosedSlice, WorkerGone};
+use crate::pipeline::{ClosedSlice, WorkerGone, guarded};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::sync::Arc;
-use std::thread::{self, Scope};
+use std::thread::Scope;
 
 /// Batches under way to a worker.
 const QUEUED_BATCHES: usize = 16;
@@ -158,10 +158,10 @@ impl Workers {
     /// Gives a task to everybody; the answer, if it is there at once.
     pub(super) fn give(&mut self, task: Task) -> Result<Option<Answer>, WorkerGone> {
         match self {
-            Self::Here(worker) => Ok(worker.here(task)),
-            Self::Threads { tasks, .. } => {
+            Self::Here(worker) => guarded(|| worker.here(task)),
+            Self::Threads { tasks, answers, .. } => {
                 for worker in tasks {
-                    worker.send(task.clone()).map_err(|_| WorkerGone)?;
+                    worker.send(task.clone()).map_err(|_| last_word(answers))?;
                 }
                 Ok(None)
             }
@@ -185,7 +185,7 @@ impl Workers {
             return Ok(None);
         };
         if wait {
-            return answers.recv().map_err(|_| WorkerGone)?.map(Some);
+            return answers.recv().map_err(|_| WorkerGone::silent())?.map(Some);
         }
         answers.try_recv().ok().transpose()
     }
@@ -240,26 +240,35 @@ enum QuestionChannel {
     FromFirst(Receiver<Arc<Questions>>),
 }
 
-/// Says that a worker panicked: others would be waited for forever.
-struct Alarm<'a>(&'a Sender<Result<Answer, WorkerGone>>);
+/// Why a worker hung up: it said so before.
+fn last_word(answers: &Receiver<Result<Answer, WorkerGone>>) -> WorkerGone {
+    answers
+        .try_iter()
+        .find_map(Result::err)
+        .unwrap_or_else(WorkerGone::silent)
+}
 
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            // Nobody listens if the run was given up.
-            let _ = self.0.send(Err(WorkerGone));
-        }
+/// Serves until there are no more tasks. If the work panics, that is the last answer.
+fn serve(
+    worker: Worker,
+    channel: &QuestionChannel,
+    tasks: &Receiver<Task>,
+    answer: &Sender<Result<Answer, WorkerGone>>,
+    empty: &Sender<ElementColumns>,
+) {
+    if let Err(gone) = guarded(|| serve_unguarded(worker, channel, tasks, answer, empty)) {
+        // Nobody listens if the run was given up.
+        let _ = answer.send(Err(gone));
     }
 }
 
-fn serve(
+fn serve_unguarded(
     mut worker: Worker,
     channel: &QuestionChannel,
     tasks: &Receiver<Task>,
     answer: &Sender<Result<Answer, WorkerGone>>,
     empty: &Sender<ElementColumns>,
 ) {
-    let _alarm = Alarm(answer);
     // A closed channel on the other side means that the run was given up: nothing is left to do.
     for task in tasks {
         match task {

@@ -92,6 +92,24 @@ impl Counter {
         }
     }
 
+    /// Whether the counter is so full that it notices less than one new element in a hundred. Then the
+    /// count rests on too few sightings to say anything, and so does its standard error.
+    ///
+    /// `first` is how many elements it called new: while they are few for its memory, nothing is counted.
+    pub fn is_saturated(&self, spec: &CounterSpec, first: u64) -> bool {
+        /// No element sets more than a quarter of so many bits.
+        const BYTES_A_FIRST: u64 = 16;
+        const MOST_REPEATS: f64 = 0.99;
+        let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
+            return false;
+        };
+        if first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes() {
+            return false;
+        }
+        let probes = f64::from(parameters.probes());
+        filter.stats().fill_ratio.powf(probes) > MOST_REPEATS
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         match self {

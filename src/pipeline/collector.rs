@@ -57,6 +57,7 @@ struct Sums {
     estimate: Option<f64>,
     variance: Option<f64>,
     false_repeats: Option<f64>,
+    saturated_slices: u64,
     /// The least and the most distinct elements of a slice: the histogram rounds them.
     least: u64,
     most: u64,
@@ -89,6 +90,7 @@ impl<'a> Collector<'a> {
                 estimate: empty.estimate.map(|_| 0.0),
                 variance: empty.estimate.map(|_| 0.0),
                 false_repeats: empty.exact.zip(empty.first).map(|_| 0.0),
+                saturated_slices: 0,
                 least: u64::MAX,
                 most: 0,
                 histogram: Histogram::new_with_bounds(1, MAX_RECORDED, 3)
@@ -198,6 +200,7 @@ fn empty_like(like: &SliceResult, start_ns: i64, end_ns: i64) -> SliceResult {
         estimate: like.estimate.map(|_| 0.0),
         std_error: like.std_error.map(|_| 0.0),
         observed_fpr: None,
+        saturated: false,
     }
 }
 
@@ -210,12 +213,14 @@ impl Sums {
     ) -> SliceResult {
         let (mut exact, mut first, mut over_limit) = (Some(0), Some(0), false);
         let (mut estimate, mut variance, mut false_repeats) = (Some(0.0), Some(0.0), 0);
+        let mut saturated = false;
         for tally in tallies {
             exact = exact.zip(tally.exact).map(|(a, b)| a + b);
             first = first.zip(tally.first).map(|(a, b)| a + b);
             estimate = estimate.zip(tally.estimate).map(|(a, b)| a + b.distinct);
             variance = variance.zip(tally.estimate).map(|(a, b)| a + b.variance);
             over_limit |= tally.exact_over_limit;
+            saturated |= tally.saturated;
             false_repeats += tally.false_repeats;
         }
         let judged = exact.filter(|_| first.is_some());
@@ -240,12 +245,16 @@ impl Sums {
             observed_fpr: judged
                 .filter(|&n| n > 0)
                 .map(|n| false_repeats as f64 / n as f64),
+            saturated,
         }
     }
 
     /// Counts a slice that is reported.
     fn count(&mut self, slice: &SliceResult) {
         self.slices += 1;
+        if slice.saturated {
+            self.saturated_slices += 1;
+        }
         let Some(best) = slice.best() else {
             return;
         };
@@ -266,6 +275,7 @@ impl Sums {
             estimate: self.estimate,
             std_error: self.variance.map(f64::sqrt),
             observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
+            saturated_slices: self.saturated_slices,
             quantiles: (!self.histogram.is_empty()).then(|| Quantiles {
                 min: self.least,
                 p50: quantile(0.5),

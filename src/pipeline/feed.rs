@@ -1,7 +1,8 @@
 //! One input: its packets become batches, in a thread of its own or in the caller's.
 
+use super::guard::{WorkerGone, guarded};
 use super::merge::{Batch, Maker};
-use crate::trace::{Capture, Compression, TraceError};
+use crate::trace::{Capture, Compression, TraceBatch, TraceError, TraceErrorKind};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -110,9 +111,8 @@ impl<M: Maker> Feed<M> {
             Source::Here { capture, maker } => {
                 self.batch.clear();
                 while self.batch.times_ns().is_empty() {
-                    match capture.next_batch()? {
-                        Some(batch) => maker.make(batch, &mut self.batch),
-                        None => return Ok(false),
+                    if !read_on(capture, &**maker, &mut self.batch, self.packets)? {
+                        return Ok(false);
                     }
                 }
                 Ok(true)
@@ -142,20 +142,21 @@ fn decode<M: Maker>(
     emptied: &Receiver<M::Batch>,
 ) {
     let mut out = M::Batch::default();
+    let mut sent = 0;
     // The sequencer hangs up when the run is given up: then there is nothing more to do.
     loop {
-        let end = match capture.next_batch() {
-            Ok(Some(batch)) => {
-                maker.make(batch, &mut out);
+        let end = match read_on(&mut capture, maker, &mut out, sent) {
+            Ok(true) => {
                 if out.times_ns().len() < PACKETS_AT_ONCE {
                     continue;
                 }
                 None
             }
-            Ok(None) => Some(None),
+            Ok(false) => Some(None),
             Err(error) => Some(Some(error)),
         };
         if !out.times_ns().is_empty() {
+            sent += out.times_ns().len() as u64;
             let fresh = emptied.try_recv().unwrap_or_default();
             let full = std::mem::replace(&mut out, fresh);
             if send.send(Message::Batch(full)).is_err() {
@@ -168,6 +169,68 @@ fn decode<M: Maker>(
             return;
         }
     }
+}
+
+/// What came of reading a batch.
+enum Made {
+    Batch,
+    End,
+    /// The maker panicked at the packet with this number in the batch.
+    Broken(u64, WorkerGone),
+}
+
+/// Reads a batch and appends what is made of it to `out`, before which there were `before` packets;
+/// false at the end.
+fn read_on<M: Maker>(
+    capture: &mut Capture,
+    maker: &M,
+    out: &mut M::Batch,
+    before: u64,
+) -> Result<bool, TraceError> {
+    let already = out.times_ns().len() as u64;
+    let made = guarded(|| {
+        let Some(batch) = capture.next_batch()? else {
+            return Ok(Made::End);
+        };
+        Ok(match guarded(|| maker.make(batch, out)) {
+            Ok(()) => Made::Batch,
+            Err(gone) => {
+                let (place, gone) = culprit(maker, batch).unwrap_or((0, gone));
+                Made::Broken(place, gone)
+            }
+        })
+    });
+    let (place, WorkerGone(reason)) = match made {
+        Ok(Err(error)) => return Err(error),
+        Ok(Ok(Made::End)) => return Ok(false),
+        Ok(Ok(Made::Batch)) => return Ok(true),
+        Ok(Ok(Made::Broken(place, gone))) => (place, gone),
+        // The reader itself.
+        Err(gone) => (0, gone),
+    };
+    // It may be half made.
+    out.clear();
+    Err(TraceError {
+        path: capture.path().to_path_buf(),
+        offset: None,
+        kind: TraceErrorKind::Undecodable {
+            packet: before + already + place + 1,
+            lost_from: before + 1,
+            reason,
+        },
+    })
+}
+
+/// The first packet of a batch that the maker panics at, by its number in the batch.
+fn culprit<M: Maker>(maker: &M, batch: TraceBatch<'_>) -> Option<(u64, WorkerGone)> {
+    let TraceBatch::Packets { bytes, packets } = batch else {
+        return None;
+    };
+    packets.chunks(1).enumerate().find_map(|(number, packets)| {
+        let alone = TraceBatch::Packets { bytes, packets };
+        let gone = guarded(|| maker.make(alone, &mut M::Batch::default())).err()?;
+        Some((number as u64, gone))
+    })
 }
 
 fn describe(capture: &Capture) -> String {
@@ -183,4 +246,100 @@ pub(super) struct Upcoming {
     pub(super) input: usize,
     /// Time of its first packet.
     pub(super) first_ns: i64,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::*;
+    use crate::trace::InputFormat;
+    use std::path::Path;
+    use std::thread;
+
+    /// Panics at the packet of this time.
+    struct Trap(i64);
+
+    #[derive(Default)]
+    struct Times(Vec<i64>);
+
+    impl Batch for Times {
+        type Cursor = usize;
+
+        fn times_ns(&self) -> &[i64] {
+            &self.0
+        }
+
+        fn clear(&mut self) {
+            self.0.clear();
+        }
+
+        fn taken(cursor: &usize) -> usize {
+            *cursor
+        }
+    }
+
+    impl Maker for Trap {
+        type Batch = Times;
+
+        fn make(&self, batch: TraceBatch<'_>, out: &mut Times) {
+            let TraceBatch::Packets { packets, .. } = batch else {
+                return;
+            };
+            for packet in packets {
+                assert_ne!(packet.time_ns, self.0, "the trap");
+                out.0.push(packet.time_ns);
+            }
+        }
+    }
+
+    #[test]
+    fn a_decoder_that_panics_is_an_error_that_names_the_packet_and_no_hang() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap");
+        let open = || Capture::open(Path::new(path), InputFormat::Auto).unwrap();
+        let mut capture = open();
+        let mut times = Times::default();
+        while read_on(&mut capture, &Trap(-1), &mut times, 0).unwrap() {}
+        assert_eq!(times.0.len(), 8000);
+        for threaded in [false, true] {
+            let number = 6000;
+            let trap = Arc::new(Trap(times.0[number]));
+            let first = times
+                .0
+                .iter()
+                .position(|&time| time == times.0[number])
+                .unwrap();
+            thread::scope(|scope| {
+                let mut feed = Feed::start(scope, 0, open(), &trap, threaded);
+                let mut read = 0;
+                let error = loop {
+                    match feed.refill() {
+                        Ok(more) => assert!(more, "the panic was not told"),
+                        Err(error) => break error,
+                    }
+                    read += feed.batch.0.len();
+                    feed.packets = read as u64;
+                };
+                let TraceErrorKind::Undecodable {
+                    packet,
+                    lost_from,
+                    ref reason,
+                } = error.kind
+                else {
+                    panic!("{error}");
+                };
+                assert_eq!(packet, first as u64 + 1);
+                assert_eq!(
+                    lost_from,
+                    read as u64 + 1,
+                    "all packets before were handed on"
+                );
+                assert!(reason.contains("the trap"), "{reason}");
+                assert!(
+                    error.to_string().contains("generated.pcap: packet 600"),
+                    "{error}"
+                );
+            });
+        }
+    }
 }

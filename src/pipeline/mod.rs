@@ -10,6 +10,7 @@
 mod collector;
 mod exact;
 mod feed;
+mod guard;
 pub(crate) mod merge;
 mod plan;
 mod results;
@@ -23,6 +24,7 @@ mod workers;
 
 pub(crate) use collector::ClosedSlice;
 pub(crate) use exact::ExactSet;
+pub(crate) use guard::{WorkerGone, guarded};
 pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
 pub use results::{CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch};
 pub(crate) use run::{Read, Reading};
@@ -31,4 +33,3 @@ pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, Stop};
 pub use time_slice::Align;
 pub use traffic::{Traffic, TrafficPair};
-pub(crate) use workers::WorkerGone;

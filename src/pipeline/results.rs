@@ -29,6 +29,9 @@ pub struct SliceResult {
     pub std_error: Option<f64>,
     /// Share of the new elements that the filter called repeats; none without exact set or filter.
     pub observed_fpr: Option<f64>,
+    /// A shard's filter was so full that it noticed less than one new element in a hundred: the
+    /// estimate and its standard error are out of their range.
+    pub saturated: bool,
 }
 
 impl SliceResult {
@@ -94,6 +97,8 @@ pub struct Totals {
     pub std_error: Option<f64>,
     /// Share of new elements called repeats over all slices.
     pub observed_fpr: Option<f64>,
+    /// Slices in which a filter was saturated.
+    pub saturated_slices: u64,
     /// Distinct elements of a slice at these quantiles; none if no slice has a count.
     pub quantiles: Option<Quantiles>,
 }

@@ -1,6 +1,7 @@
 //! The run: open the inputs in the order of time, merge them, and let the sequencer have them.
 
 use super::collector::Collector;
+use super::guard::WorkerGone;
 use super::merge::{Batch, Maker, Merge, Sources, Taker, unread};
 use super::plan::{CountPlan, PlanError, Slicing};
 use super::results::{CountSummary, InputResult, SliceSink, Totals, Watch};
@@ -30,6 +31,16 @@ pub enum RunError {
     /// The slices could not be handed on.
     #[error("the results could not be written: {0}")]
     Sink(#[source] io::Error),
+    /// A thread that counts panicked, which is a mistake of flowsieve's own.
+    #[error(
+        "counting failed within the first {packets} packets ({reason}); this is a mistake in flowsieve, please report it with the options and the capture"
+    )]
+    Worker {
+        /// Packets of the trace handed on by then.
+        packets: u64,
+        /// What the thread said.
+        reason: String,
+    },
 }
 
 /// Counts the distinct elements of each time slice of the inputs, which are one trace in time order.
@@ -39,11 +50,7 @@ pub enum RunError {
 ///
 /// # Errors
 ///
-/// The plan does not hold, or the sink failed.
-///
-/// # Panics
-///
-/// If a worker thread panicked.
+/// The plan does not hold, the sink failed, or a worker panicked.
 pub fn count(
     plan: &CountPlan,
     sink: &mut dyn SliceSink,
@@ -60,7 +67,7 @@ pub fn count(
 ///
 /// # Panics
 ///
-/// If a worker thread panicked.
+/// Never: where there is a label, a filter is kept.
 pub fn count_and_keep(
     plan: &CountPlan,
     label: Vec<u8>,
@@ -155,7 +162,7 @@ fn count_with(
         inputs,
         totals,
         outcome: (slices, kept),
-    } = read.map_err(RunError::from)?;
+    } = read?;
     let totals = Totals {
         packets: totals.packets,
         ip_packets: totals.ip_packets,
@@ -166,15 +173,6 @@ fn count_with(
         ..slices
     };
     Ok((CountSummary { inputs, totals }, kept))
-}
-
-impl From<Stop> for RunError {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Sink(error) => Self::Sink(error),
-            Stop::Worker => panic!("a worker's thread ended before its work did"),
-        }
-    }
 }
 
 /// How inputs are read and cut into slices, whatever becomes of their elements.
@@ -213,7 +211,7 @@ impl Reading<'_> {
         scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,
         stage: impl FnOnce(SliceGrid) -> S,
-    ) -> Result<Read<S::Outcome>, Stop> {
+    ) -> Result<Read<S::Outcome>, RunError> {
         let mut inputs = unread(self.inputs);
         let sources = Sources {
             format: self.input_format,
@@ -235,10 +233,18 @@ impl Reading<'_> {
                 stage(grid),
             ),
         };
-        let interrupted = merge.drain_into(&mut passing, watch)?;
+        let drained = merge.drain_into(&mut passing, watch);
         // Threads that read ahead end with it: nobody takes their batches any more.
         drop(merge);
-        let (mut totals, outcome) = passing.sequencer.finish()?;
+        let packets = passing.sequencer.packets();
+        let finished = drained.and_then(|interrupted| {
+            let (totals, outcome) = passing.sequencer.finish()?;
+            Ok((interrupted, totals, outcome))
+        });
+        let (interrupted, mut totals, outcome) = finished.map_err(|stop| match stop {
+            Stop::Sink(error) => RunError::Sink(error),
+            Stop::Worker(WorkerGone(reason)) => RunError::Worker { packets, reason },
+        })?;
         totals.interrupted = interrupted;
         Ok(Read {
             inputs,
@@ -286,5 +292,72 @@ impl Maker for Extractor {
 
     fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         self.extract(batch, out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::*;
+    use crate::decode::Tunnel;
+    use crate::elements::ElementRule;
+    use crate::filters::{BloomLayout, CounterSpec, FilterSpec};
+    use crate::pipeline::{Align, CounterChoice, SliceResult};
+
+    struct Nowhere;
+
+    impl SliceSink for Nowhere {
+        fn slice(&mut self, _: &SliceResult) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Watch for Nowhere {
+        fn progress(&self, _: u64, _: u64) {}
+    }
+
+    #[test]
+    fn a_counter_that_panics_is_an_error_with_its_place_for_every_number_of_threads() {
+        // Building a filter without bits panics; a plan does not look that closely.
+        let broken = CounterSpec::Filter(FilterSpec::Bloom {
+            bits: 0,
+            probes: 1,
+            layout: BloomLayout::Anywhere,
+        });
+        for threads in [1, 2, 3, 5] {
+            let plan = CountPlan {
+                inputs: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap").into()],
+                input_format: InputFormat::Auto,
+                rule: ElementRule::default(),
+                tunnel: Tunnel::Outer,
+                slicing: Slicing {
+                    width_ns: Some(1_000_000_000),
+                    align: Align::Epoch,
+                },
+                counter: Some(CounterChoice {
+                    name: "broken",
+                    shard: broken.clone(),
+                }),
+                exact_limit_bytes: None,
+                seed: 0,
+                shards: 4,
+                threads,
+            };
+            let error = count(&plan, &mut Nowhere, &Nowhere).unwrap_err();
+            let RunError::Worker {
+                packets,
+                ref reason,
+            } = error
+            else {
+                panic!("{error}");
+            };
+            assert!((1..=8000).contains(&packets), "{packets}");
+            assert!(!reason.is_empty());
+            assert!(
+                error.to_string().contains("this is a mistake in flowsieve"),
+                "{error}"
+            );
+        }
     }
 }

@@ -2,9 +2,9 @@
 //! slices. The only place that knows the order of the trace.
 
 use super::collector::ClosedSlice;
+use super::guard::WorkerGone;
 use super::results::Totals;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
-use super::workers::WorkerGone;
 use crate::decode::Skip;
 use crate::elements::{ElementBatch, ElementColumns};
 use crate::hashing::shard_of;
@@ -21,12 +21,12 @@ pub(crate) enum Stop {
     /// The results could not be handed on.
     Sink(io::Error),
     /// A worker panicked.
-    Worker,
+    Worker(WorkerGone),
 }
 
 impl From<WorkerGone> for Stop {
-    fn from(_: WorkerGone) -> Self {
-        Self::Worker
+    fn from(gone: WorkerGone) -> Self {
+        Self::Worker(gone)
     }
 }
 
@@ -124,6 +124,11 @@ impl<S: Stage> Sequencer<S> {
             closings: 0,
             totals: RunTotals::default(),
         }
+    }
+
+    /// Packets taken, late ones included.
+    pub(super) fn packets(&self) -> u64 {
+        self.totals.packets
     }
 
     /// Takes the packets of a batch up to number `end`, from where `cursor` stands.

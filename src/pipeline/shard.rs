@@ -24,6 +24,8 @@ pub(super) struct ShardTally {
     pub(super) exact_over_limit: bool,
     /// New elements that the filter called repeats.
     pub(super) false_repeats: u64,
+    /// The counter was too full to count.
+    pub(super) saturated: bool,
     /// The filter, if it is to be kept.
     pub(super) filter: Option<Box<dyn MembershipFilter>>,
 }
@@ -123,6 +125,11 @@ impl Shard {
             exact,
             exact_over_limit: slice.exact.is_some() && exact.is_none(),
             false_repeats: slice.false_repeats,
+            saturated: slice
+                .counter
+                .as_ref()
+                .zip(self.spec.counter.as_ref())
+                .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first)),
             filter: None,
         };
         if self.spec.keep {

@@ -4,6 +4,7 @@
 //! whatever the number of threads, and answers the same.
 
 use super::collector::Collector;
+use super::guard::{WorkerGone, guarded};
 use super::results::Totals;
 use super::sequencer::{Closing, Stage, Stop};
 use super::shard::{Shard, ShardSpec, ShardTally};
@@ -11,7 +12,7 @@ use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::io;
-use std::thread::{self, Scope};
+use std::thread::Scope;
 
 /// Batches under way to one worker: enough to bridge a moment in which it is not scheduled, few
 /// enough to stay in its cache.
@@ -87,23 +88,6 @@ impl Stage for Counting<'_> {
     }
 }
 
-/// A worker stopped before its channel was closed: it panicked, and the scope passes that on.
-#[derive(Debug)]
-pub(crate) struct WorkerGone;
-
-/// Says that a worker panicked: the sequencer would wait for its answers forever, since the other
-/// workers keep the channel open.
-struct Alarm<'a>(&'a Sender<Result<Answer, WorkerGone>>);
-
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            // Nobody listens if the run was given up.
-            let _ = self.0.send(Err(WorkerGone));
-        }
-    }
-}
-
 impl Shards {
     /// `workers` threads for `shards` shards; with 0 they are served by the caller.
     pub(super) fn start<'scope>(
@@ -146,12 +130,14 @@ impl Shards {
     ) -> Result<(), WorkerGone> {
         match self {
             Self::Here(shards) => {
-                shards[shard].add(slot, elements);
+                guarded(|| shards[shard].add(slot, elements))?;
                 elements.clear();
                 Ok(())
             }
             Self::Threads {
-                workers, emptied, ..
+                workers,
+                emptied,
+                answers,
             } => {
                 let fresh = emptied.try_recv().unwrap_or_default();
                 let task = Task::Add {
@@ -161,7 +147,7 @@ impl Shards {
                 };
                 workers[shard % workers.len()]
                     .send(task)
-                    .map_err(|_| WorkerGone)
+                    .map_err(|_| last_word(answers))
             }
         }
     }
@@ -176,13 +162,16 @@ impl Shards {
         match self {
             Self::Here(shards) => {
                 for (shard, state) in shards.iter_mut().enumerate() {
-                    if let Err(error) = collector.tally(closing, shard, state.close(slot)) {
+                    let tally = guarded(|| state.close(slot))?;
+                    if let Err(error) = collector.tally(closing, shard, tally) {
                         return Ok(Err(error));
                     }
                 }
                 Ok(Ok(()))
             }
-            Self::Threads { workers, .. } => {
+            Self::Threads {
+                workers, answers, ..
+            } => {
                 for shard in 0..collector.shards() {
                     let task = Task::Close {
                         shard,
@@ -191,7 +180,7 @@ impl Shards {
                     };
                     workers[shard % workers.len()]
                         .send(task)
-                        .map_err(|_| WorkerGone)?;
+                        .map_err(|_| last_word(answers))?;
                 }
                 self.collect(collector, MAX_OUTSTANDING)
             }
@@ -210,7 +199,7 @@ impl Shards {
         };
         loop {
             let answer = if collector.outstanding() >= outstanding.max(1) {
-                answers.recv().map_err(|_| WorkerGone)??
+                answers.recv().map_err(|_| WorkerGone::silent())??
             } else {
                 match answers.try_recv() {
                     Ok(answer) => answer?,
@@ -224,6 +213,16 @@ impl Shards {
     }
 }
 
+/// Why a worker hung up: it said so before.
+fn last_word(answers: &Receiver<Result<Answer, WorkerGone>>) -> WorkerGone {
+    answers
+        .try_iter()
+        .find_map(Result::err)
+        .unwrap_or_else(WorkerGone::silent)
+}
+
+/// Serves until there are no more tasks. If the work panics, that is the last answer: the sequencer
+/// would wait forever otherwise, since the other workers keep the channel open.
 fn serve(
     mut shards: Vec<Shard>,
     workers: usize,
@@ -231,47 +230,52 @@ fn serve(
     answer: &Sender<Result<Answer, WorkerGone>>,
     empty: &Sender<ElementColumns>,
 ) {
-    let _alarm = Alarm(answer);
     // A closed channel on the other side means that the run was given up: nothing is left to do.
     for task in tasks {
-        match task {
+        let told = match task {
             Task::Add {
                 shard,
                 slot,
                 mut elements,
-            } => {
-                shards[shard / workers].add(slot, &elements);
-                elements.clear();
-                if empty.send(elements).is_err() {
-                    return;
+            } => match guarded(|| shards[shard / workers].add(slot, &elements)) {
+                Ok(()) => {
+                    elements.clear();
+                    empty.send(elements).is_ok()
                 }
-            }
+                Err(gone) => {
+                    let _ = answer.send(Err(gone));
+                    false
+                }
+            },
             Task::Close {
                 shard,
                 slot,
                 closing,
             } => {
-                let tally = shards[shard / workers].close(slot);
-                let answered = Answer {
+                let answered = guarded(|| shards[shard / workers].close(slot));
+                let gone = answered.is_err();
+                let answered = answered.map(|tally| Answer {
                     closing,
                     shard,
                     tally,
-                };
-                if answer.send(Ok(answered)).is_err() {
-                    return;
-                }
+                });
+                answer.send(answered).is_ok() && !gone
             }
+        };
+        if !told {
+            return;
         }
     }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 mod tests {
     use super::super::collector::ClosedSlice;
     use super::super::results::{SliceResult, SliceSink};
     use super::super::time_slice::{Align, SliceGrid};
     use super::*;
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::thread;
 
     struct Nowhere;
 
@@ -289,31 +293,29 @@ mod tests {
             open_slices: 1,
             keep: false,
         };
-        let mut noticed = false;
-        let run = catch_unwind(AssertUnwindSafe(|| {
-            thread::scope(|scope| {
-                let mut shards = Shards::start(scope, &spec, 2, 2);
-                let mut sink = Nowhere;
-                let grid = SliceGrid::new(Some(1), Align::Epoch, 0);
-                let mut collector = Collector::new(&mut sink, 2, &spec.empty_tally(), grid);
-                collector.announce(
-                    0,
-                    ClosedSlice {
-                        index: 0,
-                        start_ns: 0,
-                        end_ns: 1,
-                        packets: 1,
-                        elements: 1,
-                    },
-                );
-                // There is no such slot, so that the first worker panics; the second goes on.
-                let no_slot = 7;
-                let _ = shards.add(0, no_slot, &mut ElementColumns::default());
-                noticed = shards.close(0, 0, &mut collector).is_err()
-                    || shards.collect(&mut collector, 1).is_err();
-            });
-        }));
-        assert!(run.is_err(), "the scope passes the panic on");
-        assert!(noticed);
+        let gone = thread::scope(|scope| {
+            let mut shards = Shards::start(scope, &spec, 2, 2);
+            let mut sink = Nowhere;
+            let grid = SliceGrid::new(Some(1), Align::Epoch, 0);
+            let mut collector = Collector::new(&mut sink, 2, &spec.empty_tally(), grid);
+            collector.announce(
+                0,
+                ClosedSlice {
+                    index: 0,
+                    start_ns: 0,
+                    end_ns: 1,
+                    packets: 1,
+                    elements: 1,
+                },
+            );
+            // There is no such slot, so that the first worker panics; the second goes on.
+            let no_slot = 7;
+            shards
+                .add(0, no_slot, &mut ElementColumns::default())
+                .and_then(|()| shards.close(0, 0, &mut collector).map(drop))
+                .and_then(|()| shards.collect(&mut collector, 1).map(drop))
+        });
+        let WorkerGone(reason) = gone.unwrap_err();
+        assert!(reason.contains("out of bounds"), "{reason}");
     }
 }

@@ -396,6 +396,7 @@ mod tests {
             estimate: Some(estimate),
             std_error: Some(0.0),
             observed_fpr: Some(0.0),
+            saturated: false,
         }
     }
 

@@ -5,7 +5,7 @@ use crate::pipeline::SliceResult;
 use std::io::{self, Write};
 
 /// Columns, in the order of the CSV.
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     Column::new("start_ns", ColumnKind::Timestamp),
     Column::new("end_ns", ColumnKind::Timestamp),
     Column::new("packets", ColumnKind::U64),
@@ -17,6 +17,7 @@ const COLUMNS: [Column; 11] = [
     Column::nullable("std_error", ColumnKind::F64),
     Column::nullable("rel_error", ColumnKind::F64),
     Column::nullable("observed_fpr", ColumnKind::F64),
+    Column::new("saturated", ColumnKind::Bool),
 ];
 
 #[derive(Debug)]
@@ -44,6 +45,7 @@ impl<W: Write> CountParquet<W> {
             slice.std_error.into(),
             slice.rel_error().into(),
             slice.observed_fpr.into(),
+            Cell::Bool(slice.saturated),
         ])
     }
 

@@ -7,7 +7,7 @@ use crate::pipeline::SliceResult;
 use std::io::{self, Write};
 
 /// Columns, in order: the names of [`SliceRow`].
-pub(super) const HEADER: [&str; 11] = [
+pub(super) const HEADER: [&str; 12] = [
     "start_ns",
     "end_ns",
     "packets",
@@ -19,6 +19,7 @@ pub(super) const HEADER: [&str; 11] = [
     "std_error",
     "rel_error",
     "observed_fpr",
+    "saturated",
 ];
 
 #[derive(Debug)]

@@ -111,6 +111,7 @@ pub(super) struct SliceRow {
     std_error: Option<f64>,
     rel_error: Option<f64>,
     observed_fpr: Option<f64>,
+    saturated: bool,
 }
 
 impl From<&SliceResult> for SliceRow {
@@ -127,6 +128,7 @@ impl From<&SliceResult> for SliceRow {
             std_error: slice.std_error,
             rel_error: slice.rel_error(),
             observed_fpr: slice.observed_fpr,
+            saturated: slice.saturated,
         }
     }
 }
@@ -167,6 +169,7 @@ pub(super) struct TotalsRow {
     estimate: Option<f64>,
     std_error: Option<f64>,
     observed_fpr: Option<f64>,
+    saturated_slices: u64,
     quantiles: Option<QuantilesRow>,
 }
 
@@ -200,6 +203,7 @@ impl From<&Totals> for TotalsRow {
             estimate: totals.estimate,
             std_error: totals.std_error,
             observed_fpr: totals.observed_fpr,
+            saturated_slices: totals.saturated_slices,
             quantiles: totals.quantiles.map(|q| QuantilesRow {
                 min: q.min,
                 p50: q.p50,

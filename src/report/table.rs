@@ -133,6 +133,14 @@ impl<W: Write> CountTable<W> {
         if totals.interrupted {
             writeln!(self.out, "{INTERRUPTED}")?;
         }
+        if totals.saturated_slices > 0 {
+            writeln!(
+                self.out,
+                "filters were full in {} of {} slices: their estimates are out of range; give more --memory",
+                grouped(totals.saturated_slices),
+                grouped(totals.slices)
+            )?;
+        }
         if self.over_limit > 0 {
             writeln!(
                 self.out,
@@ -242,13 +250,17 @@ fn title(parameters: &CountParameters) -> String {
             )
         },
     );
+    let seed = match parameters.seed {
+        0 => String::new(),
+        seed => format!(", seed {seed}"),
+    };
     let direction = if parameters.undirected {
         "undirected "
     } else {
         ""
     };
     format!(
-        "distinct {direction}{} {slices}; {counter}",
+        "distinct {direction}{} {slices}; {counter}{seed}",
         parameters.elements_plural
     )
 }

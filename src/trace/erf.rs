@@ -152,8 +152,9 @@ pub(super) fn is_plausible(head: &[u8], complete: bool) -> bool {
         let time = u64::from_le_bytes(*rest.first_chunk().expect("the header is longer"));
         let length = usize::from(u16::from_be_bytes([header[10], header[11]]));
         let kind = header[8] & !EXTENDED;
+        // What comes after enough good records is damage, which does not make it another format.
         if length < HEADER_BYTES || !(matches!(kind, 1..=28) || kind == PAD) {
-            return false;
+            return seen >= ENOUGH_RECORDS;
         }
         if kind != PAD {
             if let Some(before) = before {

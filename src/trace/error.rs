@@ -92,6 +92,15 @@ pub enum TraceErrorKind {
         /// What the decompressor said.
         reason: String,
     },
+    /// Taking a packet apart panicked, which is a mistake of flowsieve's own.
+    Undecodable {
+        /// Number of the packet, from 1, or of the first of those among which it is.
+        packet: u64,
+        /// Number of the first packet that is not counted for this.
+        lost_from: u64,
+        /// What the decoder said.
+        reason: String,
+    },
     /// A line of a DNS log is not as its header promises.
     MalformedLine {
         /// Line number, from 1.
@@ -196,6 +205,7 @@ impl fmt::Display for Bytes {
 }
 
 impl fmt::Display for TraceError {
+    #[expect(clippy::too_many_lines, reason = "a table of sentences")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.as_os_str() == "-" {
             write!(f, "standard input: ")?;
@@ -289,6 +299,15 @@ impl fmt::Display for TraceError {
                 "the {} data is damaged near offset {offset} of the compressed file ({reason}); everything \
                  before was read, copy the file again for the rest",
                 codec.name()
+            ),
+            TraceErrorKind::Undecodable {
+                packet,
+                lost_from,
+                reason,
+            } => write!(
+                f,
+                "packet {packet} could not be decoded ({reason}), and packets from number {lost_from} on are \
+                 not counted; this is a mistake in flowsieve, please report it with the packet"
             ),
             TraceErrorKind::MalformedLine { line, reason } => write!(
                 f,

@@ -100,3 +100,29 @@ fn generate_makes_the_committed_capture_and_knows_its_counts() {
     }
     assert!(said.contains(&"dns_query_triples"));
 }
+
+#[test]
+fn a_random_seed_is_drawn_and_told_and_a_full_filter_is_told() {
+    let capture = "traces/generated.pcap";
+    let ask = |seed: &str| {
+        let (document, run) = document(&[capture, "--seed", seed, "--slice", "all"]);
+        run.done();
+        document
+    };
+    let (one, other) = (ask("random"), ask("random"));
+    let seed = |document: &Value| document["parameters"]["seed"].as_u64().unwrap();
+    assert_ne!(seed(&one), seed(&other));
+    assert_eq!(one["totals"]["exact"], other["totals"]["exact"]);
+    // The seed told gives the same results again.
+    assert_eq!(ask(&seed(&one).to_string())["slices"], one["slices"]);
+    assert_eq!(one["totals"]["saturated_slices"], 0);
+    let line = [capture, "--slice", "all", "--memory", "64", "--shards", "1"];
+    let (full, run) = document(&line);
+    run.done();
+    assert_eq!(full["slices"][0]["saturated"], true, "{full}");
+    let table = flowsieve(&[&["count"], &line[..]].concat()).done();
+    assert!(
+        table.contains("filters were full in 1 of 1 slices"),
+        "{table}"
+    );
+}

@@ -62,6 +62,11 @@ impl Input {
         &self.buffer[self.start..self.end]
     }
 
+    /// True if more would have to be read from the source.
+    pub(super) fn is_drained(&self) -> bool {
+        self.start == self.end && !self.ended
+    }
+
     pub(super) fn consume(&mut self, count: usize) {
         debug_assert!(count <= self.end - self.start);
         self.start += count;

@@ -9,6 +9,10 @@ use super::{Codec, Step};
 /// more than any capture is written with.
 const MEMORY_LIMIT_KIB: u32 = 300 * 1024;
 
+/// Bytes that the decoder is given at a time: where they are damaged, it keeps back what it had made of
+/// them.
+const PIECE_BYTES: usize = 64;
+
 pub(super) struct Xz {
     input: Input,
     stream: XzStream,
@@ -25,31 +29,39 @@ impl Xz {
 
 impl Codec for Xz {
     fn step(&mut self, target: &mut [u8]) -> Step {
-        loop {
+        let mut produced = 0;
+        while produced < target.len() {
             let before = self.stream.total_out();
             let here = self.input.available();
             let at_end = here.is_empty();
             let action = if at_end { Action::Finish } else { Action::Run };
-            let result = self.stream.process(here, target, action);
-            let produced = (self.stream.total_out() - before) as usize;
+            let here = &here[..here.len().min(PIECE_BYTES)];
+            let result = self.stream.process(here, &mut target[produced..], action);
+            let got = (self.stream.total_out() - before) as usize;
+            produced += got;
             match result {
                 Err(_) if at_end => return Step::cut(produced),
                 Err(error) => return Step::damaged(produced, error.to_string()),
                 Ok(result) => {
                     self.input.consume(result.bytes_consumed);
-                    if produced > 0 || result.status == Status::StreamEnd {
-                        return Step::produced(produced);
+                    if result.status == Status::StreamEnd {
+                        break;
                     }
-                    if result.bytes_consumed == 0 {
+                    if result.bytes_consumed == 0 && got == 0 {
                         return if at_end {
-                            Step::cut(0)
+                            Step::cut(produced)
                         } else {
-                            Step::damaged(0, "no progress")
+                            Step::damaged(produced, "no progress")
                         };
+                    }
+                    // What is there is delivered before more input is waited for.
+                    if produced > 0 && self.input.is_drained() {
+                        break;
                     }
                 }
             }
         }
+        Step::produced(produced)
     }
 
     fn input(&mut self) -> &mut Input {

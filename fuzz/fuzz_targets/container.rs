@@ -1,0 +1,12 @@
+//! Any bytes as a capture or a log, compressed or not; the container is recognised by its content.
+#![no_main]
+#[path = "../common.rs"]
+mod common;
+
+use flowsieve::trace::InputFormat;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let choice = bytes.last().copied().unwrap_or(0);
+    common::read(bytes, InputFormat::Auto, choice);
+});

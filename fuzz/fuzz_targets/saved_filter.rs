@@ -1,0 +1,41 @@
+//! Saved filters. Checksums are put right where the first byte is odd, so that damage gets behind them.
+#![no_main]
+
+use flowsieve::filters::ElementDigests;
+use flowsieve::filters::saved::SavedFilter;
+use flowsieve::hashing::{Checksum, Digest};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&choice, file)) = bytes.split_first() else {
+        return;
+    };
+    let mut file = file.to_vec();
+    if choice & 1 == 1 && file.len() > 60 {
+        let length = file.len() as u64;
+        file[16..24].copy_from_slice(&length.to_le_bytes());
+        // The head ends somewhere behind its first 52 bytes.
+        let head = 52 + usize::from(choice >> 1).min(file.len() - 52);
+        for end in [head, file.len()] {
+            let mut checksum = Checksum::new();
+            checksum.update(&file[..end - 8]);
+            file[end - 8..end].copy_from_slice(&checksum.value().to_le_bytes());
+        }
+    }
+    let Ok(mut filter) = SavedFilter::read(&mut &*file, file.len() as u64) else {
+        return;
+    };
+    let attributes: Vec<Digest> = (0..filter.spec().attributes().unwrap_or(2))
+        .map(|i| Digest::from_value(i as u64))
+        .collect();
+    let element = ElementDigests {
+        whole: Digest::from_value(7),
+        attributes: &attributes,
+    };
+    filter.insert(element);
+    assert!(filter.contains(element));
+    let _ = (filter.stats(), filter.distinct());
+    let mut out = Vec::new();
+    filter.save(&mut out).expect("memory");
+    assert!(SavedFilter::read(&mut &*out, out.len() as u64).is_ok());
+});
