@@ -28,6 +28,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "decode", "elements", "filters", "hashing", "pipeline", "trace",
         ],
     ),
+    (
+        "index",
+        &["decode", "filters", "flows", "hashing", "pipeline", "trace"],
+    ),
     ("planner", &["filters"]),
     (
         "comparison",
@@ -51,6 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "experiments",
             "filters",
             "flows",
+            "index",
             "pipeline",
             "planner",
         ],

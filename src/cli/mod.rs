@@ -6,6 +6,7 @@ mod dedup;
 mod filter;
 mod flows;
 mod generate;
+mod index;
 mod inputs;
 mod output;
 mod page;
@@ -53,6 +54,7 @@ enum Command {
     Filter(filter::FilterArgs),
     Flows(flows::FlowsArgs),
     Generate(generate::GenerateArgs),
+    Index(index::IndexArgs),
     Plan(Box<plan::PlanArgs>),
     Reproduce(reproduce::ReproduceArgs),
 }
@@ -80,6 +82,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Filter(args) => filter::run(&args),
         Command::Flows(args) => flows::run(&args),
         Command::Generate(args) => generate::run(&args).map(|()| Outcome::Done),
+        Command::Index(args) => index::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
     };

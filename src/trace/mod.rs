@@ -42,3 +42,4 @@ pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
+pub use time::from_text as time_from_text;
