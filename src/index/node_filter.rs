@@ -117,3 +117,52 @@ impl NodeFilter {
             .map_err(|error| IndexError::damaged(path, error))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::Digester;
+
+    fn keys(range: std::ops::Range<u32>) -> Vec<Digest> {
+        range
+            .map(|number| Digester::new(9).digest(&number.to_le_bytes()))
+            .collect()
+    }
+
+    #[test]
+    fn a_removal_restores_every_counter() {
+        let mut plain = NodeFilter::new(0);
+        plain.insert(&keys(0..500));
+        // After a removal a filter no longer counts, which its file tells.
+        plain.insert(&keys(9000..9001));
+        plain.remove(&keys(9000..9001));
+        let mut changed = NodeFilter::new(0);
+        changed.insert(&keys(0..500));
+        changed.insert(&keys(300..900));
+        assert_ne!(changed.save(), plain.save());
+        changed.remove(&keys(300..900));
+        assert_eq!(changed.save(), plain.save());
+    }
+
+    #[test]
+    fn a_filter_says_when_it_is_full_and_when_counters_saturate() {
+        let mut filter = NodeFilter::new(0);
+        let mut values = 0;
+        while !filter.is_full() {
+            filter.insert(&keys(values..values + 100));
+            values += 100;
+        }
+        // 8 links of 2^10 ln 2 each.
+        assert!((5000..6500).contains(&values), "{values}");
+        let absent = keys(1_000_000..1_020_000);
+        let wrong = absent.iter().filter(|key| filter.contains(**key)).count();
+        assert!(wrong < 320, "{wrong} of 20 000, about 160 are expected");
+        assert!(!filter.is_saturated());
+        for _ in 0..255 {
+            filter.insert(&keys(0..1));
+        }
+        assert!(filter.is_saturated());
+        let larger = NodeFilter::new(u64::from(values));
+        assert!(larger.0.spec().memory_bytes() > filter.0.spec().memory_bytes());
+    }
+}
