@@ -257,6 +257,12 @@ impl Question {
 
 /// Questions about what is in the packets, about what is in them apart, and about what is not.
 fn questions(packets: &[&Packet], every: usize) -> Vec<Question> {
+    let mut questions = questions_of_ends(packets, every);
+    questions.extend(questions_of_names(packets));
+    questions
+}
+
+fn questions_of_ends(packets: &[&Packet], every: usize) -> Vec<Question> {
     let mut questions = Vec::new();
     let text = |address: IpAddr| Some(address.to_string());
     let sample: Vec<&&Packet> = packets.iter().step_by(every).collect();
@@ -341,6 +347,13 @@ fn questions(packets: &[&Packet], every: usize) -> Vec<Question> {
             },
         ]);
     }
+    questions
+}
+
+/// The same about names.
+fn questions_of_names(packets: &[&Packet]) -> Vec<Question> {
+    let mut questions = Vec::new();
+    let text = |address: IpAddr| Some(address.to_string());
     let named = packets.iter().flat_map(|packet| &packet.questions);
     let named: Vec<&(Ends, Vec<u8>)> = named.collect();
     for (number, (ends, name)) in named.iter().step_by(1 + named.len() / 60).enumerate() {

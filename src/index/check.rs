@@ -4,9 +4,9 @@ use super::catalog::{CaptureEntry, Catalog, Region, filters_file, lists_file};
 use super::elements::Family;
 use super::lists::{self, Lists};
 use super::node_filter::{NodeFilter, keys_of};
+use super::region::{elements_of, read_records};
 use super::region_filter::{self, may_have};
 use super::search::open;
-use super::writer::{elements_of, read_records};
 use super::{IndexError, disk};
 use std::path::{Path, PathBuf};
 

@@ -115,7 +115,7 @@ pub(super) struct Table {
 
 /// The values of a column with their levels.
 #[derive(Debug, Default)]
-pub(super) struct Values<V> {
+pub(super) struct Cells<V> {
     pub(super) values: Vec<V>,
     pub(super) definition: Vec<i16>,
     pub(super) repetition: Vec<i16>,
@@ -134,10 +134,10 @@ impl Table {
         column: usize,
         from: usize,
         to: usize,
-    ) -> Result<Values<T::T>, ParquetError> {
+    ) -> Result<Cells<T::T>, ParquetError> {
         let group = self.file.get_row_group(0)?;
         let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
-        let mut found = Values::default();
+        let mut found = Cells::default();
         let mut left = from;
         while left > 0 {
             match reader.skip_records(left)? {

@@ -1,6 +1,7 @@
 //! Why an index cannot be read, written or asked.
 
 use crate::flows::FlowError;
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -69,7 +70,7 @@ impl IndexError {
         }
     }
 
-    pub(super) fn damaged(path: &Path, reason: impl ToString) -> Self {
+    pub(super) fn damaged(path: &Path, reason: impl Display) -> Self {
         Self::Damaged {
             path: path.to_owned(),
             reason: reason.to_string(),

@@ -201,6 +201,6 @@ fn record(mut flow: FlowRecord) -> Record {
     let is_dns = flow.number & DNS != 0;
     Record {
         domain: name.filter(|_| is_dns),
-        ..Record::of_flow(flow)
+        ..Record::of_flow(&flow)
     }
 }

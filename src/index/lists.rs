@@ -31,6 +31,9 @@ pub(super) enum Attribute {
     Domain = 2,
 }
 
+/// Attribute (or its number), value, numbers of records.
+pub(super) type List<A> = (A, Vec<u8>, Vec<i32>);
+
 /// Values from the first to the last, both included; those that begin with the last are included too.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Wanted {
@@ -86,14 +89,14 @@ fn values(record: &Record) -> impl Iterator<Item = (Attribute, Vec<u8>)> {
 }
 
 /// All lists of these records: attribute, value, numbers.
-pub(super) fn of_records(records: &[Record]) -> Vec<(Attribute, Vec<u8>, Vec<i32>)> {
+pub(super) fn of_records(records: &[Record]) -> Vec<List<Attribute>> {
     let mut entries: Vec<_> = (0..)
         .zip(records)
         .flat_map(|(number, record)| values(record).map(move |(a, value)| (a, value, number)))
         .collect();
     entries.sort_unstable();
     entries.dedup();
-    let mut lists: Vec<(Attribute, Vec<u8>, Vec<i32>)> = Vec::new();
+    let mut lists: Vec<List<Attribute>> = Vec::new();
     for (attribute, value, number) in entries {
         match lists.last_mut() {
             Some(last) if last.0 == attribute && last.1 == value => last.2.push(number),
@@ -104,7 +107,7 @@ pub(super) fn of_records(records: &[Record]) -> Vec<(Attribute, Vec<u8>, Vec<i32
 }
 
 /// The file with these lists.
-pub(super) fn encode(lists: &[(Attribute, Vec<u8>, Vec<i32>)]) -> Result<Vec<u8>, ParquetError> {
+pub(super) fn encode(lists: &[List<Attribute>]) -> Result<Vec<u8>, ParquetError> {
     let attributes: Vec<i32> = lists.iter().map(|list| list.0 as i32).collect();
     let values: Vec<ByteArray> = lists
         .iter()
@@ -177,10 +180,10 @@ impl Lists {
     }
 
     /// All lists.
-    pub(super) fn all(&self) -> Result<Vec<(i32, Vec<u8>, Vec<i32>)>, ParquetError> {
+    pub(super) fn all(&self) -> Result<Vec<List<i32>>, ParquetError> {
         let rows = self.values.len();
         let found = self.table.get::<Int32Type>(2, 0, rows)?;
-        let mut lists: Vec<(i32, Vec<u8>, Vec<i32>)> = Vec::with_capacity(rows);
+        let mut lists: Vec<List<i32>> = Vec::with_capacity(rows);
         for (&number, &repetition) in found.values.iter().zip(&found.repetition) {
             match lists.last_mut() {
                 Some(last) if repetition > 0 => last.2.push(number),

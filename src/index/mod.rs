@@ -11,7 +11,7 @@
 //! Filters only route; what is answered stands in the records. Everything is found through a catalogue
 //! that is replaced whole ([`Catalog`]).
 //!
-//! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in HBase secondary
+//! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in `HBase` secondary
 //! index", 2015, for the two levels.
 
 mod catalog;
@@ -21,12 +21,14 @@ mod disk;
 mod elements;
 mod error;
 mod extract;
+mod folders;
 mod gather;
 mod lists;
 mod node_filter;
 mod query;
 mod record;
 mod records;
+mod region;
 mod region_filter;
 mod search;
 mod writer;

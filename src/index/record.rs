@@ -44,7 +44,7 @@ pub struct Ends {
 
 impl Record {
     /// Of a flow.
-    pub(super) fn of_flow(flow: FlowRecord) -> Self {
+    pub(super) fn of_flow(flow: &FlowRecord) -> Self {
         let (src, dst) = ends(flow.addresses);
         Self {
             start_ns: flow.start_ns,

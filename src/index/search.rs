@@ -5,7 +5,7 @@ use super::elements::Family;
 use super::lists::Lists;
 use super::node_filter::NodeFilter;
 use super::query::Route;
-use super::writer::read_records;
+use super::region::read_records;
 use super::{IndexError, IndexQuery, Record, disk, region_filter};
 use std::io;
 use std::path::Path;
@@ -289,25 +289,12 @@ impl<'a> Search<'a> {
         }
         let records = self.read(capture, explained, || read_records(&folder, number, region));
         let records = records.unwrap_or_default();
-        let answers: Vec<Record> = match listed {
-            Some(listed) => {
-                explained.records_listed += listed.len() as u64;
-                let records = listed.iter().filter_map(|&at| records.get(at as usize));
-                records
-                    .filter(|record| self.query.takes(record))
-                    .cloned()
-                    .collect()
-            }
-            // Without lists all records are looked at.
-            None => {
-                explained.records_listed += records.len() as u64;
-                records
-                    .into_iter()
-                    .filter(|record| self.query.takes(record))
-                    .collect()
-            }
-        };
-        answers
+        // Without lists all records are looked at.
+        let listed = listed.unwrap_or_else(|| (0..records.len() as i32).collect());
+        explained.records_listed += listed.len() as u64;
+        let records = listed.iter().filter_map(|&at| records.get(at as usize));
+        let answers = records.filter(|record| self.query.takes(record));
+        answers.cloned().collect()
     }
 
     /// Reads a file of a capture. A failure is a problem, unless the capture was dropped meanwhile.

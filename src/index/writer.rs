@@ -1,21 +1,16 @@
 //! Building, adding, dropping: the one who writes.
 
-use super::catalog::{
-    CATALOG, CaptureEntry, Catalog, Region, Settings, filters_file, lists_file, records_file,
-};
+use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings, filters_file};
 use super::disk::{self, FileMark};
-use super::elements::{self, Element, Family};
 use super::node_filter::{NodeFilter, keys_of};
-use super::{IndexError, Record, gather, lists, records};
+use super::region::{elements_of, read_records, write_region};
+use super::{IndexError, folders, gather};
 use crate::hashing::Digest;
 use crate::pipeline::Watch;
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf, absolute};
 use std::time::{Duration, Instant};
-
-/// Name of the file that the one who writes has locked.
-const LOCK: &str = "lock";
 
 /// Captures are committed together if they follow each other faster than this: a commit writes the
 /// catalogue and the filters of the nodes whole.
@@ -72,33 +67,14 @@ impl IndexWriter {
         nodes: &[PathBuf],
     ) -> Result<Self, IndexError> {
         fs::create_dir_all(archive).map_err(IndexError::io(archive))?;
-        let lock = lock(archive)?;
+        let lock = folders::lock(archive)?;
         if archive.join(CATALOG).exists() {
             return Err(IndexError::Plan(format!(
                 "{}: there is an index in this folder already; `flowsieve index add` adds to it",
                 archive.display()
             )));
         }
-        let ours = [LOCK.to_owned(), format!("{CATALOG}.new"), "node".to_owned()];
-        check_empty(archive, &ours)?;
-        let mut folders = Vec::new();
-        for node in nodes {
-            fs::create_dir_all(node).map_err(IndexError::io(node))?;
-            check_empty(node, &[])?;
-            let folder = fs::canonicalize(node).map_err(IndexError::io(node))?;
-            if folders.contains(&folder) {
-                return Err(IndexError::Plan(format!(
-                    "{}: this folder is named twice; each node has a folder of its own",
-                    node.display()
-                )));
-            }
-            folders.push(folder);
-        }
-        if folders.is_empty() {
-            let folder = archive.join("node");
-            fs::create_dir_all(&folder).map_err(IndexError::io(&folder))?;
-            folders.push(PathBuf::from("node"));
-        }
+        let folders = folders::make_nodes(archive, nodes)?;
         let mut catalog = Catalog::new(settings, folders);
         catalog.commit(archive)?;
         Ok(Self::new(archive, catalog, lock))
@@ -112,11 +88,10 @@ impl IndexWriter {
     pub fn open(archive: &Path) -> Result<Self, IndexError> {
         // A folder that holds no index gets no lock file either.
         Catalog::load(archive)?;
-        let lock = lock(archive)?;
+        let lock = folders::lock(archive)?;
         let catalog = Catalog::load(archive)?;
-        let writer = Self::new(archive, catalog, lock);
-        writer.delete_leftovers()?;
-        Ok(writer)
+        folders::delete_leftovers(archive, &catalog)?;
+        Ok(Self::new(archive, catalog, lock))
     }
 
     fn new(archive: &Path, catalog: Catalog, lock: File) -> Self {
@@ -269,7 +244,7 @@ impl IndexWriter {
         for entry in &leaving {
             let saturated = self.filter(entry.node)?.is_saturated();
             // Of a damaged region nobody knows what to take back.
-            let keys: Option<Vec<_>> = self.keys_of_capture(entry).into_iter().collect();
+            let keys: Option<Vec<_>> = self.keys_of_capture(entry)?.into_iter().collect();
             match keys.filter(|_| !saturated) {
                 Some(keys) => {
                     for keys in &keys {
@@ -360,25 +335,32 @@ impl IndexWriter {
         };
         let mut distinct = HashSet::new();
         for entry in of_node() {
-            let keys = self.keys_of_capture(entry);
+            let keys = self.keys_of_capture(entry)?;
             distinct.extend(keys.into_iter().flatten().flatten());
         }
         // As many as come before links must be larger again.
         let mut filter = NodeFilter::new(2 * distinct.len() as u64);
         for entry in of_node() {
-            for keys in self.keys_of_capture(entry).into_iter().flatten() {
+            for keys in self.keys_of_capture(entry)?.into_iter().flatten() {
                 filter.insert(&keys);
             }
         }
         Ok(filter)
     }
 
-    /// Distinct values of each region of a capture; none of a damaged one.
-    fn keys_of_capture(&self, entry: &CaptureEntry) -> Vec<Option<Vec<Digest>>> {
+    /// Distinct values of each region of a capture; none of a region that is damaged or gone, of which
+    /// nothing can be found anyway.
+    fn keys_of_capture(
+        &self,
+        entry: &CaptureEntry,
+    ) -> Result<Vec<Option<Vec<Digest>>>, IndexError> {
         let folder = self.catalog.capture_folder(&self.archive, entry);
         let keys = entry.regions.iter().enumerate().map(|(number, region)| {
-            let records = read_records(&folder, number, region).ok()?;
-            Some(keys_of(&elements_of(&records)))
+            match read_records(&folder, number, region) {
+                Ok(records) => Ok(Some(keys_of(&elements_of(&records)))),
+                Err(error @ IndexError::Io { .. }) if !error.is_missing_file() => Err(error),
+                Err(_) => Ok(None),
+            }
         });
         keys.collect()
     }
@@ -393,131 +375,4 @@ impl IndexWriter {
             .min_by_key(|&node| bytes[node])
             .unwrap_or(0)
     }
-
-    /// Deletes what stands in the nodes and is not in the catalogue.
-    fn delete_leftovers(&self) -> Result<(), IndexError> {
-        let (catalog, archive) = (&self.catalog, &self.archive);
-        let mut known: HashSet<PathBuf> = HashSet::new();
-        for entry in &catalog.captures {
-            known.insert(catalog.capture_folder(archive, entry));
-        }
-        for (node, state) in catalog.nodes.iter().enumerate() {
-            known.extend(
-                state
-                    .filter
-                    .map(|(n, _)| catalog.filter_file(archive, node, n)),
-            );
-            let folder = catalog.node_folder(archive, node);
-            let entries = fs::read_dir(&folder).map_err(IndexError::io(&folder))?;
-            for entry in entries {
-                let path = entry.map_err(IndexError::io(&folder))?.path();
-                if known.contains(&path) || !is_ours(&path) {
-                    continue;
-                }
-                let deleted = if path.is_dir() {
-                    fs::remove_dir_all(&path)
-                } else {
-                    fs::remove_file(&path)
-                };
-                deleted.map_err(IndexError::io(&path))?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether the name is one that a writer gives in a node.
-fn is_ours(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let number = name.strip_suffix(".filter").unwrap_or(&name);
-    number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Locks the index for writing, as long as the file is open.
-fn lock(archive: &Path) -> Result<File, IndexError> {
-    let path = archive.join(LOCK);
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(IndexError::io(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(IndexError::Busy(archive.to_owned())),
-        Err(TryLockError::Error(error)) => Err(IndexError::io(&path)(error)),
-    }
-}
-
-fn check_empty(folder: &Path, but: &[String]) -> Result<(), IndexError> {
-    for entry in fs::read_dir(folder).map_err(IndexError::io(folder))? {
-        let name = entry.map_err(IndexError::io(folder))?.file_name();
-        if !but.iter().any(|known| name == known.as_str()) {
-            return Err(IndexError::Plan(format!(
-                "{}: this folder has other files in it ({}); an index needs a folder of its own",
-                folder.display(),
-                name.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// Distinct elements of records, by family.
-pub(super) fn elements_of(records: &[Record]) -> [HashSet<Element>; 2] {
-    let mut found = [HashSet::new(), HashSet::new()];
-    for record in records {
-        elements::of_record(record, &mut |family, element| {
-            found[family as usize].insert(element);
-        });
-    }
-    found
-}
-
-/// Writes a region's files, and appends its filters.
-fn write_region(
-    folder: &Path,
-    number: usize,
-    settings: &Settings,
-    of_region: &[Record],
-    elements: &[HashSet<Element>; 2],
-    filters: &mut Vec<u8>,
-) -> Result<Region, IndexError> {
-    let path = records_file(folder, number);
-    let bytes = records::encode(of_region).map_err(|error| IndexError::damaged(&path, error))?;
-    let records = disk::write_new(&path, &bytes)?;
-    let path = lists_file(folder, number);
-    let bytes = lists::encode(&lists::of_records(of_region))
-        .map_err(|error| IndexError::damaged(&path, error))?;
-    let lists = disk::write_new(&path, &bytes)?;
-    let mut lengths = [0; 2];
-    for ((family, elements), length) in Family::ALL.iter().zip(elements).zip(&mut lengths) {
-        let filter = settings.filter.build(*family, elements);
-        let filter = filter.map_err(|error| IndexError::Plan(error.to_string()))?;
-        *length = filter.len() as u64;
-        filters.extend(filter);
-    }
-    let dns = of_region.iter().filter(|record| record.domain.is_some());
-    let dns = dns.count() as u64;
-    let times = |time: fn(&Record) -> i64| of_region.iter().map(time);
-    Ok(Region {
-        start_ns: times(|record| record.start_ns).min().unwrap_or_default(),
-        end_ns: times(|record| record.end_ns).max().unwrap_or_default(),
-        flows: of_region.len() as u64 - dns,
-        dns,
-        records,
-        lists,
-        filters: lengths,
-    })
-}
-
-/// The records of a region.
-pub(super) fn read_records(
-    folder: &Path,
-    number: usize,
-    region: &Region,
-) -> Result<Vec<Record>, IndexError> {
-    let path = records_file(folder, number);
-    let bytes = disk::read_checked(&path, region.records)?;
-    records::decode(bytes).map_err(|error| IndexError::damaged(&path, error))
 }

@@ -189,7 +189,7 @@ impl<W: Write> SearchReport<W> {
                 }
                 out
             }
-            Writer::Csv(csv) => csv.into_inner().map_err(|error| error.into_error())?,
+            Writer::Csv(csv) => csv.into_inner().map_err(csv::IntoInnerError::into_error)?,
             Writer::Json(mut out) => {
                 write!(out, "],\"explain\":")?;
                 serde_json::to_writer(&mut out, &Levels::of(explained))?;
@@ -248,31 +248,29 @@ fn line(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
         time(row.start_ns),
         end(&row.dst, row.dst_port)
     )?;
-    match &row.domain {
-        Some(domain) => writeln!(
+    if let Some(domain) = &row.domain {
+        return writeln!(
             out,
             "{domain}  {} queries, {} responses",
             row.packets_fwd, row.packets_rev
-        ),
-        None => {
-            let proto = match row.proto {
-                1 => "icmp".to_owned(),
-                6 => "tcp".to_owned(),
-                17 => "udp".to_owned(),
-                58 => "icmp6".to_owned(),
-                132 => "sctp".to_owned(),
-                other => format!("proto {other}"),
-            };
-            writeln!(
-                out,
-                "{proto}  {} + {} packets, {} + {} bytes",
-                row.packets_fwd,
-                row.packets_rev,
-                row.bytes_fwd.unwrap_or(0),
-                row.bytes_rev.unwrap_or(0)
-            )
-        }
+        );
     }
+    let proto = match row.proto {
+        1 => "icmp".to_owned(),
+        6 => "tcp".to_owned(),
+        17 => "udp".to_owned(),
+        58 => "icmp6".to_owned(),
+        132 => "sctp".to_owned(),
+        other => format!("proto {other}"),
+    };
+    writeln!(
+        out,
+        "{proto}  {} + {} packets, {} + {} bytes",
+        row.packets_fwd,
+        row.packets_rev,
+        row.bytes_fwd.unwrap_or(0),
+        row.bytes_rev.unwrap_or(0)
+    )
 }
 
 /// RFC 3339.

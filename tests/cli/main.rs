@@ -10,6 +10,7 @@ mod compare;
 mod dedup;
 mod flows;
 mod formats;
+mod index;
 mod inputs;
 mod limits;
 mod output;
