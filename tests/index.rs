@@ -993,3 +993,48 @@ fn a_killed_writer_leaves_what_was_committed() {
     );
     assert!(finished > 0 && of_kind.iter().all(|count| *count > 0));
 }
+
+/// A value of more regions than a counter can count: what is dropped is forgotten all the same.
+#[test]
+fn what_saturated_a_counter_is_forgotten_too() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 20, 270);
+    let archive = folder.path().join("archive");
+    build(&archive, settings(RegionFilter::Subset, 300), &[], &paths);
+    assert!(stats(&archive).unwrap().nodes[0].saturated > 0);
+    let mut dropping = writer(&archive);
+    for path in &paths[2..] {
+        dropping.drop_captures(path).unwrap();
+    }
+    dropping.commit().unwrap();
+    assert_eq!(stats(&archive).unwrap().nodes[0].saturated, 0);
+    assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
+    let host = |packet: &Packet| packet.ends.src;
+    let left: BTreeSet<IpAddr> = paths[..2]
+        .iter()
+        .flat_map(|path| scan(path))
+        .map(|p| host(&p))
+        .collect();
+    let dropped: BTreeSet<IpAddr> = paths[2..]
+        .iter()
+        .flat_map(|path| scan(path))
+        .map(|p| host(&p))
+        .collect();
+    let gone: Vec<&IpAddr> = dropped.difference(&left).collect();
+    let mut ruled_out = 0;
+    for address in &gone {
+        let query = Question {
+            src: Some(address.to_string()),
+            ..Question::default()
+        }
+        .query();
+        let (found, explained) = ask(&archive, &query);
+        assert!(found.is_empty());
+        ruled_out += explained.nodes_ruled_out as usize;
+    }
+    assert!(
+        gone.len() > 100 && ruled_out * 100 >= gone.len() * 97,
+        "{ruled_out} of {}",
+        gone.len()
+    );
+}

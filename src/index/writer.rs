@@ -25,6 +25,8 @@ pub struct IndexWriter {
     filters: HashMap<usize, NodeFilter>,
     /// Nodes whose filter differs from that on the disk.
     changed: HashSet<usize>,
+    /// Nodes whose filter has to be made anew before it is committed.
+    stale: HashSet<usize>,
     /// There is something to be committed.
     pending: bool,
     /// Folders of captures that the catalogue in force names, and the next one does not.
@@ -100,6 +102,7 @@ impl IndexWriter {
             catalog,
             filters: HashMap::new(),
             changed: HashSet::new(),
+            stale: HashSet::new(),
             pending: false,
             leaving: Vec::new(),
             committed: Instant::now(),
@@ -240,28 +243,26 @@ impl IndexWriter {
             self.filter(entry.node)?;
         }
         self.catalog.captures.retain(|entry| !leaves(entry));
-        let mut renew = HashSet::new();
         for entry in &leaving {
-            let saturated = self.filter(entry.node)?.is_saturated();
-            // Of a damaged region nobody knows what to take back.
-            let keys: Option<Vec<_>> = self.keys_of_capture(entry)?.into_iter().collect();
-            match keys.filter(|_| !saturated) {
-                Some(keys) => {
-                    for keys in &keys {
-                        self.filter(entry.node)?.remove(keys);
+            if !self.stale.contains(&entry.node) {
+                let saturated = self.filter(entry.node)?.is_saturated();
+                // Of a damaged region nobody knows what to take back.
+                let keys: Option<Vec<_>> = self.keys_of_capture(entry)?.into_iter().collect();
+                match keys.filter(|_| !saturated) {
+                    Some(keys) => {
+                        for keys in &keys {
+                            self.filter(entry.node)?.remove(keys);
+                        }
                     }
-                }
-                None => {
-                    renew.insert(entry.node);
+                    None => {
+                        self.stale.insert(entry.node);
+                    }
                 }
             }
             self.changed.insert(entry.node);
             self.pending = true;
             self.leaving
                 .push(self.catalog.capture_folder(&self.archive, entry));
-        }
-        for node in renew {
-            self.renew_filter(node)?;
         }
         Ok(leaving.len())
     }
@@ -274,6 +275,9 @@ impl IndexWriter {
     pub fn commit(&mut self) -> Result<(), IndexError> {
         if !self.pending {
             return Ok(());
+        }
+        for node in std::mem::take(&mut self.stale) {
+            self.renew_filter(node)?;
         }
         let mut old = Vec::new();
         for node in std::mem::take(&mut self.changed) {
