@@ -13,6 +13,7 @@ pub mod filters;
 pub mod flows;
 pub mod generate;
 pub mod hashing;
+pub mod index;
 pub mod pipeline;
 pub mod planner;
 pub mod report;

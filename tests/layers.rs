@@ -32,6 +32,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "decode", "elements", "filters", "hashing", "pipeline", "trace",
         ],
     ),
+    (
+        "index",
+        &["decode", "filters", "flows", "hashing", "pipeline", "trace"],
+    ),
     ("planner", &["filters"]),
     (
         "comparison",
@@ -55,6 +59,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "experiments",
             "filters",
             "flows",
+            "index",
             "pipeline",
             "planner",
         ],

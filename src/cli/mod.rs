@@ -7,6 +7,7 @@ mod dedup;
 mod filter;
 mod flows;
 mod generate;
+mod index;
 mod inputs;
 mod od;
 mod output;
@@ -58,6 +59,7 @@ enum Command {
     Filter(filter::FilterArgs),
     Flows(flows::FlowsArgs),
     Generate(generate::GenerateArgs),
+    Index(index::IndexArgs),
     Plan(Box<plan::PlanArgs>),
     Reproduce(reproduce::ReproduceArgs),
 }
@@ -87,6 +89,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Filter(args) => filter::run(&args),
         Command::Flows(args) => flows::run(&args),
         Command::Generate(args) => generate::run(&args),
+        Command::Index(args) => index::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
     };

@@ -102,9 +102,12 @@ impl Message {
         packet: &FlowPacket,
         name: &'a [u8],
     ) -> DnsRecord<'a> {
-        let addresses = packet.directed_key().addresses();
+        let key = packet.directed_key();
+        let (addresses, ports) = (key.addresses(), key.ports());
         DnsRecord {
             time_ns,
+            protocol: key.protocol(),
+            server_port: if self.is_response { ports.0 } else { ports.1 },
             addresses: if self.is_response {
                 addresses.reversed()
             } else {

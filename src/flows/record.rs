@@ -102,6 +102,10 @@ pub struct DnsRecord<'a> {
     pub time_ns: i64,
     /// Client as source, server as destination, whichever of them sent the message.
     pub addresses: Addresses,
+    /// Upper-layer protocol number.
+    pub protocol: u8,
+    /// Port of the server.
+    pub server_port: u16,
     /// Whether the server sent it.
     pub is_response: bool,
     /// Query name in wire form, lower-cased, without the final zero byte.

@@ -22,6 +22,11 @@ impl Checksum {
     pub fn value(&self) -> u64 {
         self.0.digest()
     }
+
+    /// XXH3 of 128 bits of all bytes so far: contents with the same are taken for the same.
+    pub fn wide(&self) -> u128 {
+        self.0.digest128()
+    }
 }
 
 impl fmt::Debug for Checksum {

@@ -44,3 +44,4 @@ pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
 pub use stop::StopFlag;
+pub use time::from_text as time_from_text;

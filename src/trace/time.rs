@@ -56,8 +56,8 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
     Some(saturate(if negative { -time } else { time }))
 }
 
-/// A time of a log: epoch seconds, or RFC 3339.
-pub(super) fn from_text(text: &str) -> Option<i64> {
+/// A time in a log or in a question, in nanoseconds since the epoch: epoch seconds, or RFC 3339.
+pub fn from_text(text: &str) -> Option<i64> {
     from_decimal_seconds(text).or_else(|| {
         Some(saturate(
             text.parse::<jiff::Timestamp>().ok()?.as_nanosecond(),

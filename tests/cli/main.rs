@@ -12,6 +12,7 @@ mod dedup;
 mod faults;
 mod flows;
 mod formats;
+mod index;
 mod inputs;
 mod limits;
 mod output;

@@ -141,6 +141,14 @@ impl SavedFilter {
         self.shards[shard].insert(element);
     }
 
+    /// Undoes one insertion of the element, as [`RemovableFilter::remove`](super::RemovableFilter::remove)
+    /// does it; false, with nothing done, if the structure cannot.
+    pub fn remove(&mut self, element: ElementDigests<'_>) -> bool {
+        let shard = shard_of(element.whole, self.shards.len() as u64);
+        let removable = self.shards[shard].as_removable();
+        removable.map(|shard| shard.remove(element)).is_some()
+    }
+
     /// Whether the element was inserted (true for all that were, and for false positives).
     ///
     /// # Panics

@@ -1,0 +1,72 @@
+//! `flowsieve index verify` and `stats`.
+
+use super::{Outcome, explained, outcome};
+use anyhow::Result;
+use clap::Args;
+use flowsieve::index::{stats as of_index, verify as verified};
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  Is everything as it was written:
+    flowsieve index verify archive
+  The same for a script, which looks at the exit code:
+    flowsieve index verify archive > /dev/null && echo whole";
+
+/// Check every file of an index, and that filters hold what the lists hold
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = VERIFY_EXAMPLES)]
+pub(super) struct VerifyArgs {
+    /// Directory of the index
+    #[arg(value_name = "ARCHIVE_DIR")]
+    archive: PathBuf,
+}
+
+const STATS_EXAMPLES: &str = "\
+Examples:
+  Sizes, fills and overflows:
+    flowsieve index stats archive
+  Which captures are in it:
+    flowsieve index stats --captures archive";
+
+/// Show what an index holds and how large it is
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = STATS_EXAMPLES)]
+pub(super) struct StatsArgs {
+    /// Directory of the index
+    #[arg(value_name = "ARCHIVE_DIR")]
+    archive: PathBuf,
+
+    /// List the captures as well
+    #[arg(long)]
+    captures: bool,
+
+    /// As a JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn verify(args: &VerifyArgs) -> Result<Outcome> {
+    let verified = verified(&args.archive).map_err(explained)?;
+    if verified.problems.is_empty() {
+        writeln!(
+            stdout(),
+            "{} captures, {} regions, {} records: all files are whole, and filters hold what the lists hold",
+            verified.captures,
+            verified.regions,
+            verified.records
+        )?;
+    }
+    Ok(outcome(&verified.problems))
+}
+
+pub(super) fn stats(args: &StatsArgs) -> Result<Outcome> {
+    let stats = of_index(&args.archive).map_err(explained)?;
+    if args.json {
+        flowsieve::report::write_index_stats_json(&stats, stdout())?;
+    } else {
+        flowsieve::report::write_index_stats(&stats, args.captures, stdout())?;
+    }
+    Ok(outcome(&stats.problems))
+}

@@ -1,0 +1,72 @@
+//! `flowsieve index`: an index of an archive of captures.
+
+mod check;
+mod search;
+mod write;
+
+use super::{Outcome, UsageError};
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use flowsieve::index::IndexError;
+
+const EXAMPLES: &str = "\
+Examples:
+  Index all captures of a directory, then add what came since:
+    flowsieve index build archive captures/
+    flowsieve index add archive captures/
+  Where and when did a host ask for names of a domain:
+    flowsieve index search archive --src 10.1.2.3 --domain '*.example.com'";
+
+/// Index an archive of captures, and search it: which capture, and when
+///
+/// Captures are divided into regions, a file and a range of time. For each the index keeps its flows and
+/// DNS questions with inverted lists and a filter over combinations of addresses, port and domain; above
+/// them is a counting filter for each storage directory. A search asks the filters which regions can have
+/// an answer, and takes the answers from the lists and records: none is missed, none is made up.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct IndexArgs {
+    #[command(subcommand)]
+    command: IndexCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum IndexCommand {
+    Build(write::BuildArgs),
+    Add(write::AddArgs),
+    Search(Box<search::SearchArgs>),
+    Drop(write::DropArgs),
+    Verify(check::VerifyArgs),
+    Stats(check::StatsArgs),
+}
+
+pub(crate) fn run(args: &IndexArgs) -> Result<Outcome> {
+    match &args.command {
+        IndexCommand::Build(args) => write::build(args),
+        IndexCommand::Add(args) => write::add(args),
+        IndexCommand::Search(args) => search::run(args),
+        IndexCommand::Drop(args) => write::remove(args),
+        IndexCommand::Verify(args) => check::verify(args),
+        IndexCommand::Stats(args) => check::stats(args),
+    }
+}
+
+/// A mistake of the user's is told apart from what the index is.
+fn explained(error: IndexError) -> anyhow::Error {
+    match error {
+        IndexError::Plan(sentence) => UsageError(sentence).into(),
+        error => error.into(),
+    }
+}
+
+/// Says each problem on standard error.
+fn outcome(problems: &[String]) -> Outcome {
+    for problem in problems {
+        eprintln!("flowsieve: {problem}");
+    }
+    if problems.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::Incomplete
+    }
+}

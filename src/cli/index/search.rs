@@ -1,0 +1,165 @@
+//! `flowsieve index search`.
+
+use super::{Outcome, explained, outcome};
+use crate::cli::output::Output;
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use flowsieve::index::{
+    AddressRange, CaptureEntry, DomainRange, Hit, HitSink, IndexQuery, extract, search,
+};
+use flowsieve::report::{SearchFormat, SearchReport};
+use flowsieve::trace::time_from_text;
+use flowsieve::trace::write::WriteFormat;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  Where did a host talk to port 445 of a network, and how was that found:
+    flowsieve index search archive --src 10.1.2.3 --dst 10.2.0.0/16 --dst-port 445 --explain
+  The packets with which a host asked for names below a domain on one day:
+    flowsieve index search archive --src 10.1.2.3 --domain '*.example.com' \\
+      --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z -w out.pcapng";
+
+/// Search an index: captures, regions, times and flows that match
+///
+/// All that is given must hold at once. A flow matches if packets went in it as asked, in either of
+/// its directions; its time runs from its first packet to its last. With --domain the DNS questions are
+/// searched: the source is the client, the destination the server, and ports are the server's.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(super) struct SearchArgs {
+    /// Directory of the index
+    #[arg(value_name = "ARCHIVE_DIR")]
+    archive: PathBuf,
+
+    /// Sender, such as 10.1.2.3 or 10.0.0.0/8
+    #[arg(long, value_name = "ADDRESS", help_heading = "What to look for")]
+    src: Option<AddressRange>,
+
+    /// Receiver
+    #[arg(long, value_name = "ADDRESS", help_heading = "What to look for")]
+    dst: Option<AddressRange>,
+
+    /// Sender or receiver
+    #[arg(long, value_name = "ADDRESS", help_heading = "What to look for")]
+    host: Option<AddressRange>,
+
+    /// Port of the receiver
+    #[arg(long, value_name = "PORT", help_heading = "What to look for")]
+    dst_port: Option<u16>,
+
+    /// Port of either
+    #[arg(long, value_name = "PORT", help_heading = "What to look for")]
+    port: Option<u16>,
+
+    /// Name in DNS messages: www.example.com, or *.example.com for all below
+    #[arg(long, value_name = "NAME", help_heading = "What to look for")]
+    domain: Option<DomainRange>,
+
+    /// Earliest time, in RFC 3339 or as seconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true, help_heading = "What to look for")]
+    from: Option<i64>,
+
+    /// Time before which it was
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true, help_heading = "What to look for")]
+    to: Option<i64>,
+
+    /// Write the packets asked for to this capture; the captures that match are read again
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    write: Option<PathBuf>,
+
+    /// Say what each level of the index ruled out; JSON always does
+    #[arg(long, help_heading = "Output")]
+    explain: bool,
+
+    /// How answers are written
+    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
+    format: Format,
+
+    /// Write answers to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Format {
+    /// For people
+    Table,
+    /// A line an answer
+    Csv,
+    /// One document
+    Json,
+}
+
+fn parse_time(text: &str) -> Result<i64, String> {
+    time_from_text(text).ok_or_else(|| {
+        "a time is in RFC 3339, such as 2026-11-20T12:00:00Z, or in seconds since 1970".to_owned()
+    })
+}
+
+/// Notes the captures with answers.
+struct Noting<W: io::Write> {
+    report: SearchReport<W>,
+    captures: BTreeMap<u64, CaptureEntry>,
+}
+
+impl<W: io::Write> HitSink for Noting<W> {
+    fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
+        let id = hit.capture.id;
+        self.captures
+            .entry(id)
+            .or_insert_with(|| hit.capture.clone());
+        self.report.hit(hit)
+    }
+}
+
+const UNWRITTEN: &str = "cannot write the answers";
+
+pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
+    let query = IndexQuery {
+        src: args.src,
+        dst: args.dst,
+        host: args.host,
+        dst_port: args.dst_port,
+        port: args.port,
+        domain: args.domain.clone(),
+        from_ns: args.from,
+        to_ns: args.to,
+    };
+    query.check().map_err(explained)?;
+    let output = Output::open(args.output.as_deref())?;
+    let format = match args.format {
+        Format::Table => SearchFormat::Table,
+        Format::Csv => SearchFormat::Csv,
+        Format::Json => SearchFormat::Json,
+    };
+    let report = SearchReport::begin(format, args.explain, output).context(UNWRITTEN)?;
+    let mut noting = Noting {
+        report,
+        captures: BTreeMap::new(),
+    };
+    let explanation = search(&args.archive, &query, &mut noting).map_err(explained)?;
+    let Noting { report, captures } = noting;
+    report.finish(&explanation).context(UNWRITTEN)?.commit()?;
+    let mut problems = explanation.problems;
+    if let Some(path) = &args.write {
+        let output = Output::open(Some(path))?;
+        let format = WriteFormat::of_name(path);
+        let captures: Vec<CaptureEntry> = captures.into_values().collect();
+        let unwritten = || format!("cannot write {}", path.display());
+        let extracted = extract(
+            &args.archive,
+            &query,
+            &captures,
+            output,
+            format,
+            &mut problems,
+        );
+        let (output, packets) = extracted.with_context(unwritten)?;
+        output.commit()?;
+        eprintln!("{packets} packets written to {}", path.display());
+    }
+    Ok(outcome(&problems))
+}

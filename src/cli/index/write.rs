@@ -1,0 +1,258 @@
+//! `flowsieve index build`, `add` and `drop`.
+
+use super::{Outcome, explained, outcome};
+use crate::cli::UsageError;
+use crate::cli::inputs::{Inputs, total_bytes};
+use crate::cli::progress::Progress;
+use crate::cli::signals::Signals;
+use crate::cli::units::parse_duration_ns;
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use flowsieve::index::{Added, IndexWriter, RegionFilter, Settings};
+use flowsieve::pipeline::Watch;
+use flowsieve::trace::InputFormat;
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const BUILD_EXAMPLES: &str = "\
+Examples:
+  An index with regions of five minutes:
+    flowsieve index build archive captures/
+  Regions of an hour, spread over two disks:
+    flowsieve index build archive --region 1h --nodes /disk1/index,/disk2/index captures/";
+
+/// Make an index of captures
+///
+/// The index is a directory. What is indexed counts from the next commit on, about every second; when
+/// a build is interrupted, `flowsieve index add` goes on with the rest.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = BUILD_EXAMPLES)]
+pub(super) struct BuildArgs {
+    /// Directory of the index, new or empty
+    #[arg(value_name = "ARCHIVE_DIR")]
+    archive: PathBuf,
+
+    /// Captures, or directories of captures
+    #[arg(required = true, value_name = "CAPTURE")]
+    captures: Vec<PathBuf>,
+
+    /// Length of a region; flows that last longer are cut
+    #[arg(long, value_name = "DURATION", default_value = "5min", value_parser = parse_region)]
+    region: i64,
+
+    /// Structure of the regions' filters
+    #[arg(long, value_enum, value_name = "STRUCTURE", default_value_t = Structure::Subset)]
+    filter: Structure,
+
+    /// Storage directories, new or empty, over which captures are spread [default: in the index]
+    #[arg(long, value_name = "DIR,…", value_delimiter = ',')]
+    nodes: Vec<PathBuf>,
+
+    /// One more port on which DNS is spoken, besides 53
+    #[arg(long, value_name = "PORT")]
+    dns_port: Vec<u16>,
+
+    /// No progress bar and no remarks
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  What came since the last time; the rest is recognised and skipped:
+    flowsieve index add archive captures/
+  One capture, without a word:
+    flowsieve index add -q archive today.pcapng.zst";
+
+/// Add captures to an index; what is in it already is skipped
+///
+/// Captures are recognised by their content, so one that was moved is not indexed again. A capture whose
+/// content changed is indexed anew.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = ADD_EXAMPLES)]
+pub(super) struct AddArgs {
+    /// Directory of the index
+    #[arg(value_name = "ARCHIVE_DIR")]
+    archive: PathBuf,
+
+    /// Captures, or directories of captures
+    #[arg(required = true, value_name = "CAPTURE")]
+    captures: Vec<PathBuf>,
+
+    /// No progress bar and no remarks
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+const DROP_EXAMPLES: &str = "\
+Examples:
+  A capture that is no longer kept:
+    flowsieve index drop archive captures/2026-01-01.pcap
+  All captures of a directory:
+    flowsieve index drop archive captures/2026-01/";
+
+/// Remove captures from an index; the captures themselves stay
+///
+/// They need not exist any more. Their regions go, and the global filters forget their values.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = DROP_EXAMPLES)]
+pub(super) struct DropArgs {
+    /// Directory of the index
+    #[arg(value_name = "ARCHIVE_DIR")]
+    archive: PathBuf,
+
+    /// Captures, or directories of captures
+    #[arg(required = true, value_name = "CAPTURE")]
+    captures: Vec<PathBuf>,
+
+    /// No remarks
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Structure {
+    /// Every combination in one array of cache lines
+    Subset,
+    /// Cutted matrix, for comparison
+    Cbfm,
+    /// A filter for each attribute, for comparison
+    Mdbf,
+}
+
+/// Shortest region: shorter ones hold hardly more than they cost.
+const SHORTEST_REGION_NS: i64 = 1_000_000_000;
+
+fn parse_region(text: &str) -> Result<i64, String> {
+    let region = parse_duration_ns(text).map_err(|error| error.to_string())?;
+    match i64::try_from(region) {
+        Ok(region) if region >= SHORTEST_REGION_NS => Ok(region),
+        _ => Err("a region lasts from 1s to 292 years, such as 5min".into()),
+    }
+}
+
+pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
+    refuse_stream(&args.captures)?;
+    let settings = Settings {
+        region_ns: args.region,
+        filter: match args.filter {
+            Structure::Subset => RegionFilter::Subset,
+            Structure::Cbfm => RegionFilter::Cbfm,
+            Structure::Mdbf => RegionFilter::Mdbf,
+        },
+        dns_ports: args.dns_port.clone(),
+    };
+    let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
+    fill(writer, &args.archive, &args.captures, args.quiet)
+}
+
+pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
+    refuse_stream(&args.captures)?;
+    let writer = IndexWriter::open(&args.archive).map_err(explained)?;
+    fill(writer, &args.archive, &args.captures, args.quiet)
+}
+
+pub(super) fn remove(args: &DropArgs) -> Result<Outcome> {
+    let mut writer = IndexWriter::open(&args.archive).map_err(explained)?;
+    let (mut problems, mut dropped) = (Vec::new(), 0);
+    for path in &args.captures {
+        match writer.drop_captures(path).map_err(explained)? {
+            0 => problems.push(format!(
+                "{}: no capture of this path is in the index; `flowsieve index stats --captures` lists them",
+                path.display()
+            )),
+            count => dropped += count,
+        }
+    }
+    writer.commit().map_err(explained)?;
+    if !args.quiet {
+        eprintln!("{dropped} captures dropped");
+    }
+    Ok(outcome(&problems))
+}
+
+fn refuse_stream(captures: &[PathBuf]) -> Result<(), UsageError> {
+    if captures.iter().any(|path| path.as_os_str() == "-") {
+        return Err(UsageError(
+            "an index names the files that it is of, so standard input cannot be indexed; write it to a file first".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// The captures' bytes, one capture after the other.
+struct Whole<'a> {
+    progress: &'a Progress,
+    bytes: Cell<u64>,
+    packets: Cell<u64>,
+}
+
+impl Watch for Whole<'_> {
+    fn progress(&self, bytes: u64, packets: u64) {
+        let before = (self.bytes.get(), self.packets.get());
+        self.progress.progress(before.0 + bytes, before.1 + packets);
+    }
+}
+
+fn fill(
+    mut writer: IndexWriter,
+    archive: &Path,
+    captures: &[PathBuf],
+    quiet: bool,
+) -> Result<Outcome> {
+    let mut inputs = Inputs::find(captures, InputFormat::Auto);
+    leave_out_index(&mut inputs.files, archive);
+    // Signals end it at once: what was committed stays, and the rest is made again by the next `add`.
+    let progress = Progress::start(!quiet, total_bytes(&inputs.files), Signals::default());
+    let whole = Whole {
+        progress: &progress,
+        bytes: Cell::new(0),
+        packets: Cell::new(0),
+    };
+    let mut problems = inputs.problems;
+    let (mut indexed, mut regions, mut known, mut logs) = (0_u64, 0, 0_u64, 0_u64);
+    for path in &inputs.files {
+        match writer.add(path, &whole).map_err(explained)? {
+            Added::Indexed {
+                regions: count,
+                damage,
+            } => {
+                indexed += 1;
+                regions += count;
+                problems.extend(damage);
+                let packets = writer
+                    .catalog()
+                    .captures
+                    .last()
+                    .map_or(0, |last| last.packets);
+                whole.packets.set(whole.packets.get() + packets);
+            }
+            Added::Known => known += 1,
+            Added::Log => logs += 1,
+            Added::Unreadable(problem) => problems.push(problem),
+        }
+        let bytes = fs::metadata(path).map_or(0, |data| data.len());
+        whole.bytes.set(whole.bytes.get() + bytes);
+        whole.progress(0, 0);
+    }
+    writer.commit().map_err(explained)?;
+    progress.finish();
+    if !quiet {
+        eprintln!("{indexed} captures indexed in {regions} regions");
+        if known > 0 {
+            eprintln!("{known} captures were in the index already");
+        }
+        if logs > 0 {
+            eprintln!("{logs} files are logs without packets and were left out");
+        }
+    }
+    Ok(outcome(&problems))
+}
+
+/// Leaves out what lies in the index itself, which may stand among the captures.
+fn leave_out_index(files: &mut Vec<PathBuf>, archive: &Path) {
+    if let Ok(archive) = fs::canonicalize(archive) {
+        files.retain(|path| !fs::canonicalize(path).is_ok_and(|path| path.starts_with(&archive)));
+    }
+}

@@ -1,0 +1,234 @@
+//! The catalogue: what an index holds at one moment, in one file that is replaced whole.
+//!
+//! ```text
+//!     ARCHIVE/lock           held by the one who writes
+//!     ARCHIVE/catalog.json   names every other file, with its length and checksum
+//!     NODE/000003.filter     the node's global filter
+//!     NODE/000002/           a capture: filters, 0.records.parquet, 0.lists.parquet, 1.records…
+//! ```
+//!
+//! A writer makes new files, waits until they are on the disk, and puts a new catalogue in the place of
+//! the old one: that is the moment when all of it counts. Files that no catalogue names are left over
+//! from a writer that was killed, and the next one deletes them. Readers take the catalogue that they
+//! find and wait for nobody.
+
+use super::disk::{self, FileMark};
+use super::{IndexError, RegionFilter};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// Name and version of the format.
+pub(super) const SCHEMA: &str = "flowsieve.index/1";
+
+/// Name of the file.
+pub(super) const CATALOG: &str = "catalog.json";
+
+/// The file: the catalogue's text with its checksum.
+#[derive(Deserialize, Serialize)]
+struct Envelope<'a> {
+    schema: String,
+    checksum: u64,
+    #[serde(borrow)]
+    catalog: &'a RawValue,
+}
+
+/// What must be readable in every version.
+#[derive(Deserialize)]
+struct Head {
+    schema: String,
+}
+
+/// Everything that an index holds.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Catalog {
+    /// Counts the catalogues that there were.
+    pub generation: u64,
+    /// Number of the next file or folder.
+    pub next: u64,
+    /// How captures are indexed.
+    pub settings: Settings,
+    /// Storage folders.
+    pub nodes: Vec<Node>,
+    /// The captures, in the order in which they were added.
+    pub captures: Vec<CaptureEntry>,
+}
+
+/// How captures are indexed; the same for the whole index.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Settings {
+    /// Length of a region in nanoseconds.
+    pub region_ns: i64,
+    /// Structure of the regions' filters.
+    pub filter: RegionFilter,
+    /// Ports on which DNS is spoken, besides 53.
+    pub dns_ports: Vec<u16>,
+}
+
+/// A storage folder with its global filter.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Node {
+    /// The folder; within the archive's if it is not absolute.
+    pub folder: PathBuf,
+    /// Number of the filter's file, and what it has; none while the node is empty.
+    pub filter: Option<(u64, FileMark)>,
+}
+
+/// A capture that was indexed.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CaptureEntry {
+    /// Number of its folder.
+    pub id: u64,
+    /// Where that is.
+    pub node: usize,
+    /// The capture, as an absolute path.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// XXH3 of 128 bits of its content, in hexadecimal.
+    pub digest: String,
+    /// Packets read.
+    pub packets: u64,
+    /// Why it could be read up to some place only.
+    pub damage: Option<String>,
+    /// The file of the regions' filters.
+    pub filters: FileMark,
+    /// Its regions, in the order of time.
+    pub regions: Vec<Region>,
+}
+
+/// Part of a capture: what began in a range of time.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Region {
+    /// Time of the earliest packet.
+    pub start_ns: i64,
+    /// Time of the latest one.
+    pub end_ns: i64,
+    /// Flow records.
+    pub flows: u64,
+    /// DNS records.
+    pub dns: u64,
+    /// The file of the records.
+    pub records: FileMark,
+    /// The file of the inverted lists.
+    pub lists: FileMark,
+    /// Bytes of the filter of flows in the capture's file of filters, and those of DNS behind it.
+    pub filters: [u64; 2],
+}
+
+impl Catalog {
+    pub(super) fn new(settings: Settings, nodes: Vec<PathBuf>) -> Self {
+        let node = |folder| Node {
+            folder,
+            filter: None,
+        };
+        Self {
+            generation: 0,
+            next: 0,
+            settings,
+            nodes: nodes.into_iter().map(node).collect(),
+            captures: Vec::new(),
+        }
+    }
+
+    /// The catalogue that is in force.
+    pub(super) fn load(archive: &Path) -> Result<Self, IndexError> {
+        let path = archive.join(CATALOG);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(IndexError::Missing(archive.to_owned()));
+            }
+            Err(error) => return Err(IndexError::io(&path)(error)),
+        };
+        let damaged = |reason: String| IndexError::Catalog {
+            path: path.clone(),
+            reason,
+        };
+        let head: Head =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        if head.schema != SCHEMA {
+            return Err(IndexError::Newer {
+                path,
+                found: head.schema,
+                known: SCHEMA,
+            });
+        }
+        let envelope: Envelope<'_> =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let inner = envelope.catalog.get();
+        if FileMark::of(inner.as_bytes()).checksum != envelope.checksum {
+            return Err(damaged("its checksum is another one".into()));
+        }
+        let catalog: Self =
+            serde_json::from_str(inner).map_err(|error| damaged(error.to_string()))?;
+        let nodes = catalog.nodes.len();
+        if nodes == 0 || catalog.captures.iter().any(|entry| entry.node >= nodes) {
+            return Err(damaged("a capture is in no node".into()));
+        }
+        Ok(catalog)
+    }
+
+    /// Puts this catalogue in force.
+    pub(super) fn commit(&mut self, archive: &Path) -> Result<(), IndexError> {
+        self.generation += 1;
+        let path = archive.join(CATALOG);
+        let failed = |error: serde_json::Error| IndexError::io(&path)(error.into());
+        let inner = serde_json::value::to_raw_value(self).map_err(failed)?;
+        let envelope = Envelope {
+            schema: SCHEMA.to_owned(),
+            checksum: FileMark::of(inner.get().as_bytes()).checksum,
+            catalog: &inner,
+        };
+        let mut text = serde_json::to_vec(&envelope).map_err(failed)?;
+        text.push(b'\n');
+        disk::replace(archive, CATALOG, &text)
+    }
+
+    /// Bytes of the file.
+    pub(super) fn bytes(archive: &Path) -> Result<u64, IndexError> {
+        let path = archive.join(CATALOG);
+        let data = fs::metadata(&path).map_err(IndexError::io(&path))?;
+        Ok(data.len())
+    }
+
+    /// A number that no file has.
+    pub(super) const fn take_number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Folder of a node.
+    pub fn node_folder(&self, archive: &Path, node: usize) -> PathBuf {
+        archive.join(&self.nodes[node].folder)
+    }
+
+    /// File of a node's global filter with this number.
+    pub(super) fn filter_file(&self, archive: &Path, node: usize, number: u64) -> PathBuf {
+        self.node_folder(archive, node)
+            .join(format!("{number:06}.filter"))
+    }
+
+    /// Folder of a capture.
+    pub(super) fn capture_folder(&self, archive: &Path, entry: &CaptureEntry) -> PathBuf {
+        self.node_folder(archive, entry.node)
+            .join(format!("{:06}", entry.id))
+    }
+}
+
+/// File of a region's records.
+pub(super) fn records_file(capture: &Path, region: usize) -> PathBuf {
+    capture.join(format!("{region}.records.parquet"))
+}
+
+/// File of a region's inverted lists.
+pub(super) fn lists_file(capture: &Path, region: usize) -> PathBuf {
+    capture.join(format!("{region}.lists.parquet"))
+}
+
+/// File of the filters of a capture's regions.
+pub(super) fn filters_file(capture: &Path) -> PathBuf {
+    capture.join("filters")
+}

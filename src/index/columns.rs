@@ -1,0 +1,169 @@
+//! Columns of Parquet files, in memory: one row group, written and read by column.
+
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::column::reader::get_typed_column_reader;
+use parquet::data_type::DataType;
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnPath, Type};
+use std::sync::Arc;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// Nanoseconds since the epoch.
+    Time,
+    /// Whole numbers of 64 bits.
+    Long,
+    /// Whole numbers of 32 bits.
+    Int,
+    /// Text, often the same.
+    Text,
+    /// Bytes in ascending order.
+    Sorted,
+    /// Ascending whole numbers of 32 bits, any number of them in a row.
+    List,
+}
+
+/// A column: name, what it holds, whether there may be nothing.
+pub(super) type Column = (&'static str, Kind, bool);
+
+fn field(&(name, kind, nullable): &Column) -> Result<Type, ParquetError> {
+    let (physical, logical) = match kind {
+        Kind::Time => (
+            Physical::INT64,
+            Some(LogicalType::timestamp(true, TimeUnit::NANOS)),
+        ),
+        Kind::Long => (Physical::INT64, None),
+        Kind::Int | Kind::List => (Physical::INT32, None),
+        Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Kind::Sorted => (Physical::BYTE_ARRAY, None),
+    };
+    let repetition = match (kind, nullable) {
+        (Kind::List, _) => Repetition::REPEATED,
+        (_, true) => Repetition::OPTIONAL,
+        (_, false) => Repetition::REQUIRED,
+    };
+    Type::primitive_type_builder(name, physical)
+        .with_logical_type(logical)
+        .with_repetition(repetition)
+        .build()
+}
+
+fn properties(columns: &[Column]) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        // Nobody asks for them: files are read whole.
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_created_by("flowsieve".to_owned());
+    for &(name, kind, _) in columns {
+        let encoding = match kind {
+            Kind::Time | Kind::List => Encoding::DELTA_BINARY_PACKED,
+            Kind::Sorted => Encoding::DELTA_BYTE_ARRAY,
+            Kind::Long | Kind::Int | Kind::Text => continue,
+        };
+        let path = ColumnPath::from(name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, encoding);
+    }
+    properties.build()
+}
+
+/// A row group being written.
+pub(super) type Group<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
+
+/// A file of these columns, which `fill` writes one after the other.
+pub(super) fn write(
+    columns: &[Column],
+    fill: impl FnOnce(&mut Group<'_>) -> Result<(), ParquetError>,
+) -> Result<Vec<u8>, ParquetError> {
+    let fields = columns.iter().map(|column| field(column).map(Arc::new));
+    let schema = Type::group_type_builder("table")
+        .with_fields(fields.collect::<Result<_, _>>()?)
+        .build()?;
+    let properties = Arc::new(properties(columns));
+    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), properties)?;
+    let mut group = file.next_row_group()?;
+    fill(&mut group)?;
+    group.close()?;
+    file.into_inner()
+}
+
+/// Writes the next column.
+pub(super) fn put<T: DataType>(
+    group: &mut Group<'_>,
+    values: &[T::T],
+    definition: Option<&[i16]>,
+    repetition: Option<&[i16]>,
+) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.expect("a writer for each column");
+    column
+        .typed::<T>()
+        .write_batch(values, definition, repetition)?;
+    column.close()
+}
+
+/// A file that was read.
+pub(super) struct Table {
+    file: SerializedFileReader<Bytes>,
+}
+
+/// The values of a column with their levels.
+#[derive(Debug, Default)]
+pub(super) struct Cells<V> {
+    pub(super) values: Vec<V>,
+    pub(super) definition: Vec<i16>,
+    pub(super) repetition: Vec<i16>,
+}
+
+impl Table {
+    pub(super) fn open(bytes: Vec<u8>) -> Result<Self, ParquetError> {
+        Ok(Self {
+            file: SerializedFileReader::new(Bytes::from(bytes))?,
+        })
+    }
+
+    /// Rows `from..to` of a column.
+    pub(super) fn get<T: DataType>(
+        &self,
+        column: usize,
+        from: usize,
+        to: usize,
+    ) -> Result<Cells<T::T>, ParquetError> {
+        let group = self.file.get_row_group(0)?;
+        let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
+        let mut found = Cells::default();
+        let mut left = from;
+        while left > 0 {
+            match reader.skip_records(left)? {
+                0 => return Err(ParquetError::EOF("a column is too short".into())),
+                skipped => left -= skipped,
+            }
+        }
+        let mut left = to - from;
+        while left > 0 {
+            let (records, _, _) = reader.read_records(
+                left,
+                Some(&mut found.definition),
+                Some(&mut found.repetition),
+                &mut found.values,
+            )?;
+            if records == 0 {
+                return Err(ParquetError::EOF("a column is too short".into()));
+            }
+            left -= records;
+        }
+        Ok(found)
+    }
+
+    /// Number of rows.
+    pub(super) fn rows(&self) -> Result<usize, ParquetError> {
+        let rows = self.file.get_row_group(0)?.metadata().num_rows();
+        Ok(rows as usize)
+    }
+}

@@ -1,0 +1,101 @@
+//! Files of an index: written whole and synchronised, read whole and compared with their checksum.
+//!
+//! What a file has is written down in the catalogue, so that a file is known to be whole before
+//! anything in it is believed.
+
+use super::IndexError;
+use crate::hashing::Checksum;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::Path;
+
+/// Bytes read at a time.
+const BUFFER: usize = 1 << 20;
+
+/// Length and checksum of a file.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FileMark {
+    /// Bytes.
+    pub bytes: u64,
+    /// XXH3 of 64 bits.
+    pub checksum: u64,
+}
+
+impl FileMark {
+    pub(super) fn of(bytes: &[u8]) -> Self {
+        let mut checksum = Checksum::new();
+        checksum.update(bytes);
+        Self {
+            bytes: bytes.len() as u64,
+            checksum: checksum.value(),
+        }
+    }
+}
+
+/// Writes a new file and waits until it is on the disk.
+pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
+    let write = || {
+        let mut file = File::create(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(IndexError::io(path))?;
+    Ok(FileMark::of(bytes))
+}
+
+/// Puts a file in place of another one of that name: readers see the old one or the new one.
+pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), IndexError> {
+    let temporary = folder.join(format!("{name}.new"));
+    write_new(&temporary, bytes)?;
+    let path = folder.join(name);
+    fs::rename(&temporary, &path).map_err(IndexError::io(&path))?;
+    sync_folder(folder)
+}
+
+/// Makes names in a folder last.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), IndexError> {
+    if cfg!(unix) {
+        let sync = || File::open(folder)?.sync_all();
+        sync().map_err(IndexError::io(folder))?;
+    }
+    Ok(())
+}
+
+/// Reads a file that should have this mark.
+pub(super) fn read_checked(path: &Path, mark: FileMark) -> Result<Vec<u8>, IndexError> {
+    let file = File::open(path).map_err(IndexError::io(path))?;
+    let length = file.metadata().map_err(IndexError::io(path))?.len();
+    if length != mark.bytes {
+        return Err(IndexError::damaged(
+            path,
+            format!("it has {length} bytes and should have {}", mark.bytes),
+        ));
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.take(length)
+        .read_to_end(&mut bytes)
+        .map_err(IndexError::io(path))?;
+    if FileMark::of(&bytes) != mark {
+        return Err(IndexError::damaged(path, "its checksum is another one"));
+    }
+    Ok(bytes)
+}
+
+/// XXH3 of 128 bits of a file's content, and its length.
+pub(super) fn content_of(path: &Path) -> Result<(u128, u64), IndexError> {
+    let mut file = File::open(path).map_err(IndexError::io(path))?;
+    let mut checksum = Checksum::new();
+    let (mut buffer, mut length) = (vec![0; BUFFER], 0);
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok((checksum.wide(), length)),
+            Ok(read) => {
+                checksum.update(&buffer[..read]);
+                length += read as u64;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(IndexError::io(path)(error)),
+        }
+    }
+}

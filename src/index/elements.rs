@@ -1,0 +1,126 @@
+//! Which elements a record gives to the filters, and which of their combinations.
+//!
+//! ```text
+//!     flow    (src, dst, port)      of each direction in which packets went
+//!     DNS     (src, dst, domain)    client, server, name; and the same with each domain above the name
+//! ```
+//!
+//! - The port is that of the receiver. Where the other end sent nothing there is no direction in which
+//!   the sender's port would be a receiver's; then it is an element of its own, marked as such.
+//! - Ports from 32768 on, which systems give to clients for a moment, are one value: they would fill the
+//!   filters, and hardly anybody asks for one. The lists know them apart.
+//! - Of the domains above a name the eight highest are elements.
+
+use super::Record;
+use super::lists::address_bytes;
+use super::record::{labels, reversed_labels};
+use crate::hashing::{Digest, Digester};
+use std::net::IpAddr;
+
+/// Seed of the digests, the same in every index.
+pub(super) const SEED: u64 = 0;
+
+/// Ports from here on are one value.
+const EPHEMERAL: u16 = 1 << 15;
+
+/// Domains above a name that are elements.
+const MOST_DOMAINS: usize = 8;
+
+/// What an element is of.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(super) enum Family {
+    Flow,
+    Dns,
+}
+
+/// Digests of an element's three attributes.
+pub(super) type Element = [Digest; 3];
+
+/// Combinations of attributes of which a region's filter knows, besides all three (bit i for
+/// attribute i).
+pub(super) const REGION_MASKS: [u32; 6] = [0b001, 0b010, 0b100, 0b011, 0b101, 0b110];
+
+/// All attributes.
+pub(super) const FULL: u32 = 0b111;
+
+impl Family {
+    pub(super) const ALL: [Self; 2] = [Self::Flow, Self::Dns];
+
+    /// Combinations of which a node's filter knows. Every question about DNS has a domain.
+    pub(super) const fn node_masks(self) -> &'static [u32] {
+        match self {
+            Self::Flow => &[0b001, 0b010, 0b100, 0b011],
+            Self::Dns => &[0b100, 0b101],
+        }
+    }
+
+    /// What a node's filter stores of a combination.
+    pub(super) fn node_key(self, mask: u32, digest: impl Fn(usize) -> Digest) -> Digest {
+        let attributes = (0..3).filter(|attribute| mask >> attribute & 1 == 1);
+        Digest::join(mask | (self as u32) << 8, attributes.map(digest))
+    }
+}
+
+/// Which end a port is of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum PortOf {
+    Receiver,
+    /// Of a sender that got no answer.
+    Sender,
+}
+
+pub(super) fn address(address: IpAddr) -> Digest {
+    Digester::new(SEED).digest(&address_bytes(address))
+}
+
+pub(super) fn port(of: PortOf, port: u16) -> Digest {
+    let [high, low] = port.min(EPHEMERAL).to_be_bytes();
+    Digester::new(SEED).digest(&[of as u8, high, low])
+}
+
+/// A name.
+pub(super) fn domain(name: &[u8]) -> Digest {
+    Digester::new(SEED).digest(&[&[0], &reversed_labels(name)[..]].concat())
+}
+
+/// All names below a domain; of one with many labels, below the highest of the domains above it that
+/// are elements.
+pub(super) fn below(name: &[u8]) -> Digest {
+    let reversed = reversed_labels(name);
+    let kept = labels(&reversed).take(MOST_DOMAINS).map(<[u8]>::len).sum();
+    above(&reversed[..kept])
+}
+
+fn above(reversed: &[u8]) -> Digest {
+    Digester::new(SEED).digest(&[&[1], reversed].concat())
+}
+
+/// Calls `see` for each element of a record.
+pub(super) fn of_record(record: &Record, see: &mut impl FnMut(Family, Element)) {
+    let Some(name) = record.domain.as_deref() else {
+        for ends in record.directions() {
+            let [src, dst] = [ends.src, ends.dst].map(address);
+            see(
+                Family::Flow,
+                [src, dst, port(PortOf::Receiver, ends.dst_port)],
+            );
+            if !record.is_two_way() {
+                see(
+                    Family::Flow,
+                    [src, dst, port(PortOf::Sender, ends.src_port)],
+                );
+            }
+        }
+        return;
+    };
+    let [src, dst] = [record.src, record.dst].map(address);
+    see(Family::Dns, [src, dst, domain(name)]);
+    let reversed = reversed_labels(name);
+    let mut end = 0;
+    let count = labels(&reversed).count();
+    // All names are below the root, which is the domain of no labels.
+    for label in labels(&reversed).take(count.saturating_sub(1).min(MOST_DOMAINS)) {
+        end += label.len();
+        see(Family::Dns, [src, dst, above(&reversed[..end])]);
+    }
+}

@@ -1,0 +1,92 @@
+//! Why an index cannot be read, written or asked.
+
+use crate::flows::FlowError;
+use std::fmt::Display;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Each is one sentence with the file and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IndexError {
+    /// The operating system refused.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What it said.
+        error: io::Error,
+    },
+    /// The bytes are not those that were written.
+    #[error(
+        "{}: this file of the index is damaged ({reason}); drop the capture that it belongs to and add it again", path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The catalogue, by which everything else is found, is damaged.
+    #[error(
+        "{}: the catalogue of the index is damaged ({reason}); build the index anew in another folder", path.display()
+    )]
+    Catalog {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Written by a program that knows more.
+    #[error(
+        "{}: this index has the format {found}, and only {known} is known here; use the flowsieve that wrote it, or build it anew", path.display()
+    )]
+    Newer {
+        /// The catalogue.
+        path: PathBuf,
+        /// The format that it names.
+        found: String,
+        /// The format that is known.
+        known: &'static str,
+    },
+    /// Another process writes.
+    #[error(
+        "{}: another flowsieve is writing to this index; wait until it is done, searching works meanwhile", .0.display()
+    )]
+    Busy(PathBuf),
+    /// There is no index.
+    #[error("{}: there is no index in this folder; `flowsieve index build` makes one", .0.display())]
+    Missing(PathBuf),
+    /// What was asked for contradicts itself.
+    #[error("{0}")]
+    Plan(String),
+}
+
+impl IndexError {
+    pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
+        |error| Self::Io {
+            path: path.to_owned(),
+            error,
+        }
+    }
+
+    pub(super) fn damaged(path: &Path, reason: impl Display) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
+
+    /// Of listing the flows of this capture.
+    pub(super) fn of_flows(path: &Path, error: FlowError) -> Self {
+        match error {
+            FlowError::Plan(sentence) => Self::Plan(sentence),
+            FlowError::Sink(error) => Self::io(path)(error),
+        }
+    }
+
+    /// Whether a file is not there.
+    pub(super) fn is_missing_file(&self) -> bool {
+        matches!(self, Self::Io { error, .. } if error.kind() == io::ErrorKind::NotFound)
+    }
+}

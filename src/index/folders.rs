@@ -1,0 +1,103 @@
+//! The folders of an index: made, locked for one writer, and tidied after one that was killed.
+
+use super::IndexError;
+use super::catalog::{CATALOG, Catalog};
+use std::collections::HashSet;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+/// Name of the file that the one who writes has locked.
+const LOCK: &str = "lock";
+
+/// Makes the folders of the nodes, which must be empty: those named, or one within the archive's. How
+/// the catalogue names them.
+pub(super) fn make_nodes(archive: &Path, nodes: &[PathBuf]) -> Result<Vec<PathBuf>, IndexError> {
+    let ours = [LOCK.to_owned(), format!("{CATALOG}.new"), "node".to_owned()];
+    check_empty(archive, &ours)?;
+    let mut folders = Vec::new();
+    for node in nodes {
+        fs::create_dir_all(node).map_err(IndexError::io(node))?;
+        check_empty(node, &[])?;
+        let folder = fs::canonicalize(node).map_err(IndexError::io(node))?;
+        if folders.contains(&folder) {
+            return Err(IndexError::Plan(format!(
+                "{}: this folder is named twice; each node has a folder of its own",
+                node.display()
+            )));
+        }
+        folders.push(folder);
+    }
+    if folders.is_empty() {
+        let folder = archive.join("node");
+        fs::create_dir_all(&folder).map_err(IndexError::io(&folder))?;
+        folders.push(PathBuf::from("node"));
+    }
+    Ok(folders)
+}
+
+/// Deletes what stands in the nodes and is not in the catalogue.
+pub(super) fn delete_leftovers(archive: &Path, catalog: &Catalog) -> Result<(), IndexError> {
+    let mut known: HashSet<PathBuf> = HashSet::new();
+    for entry in &catalog.captures {
+        known.insert(catalog.capture_folder(archive, entry));
+    }
+    for (node, state) in catalog.nodes.iter().enumerate() {
+        known.extend(
+            state
+                .filter
+                .map(|(n, _)| catalog.filter_file(archive, node, n)),
+        );
+        let folder = catalog.node_folder(archive, node);
+        let entries = fs::read_dir(&folder).map_err(IndexError::io(&folder))?;
+        for entry in entries {
+            let path = entry.map_err(IndexError::io(&folder))?.path();
+            if known.contains(&path) || !is_ours(&path) {
+                continue;
+            }
+            let deleted = if path.is_dir() {
+                fs::remove_dir_all(&path)
+            } else {
+                fs::remove_file(&path)
+            };
+            deleted.map_err(IndexError::io(&path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the name is one that a writer gives in a node.
+fn is_ours(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let number = name.strip_suffix(".filter").unwrap_or(&name);
+    number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Locks the index for writing, as long as the file is open.
+pub(super) fn lock(archive: &Path) -> Result<File, IndexError> {
+    let path = archive.join(LOCK);
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(IndexError::io(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(IndexError::Busy(archive.to_owned())),
+        Err(TryLockError::Error(error)) => Err(IndexError::io(&path)(error)),
+    }
+}
+
+fn check_empty(folder: &Path, but: &[String]) -> Result<(), IndexError> {
+    for entry in fs::read_dir(folder).map_err(IndexError::io(folder))? {
+        let name = entry.map_err(IndexError::io(folder))?.file_name();
+        if !but.iter().any(|known| name == known.as_str()) {
+            return Err(IndexError::Plan(format!(
+                "{}: this folder has other files in it ({}); an index needs a folder of its own",
+                folder.display(),
+                name.display()
+            )));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! The records of a capture, region by region, in bounded memory.
+//!
+//! ```text
+//!   flows::list ─► flows, cut after a region's length ─┐
+//!              └─► DNS messages, added up by question ─┴─► SortedFlows ─► regions in order of start
+//! ```
+//!
+//! A region has the records that begin in one range of time. It goes on into the next range while it
+//! has fewer than 64 records, and ends early when it has 131,072: so neither a capture whose clock jumps
+//! nor a flood makes regions that cost more than they hold.
+
+use super::catalog::Settings;
+use super::record::{addresses, ends};
+use super::{IndexError, Record};
+use crate::decode::Tunnel;
+use crate::flows::{
+    Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, FlowSummary, SortedFlows, Upper,
+    list,
+};
+use crate::pipeline::Watch;
+use crate::trace::InputFormat;
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+
+/// A region goes on into the next range of time until it has so many records.
+const LEAST_RECORDS: usize = 64;
+
+/// Most records of a region.
+const MOST_RECORDS: usize = 1 << 17;
+
+/// Questions that are added up at one time.
+const MOST_QUESTIONS: usize = 1 << 16;
+
+/// In a record's number: it is of DNS messages.
+const DNS: u64 = 1 << 63;
+
+/// Reads a capture and hands its regions to `see`.
+pub(super) fn regions(
+    path: &Path,
+    settings: &Settings,
+    memory_bytes: u64,
+    threads: usize,
+    watch: &dyn Watch,
+    mut see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
+) -> Result<FlowSummary, IndexError> {
+    let plan = FlowPlan {
+        inputs: vec![path.to_owned()],
+        input_format: InputFormat::Auto,
+        tunnel: Tunnel::Outer,
+        bidirectional: true,
+        dns_ports: settings.dns_ports.clone(),
+        idle_ns: None,
+        active_ns: Some(settings.region_ns),
+        memory_bytes: memory_bytes / 4 * 3,
+        threads,
+    };
+    let mut gather = Gather {
+        sorted: SortedFlows::new(memory_bytes / 4),
+        questions: HashMap::new(),
+        region_ns: settings.region_ns,
+        number: 0,
+    };
+    let summary =
+        list(&plan, &mut gather, watch).map_err(|error| IndexError::of_flows(path, error))?;
+    gather.pass_on().map_err(IndexError::io(path))?;
+    let mut records: Vec<Record> = Vec::new();
+    let mut range = 0;
+    let mut failed = None;
+    let drained = gather.sorted.drain(|flow| {
+        let at = flow.start_ns.div_euclid(settings.region_ns);
+        if (at != range && records.len() >= LEAST_RECORDS) || records.len() >= MOST_RECORDS {
+            see(std::mem::take(&mut records)).map_err(|error| {
+                failed = Some(error);
+                io::Error::other("a region could not be kept")
+            })?;
+        }
+        range = at;
+        records.push(record(flow));
+        Ok(())
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    drained.map_err(IndexError::io(path))?;
+    if !records.is_empty() {
+        see(records)?;
+    }
+    Ok(summary)
+}
+
+/// Who asks whom for what.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Question {
+    client: IpAddr,
+    server: IpAddr,
+    port: u16,
+    protocol: u8,
+    name: Box<[u8]>,
+}
+
+/// The messages about a question.
+#[derive(Clone, Copy, Debug)]
+struct Messages {
+    number: u64,
+    start_ns: i64,
+    end_ns: i64,
+    /// Queries and responses.
+    count: [u64; 2],
+}
+
+struct Gather {
+    sorted: SortedFlows,
+    questions: HashMap<Question, Messages>,
+    region_ns: i64,
+    number: u64,
+}
+
+impl Gather {
+    /// Passes all questions on.
+    fn pass_on(&mut self) -> io::Result<()> {
+        for (question, messages) in std::mem::take(&mut self.questions) {
+            self.sorted.flow(as_flow(question, messages))?;
+        }
+        Ok(())
+    }
+}
+
+impl FlowSink for Gather {
+    fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
+        // Names are records of their own.
+        self.sorted.flow(FlowRecord {
+            domain: None,
+            ..flow
+        })
+    }
+
+    fn dns(&mut self, message: &DnsRecord<'_>) -> io::Result<()> {
+        if self.questions.len() >= MOST_QUESTIONS {
+            self.pass_on()?;
+        }
+        let (client, server) = ends(message.addresses);
+        let question = Question {
+            client,
+            server,
+            port: message.server_port,
+            protocol: message.protocol,
+            name: message.name.into(),
+        };
+        let time_ns = message.time_ns;
+        self.number += 1;
+        let first = Messages {
+            number: self.number | DNS,
+            start_ns: time_ns,
+            end_ns: time_ns,
+            count: [0, 0],
+        };
+        let known = self.questions.entry(question.clone()).or_insert(first);
+        // As flows are cut.
+        let reach = known
+            .start_ns
+            .abs_diff(time_ns)
+            .max(known.end_ns.abs_diff(time_ns));
+        if reach > self.region_ns.unsigned_abs() {
+            let before = std::mem::replace(known, first);
+            known.count[usize::from(message.is_response)] = 1;
+            return self.sorted.flow(as_flow(question, before));
+        }
+        known.start_ns = known.start_ns.min(time_ns);
+        known.end_ns = known.end_ns.max(time_ns);
+        known.count[usize::from(message.is_response)] += 1;
+        Ok(())
+    }
+}
+
+/// A flow record that stands for messages, to be put in order among flows.
+fn as_flow(question: Question, messages: Messages) -> FlowRecord {
+    let packets = |packets| Direction {
+        packets,
+        ..Direction::default()
+    };
+    FlowRecord {
+        start_ns: messages.start_ns,
+        end_ns: messages.end_ns,
+        addresses: addresses(question.client, question.server),
+        protocol: question.protocol,
+        ports: (0, question.port),
+        forward: packets(messages.count[0]),
+        reverse: packets(messages.count[1]),
+        vlan: None,
+        domain: Some(question.name),
+        upper: Upper::Unknown,
+        ended: Ended::Input,
+        number: messages.number,
+    }
+}
+
+fn record(mut flow: FlowRecord) -> Record {
+    let name = flow.domain.take();
+    let is_dns = flow.number & DNS != 0;
+    Record {
+        domain: name.filter(|_| is_dns),
+        ..Record::of_flow(&flow)
+    }
+}

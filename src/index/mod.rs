@@ -1,0 +1,45 @@
+//! Wing: which capture, and when. An index of an archive of captures in two levels, by any combination
+//! of addresses, port and domain.
+//!
+//! ```text
+//!   captures ─► regions ─► records, inverted lists (Parquet), a filter each
+//!                     └──► values ─► global filter a node (scalable, split counting)
+//!
+//!   question ─► nodes whose filter may have it ─► regions whose filter may ─► lists ─► records
+//! ```
+//!
+//! Filters only route; what is answered stands in the records. Everything is found through a catalogue
+//! that is replaced whole ([`Catalog`]).
+//!
+//! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in `HBase` secondary
+//! index", 2015, for the two levels.
+
+mod catalog;
+mod check;
+mod columns;
+mod disk;
+mod elements;
+mod error;
+mod extract;
+mod folders;
+mod gather;
+mod lists;
+mod node_filter;
+mod query;
+mod record;
+mod records;
+mod region;
+mod region_filter;
+mod search;
+mod writer;
+
+pub use catalog::{CaptureEntry, Catalog, Node, Region, Settings};
+pub use check::{IndexStats, NodeStats, Verified, stats, verify};
+pub use disk::FileMark;
+pub use error::IndexError;
+pub use extract::extract;
+pub use query::{AddressRange, DomainRange, IndexQuery};
+pub use record::{Ends, Record};
+pub use region_filter::RegionFilter;
+pub use search::{Explained, Hit, HitSink, search};
+pub use writer::{Added, IndexWriter};

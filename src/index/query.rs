@@ -1,0 +1,300 @@
+//! A question to an index: any of addresses, ports, a domain and a range of time.
+
+use super::elements::{self, Family, PortOf};
+use super::lists::{Attribute, Wanted, address_bytes};
+use super::record::{Ends, Record, reversed_labels};
+use super::{IndexError, Region};
+use crate::decode::{NAME_MAX, labels_from_text};
+use crate::hashing::Digest;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+/// An address, or those with a prefix.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct AddressRange {
+    first: IpAddr,
+    last: IpAddr,
+}
+
+impl AddressRange {
+    /// Whether the address is one of them.
+    pub fn contains(self, address: IpAddr) -> bool {
+        // Families differ, and V4 comes before V6 in the order of `IpAddr`.
+        self.first <= address && address <= self.last
+    }
+
+    fn exact(self) -> Option<IpAddr> {
+        (self.first == self.last).then_some(self.first)
+    }
+
+    fn wanted(self) -> Wanted {
+        let first = address_bytes(self.first);
+        Wanted {
+            attribute: Attribute::Address,
+            length: Some(first.len()),
+            first,
+            last: address_bytes(self.last),
+        }
+    }
+}
+
+impl FromStr for AddressRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "`{text}` is no address and no prefix; 192.0.2.1, 10.0.0.0/8 and 2001:db8::/32 work"
+            )
+        };
+        let (address, length) = match text.split_once('/') {
+            Some((address, length)) => (address, Some(length)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let length = match length {
+            None => bits,
+            Some(length) if length.bytes().all(|byte| byte.is_ascii_digit()) => {
+                length.parse().map_err(|_| wrong())?
+            }
+            Some(_) => return Err(wrong()),
+        };
+        if length > bits {
+            return Err(wrong());
+        }
+        let rest = bits - length;
+        let (first, last) = match address {
+            IpAddr::V4(address) => {
+                let host = u32::MAX.checked_shr(length).unwrap_or(0);
+                let first = address.to_bits() & !host;
+                (
+                    Ipv4Addr::from_bits(first).into(),
+                    Ipv4Addr::from_bits(first | host).into(),
+                )
+            }
+            IpAddr::V6(address) => {
+                let host = u128::MAX.checked_shr(length).unwrap_or(0);
+                let first = address.to_bits() & !host;
+                (
+                    Ipv6Addr::from_bits(first).into(),
+                    Ipv6Addr::from_bits(first | host).into(),
+                )
+            }
+        };
+        debug_assert!(rest > 0 || first == last);
+        Ok(Self { first, last })
+    }
+}
+
+/// A name, or all names below a domain.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DomainRange {
+    /// In wire form.
+    name: Vec<u8>,
+    /// Names below it, and not itself.
+    below: bool,
+}
+
+impl DomainRange {
+    /// Whether a name in wire form is one of them.
+    pub fn contains(&self, name: &[u8]) -> bool {
+        if !self.below {
+            return name == self.name;
+        }
+        let (name, domain) = (reversed_labels(name), reversed_labels(&self.name));
+        // Whole labels, since each begins with its length.
+        name.len() > domain.len() && name.starts_with(&domain)
+    }
+
+    fn digest(&self) -> Digest {
+        if self.below {
+            elements::below(&self.name)
+        } else {
+            elements::domain(&self.name)
+        }
+    }
+
+    fn wanted(&self) -> Wanted {
+        let value = reversed_labels(&self.name);
+        Wanted {
+            length: (!self.below).then_some(value.len()),
+            ..Wanted::value(Attribute::Domain, value)
+        }
+    }
+}
+
+impl FromStr for DomainRange {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (below, name) = match text.strip_prefix("*.") {
+            Some(name) => (true, name),
+            None => (false, text),
+        };
+        let mut buffer = [0; NAME_MAX];
+        match labels_from_text(name.as_bytes(), &mut buffer) {
+            Some(labels) if !(name.is_empty() || below && labels.is_empty()) => Ok(Self {
+                name: labels.to_vec(),
+                below,
+            }),
+            _ => Err(format!(
+                "`{text}` is no domain name; www.example.com is one, and *.example.com is all below example.com"
+            )),
+        }
+    }
+}
+
+/// What is asked for; what is not given may be anything.
+///
+/// A flow is an answer if packets went in it as asked, in either of its directions, and its time and
+/// the range have a moment in common. With a domain DNS records are the answers: `src` is the
+/// client then, `dst` the server, and ports are those of the server.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct IndexQuery {
+    /// Sender.
+    pub src: Option<AddressRange>,
+    /// Receiver.
+    pub dst: Option<AddressRange>,
+    /// Either of them.
+    pub host: Option<AddressRange>,
+    /// Port of the receiver.
+    pub dst_port: Option<u16>,
+    /// Port of either.
+    pub port: Option<u16>,
+    /// Query name of DNS messages.
+    pub domain: Option<DomainRange>,
+    /// Earliest time, in nanoseconds since the epoch.
+    pub from_ns: Option<i64>,
+    /// First time behind the range.
+    pub to_ns: Option<i64>,
+}
+
+/// Values of which an element must have all that are given.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Route {
+    pub(super) family: Family,
+    pub(super) attributes: [Option<Digest>; 3],
+}
+
+impl IndexQuery {
+    /// Checks what the types cannot say.
+    ///
+    /// # Errors
+    ///
+    /// No attribute is given, or the range of time is empty.
+    pub fn check(&self) -> Result<(), IndexError> {
+        let addresses = [self.src, self.dst, self.host].iter().any(Option::is_some);
+        let ports = self.dst_port.is_some() || self.port.is_some();
+        if !addresses && !ports && self.domain.is_none() {
+            return Err(IndexError::Plan(
+                "a search needs something to look for: --src, --dst, --host, --dst-port, --port or --domain, such as --host 10.1.2.3".into(),
+            ));
+        }
+        if let (Some(from), Some(to)) = (self.from_ns, self.to_ns)
+            && from >= to
+        {
+            return Err(IndexError::Plan(
+                "--to is the end of the time searched and must be later than --from".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether the record is an answer.
+    pub fn takes(&self, record: &Record) -> bool {
+        let domain = match (&self.domain, record.domain.as_deref()) {
+            (None, None) => true,
+            (Some(domain), Some(name)) => domain.contains(name),
+            _ => false,
+        };
+        domain
+            && self.takes_times(record.start_ns, record.end_ns)
+            && record.directions().any(|ends| self.takes_ends(ends))
+    }
+
+    /// Whether a packet, or DNS message, between these ends is asked for, as far as that goes.
+    pub(super) fn takes_ends(&self, ends: Ends) -> bool {
+        let contains = |range: Option<AddressRange>, address| {
+            range.is_none_or(|range| range.contains(address))
+        };
+        // In a DNS record there is no port but the server's.
+        let sender_port = self.domain.is_none().then_some(ends.src_port);
+        contains(self.src, ends.src)
+            && contains(self.dst, ends.dst)
+            && (contains(self.host, ends.src) || contains(self.host, ends.dst))
+            && self.dst_port.is_none_or(|port| port == ends.dst_port)
+            && self
+                .port
+                .is_none_or(|port| port == ends.dst_port || Some(port) == sender_port)
+    }
+
+    /// Whether a time from `start_ns` to `end_ns`, both included, has a moment in the range.
+    pub(super) fn takes_times(&self, start_ns: i64, end_ns: i64) -> bool {
+        self.from_ns.is_none_or(|from| end_ns >= from) && self.to_ns.is_none_or(|to| start_ns < to)
+    }
+
+    /// Whether the region may have an answer, by its time and its kind of records.
+    pub(super) fn may_be_in(&self, region: &Region) -> bool {
+        let records = match self.domain {
+            None => region.flows,
+            Some(_) => region.dns,
+        };
+        records > 0 && self.takes_times(region.start_ns, region.end_ns)
+    }
+
+    /// What filters are asked: an answer has an element of one of these.
+    pub(super) fn routes(&self) -> Vec<Route> {
+        let exact = |range: Option<AddressRange>| range.and_then(AddressRange::exact);
+        let ends = (exact(self.src), exact(self.dst));
+        let ends = match exact(self.host) {
+            None => vec![ends],
+            Some(host) => vec![
+                (Some(ends.0.unwrap_or(host)), ends.1),
+                (ends.0, Some(ends.1.unwrap_or(host))),
+            ],
+        };
+        let digests = ends
+            .into_iter()
+            .map(|(src, dst)| (src.map(elements::address), dst.map(elements::address)));
+        let mut routes = Vec::new();
+        for (src, dst) in digests {
+            if let Some(domain) = &self.domain {
+                routes.push(Route {
+                    family: Family::Dns,
+                    attributes: [src, dst, Some(domain.digest())],
+                });
+                continue;
+            }
+            let mut flow = |src, dst, port: Option<(PortOf, u16)>| {
+                routes.push(Route {
+                    family: Family::Flow,
+                    attributes: [src, dst, port.map(|(of, port)| elements::port(of, port))],
+                });
+            };
+            match (self.dst_port, self.port) {
+                (None, None) => flow(src, dst, None),
+                (Some(port), _) => flow(src, dst, Some((PortOf::Receiver, port))),
+                (None, Some(port)) => {
+                    flow(src, dst, Some((PortOf::Receiver, port)));
+                    // A sender's port is that of the receiver on the way back, if there was one.
+                    flow(dst, src, Some((PortOf::Receiver, port)));
+                    flow(src, dst, Some((PortOf::Sender, port)));
+                }
+            }
+        }
+        routes
+    }
+
+    /// The inverted lists in all of which an answer stands.
+    pub(super) fn wanted(&self) -> Vec<Wanted> {
+        let addresses = [self.src, self.dst, self.host].into_iter().flatten();
+        let ports = [self.dst_port, self.port].into_iter().flatten();
+        let port = |port: u16| Wanted::value(Attribute::Port, port.to_be_bytes().to_vec());
+        addresses
+            .map(AddressRange::wanted)
+            .chain(ports.map(port))
+            .chain(self.domain.as_ref().map(DomainRange::wanted))
+            .collect()
+    }
+}

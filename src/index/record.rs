@@ -1,0 +1,136 @@
+//! A record of a region: a flow, or who asked whom for a name.
+
+use crate::decode::Addresses;
+use crate::flows::FlowRecord;
+use std::net::IpAddr;
+
+/// A flow of both directions, or the DNS messages about one name between a client and a server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Record {
+    /// Time of the earliest packet in nanoseconds since the epoch.
+    pub start_ns: i64,
+    /// Time of the latest one.
+    pub end_ns: i64,
+    /// Sender of the flow's first packet; the DNS client.
+    pub src: IpAddr,
+    /// The other end; the DNS server.
+    pub dst: IpAddr,
+    /// Upper-layer protocol number.
+    pub protocol: u8,
+    /// Port of `src`; 0 where there is none, and in DNS records.
+    pub src_port: u16,
+    /// Port of `dst`.
+    pub dst_port: u16,
+    /// Packets from `src` and from `dst`; queries and responses.
+    pub packets: [u64; 2],
+    /// IP bytes likewise; 0 in DNS records.
+    pub bytes: [u64; 2],
+    /// Name in wire form without the final zero byte, in DNS records only.
+    pub domain: Option<Box<[u8]>>,
+}
+
+/// Who sent to whom: what a question is about.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Ends {
+    /// Sender.
+    pub src: IpAddr,
+    /// Receiver.
+    pub dst: IpAddr,
+    /// Port of the sender.
+    pub src_port: u16,
+    /// Port of the receiver.
+    pub dst_port: u16,
+}
+
+impl Record {
+    /// Of a flow.
+    pub(super) fn of_flow(flow: &FlowRecord) -> Self {
+        let (src, dst) = ends(flow.addresses);
+        Self {
+            start_ns: flow.start_ns,
+            end_ns: flow.end_ns,
+            src,
+            dst,
+            protocol: flow.protocol,
+            src_port: flow.ports.0,
+            dst_port: flow.ports.1,
+            packets: [flow.forward.packets, flow.reverse.packets],
+            bytes: [flow.forward.bytes, flow.reverse.bytes],
+            domain: None,
+        }
+    }
+
+    /// Whether both ends sent something.
+    pub const fn is_two_way(&self) -> bool {
+        self.packets[1] > 0
+    }
+
+    /// The directions in which packets went; of a DNS record that from client to server.
+    pub fn directions(&self) -> impl Iterator<Item = Ends> {
+        let there = Ends {
+            src: self.src,
+            dst: self.dst,
+            src_port: self.src_port,
+            dst_port: self.dst_port,
+        };
+        let back = Ends {
+            src: self.dst,
+            dst: self.src,
+            src_port: self.dst_port,
+            dst_port: self.src_port,
+        };
+        let answered = self.is_two_way() && self.domain.is_none();
+        std::iter::once(there).chain(answered.then_some(back))
+    }
+}
+
+/// Source and destination.
+pub(super) fn ends(addresses: Addresses) -> (IpAddr, IpAddr) {
+    match addresses {
+        Addresses::V4 {
+            source,
+            destination,
+        } => (source.into(), destination.into()),
+        Addresses::V6 {
+            source,
+            destination,
+        } => (source.into(), destination.into()),
+    }
+}
+
+/// Addresses of one family as they were before [`ends`].
+pub(super) fn addresses(src: IpAddr, dst: IpAddr) -> Addresses {
+    match (src, dst) {
+        (IpAddr::V4(src), IpAddr::V4(dst)) => Addresses::V4 {
+            source: src.octets(),
+            destination: dst.octets(),
+        },
+        (src, dst) => {
+            let octets = |address| match address {
+                IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+                IpAddr::V6(address) => address.octets(),
+            };
+            Addresses::V6 {
+                source: octets(src),
+                destination: octets(dst),
+            }
+        }
+    }
+}
+
+/// The name with its labels in reverse order, so that names of one domain have one beginning.
+pub(super) fn reversed_labels(name: &[u8]) -> Vec<u8> {
+    let labels: Vec<&[u8]> = labels(name).collect();
+    labels.into_iter().rev().flatten().copied().collect()
+}
+
+/// The labels of a name in wire form, each with its length byte.
+pub(super) fn labels(mut name: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let &length = name.first()?;
+        let end = name.len().min(1 + usize::from(length));
+        let (label, rest) = name.split_at(end);
+        name = rest;
+        Some(label)
+    })
+}

@@ -1,0 +1,139 @@
+//! The filter of a region over all combinations of attributes that questions ask for.
+//!
+//! Its memory is 12 bits for each distinct value of each combination, whatever the structure, so that
+//! structures compare.
+
+use super::elements::{Element, FULL, Family, REGION_MASKS, SEED};
+use crate::filters::allocation::{Demand, shared_probes};
+use crate::filters::saved::{LoadError, SavedFilter};
+use crate::filters::{
+    ElementDigests, FilterKind, FilterSpec, Pattern, PatternAnswer, PlannedCombination, Sizing,
+    SpecError,
+};
+use crate::hashing::Digest;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+
+/// Bits for each value of each combination.
+const BITS_A_VALUE: u64 = 12;
+
+/// Bits of a cache line.
+const LINE_BITS: u64 = 512;
+
+/// Structure of the filters of regions.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RegionFilter {
+    /// Every combination in one array of cache lines.
+    #[default]
+    Subset,
+    /// Cutted matrix.
+    Cbfm,
+    /// A filter for each attribute.
+    Mdbf,
+}
+
+impl RegionFilter {
+    /// The name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Subset => "subset",
+            Self::Cbfm => "cbfm",
+            Self::Mdbf => "mdbf",
+        }
+    }
+
+    /// Parameters for these elements.
+    fn spec(self, elements: &HashSet<Element>) -> Result<FilterSpec, SpecError> {
+        let demands: Vec<Demand> = std::iter::once(FULL)
+            .chain(REGION_MASKS)
+            .map(|mask| Demand {
+                elements: distinct(elements, mask) as f64,
+                weight: 1.0,
+            })
+            .collect();
+        let values = demands.iter().map(|demand| demand.elements).sum::<f64>() as u64;
+        let lines = (values * BITS_A_VALUE).div_ceil(LINE_BITS).max(1);
+        let sizing = Sizing::Memory {
+            bytes: lines * LINE_BITS / 8,
+            expected: Some(elements.len() as u64),
+        };
+        match self {
+            Self::Subset => {
+                let probes = shared_probes(&demands, (lines * LINE_BITS) as f64, 8);
+                let combinations = REGION_MASKS.iter().zip(&probes[1..]);
+                Ok(FilterSpec::Subset {
+                    attributes: 3,
+                    lines,
+                    probes: probes[0],
+                    combinations: combinations
+                        .map(|(&mask, &probes)| PlannedCombination { mask, probes })
+                        .collect(),
+                })
+            }
+            Self::Cbfm => FilterSpec::new(FilterKind::Cbfm, 3, sizing),
+            Self::Mdbf => FilterSpec::new(FilterKind::Mdbf, 3, sizing),
+        }
+    }
+
+    /// A saved filter of these elements of a family; nothing if there are none.
+    pub(super) fn build(
+        self,
+        family: Family,
+        elements: &HashSet<Element>,
+    ) -> Result<Vec<u8>, SpecError> {
+        if elements.is_empty() {
+            return Ok(Vec::new());
+        }
+        let label = match family {
+            Family::Flow => b"index: src,dst,port".to_vec(),
+            Family::Dns => b"index: src,dst,domain".to_vec(),
+        };
+        let mut filter = SavedFilter::empty(self.spec(elements)?, SEED, label, 1)?;
+        // In one order, so that the same records make the same file.
+        let mut sorted: Vec<&Element> = elements.iter().collect();
+        sorted.sort_unstable();
+        for element in sorted {
+            filter.insert(ElementDigests {
+                whole: whole(element),
+                attributes: element,
+            });
+        }
+        let mut bytes = Vec::new();
+        filter.save(&mut bytes).expect("a Vec takes everything");
+        Ok(bytes)
+    }
+}
+
+fn whole(element: &Element) -> Digest {
+    Digest::join(FULL, element.iter().copied())
+}
+
+fn distinct(elements: &HashSet<Element>, mask: u32) -> usize {
+    let joined = elements.iter().map(|element| {
+        let members = (0..3).filter(|attribute| mask >> attribute & 1 == 1);
+        Digest::join(mask, members.map(|attribute| element[attribute]))
+    });
+    joined.collect::<HashSet<_>>().len()
+}
+
+/// Whether a saved filter may have an element with these values.
+pub(super) fn may_have(filter: &SavedFilter, attributes: &[Option<Digest>; 3]) -> bool {
+    if attributes.iter().all(Option::is_none) {
+        return true;
+    }
+    let all: Option<Vec<Digest>> = attributes.iter().copied().collect();
+    let pattern = Pattern {
+        whole: all.map(|digests| Digest::join(FULL, digests)),
+        attributes,
+    };
+    filter.contains_where(pattern) != PatternAnswer::Absent
+}
+
+/// Reads a saved filter; none where nothing was saved.
+pub(super) fn read(bytes: &[u8]) -> Result<Option<SavedFilter>, LoadError> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    SavedFilter::read(&mut &*bytes, bytes.len() as u64).map(Some)
+}

@@ -1,0 +1,194 @@
+//! `flowsieve index` as its users run it.
+
+use super::{Run, flowsieve, repository};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// An index of this repository's captures.
+fn built() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let archive = folder.path().join("archive");
+    let traces = repository().join("traces");
+    let run = index("build", &archive, &["--quiet", traces.to_str().unwrap()]);
+    assert_eq!((run.code, run.err.as_str()), (Some(0), ""));
+    (folder, archive)
+}
+
+fn index(command: &str, archive: &Path, rest: &[&str]) -> Run {
+    let mut line = vec!["index", command, archive.to_str().unwrap()];
+    line.extend(rest);
+    flowsieve(&line)
+}
+
+#[test]
+fn answers_are_the_same_in_every_format() {
+    let (_folder, archive) = built();
+    let asked = ["--host", "10.0.0.2", "--dst-port", "53"];
+    let search = |more: &[&str]| index("search", &archive, &[&asked[..], more].concat()).done();
+    let json: Value = serde_json::from_str(&search(&["--format", "json"])).unwrap();
+    assert_eq!(json["schema"], "flowsieve.index-search/1");
+    let hits = json["hits"].as_array().unwrap();
+    assert!(hits.len() > 10);
+    assert_eq!(json["explain"]["hits"], hits.len());
+    let csv = search(&["--format", "csv"]);
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    for (row, hit) in reader.records().map(Result::unwrap).zip(hits) {
+        for (name, cell) in header.iter().zip(&row) {
+            let expected = match &hit[name] {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                value => value.to_string(),
+            };
+            assert_eq!(cell, expected, "{name}");
+        }
+    }
+    assert_eq!(csv.lines().count(), 1 + hits.len());
+    let table = search(&["--explain"]);
+    let lines = table.lines().filter(|line| line.starts_with("  2")).count();
+    assert_eq!(lines, hits.len());
+    assert!(table.contains("observed FPR"));
+    assert_eq!(search(&["--to", "1"]).trim_end(), "Nothing found.");
+}
+
+#[test]
+fn packets_are_written_as_they_were() {
+    let (folder, archive) = built();
+    let out = folder.path().join("out.pcap");
+    let asked = [
+        "--domain",
+        "*.test",
+        "--src",
+        "10.0.0.2",
+        "-w",
+        out.to_str().unwrap(),
+    ];
+    let run = index("search", &archive, &asked);
+    assert_eq!(run.code, Some(0));
+    let written = fs::read(&out).unwrap();
+    let packets: usize = run.err.split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(super::record_offsets(&written).len(), packets + 1);
+    assert!(packets > 10);
+}
+
+#[test]
+fn what_is_no_question_is_one_sentence() {
+    let (_folder, archive) = built();
+    for (asked, words) in [
+        (&[][..], "--host 10.1.2.3"),
+        (&["--from", "2026-11-20T00:00:00Z"], "--host 10.1.2.3"),
+        (&["--port", "1", "--from", "2", "--to", "1"], "--to"),
+    ] {
+        let run = index("search", &archive, asked);
+        assert_eq!(run.code, Some(2), "{asked:?}");
+        assert!(run.sentence().contains(words), "{}", run.err);
+    }
+    for (asked, words) in [
+        (["--src", "10.0.0.256"], "2001:db8::/32"),
+        (["--dst", "10.0.0.0/33"], "2001:db8::/32"),
+        (["--host", "10.0.0.0/"], "2001:db8::/32"),
+        (["--port", "65536"], "65535"),
+        (["--domain", "a..b"], "www.example.com"),
+        (["--domain", "*."], "*.example.com"),
+        (["--from", "yesterday"], "2026-11-20T12:00:00Z"),
+    ] {
+        let run = index("search", &archive, &asked);
+        assert_eq!(run.code, Some(2), "{asked:?}");
+        assert!(run.err.contains(words), "{}", run.err);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_skipped() {
+    let folder = TempDir::new().unwrap();
+    let archive = folder.path().join("archive");
+    let captures = folder.path().join("captures");
+    fs::create_dir(&captures).unwrap();
+    let whole = repository().join("traces/netns-dns.pcap");
+    let bytes = fs::read(&whole).unwrap();
+    fs::write(captures.join("whole.pcap"), &bytes).unwrap();
+    fs::write(captures.join("cut.pcap"), &bytes[..bytes.len() / 2]).unwrap();
+    fs::write(captures.join("head.pcap"), &bytes[..10]).unwrap();
+    let text = captures.join("text.pcap");
+    fs::write(&text, "no capture").unwrap();
+    let folder_name = captures.to_str().unwrap();
+    let run = index(
+        "build",
+        &archive,
+        &["--quiet", folder_name, text.to_str().unwrap()],
+    );
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    for name in ["cut.pcap", "head.pcap", "text.pcap"] {
+        assert!(run.err.contains(name), "{}", run.err);
+    }
+    assert_eq!(run.err.lines().count(), 3, "{}", run.err);
+    let stats: Value = serde_json::from_str(&index("stats", &archive, &["--json"]).done()).unwrap();
+    assert_eq!(
+        (&stats["schema"], &stats["captures"]),
+        (&"flowsieve.index-stats/1".into(), &2.into())
+    );
+    let run = index("add", &archive, &["missing.pcap"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.err.contains("missing.pcap"));
+    // Again: what is known is skipped.
+    let run = index(
+        "add",
+        &archive,
+        &[captures.join("whole.pcap").to_str().unwrap()],
+    );
+    assert_eq!(run.code, Some(0));
+    assert!(
+        run.err.contains("1 captures were in the index already"),
+        "{}",
+        run.err
+    );
+    assert_eq!(
+        index("drop", &archive, &["--quiet", "missing.pcap"]).code,
+        Some(1)
+    );
+    assert_eq!(
+        index("drop", &archive, &["--quiet", folder_name]).code,
+        Some(0)
+    );
+    let run = index("verify", &archive, &[]);
+    assert!(run.done().starts_with("0 captures"));
+}
+
+#[test]
+fn folders_that_are_no_index_are_called_that() {
+    let (folder, archive) = built();
+    let missing = folder.path().join("missing");
+    for command in ["search", "verify", "stats", "add", "drop"] {
+        let rest: &[&str] = match command {
+            "search" => &["--port", "1"],
+            "add" | "drop" => &["x.pcap"],
+            _ => &[],
+        };
+        let run = index(command, &missing, rest);
+        assert_eq!(run.code, Some(1));
+        assert!(run.sentence().contains("index build"), "{}", run.err);
+        assert!(!missing.exists());
+    }
+    let run = index("build", &archive, &["x.pcap"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.sentence().contains("index add"));
+    let run = index("build", folder.path(), &["x.pcap"]);
+    assert_eq!(run.code, Some(2));
+    assert!(run.sentence().contains("folder of its own"), "{}", run.err);
+    let run = index("build", &missing, &["-"]);
+    assert_eq!(run.code, Some(2));
+    let catalog = archive.join("catalog.json");
+    let text = fs::read_to_string(&catalog).unwrap();
+    fs::write(
+        &catalog,
+        text.replace("flowsieve.index/1", "flowsieve.index/9"),
+    )
+    .unwrap();
+    for command in ["verify", "stats"] {
+        let run = index(command, &archive, &[]);
+        assert_eq!(run.code, Some(1));
+        assert!(run.sentence().contains("flowsieve.index/9"), "{}", run.err);
+    }
+}
