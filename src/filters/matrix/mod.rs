@@ -23,8 +23,8 @@
 //!    new if any cell was clear.
 //! 2. query with the attributes Q: for each maximal legal subset of Q and each of the k functions,
 //!    look at the cell. Smaller subsets need no look: a set cell implies those of its subsets. If Q is
-//!    itself in L there is one such subset and the answer is [`PatternAnswer::Present`]; if several
-//!    sub-combinations say yes it is [`PatternAnswer::PresentApart`], since they may have occurred in
+//!    itself in L there is one such subset and the answer is [`super::PatternAnswer::Present`]; if several
+//!    sub-combinations say yes it is [`super::PatternAnswer::PresentApart`], since they may have occurred in
 //!    different elements.
 //!
 //! Both compute the k indices of an attribute once. A query looks at the first function's cells of all

@@ -20,7 +20,7 @@ use crate::bits::{CounterArray, Lines};
 /// A filter's parameters, sizes in bits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FilterSpec {
-    /// [`BloomFilter`], or [`BloomLineFilter`].
+    /// [`BloomFilter`](super::BloomFilter), or [`BloomLineFilter`](super::BloomLineFilter).
     Bloom {
         /// Bits of the array (m).
         bits: u64,
@@ -29,7 +29,7 @@ pub enum FilterSpec {
         /// Where the bits of an element stand.
         layout: BloomLayout,
     },
-    /// [`Mdbf`].
+    /// [`Mdbf`](super::Mdbf).
     Mdbf {
         /// Number of attributes (L).
         attributes: usize,
@@ -38,7 +38,7 @@ pub enum FilterSpec {
         /// Hash functions (k).
         probes: u32,
     },
-    /// [`Cmdbf`].
+    /// [`Cmdbf`](super::Cmdbf).
     Cmdbf {
         /// Number of attributes (L).
         attributes: usize,
@@ -49,7 +49,7 @@ pub enum FilterSpec {
         /// How combined addresses are made.
         combination: Combination,
     },
-    /// [`SubsetFilter`].
+    /// [`SubsetFilter`](super::SubsetFilter).
     Subset {
         /// Number of attributes; combinations can be planned for at most 16.
         attributes: usize,
@@ -60,7 +60,7 @@ pub enum FilterSpec {
         /// Combinations stored besides the whole element.
         combinations: Vec<PlannedCombination>,
     },
-    /// [`CountingFilter`].
+    /// [`CountingFilter`](super::CountingFilter).
     Counting {
         /// Counters (m).
         counters: u64,
@@ -69,7 +69,7 @@ pub enum FilterSpec {
         /// Bits of a counter.
         counter_bits: u32,
     },
-    /// [`SplitCountingFilter`].
+    /// [`SplitCountingFilter`](super::SplitCountingFilter).
     SplitCounting {
         /// Counters of a part (m).
         part: u64,
@@ -78,7 +78,7 @@ pub enum FilterSpec {
         /// Bits of a counter.
         counter_bits: u32,
     },
-    /// [`ScalableFilter`].
+    /// [`ScalableFilter`](super::ScalableFilter).
     Scalable {
         /// Counters of a part of a link (m).
         part: u64,
@@ -91,7 +91,7 @@ pub enum FilterSpec {
         /// Which link takes a new element.
         refill: Refill,
     },
-    /// [`DleftFilter`]. Cells of up to 16 bits take 16, others 32.
+    /// [`DleftFilter`](super::DleftFilter). Cells of up to 16 bits take 16, others 32.
     Dleft {
         /// Binary logarithm of the buckets of each subtable (b).
         bucket_bits: u32,
@@ -100,7 +100,7 @@ pub enum FilterSpec {
         /// Bits of a cell's count (c).
         counter_bits: u32,
     },
-    /// [`CartesianFilter`].
+    /// [`CartesianFilter`](super::CartesianFilter).
     Cartesian {
         /// Number of attributes (d).
         attributes: usize,
@@ -109,7 +109,7 @@ pub enum FilterSpec {
         /// Hash functions (k).
         probes: u32,
     },
-    /// [`MatrixFilter`]: BFM, CBFM or WCBFM.
+    /// [`MatrixFilter`](super::MatrixFilter): BFM, CBFM or WCBFM.
     Matrix(MatrixSpec),
 }
 
