@@ -20,7 +20,7 @@ NAMES = {
     NUMBER: """estimate std_error rel_error observed_fpr estimate_error_mean estimate_error_p95 estimate_error_worst
         estimate_error_bias first_error_mean first_error_p95 first_error_worst first_error_bias ns_per_element
         observed_fpr_std_error predicted_fpr paper formula measured distance""",
-    FLAG: "exact_over_limit fits best is_time",
+    FLAG: "exact_over_limit saturated fits best is_time",
     TEXT: """origin destination filter attributes negatives experiment label unit agreement verdict src dst domain
         community_id ended""",
 }

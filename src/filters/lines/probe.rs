@@ -19,7 +19,8 @@ use crate::filters::Sighting;
 use crate::hashing::{Digest, reduce};
 use std::hint::black_box;
 
-/// Multipliers of the bits in the line; part of the structures' definition.
+/// Multipliers of the bits in the line (those of MurmurHash3's finalizer); part of the structures'
+/// definition.
 const MULTIPLIERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
 /// Digests whose lines are touched together: about as many misses as a core has under way.
@@ -29,12 +30,6 @@ const BATCH: usize = 32;
 trait Instructions: Copy {
     /// The line with a digest's bits set, and a number that is not 0 if one of them was clear.
     fn set(self, before: &Line, bits: u64, probed: u64) -> (Line, u64);
-
-    /// [`bits_of`] each.
-    #[inline(always)]
-    fn bits_of_all(self, batch: &[Digest; BATCH]) -> [u64; BATCH] {
-        batch.map(bits_of)
-    }
 
     /// Which digests are in the sample, the first one lowest.
     fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32;
@@ -175,7 +170,7 @@ impl<I: Instructions> Setter<I> {
     ) -> u32 {
         // Shifting all is cheaper than placing one; that leaves the first one highest.
         let mut new = 0_u32;
-        let bits = self.instructions.bits_of_all(batch);
+        let bits = batch.map(bits_of);
         for (i, &digest) in batch.iter().enumerate() {
             let bits = bits[i];
             let probed = u64::from(self.probed_from[(bits >> 61) as usize]);
