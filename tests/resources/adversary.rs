@@ -79,6 +79,7 @@ fn deviation(slice: &SliceResult) -> f64 {
 
 #[test]
 fn pairs_chosen_to_collide_under_a_known_seed_do_not_under_another() {
+    let _alone = Measured::start();
     const BASE: u32 = 1500;
     let empty = Path::new("");
     let spec = plan(empty, FilterKind::Subset, 2048, 1, 0)
@@ -159,6 +160,7 @@ fn a_scan_of_a_hundred_times_what_was_expected_is_told() {
 
 #[test]
 fn an_estimate_that_is_not_said_to_be_out_of_range_is_in_range() {
+    let _alone = Measured::start();
     let mut saturated = 0;
     for kind in [FilterKind::Subset, FilterKind::Bloom] {
         for shards in [1, 8] {
@@ -184,6 +186,7 @@ fn an_estimate_that_is_not_said_to_be_out_of_range_is_in_range() {
 /// others, and there is nothing to choose them by.
 #[test]
 fn the_exact_set_counts_what_collides_elsewhere() {
+    let _alone = Measured::start();
     // All in one shard of 1,024 under the known seed.
     let pairs = (0..).map(|i: u32| (0xc000_0000 + i, 0xc612_0000 ^ i));
     let chosen = pairs.filter(|pair| {
