@@ -9,7 +9,7 @@ use super::signals::{PARTIAL, Signals};
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
 use super::units::{parse_count, parse_seed, parse_size};
-use super::{Outcome, UsageError};
+use super::{Outcome, UsageError, remarks};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::elements::ElementLabel;
@@ -221,29 +221,9 @@ fn remark(
     inputs: &Inputs,
     progress: &Progress,
 ) -> Outcome {
-    let errors = summary
-        .inputs
-        .iter()
-        .filter_map(|input| input.error.as_ref());
-    let problems = inputs.problems.iter().cloned();
-    let mut outcome = Outcome::Done;
-    for problem in problems.chain(errors.map(ToString::to_string)) {
-        eprintln!("flowsieve: {problem}");
-        outcome = Outcome::Incomplete;
-    }
+    let outcome = remarks::problems(inputs, &summary.inputs);
     if args.verbose || (stderr().is_terminal() && !args.quiet) {
-        let seconds = progress.elapsed().as_secs_f64();
-        let packets = summary.totals.packets;
-        eprintln!(
-            "{packets} packets in {seconds:.3} s: {:.2} million packets/s",
-            packets as f64 / seconds / 1e6
-        );
-        if inputs.others > 0 {
-            eprintln!(
-                "{} files in the directories are no captures and were left out",
-                inputs.others
-            );
-        }
+        remarks::speed(summary.totals.packets, inputs, progress);
     }
     outcome
 }

@@ -14,6 +14,7 @@ mod output;
 mod page;
 mod plan;
 mod progress;
+mod remarks;
 mod reproduce;
 mod same_file;
 mod signals;

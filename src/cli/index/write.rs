@@ -239,7 +239,7 @@ fn fill(
     writer.commit().map_err(explained)?;
     progress.finish();
     if !quiet {
-        eprintln!("{indexed} captures indexed in {regions} regions");
+        eprintln!("captures indexed: {indexed}, in regions: {regions}");
         if known > 0 {
             eprintln!("{known} captures were in the index already");
         }

@@ -19,7 +19,7 @@ use crate::filters::Sighting;
 use crate::hashing::{Digest, reduce};
 use std::hint::black_box;
 
-/// Multipliers of the bits in the line (those of MurmurHash3's finalizer); part of the structures'
+/// Multipliers of the bits in the line (those of the finalizer of `MurmurHash3`); part of the structures'
 /// definition.
 const MULTIPLIERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 
