@@ -1,16 +1,29 @@
-//! dedup: what is kept is a whole capture with as many packets as were kept.
+//! Whole runs over a capture: `dedup`, which keeps a whole capture with as many packets as it says, and
+//! the list of flows.
 #![no_main]
 #[path = "../common.rs"]
 mod common;
 
+use flowsieve::decode::Tunnel;
 use flowsieve::dedup::{DedupPlan, Difference, Sameness, SieveKind, WindowWidth, Writers, dedup};
+use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
+use flowsieve::pipeline::Watch;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
 use flowsieve::trace::{Compression, InputFormat};
 use libfuzzer_sys::fuzz_target;
+use std::path::Path;
 
 fuzz_target!(|bytes: &[u8]| {
     let choice = bytes.last().copied().unwrap_or(0);
     let file = common::file(bytes);
+    if choice & 64 == 0 {
+        sieve(file.path(), choice);
+    } else {
+        flows(file.path(), choice);
+    }
+});
+
+fn sieve(path: &Path, choice: u8) {
     let kinds = [
         Sameness::Packet,
         Sameness::Frame,
@@ -18,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         Sameness::Flow,
     ];
     let plan = DedupPlan {
-        inputs: vec![file.path().to_path_buf()],
+        inputs: vec![path.to_path_buf()],
         input_format: InputFormat::Auto,
         by: kinds[choice as usize % 4],
         distinguish: Difference::default(),
@@ -37,6 +50,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut writers = Writers {
         kept: Some(kept),
         dropped: None,
+        anonymizer: None,
     };
     let summary = dedup(&plan, &mut writers, &|_, _| {}).expect("pcapng has room for everything");
     let (written, _) = writers
@@ -46,4 +60,39 @@ fuzz_target!(|bytes: &[u8]| {
         .expect("memory");
     let again = common::read(&written, InputFormat::Auto, 0);
     assert_eq!(again as u64, summary.totals.kept());
-});
+}
+
+fn flows(path: &Path, choice: u8) {
+    let plan = FlowPlan {
+        inputs: vec![path.to_path_buf()],
+        input_format: InputFormat::Auto,
+        tunnel: Tunnel::Inner,
+        bidirectional: choice & 1 != 0,
+        dns_ports: vec![5353],
+        idle_ns: (choice & 2 != 0).then_some(1),
+        active_ns: (choice & 4 != 0).then_some(1_000_000),
+        memory_bytes: 1 << 19,
+        threads: 1,
+    };
+    let mut sink = Nowhere(0);
+    let run = if choice & 8 != 0 { list_unique } else { list };
+    let summary = run(&plan, &mut sink, &Unwatched).expect("the plan holds");
+    assert!(sink.0 <= summary.totals.packets);
+}
+
+struct Nowhere(u64);
+
+impl FlowSink for Nowhere {
+    fn flow(&mut self, flow: FlowRecord) -> std::io::Result<()> {
+        assert!(flow.start_ns <= flow.end_ns);
+        let _ = (flow.community_id(), flow.domain_text());
+        self.0 += 1;
+        Ok(())
+    }
+}
+
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn progress(&self, _: u64, _: u64) {}
+}
