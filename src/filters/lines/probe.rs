@@ -5,8 +5,9 @@
 //! machine at hand; every machine gives the same bits, answers and counts.
 //!
 //! Whether an element is new is a coin's toss that no branch predictor knows. So batches have no branch
-//! on it: every line is written back, and kept as it was before. What was lost beside the new elements
-//! of the sample ([`super::count`]) is counted after the batch.
+//! on it: every line is written back, and what remains of it is in which words a bit was clear. That is
+//! enough to find the line as it was before a new element of the sample ([`super::count`]), when a batch
+//! has one.
 
 #![expect(
     clippy::inline_always,
@@ -26,16 +27,27 @@ const MULTIPLIERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 /// Digests whose lines are touched together: about as many misses as a core has under way.
 const BATCH: usize = 32;
 
-/// What instructions do with one line.
+/// Where the bits of a batch of digests are, in their lines.
+struct Places {
+    /// What [`bits_of`] gives.
+    bits: [u64; BATCH],
+    /// The words that [`probed`] gives.
+    probed: [u8; BATCH],
+}
+
+/// What instructions do with digests and lines.
 trait Instructions: Copy {
-    /// The line with a digest's bits set, and a number that is not 0 if one of them was clear.
-    fn set(self, before: &Line, bits: u64, probed: u64) -> (Line, u64);
+    /// The places of a batch, of `probes` bits each.
+    fn places(self, batch: &[Digest; BATCH], probes: u32) -> Places;
 
     /// Which digests are in the sample, the first one lowest.
     fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32;
 
-    /// A number that is not 0 if one of a digest's bits is clear.
-    fn missing(self, line: &Line, bits: u64, probed: u64) -> u64;
+    /// The line with a digest's bits set, and the words in which its bit was clear.
+    fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8);
+
+    /// Which of these are not 0, the first one lowest.
+    fn not_zero(self, all: &[u8; BATCH]) -> u32;
 }
 
 /// Sets the bits of `digest` and counts it if it is new.
@@ -51,8 +63,8 @@ pub(super) fn insert(
     let probed = probed(bits, probes);
     let index = line_of(digest, lines.len());
     let before = lines[index];
-    let (after, missing) = AnyMachine.set(&before, bits, probed);
-    if missing == 0 {
+    let (after, cleared) = AnyMachine.set(&before, bits, probed);
+    if cleared == 0 {
         return Sighting::Repeat;
     }
     lines[index] = after;
@@ -71,7 +83,7 @@ pub(super) fn insert(
 pub(super) fn contains(lines: &[Line], probes: u32, digest: Digest) -> bool {
     let bits = bits_of(digest);
     let line = &lines[line_of(digest, lines.len())];
-    AnyMachine.missing(line, bits, probed(bits, probes)) == 0
+    AnyMachine.set(line, bits, probed(bits, probes)).1 == 0
 }
 
 /// Digests to be inserted, and what is told of them.
@@ -99,6 +111,7 @@ impl InsertAll<'_> {
         self.run_with(AnyMachine);
     }
 
+    /// Two loops, so that the one that does not count has all registers for itself.
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
         let start = self.sightings.len();
@@ -106,95 +119,116 @@ impl InsertAll<'_> {
             .resize(start + self.digests.len(), Sighting::Repeat);
         let (batches, rest) = self.digests.as_chunks::<BATCH>();
         let (answers, rest_answers) = self.sightings[start..].as_chunks_mut::<BATCH>();
-        let setter = Setter::new(instructions, self.counter.probes());
-        let counts = self.counter.counts();
-        let mut before = [Line::default(); BATCH];
-        for (batch, answers) in batches.iter().zip(answers) {
-            if self.touch {
-                touch_lines(self.lines, batch);
+        let batches = batches.iter().zip(answers);
+        let (lines, counter) = (self.lines, self.counter);
+        let probes = counter.probes();
+        if counter.counts() {
+            for (digests, answers) in batches {
+                if self.touch {
+                    touch_lines(lines, digests);
+                }
+                if let Some(sample) = counter.sample(*self.written, BATCH) {
+                    let batch = Batch::insert(instructions, lines, digests, probes);
+                    *answers = batch.sightings();
+                    let new = instructions.not_zero(&batch.cleared);
+                    let taken = new & instructions.sampled(digests, sample);
+                    if taken != 0 {
+                        batch.record_lost(lines, taken, counter);
+                    }
+                    let new = u64::from(new.count_ones());
+                    counter.add(new);
+                    *self.written += u64::from(probes) * new;
+                } else {
+                    for (answer, &digest) in answers.iter_mut().zip(digests) {
+                        *answer = insert(lines, self.written, counter, digest);
+                    }
+                }
             }
-            if !counts {
-                let new = setter.set_all(self.lines, batch, |_, _| ());
-                *answers = sightings(new);
-            } else if let Some(sample) = self.counter.sample(*self.written, BATCH) {
-                let new = setter.set_all(self.lines, batch, |i, line| before[i] = *line);
-                *answers = sightings(new);
-                let mut taken = instructions.sampled(batch, sample) & new;
-                while taken != 0 {
-                    let i = taken.trailing_zeros() as usize;
-                    taken &= taken - 1;
-                    let probes = self.counter.probes();
-                    let probed = probed(bits_of(batch[i]), probes);
-                    self.counter
-                        .record_lost(repeat_probability(&before[i], probed, probes));
+        } else {
+            for (digests, answers) in batches {
+                if self.touch {
+                    touch_lines(lines, digests);
                 }
-                let new = u64::from(new.count_ones());
-                self.counter.add(new);
-                *self.written += u64::from(self.counter.probes()) * new;
-            } else {
-                for (answer, &digest) in answers.iter_mut().zip(batch) {
-                    *answer = insert(self.lines, self.written, self.counter, digest);
-                }
+                *answers = Batch::insert(instructions, lines, digests, probes).sightings();
             }
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
-            *answer = insert(self.lines, self.written, self.counter, digest);
+            *answer = insert(lines, self.written, counter, digest);
         }
     }
 }
 
-/// Sets the bits of whole batches.
-struct Setter<I> {
-    instructions: I,
-    /// Words that are probed, by the first one.
-    probed_from: [u8; WORDS_PER_LINE],
+/// A batch of digests whose bits were set one after the other.
+struct Batch<'a> {
+    digests: &'a [Digest; BATCH],
+    places: Places,
+    /// The words in which each one's bit was clear; none if it was a repeat.
+    cleared: [u8; BATCH],
 }
 
-impl<I: Instructions> Setter<I> {
+impl<'a> Batch<'a> {
     #[inline(always)]
-    fn new(instructions: I, probes: u32) -> Self {
-        Self {
-            instructions,
-            probed_from: std::array::from_fn(|word| probed((word as u64) << 61, probes) as u8),
-        }
-    }
-
-    /// Sets the bits of a batch and shows each line as it was before; bit i of the answer says that
-    /// number i was new.
-    #[inline(always)]
-    fn set_all(
-        &self,
+    fn insert(
+        instructions: impl Instructions,
         lines: &mut [Line],
-        batch: &[Digest; BATCH],
-        mut before: impl FnMut(usize, &Line),
-    ) -> u32 {
-        // Shifting all is cheaper than placing one; that leaves the first one highest.
-        let mut new = 0_u32;
-        let bits = batch.map(bits_of);
-        for (i, &digest) in batch.iter().enumerate() {
-            let bits = bits[i];
-            let probed = u64::from(self.probed_from[(bits >> 61) as usize]);
+        digests: &'a [Digest; BATCH],
+        probes: u32,
+    ) -> Self {
+        let mut batch = Self {
+            digests,
+            places: instructions.places(digests, probes),
+            cleared: [0; BATCH],
+        };
+        for (i, &digest) in digests.iter().enumerate() {
             let line = &mut lines[line_of(digest, lines.len())];
-            let (after, missing) = self.instructions.set(line, bits, probed);
-            before(i, line);
-            *line = after;
-            // A number and no comparison: see `BitArray::set`.
-            new = new << 1 | is_not_zero(missing) as u32;
+            let (bits, probed) = (batch.places.bits[i], batch.places.probed[i]);
+            (*line, batch.cleared[i]) = instructions.set(line, bits, probed);
         }
-        new.reverse_bits()
+        batch
     }
-}
 
-/// The sightings of a batch of which these were new.
-#[inline(always)]
-fn sightings(new: u32) -> [Sighting; BATCH] {
-    std::array::from_fn(|i| {
-        if new & 1 << i == 0 {
-            Sighting::Repeat
-        } else {
-            Sighting::First
+    /// What is told of each digest.
+    #[inline(always)]
+    fn sightings(&self) -> [Sighting; BATCH] {
+        self.cleared.map(|cleared| {
+            if cleared == 0 {
+                Sighting::Repeat
+            } else {
+                Sighting::First
+            }
+        })
+    }
+
+    /// Records what was lost beside the digests `taken`, the first one lowest.
+    ///
+    /// Not in line: it is wanted in few batches, and would take registers from all.
+    #[inline(never)]
+    fn record_lost(&self, lines: &[Line], mut taken: u32, counter: &mut LineCounter) {
+        let probes = counter.probes();
+        while taken != 0 {
+            let i = taken.trailing_zeros() as usize;
+            taken &= taken - 1;
+            let before = self.line_before(lines, i);
+            let probed = self.places.probed[i];
+            counter.record_lost(repeat_probability(&before, probed, probes));
         }
-    })
+    }
+
+    /// The line of digest number `i` as it was before it, from what it is after the batch: the bits that
+    /// it and the later ones of this line set are cleared again.
+    fn line_before(&self, lines: &[Line], i: usize) -> Line {
+        let index = line_of(self.digests[i], lines.len());
+        let mut line = lines[index];
+        for j in i..BATCH {
+            if line_of(self.digests[j], lines.len()) == index {
+                let set = masks(self.places.bits[j], self.cleared[j]);
+                for (word, set) in line.iter_mut().zip(set) {
+                    *word &= !set;
+                }
+            }
+        }
+        line
+    }
 }
 
 /// Digests that are asked for, and the answers.
@@ -223,17 +257,24 @@ impl ContainsAll<'_> {
 
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
-        for batch in self.digests.chunks(BATCH) {
+        let start = self.answers.len();
+        self.answers.resize(start + self.digests.len(), false);
+        let (batches, rest) = self.digests.as_chunks::<BATCH>();
+        let (answers, rest_answers) = self.answers[start..].as_chunks_mut::<BATCH>();
+        for (batch, answers) in batches.iter().zip(answers) {
             if self.touch {
                 touch_lines(self.lines, batch);
             }
-            let mut there = [false; BATCH];
-            for (there, &digest) in there.iter_mut().zip(batch) {
-                let bits = bits_of(digest);
+            let Places { bits, probed } = instructions.places(batch, self.probes);
+            let mut missing = [0; BATCH];
+            for (i, &digest) in batch.iter().enumerate() {
                 let line = &self.lines[line_of(digest, self.lines.len())];
-                *there = instructions.missing(line, bits, probed(bits, self.probes)) == 0;
+                missing[i] = instructions.set(line, bits[i], probed[i]).1;
             }
-            self.answers.extend_from_slice(&there[..batch.len()]);
+            *answers = missing.map(|missing| missing == 0);
+        }
+        for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
+            *answer = contains(self.lines, self.probes, digest);
         }
     }
 }
@@ -264,21 +305,21 @@ const fn bits_of(digest: Digest) -> u64 {
 
 /// One bit a probed word: k ones from the first word on, those beyond the eighth wrapped around.
 #[inline(always)]
-fn probed(bits: u64, probes: u32) -> u64 {
+const fn probed(bits: u64, probes: u32) -> u8 {
     let ones = ((1_u64 << probes) - 1) << (bits >> 61);
-    (ones | ones >> WORDS_PER_LINE) & 0xff
+    (ones | ones >> WORDS_PER_LINE) as u8
 }
 
-/// 1 for every number but 0.
+/// 1 for every number but 0: a number and no comparison, see `BitArray::set`.
 #[inline(always)]
-const fn is_not_zero(number: u64) -> usize {
-    ((number | number.wrapping_neg()) >> 63) as usize
+const fn is_not_zero(number: u64) -> u8 {
+    ((number | number.wrapping_neg()) >> 63) as u8
 }
 
 /// Probability that a new element is called a repeat in this line: the product of the probed words'
 /// shares of set bits.
 #[inline(always)]
-fn repeat_probability(before: &Line, probed: u64, probes: u32) -> f64 {
+fn repeat_probability(before: &Line, probed: u8, probes: u32) -> f64 {
     // In whole numbers up to 64^8 = 2^48, and in pairs, so that no multiplication waits for all others.
     let ones = |word: usize| {
         let ones = u64::from(before[word].count_ones());
@@ -294,10 +335,10 @@ fn repeat_probability(before: &Line, probed: u64, probes: u32) -> f64 {
 /// The bit of each word, or none in words that are not probed: bits 0 to 47 of the mixed digest are a
 /// place of six bits for each word, bits 61 to 63 the first word.
 #[inline(always)]
-fn masks(bits: u64, probed: u64) -> Line {
+fn masks(bits: u64, probed: u8) -> Line {
     let mut masks = [0; WORDS_PER_LINE];
     for (word, mask) in masks.iter_mut().enumerate() {
-        *mask = (probed >> word & 1) << (bits >> (6 * word) & 63);
+        *mask = u64::from(probed >> word & 1) << (bits >> (6 * word) & 63);
     }
     masks
 }
@@ -308,15 +349,10 @@ struct AnyMachine;
 
 impl Instructions for AnyMachine {
     #[inline(always)]
-    fn set(self, before: &Line, bits: u64, probed: u64) -> (Line, u64) {
-        let masks = masks(bits, probed);
-        let mut missing = 0;
-        let mut after = *before;
-        for word in 0..WORDS_PER_LINE {
-            missing |= masks[word] & !before[word];
-            after[word] |= masks[word];
-        }
-        (after, missing)
+    fn places(self, batch: &[Digest; BATCH], probes: u32) -> Places {
+        let bits = batch.map(bits_of);
+        let probed = bits.map(|bits| probed(bits, probes));
+        Places { bits, probed }
     }
 
     #[inline(always)]
@@ -329,20 +365,32 @@ impl Instructions for AnyMachine {
     }
 
     #[inline(always)]
-    fn missing(self, line: &Line, bits: u64, probed: u64) -> u64 {
+    fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
         let masks = masks(bits, probed);
-        let mut missing = 0;
+        let mut cleared = 0;
+        let mut after = *before;
         for word in 0..WORDS_PER_LINE {
-            missing |= masks[word] & !line[word];
+            cleared |= is_not_zero(masks[word] & !before[word]) << word;
+            after[word] |= masks[word];
         }
-        missing
+        (after, cleared)
+    }
+
+    #[inline(always)]
+    fn not_zero(self, all: &[u8; BATCH]) -> u32 {
+        let mut found = 0;
+        for (i, &number) in all.iter().enumerate() {
+            found |= u32::from(is_not_zero(u64::from(number))) << i;
+        }
+        found
     }
 }
 
 /// The same with vectors of four and of eight words.
 #[cfg(target_arch = "x86_64")]
 mod vectors {
-    use super::{AnyMachine, BATCH, ContainsAll, InsertAll, Instructions, Line, Sample};
+    use super::{AnyMachine, BATCH, ContainsAll, InsertAll, Instructions, Line, MULTIPLIERS};
+    use super::{Places, Sample, WORDS_PER_LINE, probed};
     use crate::hashing::Digest;
     use pulp::x86::{V3, V4};
     use pulp::{NullaryFnOnce, b8, u64x4, u64x8};
@@ -370,24 +418,57 @@ mod vectors {
 
     const PLACES: u64x8 = u64x8(0, 6, 12, 18, 24, 30, 36, 42);
 
+    /// What [`super::bits_of`] does, eight times.
     #[inline(always)]
-    fn masks_v4(simd: V4, bits: u64, probed: u64) -> u64x8 {
+    fn bits_v4(simd: V4, digests: u64x8) -> u64x8 {
+        let (f, dq) = (simd.avx512f, simd.avx512dq);
+        let mut bits = bytemuck::cast(digests);
+        for multiplier in MULTIPLIERS {
+            let multiplier = bytemuck::cast(simd.splat_u64x8(multiplier));
+            bits = dq._mm512_mullo_epi64(bits, multiplier);
+            bits = f._mm512_xor_si512(bits, f._mm512_srli_epi64::<32>(bits));
+        }
+        bytemuck::cast(bits)
+    }
+
+    /// What [`probed`] does, eight times, with its answers for each first word in one number.
+    #[inline(always)]
+    fn probed_v4(simd: V4, bits: u64x8, answers: u64) -> [u8; 8] {
+        let f = simd.avx512f;
+        let first = f._mm512_srli_epi64::<61>(bytemuck::cast(bits));
+        let amount = f._mm512_slli_epi64::<3>(first);
+        let answers = bytemuck::cast(simd.splat_u64x8(answers));
+        let probed = f._mm512_cvtepi64_epi8(f._mm512_srlv_epi64(answers, amount));
+        let [probed, _]: [[u8; 8]; 2] = bytemuck::cast(probed);
+        probed
+    }
+
+    #[inline(always)]
+    fn masks_v4(simd: V4, bits: u64, probed: u8) -> u64x8 {
         let bits = bytemuck::cast(simd.splat_u64x8(bits));
         let one = bytemuck::cast(simd.splat_u64x8(1));
         let f = simd.avx512f;
         let place = f._mm512_srlv_epi64(bits, bytemuck::cast(PLACES));
         // A rotation takes its amount modulo 64.
-        bytemuck::cast(f._mm512_maskz_rolv_epi64(probed as u8, one, place))
+        bytemuck::cast(f._mm512_maskz_rolv_epi64(probed, one, place))
     }
 
     impl Instructions for V4 {
         #[inline(always)]
-        fn set(self, before: &Line, bits: u64, probed: u64) -> (Line, u64) {
-            let masks = masks_v4(self, bits, probed);
-            let before: u64x8 = bytemuck::cast(*before);
-            let after = self.or_u64x8(before, masks);
-            let b8(same) = self.cmp_eq_u64x8(after, before);
-            (bytemuck::cast(after), u64::from(!same))
+        fn places(self, batch: &[Digest; BATCH], probes: u32) -> Places {
+            let answers: [u8; WORDS_PER_LINE] =
+                std::array::from_fn(|first| probed((first as u64) << 61, probes));
+            // Loops and not `map`, whose closures are not compiled for these instructions.
+            let mut bits: [u64x8; BATCH / 8] = bytemuck::cast(batch.map(Digest::value));
+            let mut probed = [[0; 8]; BATCH / 8];
+            for (bits, probed) in bits.iter_mut().zip(&mut probed) {
+                *bits = bits_v4(self, *bits);
+                *probed = probed_v4(self, *bits, u64::from_le_bytes(answers));
+            }
+            Places {
+                bits: bytemuck::cast(bits),
+                probed: bytemuck::cast(probed),
+            }
         }
 
         #[inline(always)]
@@ -404,39 +485,35 @@ mod vectors {
         }
 
         #[inline(always)]
-        fn missing(self, line: &Line, bits: u64, probed: u64) -> u64 {
+        fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
             let masks = masks_v4(self, bits, probed);
-            let line: u64x8 = bytemuck::cast(*line);
-            let b8(same) = self.cmp_eq_u64x8(self.or_u64x8(line, masks), line);
-            u64::from(!same)
+            let before: u64x8 = bytemuck::cast(*before);
+            let after = self.or_u64x8(before, masks);
+            let b8(same) = self.cmp_eq_u64x8(after, before);
+            (bytemuck::cast(after), !same)
+        }
+
+        #[inline(always)]
+        fn not_zero(self, all: &[u8; BATCH]) -> u32 {
+            V3::not_zero(*self, all)
         }
     }
 
     #[inline(always)]
-    fn masks_v3(simd: V3, bits: u64, probed: u64, half: usize) -> u64x4 {
+    fn masks_v3(simd: V3, bits: u64, probed: u8, half: usize) -> u64x4 {
         let words = [u64x4(0, 1, 2, 3), u64x4(4, 5, 6, 7)];
         let places = [u64x4(0, 6, 12, 18), u64x4(24, 30, 36, 42)];
         let place = simd.shr_dyn_u64x4(simd.splat_u64x4(bits), places[half]);
         let place = simd.and_u64x4(place, simd.splat_u64x4(63));
-        let one = simd.shr_dyn_u64x4(simd.splat_u64x4(probed), words[half]);
+        let one = simd.shr_dyn_u64x4(simd.splat_u64x4(u64::from(probed)), words[half]);
         let one = simd.and_u64x4(one, simd.splat_u64x4(1));
         simd.shl_dyn_u64x4(one, place)
     }
 
     impl Instructions for V3 {
         #[inline(always)]
-        fn set(self, before: &Line, bits: u64, probed: u64) -> (Line, u64) {
-            let before: [u64x4; 2] = bytemuck::cast(*before);
-            let mut after = before;
-            let mut missing = self.splat_u64x4(0);
-            for half in 0..2 {
-                let mask = masks_v3(self, bits, probed, half);
-                let new = self.and_u64x4(mask, self.not_u64x4(before[half]));
-                missing = self.or_u64x4(missing, new);
-                after[half] = self.or_u64x4(before[half], mask);
-            }
-            let u64x4(a, b, c, d) = missing;
-            (bytemuck::cast(after), a | b | c | d)
+        fn places(self, batch: &[Digest; BATCH], probes: u32) -> Places {
+            AnyMachine.places(batch, probes)
         }
 
         #[inline(always)]
@@ -445,8 +522,24 @@ mod vectors {
         }
 
         #[inline(always)]
-        fn missing(self, line: &Line, bits: u64, probed: u64) -> u64 {
-            self.set(line, bits, probed).1
+        fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
+            let before: [u64x4; 2] = bytemuck::cast(*before);
+            let mut after = before;
+            let mut same = 0;
+            for half in 0..2 {
+                let mask = masks_v3(self, bits, probed, half);
+                after[half] = self.or_u64x4(before[half], mask);
+                let equal = self.cmp_eq_u64x4(after[half], before[half]);
+                same |= self.avx._mm256_movemask_pd(bytemuck::cast(equal)) << (4 * half);
+            }
+            (bytemuck::cast(after), !same as u8)
+        }
+
+        #[inline(always)]
+        fn not_zero(self, all: &[u8; BATCH]) -> u32 {
+            let zero = bytemuck::cast([0_u8; BATCH]);
+            let equal = self.avx2._mm256_cmpeq_epi8(bytemuck::cast(*all), zero);
+            !self.avx2._mm256_movemask_epi8(equal) as u32
         }
     }
 }
@@ -473,22 +566,20 @@ mod tests {
         }
     }
 
-    /// The instructions of this machine, besides those that every machine has.
+    /// What the instructions of this machine do, besides those that every machine has.
     #[cfg(target_arch = "x86_64")]
-    fn others(line: &Line, bits: u64, probed: u64) -> Vec<(Line, u64, u64)> {
-        fn all<I: Instructions>(it: I, line: &Line, bits: u64, probed: u64) -> (Line, u64, u64) {
-            let (after, missing) = it.set(line, bits, probed);
-            (after, missing, it.missing(line, bits, probed))
-        }
-        let v3 = pulp::x86::V3::try_new().map(|it| all(it, line, bits, probed));
-        let v4 = pulp::x86::V4::try_new().map(|it| all(it, line, bits, probed));
-        v3.into_iter().chain(v4).collect()
+    macro_rules! others {
+        ($it:ident => $what:expr) => {{
+            let v3 = pulp::x86::V3::try_new().map(|$it| $what);
+            let v4 = pulp::x86::V4::try_new().map(|$it| $what);
+            v3.into_iter().chain(v4)
+        }};
     }
 
     #[cfg(target_arch = "x86_64")]
     proptest! {
         #[test]
-        fn all_instructions_do_the_same(
+        fn all_instructions_set_the_same(
             line in any::<[[u64; 8]; 3]>(),
             value in any::<u64>(),
             probes in 1_u32..9,
@@ -497,12 +588,45 @@ mod tests {
             let line: Line = std::array::from_fn(|w| line[0][w] | line[1][w] | line[2][w]);
             let bits = bits_of(Digest::from_value(value));
             let probed = probed(bits, probes);
-            let (after, missing) = AnyMachine.set(&line, bits, probed);
-            prop_assert_eq!(is_not_zero(missing) == 1, after != line);
-            for (same, set, asked) in others(&line, bits, probed) {
-                prop_assert_eq!(same, after);
-                prop_assert_eq!(is_not_zero(set), is_not_zero(missing));
-                prop_assert_eq!(is_not_zero(asked), is_not_zero(missing));
+            let (after, cleared) = AnyMachine.set(&line, bits, probed);
+            for word in 0..WORDS_PER_LINE {
+                prop_assert_eq!(cleared >> word & 1 == 1, after[word] != line[word]);
+            }
+            for other in others!(it => it.set(&line, bits, probed)) {
+                prop_assert_eq!(other, (after, cleared));
+            }
+        }
+
+        #[test]
+        fn all_instructions_find_the_same_places(
+            values in any::<[u64; BATCH]>(),
+            probes in 1_u32..9,
+        ) {
+            let batch = values.map(Digest::from_value);
+            let Places { bits, probed } = AnyMachine.places(&batch, probes);
+            for other in others!(it => it.places(&batch, probes)) {
+                prop_assert_eq!(other.bits, bits);
+                prop_assert_eq!(other.probed, probed);
+            }
+        }
+
+        #[test]
+        fn all_instructions_take_the_same(
+            values in any::<[u64; BATCH]>(),
+            numbers in any::<[u8; BATCH]>(),
+            shift in 0_u32..7,
+        ) {
+            let batch = values.map(Digest::from_value);
+            let numbers = numbers.map(|number| number.saturating_sub(128));
+            let sample = Sample::new(shift);
+            let found = AnyMachine.not_zero(&numbers);
+            let taken = AnyMachine.sampled(&batch, sample);
+            for i in 0..BATCH {
+                prop_assert_eq!(found >> i & 1 == 1, numbers[i] != 0);
+                prop_assert_eq!(taken >> i & 1 == 1, sample.has(batch[i]));
+            }
+            for other in others!(it => (it.not_zero(&numbers), it.sampled(&batch, sample))) {
+                prop_assert_eq!(other, (found, taken));
             }
         }
     }
