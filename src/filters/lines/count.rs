@@ -181,7 +181,7 @@ pub(super) struct Sample {
 
 impl Sample {
     #[inline]
-    const fn new(shift: u32) -> Self {
+    pub(super) const fn new(shift: u32) -> Self {
         Self {
             mask: (1 << shift) - 1,
         }
