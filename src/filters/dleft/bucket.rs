@@ -15,6 +15,9 @@ pub trait Bucket: Pod + Debug + Default + Send + Sync {
     /// (their count is 1 to `largest`).
     fn matches(&self, tag: u32, largest: u32) -> u32;
 
+    /// Whether there is such a cell.
+    fn holds(&self, tag: u32, largest: u32) -> bool;
+
     /// Mask of the cells in use.
     fn occupied(&self) -> u32;
 
@@ -34,7 +37,7 @@ pub type Bucket32 = [u64; 4];
 /// All cells of a word are compared at once: `$ones` is a word whose cells are all 1, and `$gather`
 /// turns the highest bits of the cells into a mask.
 macro_rules! bucket_of_words {
-    ($bucket:ty, $bits:literal, $ones:literal, $gather:expr) => {
+    ($bucket:ty, $cell:ty, $bits:literal, $ones:literal, $gather:expr) => {
         impl Bucket for $bucket {
             const CELL_BITS: u32 = $bits;
 
@@ -47,6 +50,19 @@ macro_rules! bucket_of_words {
                     let rest = word ^ tags;
                     nonzero(rest & counts, $bits, $ones) & !nonzero(rest & !counts, $bits, $ones)
                 })
+            }
+
+            #[inline]
+            fn holds(&self, tag: u32, largest: u32) -> bool {
+                // In whatever order the machine has them.
+                let cells: [$cell; CELLS] = bytemuck::cast(*self);
+                let (tag, largest) = (tag as $cell, largest as $cell);
+                let mut found = 0;
+                for cell in cells {
+                    // What is left of an equal remainder is the count.
+                    found |= <$cell>::from((cell ^ tag).wrapping_sub(1) < largest);
+                }
+                found != 0
             }
 
             #[inline]
@@ -71,11 +87,11 @@ macro_rules! bucket_of_words {
     };
 }
 
-bucket_of_words!(Bucket16, 16, 0x0001_0001_0001_0001, |flags| {
+bucket_of_words!(Bucket16, u16, 16, 0x0001_0001_0001_0001, |flags| {
     // Moves bit 16 j to bit 48 + j, for j of 0 to 3, by adding up shifts that do not collide.
     (flags >> 15).wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0xf
 });
-bucket_of_words!(Bucket32, 32, 0x0000_0001_0000_0001, |flags| {
+bucket_of_words!(Bucket32, u32, 32, 0x0000_0001_0000_0001, |flags| {
     flags >> 31 & 1 | flags >> 62
 });
 

@@ -81,8 +81,9 @@ use std::collections::BTreeMap;
 /// Subtables (d).
 pub(super) const SUBTABLES: usize = 4;
 
-/// Elements whose buckets are fetched together.
-const BATCH: usize = 32;
+/// Elements whose buckets are fetched together: enough that the misses of all of them overlap, and few
+/// enough that the first ones are still in the first cache when the last ones have come.
+const BATCH: usize = 64;
 
 /// Bytes up to which the buckets are taken to be in a cache of their own.
 const IN_CACHE: usize = 1 << 20;
@@ -229,6 +230,19 @@ impl<B: Bucket> DleftFilter<B> {
         given_up.then_some(Found::GivenUp)
     }
 
+    /// Whether [`find`](Self::find) finds something.
+    #[inline]
+    fn holds(&self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> bool {
+        let buckets = self.buckets.as_slice();
+        let mut found = false;
+        for &(bucket, tag) in places {
+            found |= buckets[bucket].holds(tag, self.largest());
+        }
+        found
+            || (!self.stash.is_empty() && self.stash.contains_key(&hash))
+            || (self.given_up.as_ref()).is_some_and(|given_up| given_up.get(places[0].0 as u64))
+    }
+
     /// The H of each element of a batch, with a look at all of their buckets.
     #[inline]
     fn fetch(&self, batch: &[Digest]) -> [u64; BATCH] {
@@ -337,14 +351,14 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
             answers.extend(
                 hashes[..batch.len()]
                     .iter()
-                    .map(|&hash| self.find(hash, &self.places(hash)).is_some()),
+                    .map(|&hash| self.holds(hash, &self.places(hash))),
             );
         }
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
         let hash = self.hash(element.whole);
-        self.find(hash, &self.places(hash)).is_some()
+        self.holds(hash, &self.places(hash))
     }
 
     fn clear(&mut self) {

@@ -140,3 +140,31 @@ fn the_permutations_are_one_to_one() {
     }
     assert!(seen.into_iter().all(|seen| seen));
 }
+
+#[test]
+fn a_bucket_holds_what_it_matches() {
+    fn check<B: Bucket>(remainder_bits: u32, counter_bits: u32) {
+        let largest = (1 << counter_bits) - 1;
+        for seed in 0..2_000_u64 {
+            let mut bucket = B::default();
+            for cell in 0..CELLS as u32 {
+                let random = mix(Digest::from_value(seed), 100 + u64::from(cell));
+                // Few remainders and counts of 0 as well, so that both answers are frequent.
+                let remainder = (random as u32 & 7) << (remainder_bits - 3);
+                bucket.set(
+                    cell,
+                    remainder << counter_bits | (random >> 32) as u32 & largest,
+                );
+            }
+            for remainder in 0..8 {
+                let tag = remainder << (remainder_bits - 3) << counter_bits;
+                let matches = bucket.matches(tag, largest) != 0;
+                assert_eq!(bucket.holds(tag, largest), matches, "{bucket:?} {tag}");
+            }
+        }
+    }
+    check::<Bucket16>(14, 2);
+    check::<Bucket16>(10, 4);
+    check::<Bucket32>(30, 2);
+    check::<Bucket32>(20, 4);
+}

@@ -18,8 +18,8 @@ use crate::bits::Lines;
 use crate::hashing::Digest;
 use probe::{ContainsAll, InsertAll};
 
-/// Bytes from which lines are touched first: what does not fit into the second-level cache.
-const TOUCH_FROM_BYTES: u64 = 1 << 20;
+/// Bytes from which lines are touched first: what is well beyond the second-level cache.
+const TOUCH_FROM_BYTES: u64 = 4 << 20;
 
 /// Most bits written that came from elsewhere: more make no difference, and leave room to count on.
 const MOST_WRITTEN: u64 = 1 << 62;
