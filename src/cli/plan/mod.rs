@@ -208,6 +208,15 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
 }
 
 impl PlanArgs {
+    /// Whether all values can be understood, as far as that does not depend on a sample.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        let request = self.request()?;
+        if self.sample.is_empty() {
+            self.elements(&request, None)?;
+        }
+        Ok(())
+    }
+
     fn kind(&self) -> Option<ElementKind> {
         self.attributes.is_none().then(|| self.element.into())
     }
