@@ -224,7 +224,7 @@ impl Template {
         envelope.extend_from_slice(&lie);
         envelope.extend_from_slice(b"}\n");
         fs::write(catalog_path, envelope).expect("a file of the index can be written");
-        let _ = search(&self.archive, self.asked(mode).0, &mut Found::default());
+        let _ = search(&self.archive, &self.asked(mode).0, &mut Found::default());
         let _ = (verify(&self.archive), stats(&self.archive));
     }
 }
