@@ -12,7 +12,7 @@ use std::path::Path;
 const LAYERS: &[(&str, &[&str])] = &[
     ("bits", &[]),
     ("hashing", &[]),
-    ("trace", &[]),
+    ("trace", &["guard"]),
     ("generate", &[]),
     ("decode", &["trace"]),
     ("anonymize", &["decode", "trace"]),

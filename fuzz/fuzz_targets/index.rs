@@ -116,6 +116,8 @@ struct Template {
 
 impl Template {
     fn make() -> Self {
+        // The reader of Parquet panics, and is held back; what counts is what comes out here.
+        std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
         let folder = TempDir::new().expect("a folder can be made");
         let capture = folder.path().join("capture.pcap");
         let mut plan = GeneratePlan::new(GenerateKind::Traffic, 150);

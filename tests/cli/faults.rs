@@ -134,6 +134,136 @@ fn a_signal_ends_the_reading_and_not_the_result() {
     }
 }
 
+/// A capture that has no end for as long as a test lasts, and takes no room: behind the sample there are
+/// records without bytes in a hole of the file.
+fn endless(folder: &Path) -> PathBuf {
+    let path = folder.join("endless.pcap");
+    fs::write(&path, &sample().1).unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
+    file.set_len(1 << 40).unwrap();
+    path
+}
+
+/// In the middle of a file: the result is that of a file which ends there.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_the_reading_of_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = endless(folder.path());
+    let bytes = sample().1;
+    let cut = folder.path().join("cut.pcap");
+    for (command, more, name) in [
+        ("count", &["--threads", "1"][..], "INT"),
+        ("count", &["--threads", "3"], "TERM"),
+        ("compare", &["--threads", "1"], "INT"),
+        ("flows", &["--threads", "2"], "TERM"),
+        ("dedup", &["--dry-run"], "INT"),
+        ("plan", &[], "TERM"),
+    ] {
+        let with = |path: &Path| {
+            let mut line = vec![command.to_owned()];
+            line.extend(more.iter().map(ToString::to_string));
+            line.extend((command == "plan").then(|| "--sample".to_owned()));
+            line.extend([text(path), "--format", "json"].map(str::to_owned));
+            line
+        };
+        let line = with(&path);
+        let words: Vec<&str> = line.iter().map(String::as_str).collect();
+        let child = start(&words);
+        listening(&child);
+        signal(&child, name);
+        let run = ended(child);
+        check_end(&run, name);
+        let mut partial: Value = serde_json::from_str(&run.out).unwrap();
+        let totals = if command == "plan" {
+            "sample"
+        } else {
+            "totals"
+        };
+        assert_eq!(partial[totals]["interrupted"], true, "{command}");
+        let packets = partial[totals]["packets"].as_u64().unwrap();
+        assert!(packets > 8_000, "{command}: {packets}");
+        fs::write(&cut, &bytes).unwrap();
+        let file = File::options().write(true).open(&cut).unwrap();
+        file.set_len(bytes.len() as u64 + (packets - 8_000) * 16)
+            .unwrap();
+        let line = with(&cut);
+        let words: Vec<&str> = line.iter().map(String::as_str).collect();
+        let whole: Value = serde_json::from_str(&flowsieve(&words).done()).unwrap();
+        partial[totals]["interrupted"] = false.into();
+        if command != "plan" {
+            partial["inputs"][0]["path"] = text(&cut).into();
+        }
+        if command == "dedup" {
+            // Its filter has a random seed.
+            partial["window"] = whole["window"].clone();
+        }
+        assert_eq!(partial, whole, "{command}");
+    }
+}
+
+#[test]
+fn a_plan_on_part_of_a_sample_is_marked_and_on_nothing_is_none() {
+    for name in ["INT", "TERM"] {
+        let run = interrupted(&["plan", "--sample", "-", "--format", "json"], name);
+        check_end(&run, name);
+        let plan: Value = serde_json::from_str(&run.out).unwrap();
+        assert_eq!(plan["sample"]["interrupted"], true);
+        let packets = plan["sample"]["packets"].as_u64().unwrap();
+        assert!((5_000..=8_000).contains(&packets), "{packets}");
+    }
+    let run = interrupted(&["plan", "--sample", "-"], "INT");
+    check_end(&run, "INT");
+    assert_eq!(run.out.matches("interrupted: there was").count(), 1);
+    let mut child = start(&["plan", "--sample", "-"]);
+    let stdin = child.stdin.take().unwrap();
+    listening(&child);
+    signal(&child, "INT");
+    let run = ended(child);
+    drop(stdin);
+    check_end(&run, "INT");
+    assert!(run.err.contains("there is no plan"), "{}", run.err);
+    assert_eq!(run.out, "");
+}
+
+/// Questions that were answered stay so; half a union is none.
+#[test]
+fn filters_are_given_up_at_the_first_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let filter = folder.path().join("filter.fsieve");
+    let line = ["count", "traces/generated.pcap", "--slice", "all"];
+    let saved = ["--memory", "4MiB", "--save-filter", text(&filter)];
+    flowsieve(&[&line[..], &saved].concat()).done();
+    let mut child = start(&["filter", "query", text(&filter), "-"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"10.0.0.1,10.0.0.2\n10.0.").unwrap();
+    listening(&child);
+    signal(&child, "TERM");
+    let run = ended(child);
+    drop(stdin);
+    check_end(&run, "TERM");
+    assert!(run.out.starts_with("10.0.0.1,10.0.0.2\t"), "{}", run.out);
+    assert_eq!(run.out.lines().count(), 1, "{}", run.out);
+
+    let union = folder.path().join("union.fsieve");
+    let files = vec![text(&filter); 20_000];
+    for (line, what) in [
+        (
+            &["filter", "union", "-o", text(&union)][..],
+            "no filter was written",
+        ),
+        (&["filter", "info"], "the results hold"),
+    ] {
+        let child = start(&[line, &files].concat());
+        listening(&child);
+        signal(&child, "INT");
+        let run = ended(child);
+        check_end(&run, "INT");
+        assert!(run.err.contains(what), "{}", run.err);
+        assert_eq!(names_in(folder.path()), ["filter.fsieve"]);
+    }
+}
+
 #[test]
 fn tables_say_that_they_are_partial() {
     for command in ["count", "flows", "compare"] {
@@ -285,6 +415,7 @@ fn a_full_disk_is_named_by_every_command_that_writes() {
         &["dedup", capture, "--dry-run", "-o", "/dev/full"],
         &["generate", "--packets", "20k", "-w", "/dev/full"],
         &["reproduce", "cbfm-table-2", "-o", "/dev/full"],
+        &["plan", "--n", "9", "-o", "/dev/full"],
     ] {
         let run = flowsieve(line);
         assert_eq!(run.code, Some(1), "{line:?}: {}", run.err);
@@ -520,11 +651,18 @@ fn files_that_change_while_they_are_read() {
 #[test]
 fn a_directory_that_goes_away_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    for (command, option) in [("count", "-o"), ("flows", "-o"), ("dedup", "-w")] {
+    for (command, option) in [
+        ("count -", "-o"),
+        ("compare -", "-o"),
+        ("flows -", "-o"),
+        ("dedup -", "-w"),
+        ("plan --sample -", "-o"),
+    ] {
         let gone = folder.path().join("gone");
         fs::create_dir(&gone).unwrap();
         let path = gone.join("result");
-        let mut child = start(&[command, "-", option, text(&path)]);
+        let words: Vec<&str> = command.split(' ').collect();
+        let mut child = start(&[&words[..], &[option, text(&path)]].concat());
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(&sample().1).unwrap();
         fs::remove_dir_all(&gone).unwrap();
@@ -577,6 +715,15 @@ fn a_sudden_end_leaves_whole_files() {
         ("flows traces/generated.pcap --format parquet -o OUT1", 1),
         ("compare traces/netns-dns.pcap --threads 1 -o OUT1", 1),
         ("filter union -o OUT1 FILTER FILTER", 1),
+        ("filter info -o OUT1 FILTER FILTER", 1),
+        (
+            "plan --sample traces/generated.pcap --format json -o OUT1",
+            1,
+        ),
+        (
+            "reproduce cbfm-table-2 cbfm-table-3 --format csv -o OUT1",
+            1,
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let outs: Vec<PathBuf> = if outputs == 0 {

@@ -181,7 +181,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     let mut outcome = Outcome::Done;
     let mut measured = None;
     if !args.sample.is_empty() {
-        let sample = args.measure(&request, &mut outcome)?;
+        let Some(sample) = args.measure(&request, &mut outcome)? else {
+            return Ok(outcome);
+        };
         request.skewed = sample.spread.iter().any(|spread| spread.skew() > SKEWED);
         measured = Some(sample);
     }
