@@ -156,7 +156,7 @@ fn a_signal_ends_the_reading_of_a_file() {
         ("count", &["--threads", "3"], "TERM"),
         ("compare", &["--threads", "1"], "INT"),
         ("flows", &["--threads", "2"], "TERM"),
-        ("dedup", &["--dry-run"], "INT"),
+        ("dedup", &["--dry-run", "--seed", "0"], "INT"),
         ("plan", &[], "TERM"),
     ] {
         let with = |path: &Path| {
@@ -192,10 +192,6 @@ fn a_signal_ends_the_reading_of_a_file() {
         partial[totals]["interrupted"] = false.into();
         if command != "plan" {
             partial["inputs"][0]["path"] = text(&cut).into();
-        }
-        if command == "dedup" {
-            // Its filter has a random seed.
-            partial["window"] = whole["window"].clone();
         }
         assert_eq!(partial, whole, "{command}");
     }
