@@ -12,6 +12,7 @@ pub mod experiments;
 pub mod filters;
 pub mod flows;
 pub mod generate;
+mod guard;
 pub mod hashing;
 pub mod index;
 pub mod pipeline;

@@ -12,7 +12,7 @@ use std::path::Path;
 const LAYERS: &[(&str, &[&str])] = &[
     ("bits", &[]),
     ("hashing", &[]),
-    ("trace", &[]),
+    ("trace", &["guard"]),
     ("generate", &[]),
     ("decode", &["trace"]),
     ("anonymize", &["decode", "trace"]),
@@ -20,11 +20,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("elements", &["decode", "hashing", "trace"]),
     (
         "pipeline",
-        &["decode", "elements", "filters", "hashing", "trace"],
+        &["decode", "elements", "filters", "guard", "hashing", "trace"],
     ),
     (
         "dedup",
-        &["anonymize", "bits", "decode", "filters", "hashing", "trace"],
+        &[
+            "anonymize",
+            "bits",
+            "decode",
+            "filters",
+            "guard",
+            "hashing",
+            "trace",
+        ],
     ),
     (
         "flows",

@@ -37,5 +37,6 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = (filter.stats(), filter.distinct());
     let mut out = Vec::new();
     filter.save(&mut out).expect("memory");
-    assert!(SavedFilter::read(&mut &*out, out.len() as u64).is_ok());
+    let again = SavedFilter::read(&mut &*out, out.len() as u64);
+    assert!(again.is_ok(), "{:?}", again.err());
 });

@@ -1,13 +1,89 @@
-//! Texts that people give: questions, labels, names. The program's own numbers with units are not in the
-//! library; they have tests beside their parsers.
+//! Texts that people give: the words of command lines, questions, labels, names.
+//!
+//! The first byte chooses an option, and the rest is its value; or it is a whole command line, a word a line.
 #![no_main]
+// The program's own module, as it is: all that parses, and what runs besides.
+#[allow(dead_code)]
+#[path = "../../src/cli/mod.rs"]
+mod cli;
 
 use flowsieve::decode::{NAME_MAX, dotted, labels_from_text};
 use flowsieve::elements::{ElementKind, ElementLabel, ElementQuery, ElementRule};
 use flowsieve::hashing::Digester;
+use flowsieve::index::{AddressRange, DomainRange};
+use flowsieve::trace::time_from_text;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| {
+/// A command line up to a value of each kind.
+const OPTIONS: &[&[&str]] = &[
+    &["count", "x", "--slice"],
+    &["count", "x", "--memory"],
+    &["count", "x", "--fpr"],
+    &["count", "x", "--expect"],
+    &["count", "x", "--seed"],
+    &["count", "x", "--filter"],
+    &["count", "x", "--dns-port"],
+    &["count", "x", "--element"],
+    &["count", "x", "--shards"],
+    &["count", "x", "--od"],
+    &["compare", "x", "--want"],
+    &["compare", "x", "--filter"],
+    &["dedup", "x", "--window"],
+    &["dedup", "x", "--slice"],
+    &["dedup", "x", "--distinguish"],
+    &["flows", "x", "--idle"],
+    &["flows", "x", "--memory"],
+    &["generate", "--packets"],
+    &["generate", "--duration"],
+    &["generate", "--scan"],
+    &["generate", "--snaplen"],
+    &["index", "build", "a", "x", "--region"],
+    &["index", "search", "a", "--host"],
+    &["index", "search", "a", "--domain"],
+    &["index", "search", "a", "--from"],
+    &["index", "search", "a", "--port"],
+    &["filter", "query", "x"],
+    &["reproduce"],
+    &["plan", "--n"],
+    &["plan", "--n", "9", "--want"],
+    &["plan", "--n", "9", "--fpr"],
+    &["plan", "--n", "9", "--filter"],
+    &["plan", "--n", "9", "--cuts"],
+    &["plan", "--n", "9", "--attributes"],
+    &["plan", "--n", "9", "--attributes", "4", "--weights"],
+    &["plan", "--n", "9", "--attributes", "8", "--cuts"],
+];
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&choice, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    match OPTIONS.get(usize::from(choice) / 2) {
+        Some(option) => {
+            let option = option.iter().copied();
+            understood(option.chain([text]));
+        }
+        None if choice < 160 => understood(text.split('\n')),
+        None => texts(text),
+    }
+});
+
+/// A command line is understood, or a sentence says what is wrong.
+fn understood<'a>(words: impl Iterator<Item = &'a str>) {
+    match cli::parse(std::iter::once("flowsieve").chain(words)) {
+        Ok(command) => {
+            if let Err(error) = command.check() {
+                assert!(!error.to_string().is_empty());
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn texts(text: &str) {
     for kind in ElementKind::ALL {
         for undirected in [false, true] {
             let rule = ElementRule {
@@ -25,4 +101,10 @@ fuzz_target!(|text: &str| {
     if let Some(labels) = labels_from_text(text.as_bytes(), &mut buffer) {
         let _ = dotted(labels);
     }
-});
+    if let Ok(range) = text.parse::<AddressRange>() {
+        let address = text.split('/').next().expect("split gives one");
+        let address = address.parse().expect("the range has an address");
+        assert!(range.contains(address), "{text}");
+    }
+    let _ = (text.parse::<DomainRange>(), time_from_text(text));
+}

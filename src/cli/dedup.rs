@@ -414,6 +414,7 @@ impl DedupArgs {
         let path = |path: &Option<PathBuf>| path.clone().unwrap_or_default();
         match error {
             DedupError::Plan(error) => UsageError(error.to_string()).into(),
+            DedupError::Broken(error) => error.into(),
             DedupError::Kept(error) => write_cause(error, &path(&self.write)),
             DedupError::Dropped(error) => write_cause(error, &path(&self.dropped)),
         }

@@ -1,6 +1,7 @@
 //! `flowsieve filter`: saved filters, looked at, asked and united.
 
 use super::output::Output;
+use super::signals::{PARTIAL, Signals};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
@@ -9,7 +10,8 @@ use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{Pattern, PatternAnswer};
 use flowsieve::hashing::Digester;
 use flowsieve::report::FilterInfo;
-use std::io::{BufRead, Write, stdin};
+use flowsieve::trace::{Stoppable, standard_input};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -124,12 +126,14 @@ struct UnionArgs {
 }
 
 const UNWRITTEN: &str = "cannot write the results";
+const UNREADABLE: &str = "standard input cannot be read";
 
 pub(crate) fn run(args: &FilterArgs) -> Result<Outcome> {
+    let signals = Signals::catch().context("cannot wait for signals")?;
     match &args.task {
-        Task::Info(args) => info(args),
-        Task::Query(args) => query(args),
-        Task::Union(args) => union(args),
+        Task::Info(args) => info(args, &signals),
+        Task::Query(args) => query(args, &signals),
+        Task::Union(args) => union(args, &signals),
     }
 }
 
@@ -137,11 +141,14 @@ fn load(path: &Path) -> Result<SavedFilter> {
     SavedFilter::load(path).with_context(|| path.display().to_string())
 }
 
-fn info(args: &InfoArgs) -> Result<Outcome> {
+fn info(args: &InfoArgs, signals: &Signals) -> Result<Outcome> {
     let mut output = Output::open(args.output.as_deref())?;
     let mut info = FilterInfo::default();
     let mut outcome = Outcome::Done;
     for path in &args.files {
+        if signals.stop().is_set() {
+            break;
+        }
         // Loaded one after the other: only one is in memory.
         match load(path) {
             Ok(filter) => info.add(path, &filter),
@@ -157,7 +164,7 @@ fn info(args: &InfoArgs) -> Result<Outcome> {
     }
     .context(UNWRITTEN)?;
     output.commit()?;
-    Ok(outcome)
+    Ok(signals.outcome(signals.stop().is_set(), PARTIAL, outcome))
 }
 
 /// A filter whose elements are known.
@@ -211,7 +218,7 @@ impl Asked {
     }
 }
 
-fn query(args: &QueryArgs) -> Result<Outcome> {
+fn query(args: &QueryArgs, signals: &Signals) -> Result<Outcome> {
     if args.values.iter().filter(|value| *value == "-").count() > 1 {
         return Err(UsageError("standard input can be read only once; name - once".into()).into());
     }
@@ -232,8 +239,14 @@ fn query(args: &QueryArgs) -> Result<Outcome> {
             writeln!(output, "{text}\t{}", asked.answer(&query)).context(UNWRITTEN)?;
             continue;
         }
-        for (number, line) in stdin().lock().lines().enumerate() {
-            let line = line.context("standard input cannot be read")?;
+        let input = standard_input().context(UNREADABLE)?;
+        let lines = BufReader::new(Stoppable::new(input, signals.stop().clone())).lines();
+        for (number, line) in lines.enumerate() {
+            // A line that was cut off by the signal is not asked.
+            if line.is_err() && signals.stop().is_set() {
+                break;
+            }
+            let line = line.context(UNREADABLE)?;
             if line.trim().is_empty() {
                 continue;
             }
@@ -249,13 +262,16 @@ fn query(args: &QueryArgs) -> Result<Outcome> {
         }
     }
     output.commit()?;
-    Ok(outcome)
+    Ok(signals.outcome(signals.stop().is_set(), PARTIAL, outcome))
 }
 
-fn union(args: &UnionArgs) -> Result<Outcome> {
+fn union(args: &UnionArgs, signals: &Signals) -> Result<Outcome> {
     let (first, others) = args.files.split_first().expect("clap asks for two");
     let mut united = load(first)?;
     for path in others {
+        if signals.stop().is_set() {
+            break;
+        }
         let other = load(path)?;
         united
             .unite(&other)
@@ -263,6 +279,10 @@ fn union(args: &UnionArgs) -> Result<Outcome> {
     }
     let mut output = Output::open(Some(&args.output))?;
     united.save(&mut output).context(UNWRITTEN)?;
-    output.commit()?;
-    Ok(Outcome::Done)
+    // Half a union looks like a whole one: it gets no name.
+    let interrupted = signals.stop().is_set();
+    if !interrupted {
+        output.commit()?;
+    }
+    Ok(signals.outcome(interrupted, "no filter was written", Outcome::Done))
 }

@@ -23,8 +23,9 @@ mod trace_args;
 mod units;
 
 use clap::{Parser, Subcommand};
-use std::io;
+use std::ffi::OsString;
 use std::process::ExitCode;
+use std::{env, io};
 
 /// Count what is distinct in packet captures, and say how far from exact it was
 ///
@@ -53,7 +54,7 @@ Examples:
     flowsieve generate -w sample.pcap";
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     Compare(Box<compare::CompareArgs>),
     Count(Box<count::CountArgs>),
     Dedup(Box<dedup::DedupArgs>),
@@ -81,20 +82,43 @@ pub(crate) enum Outcome {
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
+/// What the words of a command line ask for; the first is the program's name.
+pub(crate) fn parse<W>(words: impl IntoIterator<Item = W>) -> Result<Command, clap::Error>
+where
+    W: Into<OsString> + Clone,
+{
+    Arguments::try_parse_from(words).map(|arguments| arguments.command)
+}
+
+impl Command {
+    /// Checks what the values say together, before any file is looked at.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        match self {
+            Self::Plan(args) => args.check(),
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&self) -> anyhow::Result<Outcome> {
+        self.check()?;
+        match self {
+            Self::Compare(args) => compare::run(args),
+            Self::Count(args) => count::run(args),
+            Self::Dedup(args) => dedup::run(args),
+            Self::Filter(args) => filter::run(args),
+            Self::Flows(args) => flows::run(args),
+            Self::Generate(args) => generate::run(args),
+            Self::Index(args) => index::run(args),
+            Self::Plan(args) => plan::run(args),
+            Self::Reproduce(args) => reproduce::run(args),
+        }
+    }
+}
+
 pub(crate) fn main() -> ExitCode {
     // A wrong command line, --help and --version end here, with 2 and 0.
-    let result = match Arguments::parse().command {
-        Command::Compare(args) => compare::run(&args),
-        Command::Count(args) => count::run(&args),
-        Command::Dedup(args) => dedup::run(&args),
-        Command::Filter(args) => filter::run(&args),
-        Command::Flows(args) => flows::run(&args),
-        Command::Generate(args) => generate::run(&args),
-        Command::Index(args) => index::run(&args),
-        Command::Plan(args) => plan::run(&args),
-        Command::Reproduce(args) => reproduce::run(&args),
-    };
-    match result {
+    let command = parse(env::args_os()).unwrap_or_else(|error| error.exit());
+    match command.run() {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Incomplete) => ExitCode::from(1),
         Ok(Outcome::Interrupted(code)) => ExitCode::from(code),

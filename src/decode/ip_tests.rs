@@ -1,6 +1,6 @@
 //! IP headers, also against another decoder; the common path against the general; any bytes.
 
-use etherparse::{LaxNetSlice, LaxSlicedPacket, PacketBuilder};
+use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, PacketBuilder};
 use proptest::prelude::*;
 
 use super::link::DECODED;
@@ -96,6 +96,31 @@ fn ip_version_6_extension_headers() {
     assert_eq!(outer(229, &packet).unwrap().ports(), ports);
 }
 
+/// Shim6 is an extension header with a length like the others (RFC 5533, section 5; RFC 7045, section 4), so
+/// what counts is what stands behind it, also if of that not even the beginning was captured.
+#[test]
+fn shim6_before_a_header_that_was_cut_short() {
+    for (length, header) in [
+        (0, &[0, 0, 0x80, 0, 0, 0, 0, 1][..]),
+        (1, &[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+    ] {
+        for cut in 0..=3 {
+            let rest = &[17, 0, 0][..cut];
+            let packet = v6(140, &join(&[header, rest]));
+            let found = outer(229, &packet).unwrap();
+            assert_eq!((found.protocol, found.transport), (0, rest), "{length}");
+        }
+        let whole = v6(
+            140,
+            &join(&[header, &[17, 0, 0, 0, 0, 0, 0, 0], &udp(1000, 2000, b"")]),
+        );
+        assert_eq!(outer(229, &whole).unwrap().ports(), Some((1000, 2000)));
+    }
+    // In IPv4 the number means a protocol like any other.
+    let packet = v4(140, &[17, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(outer(228, &packet).unwrap().protocol, 140);
+}
+
 /// A frame that is nearly one of those that the common path knows.
 fn nearly_common() -> impl Strategy<Value = Vec<u8>> {
     let tag = prop_oneof![Just(0x8100u16), Just(0x88a8), Just(0x9100)];
@@ -172,6 +197,10 @@ proptest! {
                 let header = ip.header();
                 let (source, destination) = (header.source(), header.destination());
                 (Addresses::V4 { source, destination }, ip.payload().clone())
+            }
+            // They do not look behind Shim6, which RFC 7045 lists as an extension header.
+            Some(LaxNetSlice::Ipv6(ip)) if ip.payload().ip_number == IpNumber::SHIM6 => {
+                return Ok(());
             }
             Some(LaxNetSlice::Ipv6(ip)) => {
                 let header = ip.header();

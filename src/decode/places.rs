@@ -1,5 +1,6 @@
 //! Where in a frame addresses stand: in every IP header on the way inwards, and in address resolution.
 
+use super::bytes::place_in;
 use super::ethernet::{ARP, REVERSE_ARP};
 use super::layer::{Layer, STEPS_MAX, step};
 use super::{IpPacket, ip, tunnel};
@@ -55,10 +56,7 @@ pub struct Carried {
 pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
     places.clear();
     // What a step leaves is a piece of the frame, or empty.
-    let offset = |bytes: &[u8]| match bytes {
-        [] => frame.len(),
-        _ => bytes.as_ptr().addr() - frame.as_ptr().addr(),
-    };
+    let offset = |bytes: &[u8]| place_in(frame, bytes);
     let mut layer = Layer::Link(link);
     let mut bytes = frame;
     for _ in 0..STEPS_MAX {

@@ -1,5 +1,6 @@
 //! A frame's IP packet as bytes, from its header to its end: for what compares packets as a whole.
 
+use super::bytes::place_in;
 use super::ip::{V4_HEADER, V6_HEADER};
 use super::{Skip, layer};
 use crate::trace::LinkType;
@@ -43,7 +44,7 @@ pub fn ip_bytes(link: LinkType, frame: &[u8]) -> Result<IpBytes<'_>, Skip> {
     Ok(IpBytes {
         bytes: &bytes[..stated.min(bytes.len())],
         stated,
-        offset: frame.len() - bytes.len(),
+        offset: place_in(frame, bytes),
     })
 }
 
@@ -124,6 +125,21 @@ mod tests {
             ip_bytes(LinkType::ETHERNET, &frame(&[], &packet[..19])),
             Err(Skip::CutShort)
         );
+    }
+
+    #[test]
+    fn a_packet_begins_where_it_does_in_a_frame_that_states_its_length() {
+        let mut packet = vec![
+            0x45, 0, 0, 30, 1, 2, 0, 0, 64, 17, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8,
+        ];
+        packet.extend([9; 10]);
+        // 802.3: a length, LLC and SNAP, the packet, padding.
+        let mut frame = vec![2; 12];
+        frame.extend([0, 38, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+        frame.extend_from_slice(&packet);
+        frame.extend([0; 8]);
+        let found = ip_bytes(LinkType::ETHERNET, &frame).unwrap();
+        assert_eq!((found.bytes, found.offset), (&packet[..], 22));
     }
 
     proptest! {

@@ -2,12 +2,32 @@
 
 use super::plan::DedupPlan;
 use super::results::DedupInput;
-use crate::trace::{Capture, Compression, RecordBatch, StopFlag, TraceBatch, first_time_ns};
+use crate::guard::{WorkerGone, guarded};
+use crate::trace::{
+    Capture, Compression, RecordBatch, StopFlag, TraceBatch, TraceError, TraceErrorKind,
+    first_time_ns,
+};
 use std::collections::VecDeque;
 use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
+
+/// What was to be done with some packets panicked, which is a mistake of flowsieve's own.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "{}: packet {first}, or one of the {others} behind it, could not be processed ({reason}); this is a mistake in flowsieve, please report it with these packets", path.display()
+)]
+pub struct Broken {
+    /// Their input.
+    pub path: PathBuf,
+    /// Number of the first of them, from 1.
+    pub first: u64,
+    /// How many follow it.
+    pub others: u64,
+    /// What was said.
+    pub reason: String,
+}
 
 /// The inputs.
 #[derive(Debug)]
@@ -78,8 +98,8 @@ impl Merge {
     }
 
     /// Hands the packets that come next, all of one input, to `see`, with the input's number and the
-    /// batch that they stand in; false at the end of all inputs.
-    pub(super) fn next<E>(
+    /// batch that they stand in; false at the end of all inputs. If `see` panics, that is an error.
+    pub(super) fn next<E: From<Broken>>(
         &mut self,
         see: impl FnOnce(usize, &RecordBatch<'_>, Range<usize>) -> Result<(), E>,
     ) -> Result<bool, E> {
@@ -99,8 +119,14 @@ impl Merge {
         });
         let range = open.at..open.at + count;
         let (used_up, input) = (range.end == batch.packets.len(), open.input);
-        see(input, &batch, range.clone())?;
-        self.inputs[input].packets += count as u64;
+        let result = &mut self.inputs[input];
+        guarded(|| see(input, &batch, range.clone())).map_err(|WorkerGone(reason)| Broken {
+            path: result.path.clone(),
+            first: result.packets + 1,
+            others: count as u64 - 1,
+            reason,
+        })??;
+        result.packets += count as u64;
         open.at = range.end;
         if used_up && !refill(open, &mut self.inputs[input], &self.stop) {
             self.bytes_done += open.capture.bytes_read().load(Ordering::Relaxed);
@@ -176,7 +202,24 @@ impl Merge {
 /// Reads the next batch; false at the end.
 fn refill(open: &mut Open, result: &mut DedupInput, stop: &StopFlag) -> bool {
     open.at = 0;
-    match open.capture.next_batch() {
+    let batch = match guarded(|| open.capture.next_batch()) {
+        Ok(batch) => batch,
+        // The reader panicked: what it holds is not to be used any more.
+        Err(WorkerGone(reason)) => {
+            let packet = result.packets + 1;
+            result.error = Some(TraceError {
+                path: result.path.clone(),
+                offset: None,
+                kind: TraceErrorKind::Undecodable {
+                    packet,
+                    lost_from: packet,
+                    reason,
+                },
+            });
+            return false;
+        }
+    };
+    match batch {
         Ok(Some(TraceBatch::Packets { .. })) => return true,
         Ok(Some(TraceBatch::DnsLog(_))) => result.is_log = true,
         Ok(None) => {}
@@ -189,4 +232,94 @@ fn refill(open: &mut Open, result: &mut DedupInput, stop: &StopFlag) -> bool {
 /// Whether the input can be looked into, closed, and opened again: what came out of a pipe is gone.
 fn is_readable_twice(path: &Path) -> bool {
     path != Path::new("-") && fs::metadata(path).is_ok_and(|data| data.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dedup::{Difference, Sameness, SieveKind, WindowWidth};
+    use crate::trace::InputFormat;
+    use std::io::{self, Cursor, Read};
+
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap");
+
+    fn plan() -> DedupPlan {
+        DedupPlan {
+            inputs: vec![PathBuf::from(PATH)],
+            input_format: InputFormat::Auto,
+            by: Sameness::Packet,
+            distinguish: Difference::default(),
+            window: WindowWidth::Packets(5),
+            filter: SieveKind::Rotating,
+            approximate: false,
+            memory_bytes: 1 << 20,
+            slice_ns: None,
+            seed: Some(0),
+        }
+    }
+
+    #[test]
+    fn a_decision_that_panics_is_an_error_that_names_its_packets() {
+        let mut merge = Merge::new(&plan(), StopFlag::default());
+        let trap = 6000;
+        let mut seen = 0;
+        let broken = loop {
+            let step = merge.next(|_, _, range| {
+                let before = seen;
+                seen += range.len();
+                assert!(!(before..seen).contains(&trap), "the trap");
+                Ok::<(), Broken>(())
+            });
+            match step {
+                Ok(more) => assert!(more, "the panic was not told"),
+                Err(broken) => break broken,
+            }
+        };
+        let (first, last) = (broken.first, broken.first + broken.others);
+        assert!((first..=last).contains(&(trap as u64 + 1)), "{broken}");
+        assert!(broken.others < 1024 && last == seen as u64, "{broken}");
+        assert_eq!(merge.inputs[0].packets + 1, first);
+        let sentence = broken.to_string();
+        for part in ["generated.pcap: packet ", "the trap", "please report"] {
+            assert!(sentence.contains(part), "{sentence}");
+        }
+    }
+
+    /// Panics where the bytes end.
+    struct Trap(Cursor<Vec<u8>>);
+
+    impl Read for Trap {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let read = self.0.read(out)?;
+            assert!(read > 0, "the trap");
+            Ok(read)
+        }
+    }
+
+    #[test]
+    fn a_reader_that_panics_ends_its_input_with_an_error() {
+        let mut bytes = fs::read(PATH).unwrap();
+        bytes.truncate(bytes.len() - 1);
+        let source = Box::new(Trap(Cursor::new(bytes)));
+        let capture = Capture::from_reader(Path::new(PATH), source, InputFormat::Auto).unwrap();
+        let mut merge = Merge::new(&plan(), StopFlag::default());
+        merge.upcoming.clear();
+        let mut open = Open {
+            input: 0,
+            capture,
+            at: 0,
+        };
+        assert!(refill(&mut open, &mut merge.inputs[0], &merge.stop));
+        merge.open.push(open);
+        while merge.next(|_, _, _| Ok::<(), Broken>(())).unwrap() {}
+        let input = &merge.inputs[0];
+        let error = input.error.as_ref().unwrap().to_string();
+        // The last of 8000 packets is cut, and what was read with it may be lost.
+        assert!((1..8000).contains(&input.packets), "{}", input.packets);
+        let place = format!(
+            "packet {} could not be decoded (the trap)",
+            input.packets + 1
+        );
+        assert!(error.contains(&place), "{error}");
+    }
 }

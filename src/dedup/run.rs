@@ -2,7 +2,7 @@
 
 use super::approximate::Approximate;
 use super::key::{Keyer, Keys};
-use super::merge::Merge;
+use super::merge::{Broken, Merge};
 use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
 use super::results::{DedupSummary, Drops};
 use super::slices::Slices;
@@ -31,6 +31,9 @@ pub enum DedupError {
     /// The plan contradicts itself.
     #[error(transparent)]
     Plan(#[from] DedupPlanError),
+    /// Packets could not be compared, which is a mistake of flowsieve's own.
+    #[error(transparent)]
+    Broken(#[from] Broken),
     /// Packets that are kept could not be written.
     #[error("{0}")]
     Kept(#[source] WriteError),

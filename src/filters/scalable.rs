@@ -257,7 +257,7 @@ impl MembershipFilter for ScalableFilter {
 impl FilterState for ScalableFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
         state.hip(self.counter)?;
-        state.u64(self.ambiguous_removals)?;
+        state.count(self.ambiguous_removals)?;
         state.u32(self.links.len() as u32)?;
         for link in &self.links {
             state.u64(link.function_set())?;
@@ -268,7 +268,7 @@ impl FilterState for ScalableFilter {
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
         self.counter = state.hip()?;
-        self.ambiguous_removals = state.u64()?;
+        self.ambiguous_removals = state.count()?;
         let links = state.u32()?;
         if links == 0 || links > self.most_links {
             return Err(state.damaged("a chain has no links, or more than its parameters allow"));

@@ -1,7 +1,7 @@
 //! One input: its packets become batches, in a thread of its own or in the caller's.
 
-use super::guard::{WorkerGone, guarded};
 use super::merge::{Batch, Maker};
+use crate::guard::{WorkerGone, guarded};
 use crate::trace::{Capture, Compression, TraceBatch, TraceError, TraceErrorKind};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use std::path::PathBuf;

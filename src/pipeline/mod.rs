@@ -10,7 +10,6 @@
 mod collector;
 mod exact;
 mod feed;
-mod guard;
 pub(crate) mod merge;
 mod plan;
 mod results;
@@ -22,9 +21,9 @@ mod time_slice;
 mod traffic;
 mod workers;
 
+pub(crate) use crate::guard::{WorkerGone, guarded};
 pub(crate) use collector::ClosedSlice;
 pub(crate) use exact::ExactSet;
-pub(crate) use guard::{WorkerGone, guarded};
 pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
 pub use results::{CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch};
 pub(crate) use run::{Read, Reading};

@@ -1,7 +1,6 @@
 //! The run: open the inputs in the order of time, merge them, and let the sequencer have them.
 
 use super::collector::Collector;
-use super::guard::WorkerGone;
 use super::merge::{Batch, Maker, Merge, Sources, Taker, unread};
 use super::plan::{CountPlan, PlanError, Slicing};
 use super::results::{CountSummary, InputResult, SliceSink, Totals, Watch};
@@ -13,6 +12,7 @@ use super::workers::{Counting, Shards};
 use crate::elements::{ElementBatch, Extractor};
 use crate::filters::MembershipFilter;
 use crate::filters::saved::SavedFilter;
+use crate::guard::WorkerGone;
 use crate::hashing::Digester;
 use crate::trace::{InputFormat, TraceBatch};
 use std::io;

@@ -37,6 +37,8 @@ pub struct SampleResult {
     pub packets: u64,
     /// Elements, repeats included.
     pub elements: u64,
+    /// The reading was ended before the captures were.
+    pub interrupted: bool,
     /// Distinct values of each combination of the plan, the whole element last; `None` if its set would
     /// have passed its share of the limit.
     pub distinct: Vec<(u32, Option<u64>)>,
@@ -71,7 +73,8 @@ pub const SKEWED: f64 = 4.0;
 /// Reads the inputs once and counts exactly. They are one after the other, not merged by time: distinct
 /// values do not depend on the order.
 ///
-/// Damaged inputs are no error: [`InputResult::error`] says what happened.
+/// Damaged inputs are no error: [`InputResult::error`] says what happened. The flag of the watch ends the
+/// reading.
 pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> SampleResult {
     let attributes = plan.rule.kind.attributes().len();
     let full = (1_u32 << attributes) - 1;
@@ -93,14 +96,20 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> SampleResult {
     let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
     let mut result = SampleResult::default();
     let mut bytes_done = 0;
+    let stop = watch.stop();
     for path in &plan.inputs {
+        if stop.is_set() {
+            break;
+        }
         let mut input = InputResult {
             path: path.clone(),
             container: None,
             packets: 0,
             error: None,
         };
-        match Capture::open(path, plan.input_format) {
+        match Capture::open_until(path, plan.input_format, &stop) {
+            // What it says then is not of the input.
+            Err(_) if stop.is_set() => {}
             Err(error) => input.error = Some(error),
             Ok(mut capture) => {
                 let bytes = capture.bytes_read();
@@ -109,6 +118,7 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> SampleResult {
                     match capture.next_batch() {
                         Ok(Some(packets)) => extractor.extract(packets, &mut batch),
                         Ok(None) => break,
+                        Err(_) if stop.is_set() => break,
                         Err(error) => {
                             input.error = Some(error);
                             break;
@@ -129,6 +139,7 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> SampleResult {
         result.packets += input.packets;
         result.inputs.push(input);
     }
+    result.interrupted = stop.is_set();
     let Meter {
         whole,
         sets,

@@ -2,11 +2,11 @@
 //! slices. The only place that knows the order of the trace.
 
 use super::collector::ClosedSlice;
-use super::guard::WorkerGone;
 use super::results::Totals;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
 use crate::decode::Skip;
 use crate::elements::{ElementBatch, ElementColumns};
+use crate::guard::WorkerGone;
 use crate::hashing::shard_of;
 use std::collections::BTreeMap;
 use std::io;

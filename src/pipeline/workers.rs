@@ -4,12 +4,12 @@
 //! whatever the number of threads, and answers the same.
 
 use super::collector::Collector;
-use super::guard::{WorkerGone, guarded};
 use super::results::Totals;
 use super::sequencer::{Closing, Stage, Stop};
 use super::shard::{Shard, ShardSpec, ShardTally};
 use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
+use crate::guard::{WorkerGone, guarded};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::io;
 use std::thread::Scope;

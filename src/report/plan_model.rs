@@ -144,6 +144,7 @@ impl PlanReport<'_> {
             sample: self.sample.map(|sample| SampleRow {
                 packets: sample.packets,
                 elements: sample.elements,
+                interrupted: sample.interrupted,
                 skewed: request.skewed,
                 spread: sample
                     .spread
@@ -253,6 +254,7 @@ struct WantedRow<'a> {
 struct SampleRow<'a> {
     packets: u64,
     elements: u64,
+    interrupted: bool,
     skewed: bool,
     spread: Vec<SpreadRow<'a>>,
 }

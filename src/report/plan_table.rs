@@ -1,5 +1,6 @@
 //! A plan for people: what was asked, a line a structure, remarks, and the recommendation.
 
+use super::INTERRUPTED;
 use super::number::{grouped, size};
 use super::plan_model::PlanReport;
 use crate::planner::{Design, Goal, PlanRow, RateRule, Structure};
@@ -58,6 +59,9 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
             );
         }
         wrapped(out, "  ", text.trim_end_matches(';'))?;
+        if sample.interrupted {
+            wrapped(out, "  ", INTERRUPTED)?;
+        }
     }
     writeln!(out)?;
     let in_line = request.wanted.len() <= RATES_IN_LINE;

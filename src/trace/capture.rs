@@ -331,7 +331,11 @@ pub fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, Tr
 }
 
 /// Standard input without a buffer of its own, in which bytes would be that no wait knows of.
-fn standard_input() -> io::Result<File> {
+///
+/// # Errors
+///
+/// The system gives no further handle of it.
+pub fn standard_input() -> io::Result<File> {
     #[cfg(unix)]
     let own = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
     #[cfg(windows)]

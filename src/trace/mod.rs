@@ -38,10 +38,11 @@ mod tsh;
 mod window;
 pub mod write;
 
+pub use capture::standard_input;
 pub use capture::{Capture, InputFormat, first_time_ns, is_capture};
 pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
-pub use stop::StopFlag;
+pub use stop::{StopFlag, Stoppable};
 pub use time::from_text as time_from_text;

@@ -31,6 +31,7 @@ impl From<StopFlag> for Arc<AtomicBool> {
 }
 
 /// A source whose reads fail once the flag is set.
+#[derive(Debug)]
 pub(super) struct Ending<R> {
     source: R,
     stop: StopFlag,
@@ -52,14 +53,16 @@ impl<R: Read> Read for Ending<R> {
 }
 
 /// A file or pipe whose reads fail once the flag is set, also while they wait.
-pub(super) struct Stoppable {
+#[derive(Debug)]
+pub struct Stoppable {
     file: Ending<File>,
     /// Reads may wait for whoever writes: a pipe, a terminal, a socket.
     waits: bool,
 }
 
 impl Stoppable {
-    pub(super) fn new(source: File, stop: StopFlag) -> Self {
+    /// Reads `source` until its end, or until the flag is set.
+    pub fn new(source: File, stop: StopFlag) -> Self {
         let waits = source.metadata().is_ok_and(|data| !data.is_file());
         Self {
             file: Ending::new(source, stop),

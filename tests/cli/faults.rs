@@ -1,265 +1,15 @@
-//! What happens when something else fails: signals, full disks, files that change, sudden ends.
+//! What happens when something else fails: full disks, files that change, sudden ends.
 
+use super::signals::{ended, names_in, start, text};
 use super::{Run, document, flowsieve, program, record_offsets, repository, sample};
 use flowsieve::trace::{Capture, InputFormat, TraceBatch};
 use serde_json::Value;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// How long anything here may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn names_in(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn start(line: &[&str]) -> Child {
-    program(line)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
-/// Waits until the program catches signals.
-fn listening(child: &Child) {
-    const SIGINT: u64 = 1 << 1;
-    let since = Instant::now();
-    let catches = || {
-        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-        let mask = status
-            .lines()
-            .find_map(|line| line.strip_prefix("SigCgt:"))?;
-        u64::from_str_radix(mask.trim(), 16).ok()
-    };
-    // Where this is not told, a second has to do.
-    while catches().unwrap_or(0) & SIGINT == 0 && since.elapsed() < Duration::from_secs(1) {
-        thread::sleep(Duration::from_millis(5));
-    }
-    thread::sleep(Duration::from_millis(100));
-}
-
-fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill")
-        .args([format!("-{name}"), child.id().to_string()])
-        .status();
-    assert!(sent.unwrap().success());
-}
-
-/// Waits for the end, which must come without a further signal.
-fn ended(mut child: Child) -> Run {
-    let (mut out, mut err) = (String::new(), String::new());
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let code = thread::scope(|scope| {
-        scope.spawn(|| stdout.unwrap().read_to_string(&mut out).unwrap());
-        scope.spawn(|| stderr.unwrap().read_to_string(&mut err).unwrap());
-        let since = Instant::now();
-        loop {
-            if let Some(status) = child.try_wait().unwrap() {
-                return status.code();
-            }
-            if since.elapsed() > PATIENCE {
-                child.kill().unwrap();
-                panic!("it did not end");
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-    });
-    Run { code, out, err }
-}
-
-/// Gives the sample to a run on a pipe that then stays open, and sends it a signal.
-fn interrupted(line: &[&str], name: &str) -> Run {
-    let mut child = start(line);
-    let mut stdin = child.stdin.take().unwrap();
-    // More than a pipe holds: when it is written, the program is reading.
-    stdin.write_all(&sample().1).unwrap();
-    signal(&child, name);
-    let run = ended(child);
-    drop(stdin);
-    run
-}
-
-fn check_end(run: &Run, name: &str) {
-    let code = if name == "INT" { 130 } else { 143 };
-    assert_eq!(run.code, Some(code), "{}", run.err);
-    let start = format!("flowsieve: interrupted by SIG{name}: ");
-    assert!(run.err.starts_with(&start), "{}", run.err);
-    assert_eq!(run.err.lines().count(), 1, "{}", run.err);
-}
-
-/// While it waits for a pipe, in one thread or several: what was read is the result, and it is that of a
-/// capture that ends there.
-#[test]
-fn a_signal_ends_the_reading_and_not_the_result() {
-    let (_, bytes) = sample();
-    let offsets = record_offsets(&bytes);
-    let folder = tempfile::tempdir().unwrap();
-    let cut = folder.path().join("cut.pcap");
-    for name in ["INT", "TERM"] {
-        for threads in ["1", "2", "3"] {
-            let options = ["--format", "json", "--threads", threads];
-            for command in ["count", "flows", "compare"] {
-                let line = [&[command, "-"], &options[..]].concat();
-                let run = interrupted(&line, name);
-                check_end(&run, name);
-                let mut partial: Value = serde_json::from_str(&run.out).unwrap();
-                assert_eq!(partial["totals"]["interrupted"], true);
-                let packets = partial["totals"]["packets"].as_u64().unwrap();
-                assert!((5_000..=8_000).contains(&packets), "{packets}");
-                assert_eq!(partial["inputs"][0]["packets"], packets);
-                assert_eq!(partial["inputs"][0]["error"], Value::Null);
-                fs::write(&cut, &bytes[..offsets[packets as usize]]).unwrap();
-                let line = [&[command, text(&cut)], &options[..]].concat();
-                let whole: Value = serde_json::from_str(&flowsieve(&line).done()).unwrap();
-                partial["totals"]["interrupted"] = false.into();
-                partial["inputs"][0]["path"] = text(&cut).into();
-                assert_eq!(partial, whole);
-            }
-        }
-    }
-}
-
-#[test]
-fn tables_say_that_they_are_partial() {
-    for command in ["count", "flows", "compare"] {
-        let run = interrupted(&[command, "-"], "INT");
-        check_end(&run, "INT");
-        let mark = "interrupted: there was more to read";
-        assert_eq!(run.out.matches(mark).count(), 1, "{}", run.out);
-    }
-    assert!(
-        !flowsieve(&["count", "traces/netns-dns.pcap"])
-            .done()
-            .contains("interrupted")
-    );
-}
-
-#[test]
-fn files_of_partial_results_are_marked_and_half_captures_and_filters_are_not_there() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
-    let (result, page) = (at("result.json"), at("page.html"));
-    let (filter, capture) = (at("filter.fsieve"), at("out.pcap"));
-    let files = ["-o", text(&result), "--html", text(&page)];
-    let line = ["count", "-", "--slice", "all", "--format", "json"];
-    let saved = ["--save-filter", text(&filter)];
-    let run = interrupted(&[&line, &files[..], &saved].concat(), "TERM");
-    check_end(&run, "TERM");
-    assert!(run.err.contains("was not saved"));
-    let document: Value = serde_json::from_slice(&fs::read(&result).unwrap()).unwrap();
-    assert_eq!(document["totals"]["interrupted"], true);
-    assert!(
-        fs::read_to_string(&page)
-            .unwrap()
-            .contains("The run was interrupted")
-    );
-    assert_eq!(names_in(folder.path()), ["page.html", "result.json"]);
-
-    fs::write(&capture, "older").unwrap();
-    let run = interrupted(
-        &["dedup", "-", "-w", text(&capture), "--format", "json"],
-        "INT",
-    );
-    check_end(&run, "INT");
-    assert!(run.err.contains("no capture was written"));
-    let document: Value = serde_json::from_str(&run.out).unwrap();
-    assert_eq!(document["totals"]["interrupted"], true);
-    assert!(document["totals"]["packets"].as_u64().unwrap() > 5_000);
-    assert_eq!(fs::read(&capture).unwrap(), b"older");
-    assert_eq!(names_in(folder.path()).len(), 3, "no temporary file stays");
-}
-
-/// To a pipe packets have gone already: what is there is a whole capture of them.
-#[test]
-fn an_interrupted_stream_of_packets_ends_at_a_packet() {
-    let mut child = program(&["dedup", "-", "-w", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    let reader = thread::spawn(move || {
-        let mut bytes = Vec::new();
-        stdout.read_to_end(&mut bytes).unwrap();
-        bytes
-    });
-    stdin.write_all(&sample().1).unwrap();
-    signal(&child, "INT");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let written = reader.join().unwrap();
-    let run = super::feed(&["count", "-", "--format", "json"], &written);
-    let document: Value = serde_json::from_str(&run.done()).unwrap();
-    assert!(document["totals"]["packets"].as_u64().unwrap() > 4_000);
-}
-
-#[test]
-fn generate_leaves_nothing_when_interrupted() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("out.pcap");
-    let child = start(&["generate", "--packets", "100M", "-w", text(&path)]);
-    let since = Instant::now();
-    while names_in(folder.path()).is_empty() {
-        assert!(since.elapsed() < PATIENCE);
-        thread::sleep(Duration::from_millis(5));
-    }
-    signal(&child, "TERM");
-    let run = ended(child);
-    check_end(&run, "TERM");
-    assert_eq!(run.out, "");
-    assert!(names_in(folder.path()).is_empty());
-}
-
-#[test]
-fn reproduce_keeps_the_experiments_that_are_done() {
-    let child = start(&["reproduce", "all", "--full-scale", "--format", "json"]);
-    listening(&child);
-    signal(&child, "INT");
-    let run = ended(child);
-    assert_eq!(run.code, Some(130));
-    let last = run.err.lines().last().unwrap();
-    assert!(last.starts_with("flowsieve: interrupted by SIGINT: the results hold the "));
-    let document: Value = serde_json::from_str(&run.out).unwrap();
-    assert_eq!(document["interrupted"], true);
-    assert!(document["experiments"].as_array().unwrap().len() < 20);
-}
-
-/// A reader that does not read holds up the results of the first signal; the second does not wait.
-#[test]
-fn a_second_signal_ends_at_once() {
-    let mut child = start(&["flows", "-", "--format", "json"]);
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(&sample().1).unwrap();
-    signal(&child, "INT");
-    // The results have begun, and are more than a pipe holds.
-    let mut first = [0];
-    child
-        .stdout
-        .as_mut()
-        .unwrap()
-        .read_exact(&mut first)
-        .unwrap();
-    thread::sleep(Duration::from_millis(200));
-    assert_eq!(child.try_wait().unwrap(), None);
-    signal(&child, "INT");
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-}
 
 #[cfg(target_os = "linux")]
 #[test]
@@ -285,6 +35,7 @@ fn a_full_disk_is_named_by_every_command_that_writes() {
         &["dedup", capture, "--dry-run", "-o", "/dev/full"],
         &["generate", "--packets", "20k", "-w", "/dev/full"],
         &["reproduce", "cbfm-table-2", "-o", "/dev/full"],
+        &["plan", "--n", "9", "-o", "/dev/full"],
     ] {
         let run = flowsieve(line);
         assert_eq!(run.code, Some(1), "{line:?}: {}", run.err);
@@ -520,11 +271,18 @@ fn files_that_change_while_they_are_read() {
 #[test]
 fn a_directory_that_goes_away_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    for (command, option) in [("count", "-o"), ("flows", "-o"), ("dedup", "-w")] {
+    for (command, option) in [
+        ("count -", "-o"),
+        ("compare -", "-o"),
+        ("flows -", "-o"),
+        ("dedup -", "-w"),
+        ("plan --sample -", "-o"),
+    ] {
         let gone = folder.path().join("gone");
         fs::create_dir(&gone).unwrap();
         let path = gone.join("result");
-        let mut child = start(&[command, "-", option, text(&path)]);
+        let words: Vec<&str> = command.split(' ').collect();
+        let mut child = start(&[&words[..], &[option, text(&path)]].concat());
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(&sample().1).unwrap();
         fs::remove_dir_all(&gone).unwrap();
@@ -577,6 +335,15 @@ fn a_sudden_end_leaves_whole_files() {
         ("flows traces/generated.pcap --format parquet -o OUT1", 1),
         ("compare traces/netns-dns.pcap --threads 1 -o OUT1", 1),
         ("filter union -o OUT1 FILTER FILTER", 1),
+        ("filter info -o OUT1 FILTER FILTER", 1),
+        (
+            "plan --sample traces/generated.pcap --format json -o OUT1",
+            1,
+        ),
+        (
+            "reproduce cbfm-table-2 cbfm-table-3 --format csv -o OUT1",
+            1,
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let outs: Vec<PathBuf> = if outputs == 0 {

@@ -21,6 +21,7 @@ mod plan;
 mod privacy;
 mod reproduce;
 mod saved;
+mod signals;
 mod trouble;
 mod usage;
 

@@ -2,6 +2,11 @@
 
 use super::chain::read;
 use super::samples::{all, compress};
+use flowsieve::decode::{Skip, ip_bytes};
+use flowsieve::filters::saved::SavedFilter;
+use flowsieve::filters::{ElementDigests, FilterSpec};
+use flowsieve::hashing::{Checksum, Digest};
+use flowsieve::trace::LinkType;
 
 /// Ten records were looked at to recognise ERF, and damage in the type or length of any of them hid the
 /// packets before it.
@@ -60,4 +65,58 @@ fn packets_before_damage_in_xz_are_read() {
             outcome.packets
         );
     }
+}
+
+/// A frame of 802.3 states its length, and what follows it is no part of the packet: the place of the packet
+/// was measured from the frame's end, and wrong by what followed.
+#[test]
+fn a_packet_in_a_frame_with_a_trailer_is_where_it_is_said_to_be() {
+    // Length 59, LLC with a control field of two bytes, a packet of 55 bytes, one byte behind it.
+    let mut frame = vec![0x98, 0xff, 0xff, 0xf7, 0xff, 0xff, 0, 0x23, 0, 0, 0, 0];
+    frame.extend([0, 59, 6, 0x40, 0x45, 0x45]);
+    frame.extend([0x45; 55]);
+    frame.push(2);
+    let found = ip_bytes(LinkType::ETHERNET, &frame).unwrap();
+    assert_eq!((found.offset, found.bytes.len()), (18, 55));
+    assert_eq!(&frame[found.offset..][..found.bytes.len()], found.bytes);
+    assert_eq!(
+        ip_bytes(LinkType::ETHERNET, &frame[..18]),
+        Err(Skip::CutShort)
+    );
+}
+
+/// A filter whose file says that as many increments were lost as a file may say took one more, and could
+/// not be read back.
+#[test]
+fn a_count_at_its_bound_is_written_so_that_it_is_read() {
+    let spec = FilterSpec::Counting {
+        counters: 64,
+        probes: 1,
+        counter_bits: 1,
+    };
+    let element = ElementDigests {
+        whole: Digest::from_value(7),
+        attributes: &[],
+    };
+    let mut filter = SavedFilter::empty(spec, 0, Vec::new(), 1).unwrap();
+    filter.insert(element);
+    let saved = |filter: &SavedFilter| {
+        let mut bytes = Vec::new();
+        filter.save(&mut bytes).unwrap();
+        bytes
+    };
+    let mut bytes = saved(&filter);
+    // At the end: the count, one word of counters, the checksum.
+    let end = bytes.len();
+    bytes[end - 24..end - 16].copy_from_slice(&(1_u64 << 62).to_le_bytes());
+    let mut checksum = Checksum::new();
+    checksum.update(&bytes[..end - 8]);
+    bytes[end - 8..].copy_from_slice(&checksum.value().to_le_bytes());
+    let read = |bytes: &[u8]| SavedFilter::read(&mut &*bytes, bytes.len() as u64);
+    let mut filter = read(&bytes).unwrap();
+    let overflows = |filter: &SavedFilter| filter.stats().counters.unwrap().overflows;
+    assert_eq!(overflows(&filter), 1 << 62);
+    filter.insert(element);
+    assert_eq!(overflows(&filter), (1 << 62) + 1);
+    assert_eq!(overflows(&read(&saved(&filter)).unwrap()), 1 << 62);
 }

@@ -5,18 +5,20 @@ use crate::cli::Outcome;
 use crate::cli::inputs::{Inputs, total_bytes};
 use crate::cli::progress::Progress;
 use crate::cli::signals::Signals;
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{SamplePlan, SampleResult, sample};
 use flowsieve::planner::PlanRequest;
 
 impl PlanArgs {
-    /// Counts the sample. Damaged captures count up to the damage, which is said.
+    /// Counts the sample. Damaged captures count up to the damage, which is said; a signal ends the reading,
+    /// and if nothing was read until then there is no sample.
     pub(super) fn measure(
         &self,
         request: &PlanRequest,
         outcome: &mut Outcome,
-    ) -> Result<SampleResult> {
+    ) -> Result<Option<SampleResult>> {
+        let signals = Signals::catch().context("cannot wait for signals")?;
         let mut inputs = Inputs::find(&self.sample, self.input_format.into());
         let full = request.full();
         // All combinations where they are few; else the wanted ones and the single attributes.
@@ -28,7 +30,7 @@ impl PlanArgs {
             all.filter(|mask| mask.is_power_of_two() || wanted(mask))
                 .collect()
         };
-        let progress = Progress::start(!self.quiet, total_bytes(&inputs.files), Signals::default());
+        let progress = Progress::start(!self.quiet, total_bytes(&inputs.files), signals);
         let plan = SamplePlan {
             inputs: std::mem::take(&mut inputs.files),
             input_format: self.input_format.into(),
@@ -64,12 +66,24 @@ impl PlanArgs {
                 self.exact_limit
             ));
         }
-        if result.elements == 0 {
+        let nothing = result.elements == 0;
+        let what = if nothing { NO_PLAN } else { PARTIAL };
+        *outcome = progress
+            .signals()
+            .outcome(result.interrupted, what, *outcome);
+        if nothing && result.interrupted {
+            return Ok(None);
+        }
+        if nothing {
             return Err(anyhow!(
                 "the sample has no element of the kind {}; name another capture, or give the numbers with --n",
                 ElementKind::from(self.element).name()
             ));
         }
-        Ok(result)
+        Ok(Some(result))
     }
 }
+
+/// What an interruption leaves of the sample.
+const PARTIAL: &str = "the plan rests on what was read until then";
+const NO_PLAN: &str = "nothing was read until then, so there is no plan";

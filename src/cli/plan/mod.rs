@@ -181,7 +181,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     let mut outcome = Outcome::Done;
     let mut measured = None;
     if !args.sample.is_empty() {
-        let sample = args.measure(&request, &mut outcome)?;
+        let Some(sample) = args.measure(&request, &mut outcome)? else {
+            return Ok(outcome);
+        };
         request.skewed = sample.spread.iter().any(|spread| spread.skew() > SKEWED);
         measured = Some(sample);
     }
@@ -208,6 +210,15 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
 }
 
 impl PlanArgs {
+    /// Whether all values can be understood, as far as that does not depend on a sample.
+    pub(crate) fn check(&self) -> Result<(), UsageError> {
+        let request = self.request()?;
+        if self.sample.is_empty() {
+            self.elements(&request, None)?;
+        }
+        Ok(())
+    }
+
     fn kind(&self) -> Option<ElementKind> {
         self.attributes.is_none().then(|| self.element.into())
     }

@@ -8,7 +8,7 @@ use std::io;
 impl<B: Bucket> FilterState for DleftFilter<B> {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
         state.hip(self.counter)?;
-        state.u64(self.overflows)?;
+        state.count(self.overflows)?;
         for bucket in self.buckets.as_slice() {
             for first in (0..CELLS as u32).step_by(64 / B::CELL_BITS as usize) {
                 let cells = (0..64 / B::CELL_BITS)

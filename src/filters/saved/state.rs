@@ -148,8 +148,13 @@ impl<'a> StateWriter<'a> {
             .try_for_each(|line| self.words(line))
     }
 
+    /// A count of what happened, or the largest that is read back.
+    pub(in crate::filters) fn count(&mut self, count: u64) -> io::Result<()> {
+        self.u64(count.min(MAX_COUNT))
+    }
+
     pub(in crate::filters) fn counters(&mut self, counters: &CounterArray) -> io::Result<()> {
-        self.u64(counters.overflows())?;
+        self.count(counters.overflows())?;
         self.words(counters.words())
     }
 
@@ -171,7 +176,7 @@ impl<'a> StateWriter<'a> {
         &mut self,
         (firsts, lost): (u64, HipCounter),
     ) -> io::Result<()> {
-        self.u64(firsts)?;
+        self.count(firsts)?;
         self.hip(Some(lost))
     }
 }

@@ -10,7 +10,7 @@ use super::{Codec, Step};
 const MEMORY_LIMIT_KIB: u32 = 300 * 1024;
 
 /// Bytes that the decoder is given at a time: where they are damaged, it keeps back what it had made of
-/// them.
+/// them. Larger pieces are not faster: 100 MB took the same time with pieces of 64 bytes and of 128 KiB.
 const PIECE_BYTES: usize = 64;
 
 pub(super) struct Xz {

@@ -7,6 +7,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::super::compression::Compression;
 use super::compress::Compressor;
+use crate::guard::{WorkerGone, guarded};
 
 /// Bytes of a block: large enough that handing it over costs nothing, small enough that it is still in
 /// the cache when it is written.
@@ -28,7 +29,7 @@ impl<W: Write + Send + 'static> Behind<W> {
         let mut out = Compressor::new(out, compression)?;
         let (full, filled) = bounded::<Vec<u8>>(BLOCKS);
         let (used, empty) = bounded::<Vec<u8>>(BLOCKS + 2);
-        let thread = Builder::new().name("writer".into()).spawn(move || {
+        let serve = move || {
             for mut block in filled {
                 out.write_all(&block)?;
                 block.clear();
@@ -36,7 +37,10 @@ impl<W: Write + Send + 'static> Behind<W> {
                 let _ = used.try_send(block);
             }
             out.finish()
-        })?;
+        };
+        let thread = Builder::new()
+            .name("writer".into())
+            .spawn(|| guarded(serve).unwrap_or_else(|gone| Err(broken(&gone))))?;
         Ok(Self {
             block: Vec::with_capacity(BLOCK_BYTES),
             full: Some(full),
@@ -78,7 +82,7 @@ impl<W: Write + Send + 'static> Behind<W> {
         match self.thread.take() {
             Some(thread) => thread
                 .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                .unwrap_or_else(|_| Err(broken(&WorkerGone::silent()))),
             None => Err(gone()),
         }
     }
@@ -101,6 +105,57 @@ impl<W> Drop for Behind<W> {
     }
 }
 
+/// The thread that writes panicked, which is a mistake of flowsieve's own.
+fn broken(WorkerGone(reason): &WorkerGone) -> io::Error {
+    io::Error::other(format!(
+        "writing ended early ({reason}); this is a mistake in flowsieve, please report it"
+    ))
+}
+
 fn gone() -> io::Error {
     io::Error::other("writing had failed before")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::*;
+
+    /// Panics once it has taken so many bytes.
+    #[derive(Debug)]
+    struct Trap(usize);
+
+    impl Write for Trap {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 = self.0.checked_sub(bytes.len()).expect("the trap");
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_writer_that_panics_is_an_error_and_no_hang() {
+        for taken in [0, BLOCK_BYTES, 3 * BLOCK_BYTES + 7, 20 * BLOCK_BYTES] {
+            let mut behind = Behind::new(Trap(taken), Compression::None).unwrap();
+            let block = vec![0; BLOCK_BYTES];
+            let mut put = Ok(());
+            for _ in 0..20 {
+                put = put.and_then(|()| behind.put(&block));
+            }
+            let ended = put.and_then(|()| behind.finish().map(|_| ()));
+            if taken == 20 * BLOCK_BYTES {
+                assert!(ended.is_ok());
+                continue;
+            }
+            let error = ended.unwrap_err().to_string();
+            assert!(
+                error.contains("(the trap)") && error.contains("report"),
+                "{error}"
+            );
+        }
+    }
 }

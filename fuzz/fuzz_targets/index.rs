@@ -1,0 +1,262 @@
+//! An index of which one file is damaged: its catalogue, the filters of a node or of regions, records or
+//! lists. In half of the cases checksums are put right, so that damage gets behind them; then nothing may
+//! panic. Else what is damaged is named, and what is found is there.
+//!
+//! The first byte chooses the file, the second what is done to it and what is asked, the others are where
+//! and with what.
+#![no_main]
+
+use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
+use flowsieve::hashing::Checksum;
+use flowsieve::index::{
+    Hit, HitSink, IndexQuery, IndexWriter, RegionFilter, Settings, search, stats, verify,
+};
+use flowsieve::pipeline::Watch;
+use libfuzzer_sys::fuzz_target;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use tempfile::TempDir;
+
+static TEMPLATE: LazyLock<Template> = LazyLock::new(Template::make);
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&[file, mode], changes)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let template = &*TEMPLATE;
+    let file = usize::from(file) % template.files.len();
+    let (path, content) = &template.files[file];
+    let mut damaged = damage(content, changes, mode & 2 != 0);
+    if mode & 1 == 0 {
+        fs::write(path, &damaged).expect("a file of the index can be written");
+        template.honest(mode, path, &damaged != content);
+    } else {
+        if mode & 4 != 0 {
+            seal_filters(content, &mut damaged);
+        }
+        template.lie(mode, path, content, &damaged);
+    }
+    for (path, content) in [&template.files[file], &template.files[0]] {
+        fs::write(path, content).expect("a file of the index can be written");
+    }
+});
+
+/// Sets, flips, inserts or removes bytes: four bytes a change. Or everything is another thing.
+fn damage(content: &[u8], changes: &[u8], replaced: bool) -> Vec<u8> {
+    if replaced {
+        return changes.to_vec();
+    }
+    let mut damaged = content.to_vec();
+    for &[high, low, what, value] in changes.as_chunks().0 {
+        // Both ends can be reached in files of any size: Parquet has its heads at the end.
+        let at = usize::from(u16::from_be_bytes([high, low])) % (damaged.len() + 1);
+        let at = if what & 8 == 0 {
+            at
+        } else {
+            damaged.len() - at
+        };
+        match (what % 8, damaged.get_mut(at)) {
+            (0..=2, Some(byte)) => *byte = value,
+            (3, Some(byte)) => *byte ^= 1 << (value % 8),
+            (4, _) => damaged.insert(at, value),
+            (5, Some(_)) => drop(damaged.remove(at)),
+            (6, _) => damaged.truncate(at),
+            (7, Some(_)) => {
+                let end = damaged.len().min(at + 8);
+                damaged[at..end].fill(value);
+            }
+            _ => {}
+        }
+    }
+    damaged
+}
+
+/// Puts the checksums of saved filters right, which stand one after the other, if none has moved.
+fn seal_filters(content: &[u8], damaged: &mut [u8]) {
+    const MARK: &[u8] = b"\x89FSIEVE\n";
+    if content.len() != damaged.len() || !content.starts_with(MARK) {
+        return;
+    }
+    let begins = |&at: &usize| content[at..].starts_with(MARK);
+    let mut starts: Vec<usize> = (0..content.len()).filter(begins).collect();
+    starts.push(content.len());
+    for range in starts.windows(2) {
+        let (whole, damaged) = (
+            &content[range[0]..range[1]],
+            &mut damaged[range[0]..range[1]],
+        );
+        let is_head = |&end: &usize| whole[end..end + 8] == sum(&whole[..end]).to_le_bytes();
+        let head = (44..whole.len() - 8)
+            .find(is_head)
+            .expect("a head has a checksum");
+        for end in [head, whole.len() - 8] {
+            let right = sum(&damaged[..end]).to_le_bytes();
+            damaged[end..end + 8].copy_from_slice(&right);
+        }
+    }
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    let mut checksum = Checksum::new();
+    checksum.update(bytes);
+    checksum.value()
+}
+
+/// A small index, and what is found in it.
+struct Template {
+    _folder: TempDir,
+    archive: PathBuf,
+    /// The catalogue first.
+    files: Vec<(PathBuf, Vec<u8>)>,
+    answers: Vec<(IndexQuery, BTreeSet<String>)>,
+}
+
+impl Template {
+    fn make() -> Self {
+        // The reader of Parquet panics, and is held back; what counts is what comes out here.
+        std::panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
+        let folder = TempDir::new().expect("a folder can be made");
+        let capture = folder.path().join("capture.pcap");
+        let mut plan = GeneratePlan::new(GenerateKind::Traffic, 150);
+        plan.dns_percent = 20;
+        let mut bytes = Vec::new();
+        generate(&plan, &mut bytes).expect("memory");
+        fs::write(&capture, bytes).expect("a capture can be written");
+        let archive = folder.path().join("archive");
+        let settings = Settings {
+            region_ns: 30_000_000_000,
+            filter: RegionFilter::Subset,
+            dns_ports: Vec::new(),
+        };
+        let mut writer = IndexWriter::create(&archive, settings, &[]).expect("an index is made");
+        writer
+            .add(&capture, &Unwatched)
+            .expect("a capture is added");
+        writer.commit().expect("an index is written");
+        drop(writer);
+        let mut files = Vec::new();
+        collect(&archive, &mut files);
+        files.sort_by_key(|(path, _)| (!path.ends_with("catalog.json"), path.clone()));
+        let mut template = Self {
+            _folder: folder,
+            archive,
+            files,
+            answers: Vec::new(),
+        };
+        let port = |port| IndexQuery {
+            port: Some(port),
+            ..IndexQuery::default()
+        };
+        let hosts = ["10.0.0.0/8", "0.0.0.0/0", "::/0", "10.0.0.1"].map(|text| IndexQuery {
+            host: text.parse().ok(),
+            ..IndexQuery::default()
+        });
+        let domain = IndexQuery {
+            domain: "*.example".parse().ok(),
+            ..IndexQuery::default()
+        };
+        let queries = [port(53), port(443), domain].into_iter().chain(hosts);
+        for query in queries {
+            let mut found = Found::default();
+            let explained = search(&template.archive, &query, &mut found).expect("it is whole");
+            assert_eq!(explained.problems, Vec::<String>::new());
+            template.answers.push((query, found.0));
+        }
+        assert!(template.answers.iter().any(|(_, found)| !found.is_empty()));
+        template
+    }
+
+    fn asked(&self, mode: u8) -> &(IndexQuery, BTreeSet<String>) {
+        &self.answers[usize::from(mode >> 3) % self.answers.len()]
+    }
+
+    /// Checksums are as they come: what changed is told, and nothing is found that is not there.
+    fn honest(&self, mode: u8, path: &Path, changed: bool) {
+        let is_catalog = path == self.files[0].0;
+        let names = |problems: &[String]| {
+            let name = path.display().to_string();
+            problems.iter().any(|problem| problem.contains(&name))
+        };
+        let (query, there) = self.asked(mode);
+        let mut found = Found::default();
+        match search(&self.archive, query, &mut found) {
+            Ok(explained) => {
+                assert!(found.0.is_subset(there), "{query:?}: what is not there");
+                assert!(
+                    found.0 == *there || names(&explained.problems),
+                    "{query:?}: {:?}",
+                    explained.problems
+                );
+            }
+            Err(error) => assert!(is_catalog && changed, "{error}"),
+        }
+        match verify(&self.archive) {
+            Ok(verified) if is_catalog => assert!(verified.problems.is_empty()),
+            Ok(verified) => assert_eq!(names(&verified.problems), changed),
+            Err(error) => assert!(is_catalog && changed, "{error}"),
+        }
+    }
+
+    /// Checksums say that what is there was written.
+    fn lie(&self, mode: u8, path: &Path, content: &[u8], damaged: &[u8]) {
+        let (catalog_path, catalog) = &self.files[0];
+        let text = std::str::from_utf8(catalog).expect("it is JSON");
+        let (_, inner) = text.split_once("\"catalog\":").expect("it holds one");
+        let inner = inner.trim_end().strip_suffix('}').expect("it ends");
+        let mark =
+            |bytes: &[u8]| format!("{{\"bytes\":{},\"checksum\":{}}}", bytes.len(), sum(bytes));
+        let lie = if path == catalog_path {
+            let start = catalog.len() - inner.len() - 2;
+            let end = damaged.len().saturating_sub(2);
+            damaged.get(start..end).unwrap_or(damaged).to_vec()
+        } else {
+            fs::write(path, damaged).expect("a file of the index can be written");
+            let before = mark(content);
+            assert!(inner.contains(&before), "the catalogue names every file");
+            inner.replace(&before, &mark(damaged)).into_bytes()
+        };
+        let mut envelope = format!(
+            "{{\"schema\":\"flowsieve.index/1\",\"checksum\":{},\"catalog\":",
+            sum(&lie)
+        )
+        .into_bytes();
+        envelope.extend_from_slice(&lie);
+        envelope.extend_from_slice(b"}\n");
+        fs::write(catalog_path, envelope).expect("a file of the index can be written");
+        let _ = search(&self.archive, &self.asked(mode).0, &mut Found::default());
+        let _ = (verify(&self.archive), stats(&self.archive));
+    }
+}
+
+/// All files but the lock, which is empty.
+fn collect(folder: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("the folder can be read").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if !path.ends_with("lock") {
+            let content = fs::read(&path).expect("the file can be read");
+            files.push((path, content));
+        }
+    }
+}
+
+/// Keeps the answers.
+#[derive(Default)]
+struct Found(BTreeSet<String>);
+
+impl HitSink for Found {
+    fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
+        self.0.insert(format!("{} {:?}", hit.number, hit.record));
+        Ok(())
+    }
+}
+
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn progress(&self, _: u64, _: u64) {}
+}
