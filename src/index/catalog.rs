@@ -23,6 +23,12 @@ use std::path::{Path, PathBuf};
 /// Name and version of the format.
 pub(super) const SCHEMA: &str = "flowsieve.index/1";
 
+/// Numbers that no index reaches, with room for sums.
+const MOST: u64 = 1 << 48;
+
+/// More records than a region has.
+const MOST_RECORDS: u64 = 1 << 20;
+
 /// Name of the file.
 pub(super) const CATALOG: &str = "catalog.json";
 
@@ -164,11 +170,38 @@ impl Catalog {
         }
         let catalog: Self =
             serde_json::from_str(inner).map_err(|error| damaged(error.to_string()))?;
-        let nodes = catalog.nodes.len();
-        if nodes == 0 || catalog.captures.iter().any(|entry| entry.node >= nodes) {
-            return Err(damaged("a capture is in no node".into()));
-        }
+        catalog.check().map_err(|reason| damaged(reason.into()))?;
         Ok(catalog)
+    }
+
+    /// What all readers rely on.
+    fn check(&self) -> Result<(), &'static str> {
+        let nodes = self.nodes.len();
+        if nodes == 0 || self.captures.iter().any(|entry| entry.node >= nodes) {
+            return Err("a capture is in no node");
+        }
+        if self.settings.region_ns <= 0 {
+            return Err("its regions have no length");
+        }
+        if self.generation >= MOST || self.next >= MOST {
+            return Err("it counts further than any index");
+        }
+        for entry in &self.captures {
+            let lengths = entry.regions.iter().flat_map(|region| region.filters);
+            let filters = lengths.fold(0_u64, u64::saturating_add);
+            if filters != entry.filters.bytes || entry.bytes >= MOST {
+                return Err("the filters of a capture's regions are not as long as their file");
+            }
+            let records = |region: &Region| region.flows.saturating_add(region.dns);
+            if entry
+                .regions
+                .iter()
+                .any(|region| records(region) > MOST_RECORDS)
+            {
+                return Err("a region has more records than any can have");
+            }
+        }
+        Ok(())
     }
 
     /// Puts this catalogue in force.

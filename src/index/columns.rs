@@ -1,5 +1,6 @@
 //! Columns of Parquet files, in memory: one row group, written and read by column.
 
+use crate::pipeline::{WorkerGone, guarded};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::reader::get_typed_column_reader;
@@ -10,6 +11,9 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 use std::sync::Arc;
+
+/// More rows than there are values in a region.
+const MOST_ROWS: i64 = 1 << 20;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -74,6 +78,13 @@ fn properties(columns: &[Column]) -> WriterProperties {
     properties.build()
 }
 
+fn schema(columns: &[Column]) -> Result<Type, ParquetError> {
+    let fields = columns.iter().map(|column| field(column).map(Arc::new));
+    Type::group_type_builder("table")
+        .with_fields(fields.collect::<Result<_, _>>()?)
+        .build()
+}
+
 /// A row group being written.
 pub(super) type Group<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
@@ -82,12 +93,8 @@ pub(super) fn write(
     columns: &[Column],
     fill: impl FnOnce(&mut Group<'_>) -> Result<(), ParquetError>,
 ) -> Result<Vec<u8>, ParquetError> {
-    let fields = columns.iter().map(|column| field(column).map(Arc::new));
-    let schema = Type::group_type_builder("table")
-        .with_fields(fields.collect::<Result<_, _>>()?)
-        .build()?;
     let properties = Arc::new(properties(columns));
-    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), properties)?;
+    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema(columns)?), properties)?;
     let mut group = file.next_row_group()?;
     fill(&mut group)?;
     group.close()?;
@@ -108,6 +115,11 @@ pub(super) fn put<T: DataType>(
     column.close()
 }
 
+/// The reader of Parquet trusts the lengths in pages, and panics where they are wrong.
+fn shielded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
+    guarded(read).unwrap_or_else(|WorkerGone(reason)| Err(ParquetError::General(reason)))
+}
+
 /// A file that was read.
 pub(super) struct Table {
     file: SerializedFileReader<Bytes>,
@@ -122,14 +134,32 @@ pub(super) struct Cells<V> {
 }
 
 impl Table {
-    pub(super) fn open(bytes: Vec<u8>) -> Result<Self, ParquetError> {
-        Ok(Self {
-            file: SerializedFileReader::new(Bytes::from(bytes))?,
-        })
+    /// A file of these columns in one row group, which is what [`write`] makes.
+    pub(super) fn open(bytes: Vec<u8>, columns: &[Column]) -> Result<Self, ParquetError> {
+        let file = shielded(|| SerializedFileReader::new(Bytes::from(bytes)))?;
+        let data = file.metadata();
+        if data.file_metadata().schema_descr().root_schema() != &schema(columns)? {
+            return Err(ParquetError::General("its columns are others".into()));
+        }
+        match data.row_groups() {
+            [group] if (0..=MOST_ROWS).contains(&group.num_rows()) => Ok(Self { file }),
+            _ => Err(ParquetError::General(
+                "it has no row group, several, or one that no region can have".into(),
+            )),
+        }
     }
 
     /// Rows `from..to` of a column.
     pub(super) fn get<T: DataType>(
+        &self,
+        column: usize,
+        from: usize,
+        to: usize,
+    ) -> Result<Cells<T::T>, ParquetError> {
+        shielded(|| self.read::<T>(column, from, to))
+    }
+
+    fn read<T: DataType>(
         &self,
         column: usize,
         from: usize,
@@ -162,8 +192,7 @@ impl Table {
     }
 
     /// Number of rows.
-    pub(super) fn rows(&self) -> Result<usize, ParquetError> {
-        let rows = self.file.get_row_group(0)?.metadata().num_rows();
-        Ok(rows as usize)
+    pub(super) fn rows(&self) -> usize {
+        self.file.metadata().row_group(0).num_rows() as usize
     }
 }

@@ -138,8 +138,8 @@ pub(super) struct Lists {
 
 impl Lists {
     pub(super) fn open(bytes: Vec<u8>) -> Result<Self, ParquetError> {
-        let table = Table::open(bytes)?;
-        let rows = table.rows()?;
+        let table = Table::open(bytes, &COLUMNS)?;
+        let rows = table.rows();
         Ok(Self {
             attributes: table.get::<Int32Type>(0, 0, rows)?.values,
             values: table.get::<ByteArrayType>(1, 0, rows)?.values,
@@ -170,7 +170,7 @@ impl Lists {
             found.values.iter().zip(&found.repetition).enumerate()
         {
             row += usize::from(place > 0 && repetition == 0);
-            if takes(row) {
+            if row < to && takes(row) {
                 numbers.push(number);
             }
         }

@@ -112,9 +112,14 @@ impl NodeFilter {
     }
 
     pub(super) fn load(path: &Path, bytes: &[u8]) -> Result<Self, IndexError> {
-        SavedFilter::read(&mut &*bytes, bytes.len() as u64)
-            .map(Self)
-            .map_err(|error| IndexError::damaged(path, error))
+        let filter = SavedFilter::read(&mut &*bytes, bytes.len() as u64)
+            .map_err(|error| IndexError::damaged(path, error))?;
+        let is_chain = matches!(filter.spec(), FilterSpec::Scalable { .. });
+        if is_chain && filter.seed() == SEED {
+            Ok(Self(filter))
+        } else {
+            Err(IndexError::damaged(path, "it is no filter of a node"))
+        }
     }
 }
 

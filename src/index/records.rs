@@ -66,8 +66,8 @@ pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
 
 /// The records of a file.
 pub(super) fn decode(bytes: Vec<u8>) -> Result<Vec<Record>, ParquetError> {
-    let table = Table::open(bytes)?;
-    let rows = table.rows()?;
+    let table = Table::open(bytes, &COLUMNS)?;
+    let rows = table.rows();
     let mut longs = Vec::with_capacity(6);
     for column in [0, 1, 7, 8, 9, 10] {
         longs.push(table.get::<Int64Type>(column, 0, rows)?.values);

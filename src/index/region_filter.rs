@@ -135,5 +135,14 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<SavedFilter>, LoadError> {
     if bytes.is_empty() {
         return Ok(None);
     }
-    SavedFilter::read(&mut &*bytes, bytes.len() as u64).map(Some)
+    let filter = SavedFilter::read(&mut &*bytes, bytes.len() as u64)?;
+    let fits = filter.spec().attributes().is_none_or(|number| number == 3);
+    if fits && filter.seed() == SEED {
+        Ok(Some(filter))
+    } else {
+        Err(LoadError::Damaged {
+            offset: 0,
+            reason: "it is no filter of a region",
+        })
+    }
 }

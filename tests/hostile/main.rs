@@ -12,6 +12,7 @@ mod chain;
 mod cuts;
 mod files;
 mod filters;
+mod index_lies;
 mod mutate;
 mod mutations;
 mod random;
