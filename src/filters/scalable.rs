@@ -78,6 +78,7 @@
 //! filters", Information Processing Letters 101(6), 2007, for chains.
 
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError};
+pub(super) use super::split_counting::positions;
 use super::split_counting::SplitCounters;
 use super::{
     CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
@@ -199,6 +200,13 @@ impl ScalableFilter {
         }
         &mut self.links[taker.unwrap_or(last)]
     }
+}
+
+/// Reads what stands before the links of a saved chain: how many they are.
+pub(super) fn load_links(state: &mut StateReader<'_>) -> Result<u32, LoadError> {
+    state.hip()?;
+    state.u64()?;
+    state.u32()
 }
 
 impl MembershipFilter for ScalableFilter {
