@@ -25,6 +25,7 @@ mod folders;
 mod gather;
 mod lists;
 mod node_filter;
+mod packed;
 mod query;
 mod record;
 mod records;
@@ -33,7 +34,7 @@ mod region_filter;
 mod search;
 mod writer;
 
-pub use catalog::{CaptureEntry, Catalog, Node, Region, Settings};
+pub use catalog::{CaptureEntry, Catalog, FilterPlace, Node, Region, Settings};
 pub use check::{IndexStats, NodeStats, Verified, stats, verify};
 pub use disk::FileMark;
 pub use error::IndexError;
