@@ -78,8 +78,8 @@
 //! filters", Information Processing Letters 101(6), 2007, for chains.
 
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError};
-pub(super) use super::split_counting::positions;
 use super::split_counting::SplitCounters;
+pub(super) use super::split_counting::positions;
 use super::{
     CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
     RemovableFilter, Sighting,

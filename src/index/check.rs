@@ -138,7 +138,10 @@ fn verify_region(
     let elements = elements_of(&records);
     if let Some((path, bytes)) = node.of_regions.get(&region.filters.file) {
         let Some(mut bytes) = packed::part(bytes, region) else {
-            return Err(IndexError::damaged(path, "filters of a region are not in it"));
+            return Err(IndexError::damaged(
+                path,
+                "filters of a region are not in it",
+            ));
         };
         for (family, length) in Family::ALL.into_iter().zip(region.filters.bytes) {
             let (of_family, rest) = bytes.split_at(length as usize);

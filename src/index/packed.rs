@@ -75,7 +75,13 @@ pub(super) fn write(
         }
     };
     fresh.retain(|place, _| !places.contains_key(place));
-    put_in_place(catalog, node, &places, &leaving, mark.map(|mark| (number, mark)));
+    put_in_place(
+        catalog,
+        node,
+        &places,
+        &leaving,
+        mark.map(|mark| (number, mark)),
+    );
     let path = |&number: &u64| catalog.region_filters_file(archive, node, number);
     Ok(leaving.iter().map(path).collect())
 }
@@ -127,7 +133,9 @@ fn leaving(catalog: &Catalog, node: usize, fresh: &Fresh) -> HashSet<u64> {
 
 /// The filters of a region in their file.
 pub(super) fn part<'a>(bytes: &'a [u8], region: &Region) -> Option<&'a [u8]> {
-    let FilterPlace { offset, bytes: of, .. } = region.filters;
+    let FilterPlace {
+        offset, bytes: of, ..
+    } = region.filters;
     let end = offset.checked_add(of[0].checked_add(of[1])?)?;
     bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?)
 }

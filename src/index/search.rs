@@ -189,7 +189,11 @@ impl<'a> Search<'a> {
             }
         }
         candidates.sort_by_key(|candidate| {
-            let Candidate { capture, number, region } = candidate;
+            let Candidate {
+                capture,
+                number,
+                region,
+            } = candidate;
             (region.start_ns, capture.id, *number)
         });
         Ok(Some(candidates))

@@ -378,12 +378,19 @@ impl IndexWriter {
     fn made_anew(&self, node: usize) -> Result<NodeFilter, IndexError> {
         let mut distinct = HashSet::new();
         for (entry, number, region) in self.catalog.regions_of(node) {
-            distinct.extend(self.keys_of_region(entry, number, region)?.unwrap_or_default());
+            distinct.extend(
+                self.keys_of_region(entry, number, region)?
+                    .unwrap_or_default(),
+            );
         }
         // As many as come before links must be larger again.
         let mut filter = NodeFilter::new(2 * distinct.len() as u64);
         for (entry, number, region) in self.catalog.regions_of(node) {
-            filter.insert(&self.keys_of_region(entry, number, region)?.unwrap_or_default());
+            filter.insert(
+                &self
+                    .keys_of_region(entry, number, region)?
+                    .unwrap_or_default(),
+            );
         }
         Ok(filter)
     }
@@ -395,7 +402,9 @@ impl IndexWriter {
         number: usize,
         region: &Region,
     ) -> Result<Option<Vec<Digest>>, IndexError> {
-        let folder = self.catalog.capture_folder(&self.archive, region.node, entry.id);
+        let folder = self
+            .catalog
+            .capture_folder(&self.archive, region.node, entry.id);
         match read_records(&folder, number, region) {
             Ok(records) => Ok(Some(keys_of(&elements_of(&records)))),
             Err(error @ IndexError::Io { .. }) if !error.is_missing_file() => Err(error),
@@ -406,7 +415,12 @@ impl IndexWriter {
     /// Bytes of the regions of each node.
     fn stored(&self) -> Vec<u64> {
         let mut stored = vec![0; self.catalog.nodes.len()];
-        for region in self.catalog.captures.iter().flat_map(|entry| &entry.regions) {
+        for region in self
+            .catalog
+            .captures
+            .iter()
+            .flat_map(|entry| &entry.regions)
+        {
             stored[region.node] += region.stored();
         }
         stored

@@ -167,7 +167,11 @@ mod tests {
     fn saved(spec: FilterSpec, count: u64) -> (SavedFilter, Vec<u8>) {
         let mut filter = SavedFilter::empty(spec, 0, b"test".to_vec(), 1).unwrap();
         for number in 0..count {
-            let attributes = [digest(1, number % 7), digest(2, number % 50), digest(3, number)];
+            let attributes = [
+                digest(1, number % 7),
+                digest(2, number % 50),
+                digest(3, number),
+            ];
             filter.insert(ElementDigests {
                 whole: Digest::join(0b111, attributes),
                 attributes: &attributes,
@@ -205,7 +209,11 @@ mod tests {
         let in_place = FilterInPlace::open(&bytes).unwrap().unwrap();
         let (mut present, mut absent) = (0, 0);
         for number in 0..4000 {
-            let all = [digest(1, number % 11), digest(2, number % 77), digest(3, number)];
+            let all = [
+                digest(1, number % 11),
+                digest(2, number % 77),
+                digest(3, number),
+            ];
             for given in 1..8_u32 {
                 let attributes: Vec<Option<Digest>> = (0..3)
                     .map(|at| (given >> at & 1 == 1).then_some(all[at]))
@@ -226,7 +234,11 @@ mod tests {
             let in_place = FilterInPlace::open(&bytes).unwrap().unwrap();
             let mut present = 0;
             for number in 0..3000 {
-                let attributes = [digest(1, number % 7), digest(2, number % 50), digest(3, number)];
+                let attributes = [
+                    digest(1, number % 7),
+                    digest(2, number % 50),
+                    digest(3, number),
+                ];
                 let whole = Digest::join(0b111, attributes);
                 let expected = filter.contains(ElementDigests {
                     whole,
