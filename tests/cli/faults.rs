@@ -11,9 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long anything here may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-fn names_in(folder: &Path) -> Vec<String> {
+pub(super) fn names_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -26,7 +26,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-fn start(line: &[&str]) -> Child {
+pub(super) fn start(line: &[&str]) -> Child {
     program(line)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -36,7 +36,7 @@ fn start(line: &[&str]) -> Child {
 }
 
 /// Waits until the program catches signals.
-fn listening(child: &Child) {
+pub(super) fn listening(child: &Child) {
     const SIGINT: u64 = 1 << 1;
     let since = Instant::now();
     let catches = || {
@@ -53,7 +53,7 @@ fn listening(child: &Child) {
     thread::sleep(Duration::from_millis(100));
 }
 
-fn signal(child: &Child, name: &str) {
+pub(super) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill")
         .args([format!("-{name}"), child.id().to_string()])
         .status();
@@ -61,7 +61,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 /// Waits for the end, which must come without a further signal.
-fn ended(mut child: Child) -> Run {
+pub(super) fn ended(mut child: Child) -> Run {
     let (mut out, mut err) = (String::new(), String::new());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let code = thread::scope(|scope| {
@@ -94,7 +94,7 @@ fn interrupted(line: &[&str], name: &str) -> Run {
     run
 }
 
-fn check_end(run: &Run, name: &str) {
+pub(super) fn check_end(run: &Run, name: &str) {
     let code = if name == "INT" { 130 } else { 143 };
     assert_eq!(run.code, Some(code), "{}", run.err);
     let start = format!("flowsieve: interrupted by SIG{name}: ");
