@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 #[test]
 fn logs_are_searched_like_captures() {
-    let (mut csv, mut json) = ("time,src,dst,name\n".to_owned(), String::new());
+    let (mut csv, mut json) = ("ts,src,dst,qname\n".to_owned(), String::new());
     for number in 0..900_u32 {
         let time = 1_700_000_000 + number;
         let client = format!("10.1.{}.{}", number % 5, number % 23);
