@@ -210,7 +210,7 @@ impl SubsetFilter {
 }
 
 /// What bits that are set, or not, say of an element that they stand for.
-const fn of_bits(set: bool) -> PatternAnswer {
+pub(super) const fn of_bits(set: bool) -> PatternAnswer {
     if set {
         PatternAnswer::Present
     } else {

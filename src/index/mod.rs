@@ -14,6 +14,7 @@
 //! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in `HBase` secondary
 //! index", 2015, for the two levels.
 
+mod anew;
 mod catalog;
 mod check;
 mod columns;

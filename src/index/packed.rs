@@ -9,10 +9,9 @@
 //! twice as large: so there are few of them, and a filter is rewritten a few times only. Files with filters
 //! of dropped regions are rewritten at once.
 
-use super::IndexError;
-use super::catalog::{CaptureEntry, Catalog, FilterPlace, Region};
+use super::catalog::{Catalog, FilterPlace, Region};
 use super::disk::{self, FileMark};
-use super::region::{elements_of, filters_of, read_records};
+use super::{IndexError, anew};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -49,13 +48,13 @@ pub(super) fn write(
         if let Some(filters) = fresh.get(&(entry.id, at)) {
             bytes.extend(filters);
         } else if let Some(source) = sources.get(&region.filters.file) {
-            match source.as_ref().and_then(|bytes| part(bytes, region)) {
-                Some(filters) => bytes.extend(filters),
-                None => {
-                    let filters = remade(archive, catalog, entry, at)?;
-                    lengths = filters.1;
-                    bytes.extend(filters.0);
-                }
+            let there = source.as_ref().and_then(|bytes| part(bytes, region));
+            if let Some(filters) = there {
+                bytes.extend(filters);
+            } else {
+                let remade = anew::region_filters(archive, catalog, entry, at)?;
+                lengths = remade.1;
+                bytes.extend(remade.0);
             }
         } else {
             continue;
@@ -67,21 +66,13 @@ pub(super) fn write(
         };
         places.insert((entry.id, at), place);
     }
-    let mark = match places.is_empty() {
-        true => None,
-        false => {
-            let path = catalog.region_filters_file(archive, node, number);
-            Some(disk::write_new(&path, &bytes)?)
-        }
-    };
+    let mut file = None;
+    if !places.is_empty() {
+        let path = catalog.region_filters_file(archive, node, number);
+        file = Some((number, disk::write_new(&path, &bytes)?));
+    }
     fresh.retain(|place, _| !places.contains_key(place));
-    put_in_place(
-        catalog,
-        node,
-        &places,
-        &leaving,
-        mark.map(|mark| (number, mark)),
-    );
+    put_in_place(catalog, node, &places, &leaving, file);
     let path = |&number: &u64| catalog.region_filters_file(archive, node, number);
     Ok(leaving.iter().map(path).collect())
 }
@@ -138,19 +129,4 @@ pub(super) fn part<'a>(bytes: &'a [u8], region: &Region) -> Option<&'a [u8]> {
     } = region.filters;
     let end = offset.checked_add(of[0].checked_add(of[1])?)?;
     bytes.get(usize::try_from(offset).ok()?..usize::try_from(end).ok()?)
-}
-
-/// Filters from the records; none if those are damaged too, and then the region is always opened.
-fn remade(
-    archive: &Path,
-    catalog: &Catalog,
-    entry: &CaptureEntry,
-    number: usize,
-) -> Result<(Vec<u8>, [u64; 2]), IndexError> {
-    let region = &entry.regions[number];
-    let folder = catalog.capture_folder(archive, region.node, entry.id);
-    match read_records(&folder, number, region) {
-        Ok(records) => filters_of(&catalog.settings, &elements_of(&records)),
-        Err(_) => Ok((Vec::new(), [0; 2])),
-    }
 }

@@ -145,6 +145,16 @@ struct Search<'a> {
 /// The files of region filters that a node has, by their number; without one that cannot be read.
 type FilterFiles = HashMap<u64, Vec<u8>>;
 
+/// What a search finds in a node.
+enum OfNode {
+    /// A writer replaced the catalogue meanwhile.
+    Stale,
+    /// The global filter has nothing of what is asked.
+    RuledOut,
+    /// The regions' filters are to be asked.
+    Files(FilterFiles),
+}
+
 impl<'a> Search<'a> {
     /// The regions that no filter rules out, in the order of their start; nothing if a writer replaced
     /// the catalogue meanwhile.
@@ -154,11 +164,14 @@ impl<'a> Search<'a> {
     ) -> Result<Option<Vec<Candidate<'a>>>, IndexError> {
         let mut filters = Vec::new();
         for node in 0..self.catalog.nodes.len() {
-            let Some(of_node) = self.filters_of_node(node, explained)? else {
-                return Ok(None);
-            };
-            explained.nodes_ruled_out += u64::from(of_node.is_none());
-            filters.push(of_node);
+            filters.push(match self.filters_of_node(node, explained)? {
+                OfNode::Stale => return Ok(None),
+                OfNode::RuledOut => {
+                    explained.nodes_ruled_out += 1;
+                    None
+                }
+                OfNode::Files(files) => Some(files),
+            });
         }
         explained.nodes = filters.len() as u64;
         explained.captures = self.catalog.captures.len() as u64;
@@ -199,22 +212,21 @@ impl<'a> Search<'a> {
         Ok(Some(candidates))
     }
 
-    /// The filters of a node's regions, unless its global filter rules all of them out; nothing at all if a
-    /// writer replaced the catalogue meanwhile.
+    /// The filters of a node's regions, unless its global filter rules all of them out.
     fn filters_of_node(
         &self,
         node: usize,
         explained: &mut Explained,
-    ) -> Result<Option<Option<FilterFiles>>, IndexError> {
+    ) -> Result<OfNode, IndexError> {
         let state = &self.catalog.nodes[node];
         let Some((number, mark)) = state.filter else {
-            return Ok(Some(None));
+            return Ok(OfNode::RuledOut);
         };
         let path = self.catalog.filter_file(self.archive, node, number);
         match disk::read_checked(&path, mark) {
-            Ok(bytes) if !node_may_have(&bytes, self.routes) => return Ok(Some(None)),
+            Ok(bytes) if !node_may_have(&bytes, self.routes) => return Ok(OfNode::RuledOut),
             Ok(_) => {}
-            Err(error) if self.is_stale(&error)? => return Ok(None),
+            Err(error) if self.is_stale(&error)? => return Ok(OfNode::Stale),
             Err(error) => explained.problems.push(error.to_string()),
         }
         let mut files = FilterFiles::new();
@@ -224,11 +236,11 @@ impl<'a> Search<'a> {
                 Ok(bytes) => {
                     files.insert(number, bytes);
                 }
-                Err(error) if self.is_stale(&error)? => return Ok(None),
+                Err(error) if self.is_stale(&error)? => return Ok(OfNode::Stale),
                 Err(error) => explained.problems.push(error.to_string()),
             }
         }
-        Ok(Some(Some(files)))
+        Ok(OfNode::Files(files))
     }
 
     /// Whether a file is gone since a writer replaced the catalogue.

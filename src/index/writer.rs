@@ -5,8 +5,8 @@ use super::disk;
 use super::gather::Gathered;
 use super::node_filter::{NodeFilter, keys_of};
 use super::packed::{self, Fresh};
-use super::region::{elements_of, filters_of, read_records, write_region};
-use super::{IndexError, Region, folders, gather};
+use super::region::{elements_of, filters_of, write_region};
+use super::{IndexError, Region, anew, folders, gather};
 use crate::hashing::Digest;
 use crate::pipeline::Watch;
 use std::collections::{HashMap, HashSet};
@@ -297,7 +297,7 @@ impl IndexWriter {
         }
         let saturated = self.filter(node)?.is_saturated();
         // Of a damaged region nobody knows what to take back.
-        match self.keys_of_region(entry, number, region)? {
+        match anew::keys_of_region(&self.archive, &self.catalog, entry, number)? {
             Some(keys) if !saturated => self.filter(node)?.remove(&keys),
             _ => {
                 self.stale.insert(node);
@@ -357,7 +357,7 @@ impl IndexWriter {
                     match disk::read_checked(&path, mark) {
                         Ok(bytes) => NodeFilter::load(&path, &bytes)?,
                         // Everything that it holds stands in the records.
-                        Err(_) => self.made_anew(node)?,
+                        Err(_) => anew::node_filter(&self.archive, &self.catalog, node)?,
                     }
                 }
             };
@@ -367,49 +367,11 @@ impl IndexWriter {
     }
 
     fn renew_filter(&mut self, node: usize) -> Result<(), IndexError> {
-        let filter = self.made_anew(node)?;
+        let filter = anew::node_filter(&self.archive, &self.catalog, node)?;
         self.filters.insert(node, filter);
         self.changed.insert(node);
         self.pending = true;
         Ok(())
-    }
-
-    /// The filter of a node from the records of its regions.
-    fn made_anew(&self, node: usize) -> Result<NodeFilter, IndexError> {
-        let mut distinct = HashSet::new();
-        for (entry, number, region) in self.catalog.regions_of(node) {
-            distinct.extend(
-                self.keys_of_region(entry, number, region)?
-                    .unwrap_or_default(),
-            );
-        }
-        // As many as come before links must be larger again.
-        let mut filter = NodeFilter::new(2 * distinct.len() as u64);
-        for (entry, number, region) in self.catalog.regions_of(node) {
-            filter.insert(
-                &self
-                    .keys_of_region(entry, number, region)?
-                    .unwrap_or_default(),
-            );
-        }
-        Ok(filter)
-    }
-
-    /// Distinct values of a region; none if it is damaged or gone, and nothing can be found in it anyway.
-    fn keys_of_region(
-        &self,
-        entry: &CaptureEntry,
-        number: usize,
-        region: &Region,
-    ) -> Result<Option<Vec<Digest>>, IndexError> {
-        let folder = self
-            .catalog
-            .capture_folder(&self.archive, region.node, entry.id);
-        match read_records(&folder, number, region) {
-            Ok(records) => Ok(Some(keys_of(&elements_of(&records)))),
-            Err(error @ IndexError::Io { .. }) if !error.is_missing_file() => Err(error),
-            Err(_) => Ok(None),
-        }
     }
 
     /// Bytes of the regions of each node.

@@ -162,3 +162,42 @@ fn what_saturated_a_counter_is_forgotten_too() {
         gone.len()
     );
 }
+
+/// Each commit adds a file of region filters, and takes smaller ones into it: there are never many.
+#[test]
+fn filters_of_many_commits_stand_in_few_files() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 60, 40);
+    let archive = folder.path().join("archive");
+    build(
+        &archive,
+        settings(RegionFilter::Subset, 300),
+        &[],
+        &paths[..1],
+    );
+    let mut writer = writer(&archive);
+    let check = || {
+        let found = stats(&archive).unwrap();
+        let captures = found.captures.iter();
+        let regions = captures.flat_map(|capture| &capture.regions);
+        let needed: u64 = regions.flat_map(|region| region.filters.bytes).sum();
+        // No bytes of what was dropped, or stands elsewhere.
+        assert_eq!(found.nodes[0].region_filter_bytes, needed);
+        let entries = fs::read_dir(archive.join("node")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".filters")).count()
+    };
+    let mut most = 0;
+    for path in &paths[1..] {
+        writer.add(path, &Unwatched).unwrap();
+        writer.commit().unwrap();
+        most = most.max(check());
+    }
+    assert!((2..=6).contains(&most), "{most}");
+    for path in paths.iter().step_by(3) {
+        assert_eq!(writer.drop_captures(path).unwrap(), 1);
+        writer.commit().unwrap();
+        assert!(check() <= most);
+    }
+    assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
+}

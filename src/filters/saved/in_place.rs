@@ -127,10 +127,7 @@ impl<'a> FilterInPlace<'a> {
     /// [`SavedFilter::contains_where`](super::SavedFilter::contains_where).
     pub fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
         if let Some(whole) = pattern.whole {
-            return match self.contains(whole) {
-                true => PatternAnswer::Present,
-                false => PatternAnswer::Absent,
-            };
+            return subset::of_bits(self.contains(whole));
         }
         let Contents::Lines(lines) = self.contents else {
             return PatternAnswer::Unknown;
