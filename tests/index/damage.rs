@@ -3,7 +3,7 @@
 use crate::questions::Question;
 use crate::scan::scan;
 use crate::{ask, build, pieces, settings, writer};
-use flowsieve::index::{IndexError, RegionFilter, stats, verify};
+use flowsieve::index::{IndexError, RegionFilter, verify};
 use std::fs;
 use tempfile::TempDir;
 

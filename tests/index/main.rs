@@ -16,8 +16,8 @@ mod scan;
 mod signals;
 
 use flowsieve::index::{
-    Added, CaptureEntry, Explained, Hit, HitSink, IndexError, IndexQuery, IndexWriter, Record,
-    RegionFilter, Settings, search, stats,
+    Added, Explained, Hit, HitSink, IndexError, IndexQuery, IndexWriter, Record, RegionFilter,
+    Settings, search,
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
