@@ -12,6 +12,7 @@ use flowsieve::index::{
     Hit, HitSink, IndexQuery, IndexWriter, RegionFilter, Settings, search, stats, verify,
 };
 use flowsieve::pipeline::Watch;
+use flowsieve::trace::StopFlag;
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
 use std::fs;
@@ -161,7 +162,7 @@ impl Template {
         let queries = [port(53), port(443), domain].into_iter().chain(hosts);
         for query in queries {
             let mut found = Found::default();
-            let explained = search(&template.archive, &query, &mut found).expect("it is whole");
+            let explained = search(&template.archive, &query, &StopFlag::default(), &mut found).expect("it is whole");
             assert_eq!(explained.problems, Vec::<String>::new());
             template.answers.push((query, found.0));
         }
@@ -182,7 +183,7 @@ impl Template {
         };
         let (query, there) = self.asked(mode);
         let mut found = Found::default();
-        match search(&self.archive, query, &mut found) {
+        match search(&self.archive, query, &StopFlag::default(), &mut found) {
             Ok(explained) => {
                 assert!(found.0.is_subset(there), "{query:?}: what is not there");
                 assert!(
@@ -226,7 +227,7 @@ impl Template {
         envelope.extend_from_slice(&lie);
         envelope.extend_from_slice(b"}\n");
         fs::write(catalog_path, envelope).expect("a file of the index can be written");
-        let _ = search(&self.archive, &self.asked(mode).0, &mut Found::default());
+        let _ = search(&self.archive, &self.asked(mode).0, &StopFlag::default(), &mut Found::default());
         let _ = (verify(&self.archive), stats(&self.archive));
     }
 }

@@ -79,6 +79,7 @@
 
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError};
 use super::split_counting::SplitCounters;
+pub(super) use super::split_counting::positions;
 use super::{
     CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
     RemovableFilter, Sighting,
@@ -199,6 +200,13 @@ impl ScalableFilter {
         }
         &mut self.links[taker.unwrap_or(last)]
     }
+}
+
+/// Reads what stands before the links of a saved chain: how many they are.
+pub(super) fn load_links(state: &mut StateReader<'_>) -> Result<u32, LoadError> {
+    state.hip()?;
+    state.u64()?;
+    state.u32()
 }
 
 impl MembershipFilter for ScalableFilter {

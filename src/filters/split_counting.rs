@@ -138,6 +138,19 @@ impl RemovableFilter for SplitCountingFilter {
     }
 }
 
+/// Positions of a digest in the whole array, one in each part.
+pub(super) fn positions(
+    digest: Digest,
+    function_set: u64,
+    probes: u32,
+    part: u64,
+) -> impl Iterator<Item = u64> {
+    let parts = (0..).step_by(part as usize);
+    Probes::new(digest, function_set, probes, part)
+        .zip(parts)
+        .map(|(position, first): (u64, u64)| first + position)
+}
+
 /// The parts and their hash functions, without an estimate: what a scalable filter is a chain of.
 #[derive(Clone, Debug)]
 pub(super) struct SplitCounters {
@@ -268,9 +281,7 @@ impl SplitCounters {
 
     /// Each part's number and the position in the whole array.
     fn positions(&self, digest: Digest) -> impl Iterator<Item = (usize, u64)> + use<> {
-        let part = self.part;
-        Probes::new(digest, self.function_set, self.nonzero.len() as u32, part)
-            .enumerate()
-            .map(move |(i, position)| (i, i as u64 * part + position))
+        let probes = self.nonzero.len() as u32;
+        positions(digest, self.function_set, probes, self.part).enumerate()
     }
 }

@@ -209,6 +209,46 @@ impl SubsetFilter {
     }
 }
 
+/// What bits that are set, or not, say of an element that they stand for.
+pub(super) const fn of_bits(set: bool) -> PatternAnswer {
+    if set {
+        PatternAnswer::Present
+    } else {
+        PatternAnswer::Absent
+    }
+}
+
+/// The answer for some attributes of a filter that stores these combinations (mask and bits of each), where
+/// `is_set` looks for a digest's bits.
+pub(super) fn answer(
+    pattern: Pattern<'_>,
+    parts: impl Iterator<Item = (u32, u32)> + Clone,
+    is_set: impl Fn(u32, Digest) -> bool,
+) -> PatternAnswer {
+    let query = pattern.mask();
+    let part_is_set = |(mask, probes): (u32, u32)| {
+        let digest = |attribute: usize| {
+            pattern.attributes[attribute].expect("the part has attributes of the query only")
+        };
+        is_set(probes, Digest::join(mask, members(mask).map(digest)))
+    };
+    if let Some(part) = parts.clone().find(|&(mask, _)| mask == query) {
+        return of_bits(part_is_set(part));
+    }
+    let mut covered = 0;
+    for part in parts.filter(|&(mask, _)| mask & !query == 0) {
+        if !part_is_set(part) {
+            return PatternAnswer::Absent;
+        }
+        covered |= part.0;
+    }
+    if covered == query {
+        PatternAnswer::PresentApart
+    } else {
+        PatternAnswer::Unknown
+    }
+}
+
 impl MembershipFilter for SubsetFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let sighting = self.array.insert(&mut self.counter, element.whole);
@@ -296,42 +336,17 @@ impl FilterState for SubsetFilter {
 
 impl MultiAttributeFilter for SubsetFilter {
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
-        let answer = |present| {
-            if present {
-                PatternAnswer::Present
-            } else {
-                PatternAnswer::Absent
-            }
-        };
+        let is_set = |probes, digest| self.array.contains(probes, digest);
         if let Some(whole) = pattern.whole {
-            return answer(self.array.contains(self.counter.probes(), whole));
+            return of_bits(is_set(self.counter.probes(), whole));
         }
-        let query = pattern.mask();
-        if query == 0 {
+        if pattern.mask() == 0 {
             // Any element fits, so it is enough that one was inserted.
-            return answer(!self.counter.is_empty());
+            return of_bits(!self.counter.is_empty());
         }
-        let is_set = |part: &Part| {
-            let digest = part.digest(|attribute| {
-                pattern.attributes[attribute].expect("the part has attributes of the query only")
-            });
-            self.array.contains(part.counter.probes(), digest)
-        };
-        if let Some(part) = self.parts.iter().find(|part| part.mask == query) {
-            return answer(is_set(part));
-        }
-        let mut covered = 0;
-        for part in self.parts.iter().filter(|part| part.mask & !query == 0) {
-            if !is_set(part) {
-                return PatternAnswer::Absent;
-            }
-            covered |= part.mask;
-        }
-        if covered == query {
-            PatternAnswer::PresentApart
-        } else {
-            PatternAnswer::Unknown
-        }
+        let parts = self.parts.iter();
+        let parts = parts.map(|part| (part.mask, part.counter.probes()));
+        answer(pattern, parts, is_set)
     }
 
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {

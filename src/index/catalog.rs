@@ -4,7 +4,8 @@
 //!     ARCHIVE/lock           held by the one who writes
 //!     ARCHIVE/catalog.json   names every other file, with its length and checksum
 //!     NODE/000003.filter     the node's global filter
-//!     NODE/000002/           a capture: filters, 0.records.parquet, 0.lists.parquet, 1.records…
+//!     NODE/000004.filters    filters of regions of the node, one behind the other
+//!     NODE/000002/           regions of a capture: 0.records.parquet, 0.lists.parquet, 1.records…
 //! ```
 //!
 //! A writer makes new files, waits until they are on the disk, and puts a new catalogue in the place of
@@ -80,15 +81,15 @@ pub struct Node {
     pub folder: PathBuf,
     /// Number of the filter's file, and what it has; none while the node is empty.
     pub filter: Option<(u64, FileMark)>,
+    /// Files of filters of regions, with their numbers.
+    pub region_filters: Vec<(u64, FileMark)>,
 }
 
 /// A capture that was indexed.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CaptureEntry {
-    /// Number of its folder.
+    /// Number of its folders, one in each node that has regions of it.
     pub id: u64,
-    /// Where that is.
-    pub node: usize,
     /// The capture, as an absolute path.
     pub path: PathBuf,
     /// Its length.
@@ -99,8 +100,6 @@ pub struct CaptureEntry {
     pub packets: u64,
     /// Why it could be read up to some place only.
     pub damage: Option<String>,
-    /// The file of the regions' filters.
-    pub filters: FileMark,
     /// Its regions, in the order of time.
     pub regions: Vec<Region>,
 }
@@ -108,6 +107,8 @@ pub struct CaptureEntry {
 /// Part of a capture: what began in a range of time.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Region {
+    /// The node that has its files.
+    pub node: usize,
     /// Time of the earliest packet.
     pub start_ns: i64,
     /// Time of the latest one.
@@ -120,8 +121,26 @@ pub struct Region {
     pub records: FileMark,
     /// The file of the inverted lists.
     pub lists: FileMark,
-    /// Bytes of the filter of flows in the capture's file of filters, and those of DNS behind it.
-    pub filters: [u64; 2],
+    /// Where its filters are.
+    pub filters: FilterPlace,
+}
+
+/// Where the filters of a region are.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FilterPlace {
+    /// Number of the file, in the region's node.
+    pub file: u64,
+    /// Where they begin in it.
+    pub offset: u64,
+    /// Bytes of the filter of flows, and those of the filter of DNS behind it.
+    pub bytes: [u64; 2],
+}
+
+impl Region {
+    /// Bytes of its files.
+    pub(super) fn stored(&self) -> u64 {
+        self.records.bytes + self.lists.bytes + self.filters.bytes.iter().sum::<u64>()
+    }
 }
 
 impl Catalog {
@@ -129,6 +148,7 @@ impl Catalog {
         let node = |folder| Node {
             folder,
             filter: None,
+            region_filters: Vec::new(),
         };
         Self {
             generation: 0,
@@ -153,17 +173,17 @@ impl Catalog {
             path: path.clone(),
             reason,
         };
-        let head: Head =
-            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
-        if head.schema != SCHEMA {
-            return Err(IndexError::Newer {
-                path,
-                found: head.schema,
-                known: SCHEMA,
-            });
-        }
-        let envelope: Envelope<'_> =
-            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        let envelope: Envelope<'_> = match serde_json::from_slice(&text) {
+            Ok(envelope) => envelope,
+            // Another format may have another envelope.
+            Err(error) => {
+                let head = serde_json::from_slice(&text);
+                let Head { schema } = head.map_err(|_| damaged(error.to_string()))?;
+                check_schema(&path, schema)?;
+                return Err(damaged(error.to_string()));
+            }
+        };
+        check_schema(&path, envelope.schema)?;
         let inner = envelope.catalog.get();
         if FileMark::of(inner.as_bytes()).checksum != envelope.checksum {
             return Err(damaged("its checksum is another one".into()));
@@ -176,9 +196,8 @@ impl Catalog {
 
     /// What all readers rely on.
     fn check(&self) -> Result<(), &'static str> {
-        let nodes = self.nodes.len();
-        if nodes == 0 || self.captures.iter().any(|entry| entry.node >= nodes) {
-            return Err("a capture is in no node");
+        if self.nodes.is_empty() {
+            return Err("it has no node");
         }
         if self.settings.region_ns <= 0 {
             return Err("its regions have no length");
@@ -186,19 +205,28 @@ impl Catalog {
         if self.generation >= MOST || self.next >= MOST {
             return Err("it counts further than any index");
         }
-        for entry in &self.captures {
-            let lengths = entry.regions.iter().flat_map(|region| region.filters);
-            let filters = lengths.fold(0_u64, u64::saturating_add);
-            if filters != entry.filters.bytes || entry.bytes >= MOST {
-                return Err("the filters of a capture's regions are not as long as their file");
-            }
-            let records = |region: &Region| region.flows.saturating_add(region.dns);
-            if entry
-                .regions
-                .iter()
-                .any(|region| records(region) > MOST_RECORDS)
-            {
+        let files = self.nodes.iter().flat_map(|node| &node.region_filters);
+        let mut lengths = files.map(|(_, mark)| mark.bytes);
+        if lengths.any(|bytes| bytes >= MOST) || self.captures.iter().any(|c| c.bytes >= MOST) {
+            return Err("a file is longer than any can be");
+        }
+        let captures = self.captures.iter();
+        for region in captures.flat_map(|capture| &capture.regions) {
+            let Some(node) = self.nodes.get(region.node) else {
+                return Err("a region is in no node");
+            };
+            if region.flows.saturating_add(region.dns) > MOST_RECORDS {
                 return Err("a region has more records than any can have");
+            }
+            let FilterPlace {
+                file,
+                offset,
+                bytes,
+            } = region.filters;
+            let end = bytes.into_iter().fold(offset, u64::saturating_add);
+            let files = &node.region_filters;
+            if !(files.iter()).any(|&(number, mark)| number == file && end <= mark.bytes) {
+                return Err("the filters of a region are in no file");
             }
         }
         Ok(())
@@ -244,11 +272,39 @@ impl Catalog {
             .join(format!("{number:06}.filter"))
     }
 
-    /// Folder of a capture.
-    pub(super) fn capture_folder(&self, archive: &Path, entry: &CaptureEntry) -> PathBuf {
-        self.node_folder(archive, entry.node)
-            .join(format!("{:06}", entry.id))
+    /// File with this number of filters of a node's regions.
+    pub(super) fn region_filters_file(&self, archive: &Path, node: usize, number: u64) -> PathBuf {
+        self.node_folder(archive, node)
+            .join(format!("{number:06}.filters"))
     }
+
+    /// Folder of a capture's regions in a node.
+    pub(super) fn capture_folder(&self, archive: &Path, node: usize, id: u64) -> PathBuf {
+        self.node_folder(archive, node).join(format!("{id:06}"))
+    }
+
+    /// The regions of a node, with their captures and their numbers in them.
+    pub(super) fn regions_of(
+        &self,
+        node: usize,
+    ) -> impl Iterator<Item = (&CaptureEntry, usize, &Region)> {
+        self.captures.iter().flat_map(move |entry| {
+            let regions = entry.regions.iter().enumerate();
+            let regions = regions.filter(move |(_, region)| region.node == node);
+            regions.map(move |(number, region)| (entry, number, region))
+        })
+    }
+}
+
+fn check_schema(path: &Path, found: String) -> Result<(), IndexError> {
+    if found == SCHEMA {
+        return Ok(());
+    }
+    Err(IndexError::Newer {
+        path: path.to_owned(),
+        found,
+        known: SCHEMA,
+    })
 }
 
 /// File of a region's records.
@@ -259,9 +315,4 @@ pub(super) fn records_file(capture: &Path, region: usize) -> PathBuf {
 /// File of a region's inverted lists.
 pub(super) fn lists_file(capture: &Path, region: usize) -> PathBuf {
     capture.join(format!("{region}.lists.parquet"))
-}
-
-/// File of the filters of a capture's regions.
-pub(super) fn filters_file(capture: &Path) -> PathBuf {
-    capture.join("filters")
 }

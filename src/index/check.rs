@@ -1,14 +1,80 @@
 //! Looking after an index: is everything as it was written, and how large is it.
 
-use super::catalog::{CaptureEntry, Catalog, Region, filters_file, lists_file};
+use super::catalog::{CaptureEntry, Catalog, Region, lists_file};
 use super::elements::Family;
 use super::lists::{self, Lists};
 use super::node_filter::{NodeFilter, keys_of};
+use super::packed;
 use super::region::{elements_of, read_records};
 use super::region_filter::{self, may_have};
-use super::search::open;
 use super::{IndexError, disk};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+
+/// Times that a catalogue is read anew because a writer replaced what it names.
+const MOST_TRIES: u32 = 100;
+
+/// The filters of a node; without those that are damaged.
+#[derive(Default)]
+struct NodeFiles {
+    global: Option<NodeFilter>,
+    of_regions: HashMap<u64, (PathBuf, Vec<u8>)>,
+}
+
+/// The catalogue with the filters of all nodes.
+fn open(
+    archive: &Path,
+    problems: &mut Vec<String>,
+) -> Result<(Catalog, Vec<NodeFiles>), IndexError> {
+    let mut tries = 0;
+    'anew: loop {
+        tries += 1;
+        let catalog = Catalog::load(archive)?;
+        let (mut nodes, mut found) = (Vec::new(), Vec::new());
+        for node in 0..catalog.nodes.len() {
+            let failed_before = found.len();
+            nodes.push(read_node(archive, &catalog, node, &mut found));
+            let missing = found[failed_before..].iter();
+            if missing.clone().any(IndexError::is_missing_file)
+                && tries < MOST_TRIES
+                && Catalog::load(archive)?.generation != catalog.generation
+            {
+                continue 'anew;
+            }
+        }
+        problems.extend(found.iter().map(ToString::to_string));
+        return Ok((catalog, nodes));
+    }
+}
+
+fn read_node(
+    archive: &Path,
+    catalog: &Catalog,
+    node: usize,
+    problems: &mut Vec<IndexError>,
+) -> NodeFiles {
+    let mut files = NodeFiles::default();
+    let state = &catalog.nodes[node];
+    files.global = match state.filter {
+        None => Some(NodeFilter::new(0)),
+        Some((number, mark)) => {
+            let path = catalog.filter_file(archive, node, number);
+            let bytes = disk::read_checked(&path, mark);
+            let filter = bytes.and_then(|bytes| NodeFilter::load(&path, &bytes));
+            filter.map_err(|error| problems.push(error)).ok()
+        }
+    };
+    for &(number, mark) in &state.region_filters {
+        let path = catalog.region_filters_file(archive, node, number);
+        match disk::read_checked(&path, mark) {
+            Ok(bytes) => {
+                files.of_regions.insert(number, (path, bytes));
+            }
+            Err(error) => problems.push(error),
+        }
+    }
+    files
+}
 
 /// What was compared.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -33,25 +99,12 @@ pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
     let (catalog, nodes) = open(archive, &mut verified.problems)?;
     for entry in &catalog.captures {
         verified.captures += 1;
-        let folder = catalog.capture_folder(archive, entry);
-        let path = filters_file(&folder);
-        let filters = match disk::read_checked(&path, entry.filters) {
-            Ok(bytes) => Some((path, bytes)),
-            Err(error) => {
-                verified.problems.push(error.to_string());
-                None
-            }
-        };
-        let mut offset = 0;
         for (number, region) in entry.regions.iter().enumerate() {
             verified.regions += 1;
             verified.records += region.flows + region.dns;
-            let of_region = filters
-                .as_ref()
-                .map(|(path, bytes)| (path.as_path(), &bytes[offset..]));
-            offset += region.filters.iter().sum::<u64>() as usize;
-            let node = nodes[entry.node].as_ref();
-            if let Err(error) = verify_region(&folder, number, region, of_region, node) {
+            let folder = catalog.capture_folder(archive, region.node, entry.id);
+            let node = &nodes[region.node];
+            if let Err(error) = verify_region(&folder, number, region, node) {
                 verified.problems.push(error.to_string());
             }
         }
@@ -63,8 +116,7 @@ fn verify_region(
     folder: &Path,
     number: usize,
     region: &Region,
-    filters: Option<(&Path, &[u8])>,
-    node: Option<&NodeFilter>,
+    node: &NodeFiles,
 ) -> Result<(), IndexError> {
     let lists = lists_file(folder, number);
     let bytes = disk::read_checked(&lists, region.lists);
@@ -84,17 +136,23 @@ fn verify_region(
         ));
     }
     let elements = elements_of(&records);
-    if let Some((path, mut bytes)) = filters {
-        for (family, length) in Family::ALL.into_iter().zip(region.filters) {
-            let (of_family, rest) = bytes.split_at(bytes.len().min(length as usize));
+    if let Some((path, bytes)) = node.of_regions.get(&region.filters.file) {
+        let Some(mut bytes) = packed::part(bytes, region) else {
+            return Err(IndexError::damaged(
+                path,
+                "filters of a region are not in it",
+            ));
+        };
+        for (family, length) in Family::ALL.into_iter().zip(region.filters.bytes) {
+            let (of_family, rest) = bytes.split_at(length as usize);
             bytes = rest;
             let filter =
                 region_filter::read(of_family).map_err(|error| IndexError::damaged(path, error))?;
             let holds = |element: &[_; 3]| {
                 let attributes = element.map(Some);
-                filter
-                    .as_ref()
-                    .is_some_and(|filter| may_have(filter, &attributes))
+                filter.as_ref().is_some_and(|filter| {
+                    may_have(&attributes, |pattern| filter.contains_where(pattern))
+                })
             };
             if !elements[family as usize].iter().all(holds) {
                 return Err(IndexError::damaged(
@@ -104,7 +162,7 @@ fn verify_region(
             }
         }
     }
-    if let Some(node) = node
+    if let Some(node) = &node.global
         && !keys_of(&elements).into_iter().all(|key| node.contains(key))
     {
         return Err(IndexError::damaged(
@@ -137,6 +195,10 @@ pub struct IndexStats {
 pub struct NodeStats {
     /// Its folder.
     pub folder: PathBuf,
+    /// Its regions.
+    pub regions: u64,
+    /// Bytes of the files of their filters.
+    pub region_filter_bytes: u64,
     /// Bytes of its global filter's file.
     pub filter_bytes: u64,
     /// Share of the filter's counters in use.
@@ -155,11 +217,17 @@ pub struct NodeStats {
 pub fn stats(archive: &Path) -> Result<IndexStats, IndexError> {
     let mut problems = Vec::new();
     let (catalog, filters) = open(archive, &mut problems)?;
-    let nodes = filters.iter().enumerate().map(|(node, filter)| {
-        let (fill, saturated, overflows) =
-            filter.as_ref().map(NodeFilter::fill).unwrap_or_default();
+    let nodes = filters.iter().enumerate().map(|(node, files)| {
+        let global = files.global.as_ref();
+        let (fill, saturated, overflows) = global.map(NodeFilter::fill).unwrap_or_default();
         NodeStats {
             folder: catalog.node_folder(archive, node),
+            regions: catalog.regions_of(node).count() as u64,
+            region_filter_bytes: catalog.nodes[node]
+                .region_filters
+                .iter()
+                .map(|(_, mark)| mark.bytes)
+                .sum(),
             filter_bytes: catalog.nodes[node].filter.map_or(0, |(_, mark)| mark.bytes),
             fill,
             saturated,

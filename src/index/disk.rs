@@ -5,6 +5,7 @@
 
 use super::IndexError;
 use crate::hashing::Checksum;
+use crate::trace::StopFlag;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -82,14 +83,15 @@ pub(super) fn read_checked(path: &Path, mark: FileMark) -> Result<Vec<u8>, Index
     Ok(bytes)
 }
 
-/// XXH3 of 128 bits of a file's content, and its length.
-pub(super) fn content_of(path: &Path) -> Result<(u128, u64), IndexError> {
+/// XXH3 of 128 bits of a file's content, and its length; of as much as was read when the flag was set.
+pub(super) fn content_of(path: &Path, stop: &StopFlag) -> Result<(u128, u64), IndexError> {
     let mut file = File::open(path).map_err(IndexError::io(path))?;
     let mut checksum = Checksum::new();
     let (mut buffer, mut length) = (vec![0; BUFFER], 0);
     loop {
         match file.read(&mut buffer) {
             Ok(0) => return Ok((checksum.wide(), length)),
+            Ok(_) if stop.is_set() => return Ok((checksum.wide(), length)),
             Ok(read) => {
                 checksum.update(&buffer[..read]);
                 length += read as u64;

@@ -19,7 +19,7 @@ pub enum IndexError {
     },
     /// The bytes are not those that were written.
     #[error(
-        "{}: this file of the index is damaged ({reason}); drop the capture that it belongs to and add it again", path.display()
+        "{}: this file of the index is damaged ({reason}); drop a capture that it belongs to and add it again", path.display()
     )]
     Damaged {
         /// The file.

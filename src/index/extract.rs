@@ -1,14 +1,16 @@
 //! The packets that were asked for, taken from the captures that have some.
 
 use super::catalog::{CaptureEntry, Catalog};
+use super::in_time::{Choose, Merge};
 use super::record::{Ends, ends};
 use super::{IndexError, IndexQuery};
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
-use crate::trace::write::{CaptureWriter, WriteError, WriteFormat};
-use crate::trace::{Capture, InputFormat, PacketRef, TraceBatch};
-use std::fs;
-use std::io::{self, Write};
-use std::path::Path;
+use crate::trace::write::WriteFormat;
+use crate::trace::{PacketRef, StopFlag};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Decides of packets.
 struct Chooser<'a> {
@@ -69,8 +71,22 @@ impl Chooser<'_> {
     }
 }
 
-/// Writes the packets that are asked for from these captures, one capture after the other in the
-/// order of their start; how many they were. Captures that are gone or have changed are problems.
+/// Captures that are open at one time. More are merged in groups, through temporary files.
+const MOST_OPEN: usize = 128;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Extracted {
+    /// Packets.
+    pub packets: u64,
+    /// DNS logs among the captures: those have no packets.
+    pub logs: u64,
+    /// A signal ended the reading: there were more.
+    pub interrupted: bool,
+}
+
+/// Writes the packets that are asked for from these captures, in the order of time. Captures that are gone
+/// or have changed are problems.
 ///
 /// # Errors
 ///
@@ -79,10 +95,10 @@ pub fn extract<W: Write + Send + 'static>(
     archive: &Path,
     query: &IndexQuery,
     captures: &[CaptureEntry],
-    out: W,
-    format: WriteFormat,
+    (out, format): (W, WriteFormat),
+    stop: &StopFlag,
     problems: &mut Vec<String>,
-) -> Result<(W, u64), IndexError> {
+) -> Result<(W, Extracted), IndexError> {
     let settings = Catalog::load(archive)?.settings;
     let chooser = Chooser {
         query,
@@ -90,60 +106,59 @@ pub fn extract<W: Write + Send + 'static>(
         inner: Decoder::new(Tunnel::Inner),
         dns_ports: [&[DNS_PORT], &settings.dns_ports[..]].concat(),
     };
-    let mut order: Vec<&CaptureEntry> = captures.iter().collect();
-    order.sort_by_key(|entry| {
-        (
-            entry.regions.first().map(|region| region.start_ns),
-            entry.id,
-        )
-    });
-    let failed = |error: WriteError| {
-        let error = match error {
-            WriteError::Io(error) => error,
-            other => io::Error::other(other),
+    let mut extracted = Extracted::default();
+    let mut sources: Vec<Source> = captures
+        .iter()
+        .map(|entry| source(entry, problems))
+        .collect();
+    sources.sort_by_key(|source| source.first_ns);
+    let mut choose: Choose<'_> = &|packet, bytes| chooser.takes(packet, bytes);
+    // Packets chosen from a group of captures, in order, until the groups are merged.
+    let mut folder = None;
+    while sources.len() > MOST_OPEN {
+        let folder = match &mut folder {
+            Some(folder) => folder,
+            none => none.insert(TempDir::new().map_err(IndexError::io(Path::new("temporary")))?),
         };
-        IndexError::io(Path::new("the capture"))(error)
-    };
-    let single = captures.len() == 1;
-    let mut writer =
-        CaptureWriter::new(out, format, single).map_err(|error| failed(error.into()))?;
-    for (input, entry) in order.into_iter().enumerate() {
-        let length = fs::metadata(&entry.path).map(|data| data.len());
-        if length.is_ok_and(|length| length != entry.bytes) {
-            problems.push(format!(
-                "{}: this capture has changed since it was indexed; its packets are those of today, and `flowsieve index add` indexes it anew",
-                entry.path.display()
-            ));
+        let mut merged = Vec::new();
+        for group in sources.chunks(MOST_OPEN) {
+            let name = format!("{}-{}.pcapng", sources.len(), merged.len());
+            let path = folder.path().join(name);
+            let out = File::create(&path).map_err(IndexError::io(&path))?;
+            let format = WriteFormat::of_name(&path);
+            let merge = Merge::new(group, choose, stop);
+            merge.write((out, format), &mut extracted, problems)?;
+            let first_ns = group[0].first_ns;
+            merged.push(Source { path, first_ns });
         }
-        let mut capture = match Capture::open(&entry.path, InputFormat::Auto) {
-            Ok(capture) => capture,
-            Err(error) => {
-                problems.push(error.to_string());
-                continue;
-            }
-        };
-        capture.keep_records();
-        loop {
-            match capture.next_batch() {
-                Ok(None) => break,
-                Ok(Some(TraceBatch::DnsLog(_))) => {}
-                Ok(Some(TraceBatch::Packets { .. })) => {
-                    let batch = capture.record_batch();
-                    // Interfaces are described even where no packet is taken.
-                    writer.write(input, &batch, 0, 0).map_err(failed)?;
-                    for (at, packet) in batch.packets.iter().enumerate() {
-                        if chooser.takes(packet, batch.bytes) {
-                            writer.write(input, &batch, at, at + 1).map_err(failed)?;
-                        }
-                    }
-                }
-                Err(error) => {
-                    problems.push(error.to_string());
-                    break;
-                }
-            }
-        }
+        sources = merged;
+        choose = &|_, _| true;
     }
-    let (out, written) = writer.finish().map_err(failed)?;
-    Ok((out, written.packets))
+    extracted.packets = 0;
+    let out = Merge::new(&sources, choose, stop).write((out, format), &mut extracted, problems)?;
+    extracted.interrupted = stop.is_set();
+    Ok((out, extracted))
+}
+
+/// A capture to be read, and the earliest time that a packet of it may have.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) first_ns: i64,
+}
+
+fn source(entry: &CaptureEntry, problems: &mut Vec<String>) -> Source {
+    let length = fs::metadata(&entry.path).map(|data| data.len());
+    let changed = length.is_ok_and(|length| length != entry.bytes);
+    if changed {
+        problems.push(format!(
+            "{}: this capture has changed since it was indexed; its packets are those of today, and `flowsieve index add` indexes it anew",
+            entry.path.display()
+        ));
+    }
+    let first_ns = entry.regions.iter().map(|region| region.start_ns).min();
+    Source {
+        path: entry.path.clone(),
+        // Of one that changed nobody knows: it is opened first.
+        first_ns: first_ns.filter(|_| !changed).unwrap_or(i64::MIN),
+    }
 }

@@ -39,9 +39,13 @@ pub(super) fn make_nodes(archive: &Path, nodes: &[PathBuf]) -> Result<Vec<PathBu
 pub(super) fn delete_leftovers(archive: &Path, catalog: &Catalog) -> Result<(), IndexError> {
     let mut known: HashSet<PathBuf> = HashSet::new();
     for entry in &catalog.captures {
-        known.insert(catalog.capture_folder(archive, entry));
+        for region in &entry.regions {
+            known.insert(catalog.capture_folder(archive, region.node, entry.id));
+        }
     }
     for (node, state) in catalog.nodes.iter().enumerate() {
+        let filters = state.region_filters.iter();
+        known.extend(filters.map(|&(n, _)| catalog.region_filters_file(archive, node, n)));
         known.extend(
             state
                 .filter
@@ -68,7 +72,9 @@ pub(super) fn delete_leftovers(archive: &Path, catalog: &Catalog) -> Result<(), 
 /// Whether the name is one that a writer gives in a node.
 fn is_ours(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let number = name.strip_suffix(".filter").unwrap_or(&name);
+    let ending = [".filter", ".filters"];
+    let number = ending.iter().find_map(|ending| name.strip_suffix(ending));
+    let number = number.unwrap_or(&name);
     number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 

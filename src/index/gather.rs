@@ -3,6 +3,7 @@
 //! ```text
 //!   flows::list ─► flows, cut after a region's length ─┐
 //!              └─► DNS messages, added up by question ─┴─► SortedFlows ─► regions in order of start
+//!   DNS log ─────► entries, added up likewise ──────────┘
 //! ```
 //!
 //! A region has the records that begin in one range of time. It goes on into the next range while it
@@ -12,17 +13,17 @@
 use super::catalog::Settings;
 use super::record::{addresses, ends};
 use super::{IndexError, Record};
-use crate::decode::Tunnel;
+use crate::decode::{NAME_MAX, Tunnel, labels_from_text};
 use crate::flows::{
-    Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, FlowSummary, SortedFlows, Upper,
-    list,
+    Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, SortedFlows, Upper, list,
 };
 use crate::pipeline::Watch;
-use crate::trace::InputFormat;
+use crate::trace::{Capture, DnsLogBatch, InputFormat, TraceBatch, TraceError};
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 /// A region goes on into the next range of time until it has so many records.
 const LEAST_RECORDS: usize = 64;
@@ -36,7 +37,18 @@ const MOST_QUESTIONS: usize = 1 << 16;
 /// In a record's number: it is of DNS messages.
 const DNS: u64 = 1 << 63;
 
-/// Reads a capture and hands its regions to `see`.
+/// What reading a capture came to.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    /// Packets, or entries of a log.
+    pub(super) packets: u64,
+    /// Why it could be read up to some place only.
+    pub(super) error: Option<TraceError>,
+    /// A signal ended it: there are no regions then.
+    pub(super) interrupted: bool,
+}
+
+/// Reads a capture, or a DNS log, and hands its regions to `see`.
 pub(super) fn regions(
     path: &Path,
     settings: &Settings,
@@ -44,7 +56,7 @@ pub(super) fn regions(
     threads: usize,
     watch: &dyn Watch,
     mut see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
-) -> Result<FlowSummary, IndexError> {
+) -> Result<Gathered, IndexError> {
     let plan = FlowPlan {
         inputs: vec![path.to_owned()],
         input_format: InputFormat::Auto,
@@ -62,8 +74,25 @@ pub(super) fn regions(
         region_ns: settings.region_ns,
         number: 0,
     };
-    let summary =
-        list(&plan, &mut gather, watch).map_err(|error| IndexError::of_flows(path, error))?;
+    let gathered = match Capture::open_until(path, InputFormat::Auto, &watch.stop()) {
+        Ok(capture) if is_log(&capture) => gather.log(capture, watch)?,
+        _ => {
+            let summary = list(&plan, &mut gather, watch);
+            let mut summary = summary.map_err(|error| IndexError::of_flows(path, error))?;
+            let input = summary.inputs.remove(0);
+            Gathered {
+                packets: input.packets,
+                error: input.error,
+                interrupted: summary.totals.interrupted,
+            }
+        }
+    };
+    if gathered.interrupted || watch.stop().is_set() {
+        return Ok(Gathered {
+            interrupted: true,
+            ..gathered
+        });
+    }
     gather.pass_on().map_err(IndexError::io(path))?;
     let mut records: Vec<Record> = Vec::new();
     let mut range = 0;
@@ -87,7 +116,12 @@ pub(super) fn regions(
     if !records.is_empty() {
         see(records)?;
     }
-    Ok(summary)
+    Ok(gathered)
+}
+
+/// Whether it is a DNS log, which has no packets.
+pub(super) fn is_log(capture: &Capture) -> bool {
+    capture.container().contains("dns")
 }
 
 /// Who asks whom for what.
@@ -118,6 +152,53 @@ struct Gather {
 }
 
 impl Gather {
+    /// Takes all entries of a log.
+    fn log(&mut self, mut capture: Capture, watch: &dyn Watch) -> Result<Gathered, IndexError> {
+        let path = capture.path().to_owned();
+        let bytes = capture.bytes_read();
+        let mut gathered = Gathered::default();
+        loop {
+            match capture.next_batch() {
+                Ok(Some(TraceBatch::DnsLog(log))) => {
+                    self.entries(&log).map_err(IndexError::io(&path))?;
+                    gathered.packets += log.entries.len() as u64;
+                }
+                Ok(Some(TraceBatch::Packets { .. })) => {}
+                Ok(None) => return Ok(gathered),
+                Err(error) => {
+                    gathered.error = Some(error);
+                    return Ok(gathered);
+                }
+            }
+            watch.progress(bytes.load(Ordering::Relaxed), gathered.packets);
+        }
+    }
+
+    /// Takes entries of a log. Those without a name that is one, or with ends of two families, are no
+    /// questions, as for a count.
+    fn entries(&mut self, log: &DnsLogBatch<'_>) -> io::Result<()> {
+        for entry in log.entries {
+            let name = entry.name.clone();
+            let text = name.map(|name| &log.text[name.start as usize..name.end as usize]);
+            let mut buffer = [0; NAME_MAX];
+            let labels = text.and_then(|text| labels_from_text(text, &mut buffer));
+            let Some(labels) = labels else { continue };
+            if entry.source.is_ipv4() != entry.destination.is_ipv4() {
+                continue;
+            }
+            let (protocol, _, port) = entry.transport.unwrap_or_default();
+            let question = Question {
+                client: entry.source,
+                server: entry.destination,
+                port,
+                protocol,
+                name: labels.into(),
+            };
+            self.message(question, entry.time_ns, false)?;
+        }
+        Ok(())
+    }
+
     /// Passes all questions on.
     fn pass_on(&mut self) -> io::Result<()> {
         for (question, messages) in std::mem::take(&mut self.questions) {
@@ -125,30 +206,12 @@ impl Gather {
         }
         Ok(())
     }
-}
 
-impl FlowSink for Gather {
-    fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
-        // Names are records of their own.
-        self.sorted.flow(FlowRecord {
-            domain: None,
-            ..flow
-        })
-    }
-
-    fn dns(&mut self, message: &DnsRecord<'_>) -> io::Result<()> {
+    /// Takes a message about a question.
+    fn message(&mut self, question: Question, time_ns: i64, is_response: bool) -> io::Result<()> {
         if self.questions.len() >= MOST_QUESTIONS {
             self.pass_on()?;
         }
-        let (client, server) = ends(message.addresses);
-        let question = Question {
-            client,
-            server,
-            port: message.server_port,
-            protocol: message.protocol,
-            name: message.name.into(),
-        };
-        let time_ns = message.time_ns;
         self.number += 1;
         let first = Messages {
             number: self.number | DNS,
@@ -164,13 +227,35 @@ impl FlowSink for Gather {
             .max(known.end_ns.abs_diff(time_ns));
         if reach > self.region_ns.unsigned_abs() {
             let before = std::mem::replace(known, first);
-            known.count[usize::from(message.is_response)] = 1;
+            known.count[usize::from(is_response)] = 1;
             return self.sorted.flow(as_flow(question, before));
         }
         known.start_ns = known.start_ns.min(time_ns);
         known.end_ns = known.end_ns.max(time_ns);
-        known.count[usize::from(message.is_response)] += 1;
+        known.count[usize::from(is_response)] += 1;
         Ok(())
+    }
+}
+
+impl FlowSink for Gather {
+    fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
+        // Names are records of their own.
+        self.sorted.flow(FlowRecord {
+            domain: None,
+            ..flow
+        })
+    }
+
+    fn dns(&mut self, message: &DnsRecord<'_>) -> io::Result<()> {
+        let (client, server) = ends(message.addresses);
+        let question = Question {
+            client,
+            server,
+            port: message.server_port,
+            protocol: message.protocol,
+            name: message.name.into(),
+        };
+        self.message(question, message.time_ns, message.is_response)
     }
 }
 

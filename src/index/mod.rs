@@ -14,6 +14,7 @@
 //! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in `HBase` secondary
 //! index", 2015, for the two levels.
 
+mod anew;
 mod catalog;
 mod check;
 mod columns;
@@ -23,8 +24,10 @@ mod error;
 mod extract;
 mod folders;
 mod gather;
+mod in_time;
 mod lists;
 mod node_filter;
+mod packed;
 mod query;
 mod record;
 mod records;
@@ -33,11 +36,11 @@ mod region_filter;
 mod search;
 mod writer;
 
-pub use catalog::{CaptureEntry, Catalog, Node, Region, Settings};
+pub use catalog::{CaptureEntry, Catalog, FilterPlace, Node, Region, Settings};
 pub use check::{IndexStats, NodeStats, Verified, stats, verify};
 pub use disk::FileMark;
 pub use error::IndexError;
-pub use extract::extract;
+pub use extract::{Extracted, extract};
 pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};
 pub use region_filter::RegionFilter;

@@ -2,15 +2,17 @@
 //! have a value.
 //!
 //! - Each region inserts each of its distinct values once, and takes each back once when it is dropped.
-//! - Counters have 8 bits. One that saturated (a value of more than 254 regions) can no longer be counted
-//!   down; a filter with such counters is made anew from the records when something is dropped.
+//! - Counters have 4 bits. One that saturated (a value of more than 14 regions) can no longer be counted
+//!   down; a filter with such counters is made anew from the records when something is dropped. With 8 bits
+//!   the filter is twice as large, and an archive of a few hundred regions has values that saturate those too.
 //! - The chain has up to 8 links with P = 2^-10, so at most 0.8 % of what is absent gets through. A
 //!   ninth link would be due when the newest is full: then the filter is made anew with links four times
 //!   as large, and values move at most once for every three that came since.
 
 use super::IndexError;
 use super::elements::{Element, Family, SEED};
-use crate::filters::saved::SavedFilter;
+use super::query::Route;
+use crate::filters::saved::{FilterInPlace, SavedFilter};
 use crate::filters::{ElementDigests, FilterSpec, Refill};
 use crate::hashing::Digest;
 use std::collections::HashSet;
@@ -21,6 +23,9 @@ const SMALLEST_PART: u64 = 1 << 10;
 
 /// Hash functions, and parts of a link.
 const PROBES: u32 = 10;
+
+/// Bits of a counter.
+const COUNTER_BITS: u32 = 4;
 
 /// Links of a chain.
 const MOST_LINKS: u32 = 8;
@@ -62,7 +67,7 @@ impl NodeFilter {
         let spec = FilterSpec::Scalable {
             part,
             probes: PROBES,
-            counter_bits: 8,
+            counter_bits: COUNTER_BITS,
             most_links: MOST_LINKS,
             refill: Refill::Newest,
         };
@@ -123,6 +128,23 @@ impl NodeFilter {
     }
 }
 
+/// Whether a node whose global filter was saved as `bytes` may have an element with the values of one of
+/// these routes; one that cannot be asked may.
+pub(super) fn node_may_have(bytes: &[u8], routes: &[Route]) -> bool {
+    let Ok(Some(filter)) = FilterInPlace::open(bytes) else {
+        return true;
+    };
+    routes.iter().any(|route| {
+        let given = |attribute: usize| route.attributes[attribute];
+        let is_given = |mask: u32| (0..3).all(|at| mask >> at & 1 == 0 || given(at).is_some());
+        let mut parts = route.family.node_masks().iter();
+        parts.all(|&mask| {
+            let digest = |attribute| given(attribute).expect("the part has these attributes only");
+            !is_given(mask) || filter.contains(route.family.node_key(mask, digest))
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,7 +185,7 @@ mod tests {
         let wrong = absent.iter().filter(|key| filter.contains(**key)).count();
         assert!(wrong < 320, "{wrong} of 20 000, about 160 are expected");
         assert!(!filter.is_saturated());
-        for _ in 0..255 {
+        for _ in 0..15 {
             filter.insert(&keys(0..1));
         }
         assert!(filter.is_saturated());

@@ -1,6 +1,6 @@
-//! A region's files: records, inverted lists, and its part of the capture's file of filters.
+//! A region's files, records and inverted lists, and its filters.
 
-use super::catalog::{Region, Settings, lists_file, records_file};
+use super::catalog::{FilterPlace, Region, Settings, lists_file, records_file};
 use super::elements::{self, Element, Family};
 use super::{IndexError, Record, disk, lists, records};
 use std::collections::HashSet;
@@ -17,14 +17,27 @@ pub(super) fn elements_of(records: &[Record]) -> [HashSet<Element>; 2] {
     found
 }
 
-/// Writes a region's files, and appends its filters to `filters`.
+/// The filters of a region with these elements, and the bytes of each.
+pub(super) fn filters_of(
+    settings: &Settings,
+    elements: &[HashSet<Element>; 2],
+) -> Result<(Vec<u8>, [u64; 2]), IndexError> {
+    let (mut filters, mut lengths) = (Vec::new(), [0; 2]);
+    for ((family, elements), length) in Family::ALL.iter().zip(elements).zip(&mut lengths) {
+        let filter = settings.filter.build(*family, elements);
+        let filter = filter.map_err(|error| IndexError::Plan(error.to_string()))?;
+        *length = filter.len() as u64;
+        filters.extend(filter);
+    }
+    Ok((filters, lengths))
+}
+
+/// Writes a region's files in a folder of a node; where its filters will be is not known yet.
 pub(super) fn write_region(
     folder: &Path,
+    node: usize,
     number: usize,
-    settings: &Settings,
     of_region: &[Record],
-    elements: &[HashSet<Element>; 2],
-    filters: &mut Vec<u8>,
 ) -> Result<Region, IndexError> {
     let path = records_file(folder, number);
     let bytes = records::encode(of_region).map_err(|error| IndexError::damaged(&path, error))?;
@@ -33,24 +46,18 @@ pub(super) fn write_region(
     let bytes = lists::encode(&lists::of_records(of_region))
         .map_err(|error| IndexError::damaged(&path, error))?;
     let lists = disk::write_new(&path, &bytes)?;
-    let mut lengths = [0; 2];
-    for ((family, elements), length) in Family::ALL.iter().zip(elements).zip(&mut lengths) {
-        let filter = settings.filter.build(*family, elements);
-        let filter = filter.map_err(|error| IndexError::Plan(error.to_string()))?;
-        *length = filter.len() as u64;
-        filters.extend(filter);
-    }
     let dns = of_region.iter().filter(|record| record.domain.is_some());
     let dns = dns.count() as u64;
     let times = |time: fn(&Record) -> i64| of_region.iter().map(time);
     Ok(Region {
+        node,
         start_ns: times(|record| record.start_ns).min().unwrap_or_default(),
         end_ns: times(|record| record.end_ns).max().unwrap_or_default(),
         flows: of_region.len() as u64 - dns,
         dns,
         records,
         lists,
-        filters: lengths,
+        filters: FilterPlace::default(),
     })
 }
 

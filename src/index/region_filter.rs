@@ -5,7 +5,7 @@
 
 use super::elements::{Element, FULL, Family, REGION_MASKS, SEED};
 use crate::filters::allocation::{Demand, shared_probes};
-use crate::filters::saved::{LoadError, SavedFilter};
+use crate::filters::saved::{FilterInPlace, LoadError, SavedFilter};
 use crate::filters::{
     ElementDigests, FilterKind, FilterSpec, Pattern, PatternAnswer, PlannedCombination, Sizing,
     SpecError,
@@ -117,8 +117,11 @@ fn distinct(elements: &HashSet<Element>, mask: u32) -> usize {
     joined.collect::<HashSet<_>>().len()
 }
 
-/// Whether a saved filter may have an element with these values.
-pub(super) fn may_have(filter: &SavedFilter, attributes: &[Option<Digest>; 3]) -> bool {
+/// Whether a filter may have an element with these values.
+pub(super) fn may_have(
+    attributes: &[Option<Digest>; 3],
+    contains_where: impl Fn(Pattern<'_>) -> PatternAnswer,
+) -> bool {
     if attributes.iter().all(Option::is_none) {
         return true;
     }
@@ -127,7 +130,7 @@ pub(super) fn may_have(filter: &SavedFilter, attributes: &[Option<Digest>; 3]) -
         whole: all.map(|digests| Digest::join(FULL, digests)),
         attributes,
     };
-    filter.contains_where(pattern) != PatternAnswer::Absent
+    contains_where(pattern) != PatternAnswer::Absent
 }
 
 /// Reads a saved filter; none where nothing was saved.
@@ -144,5 +147,24 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<SavedFilter>, LoadError> {
             offset: 0,
             reason: "it is no filter of a region",
         })
+    }
+}
+
+/// Whether a saved filter may have an element with some of these values; one that cannot be asked may.
+pub(super) fn may_have_any<'q>(
+    bytes: &[u8],
+    mut questions: impl Iterator<Item = &'q [Option<Digest>; 3]>,
+) -> bool {
+    match FilterInPlace::open(bytes) {
+        Ok(Some(filter)) => {
+            questions.any(|attributes| may_have(attributes, |p| filter.contains_where(p)))
+        }
+        Ok(None) => match read(bytes) {
+            Ok(Some(filter)) => {
+                questions.any(|attributes| may_have(attributes, |p| filter.contains_where(p)))
+            }
+            _ => true,
+        },
+        Err(_) => true,
     }
 }

@@ -1,12 +1,15 @@
 //! Searching: from the nodes to the regions to the records, with an account of what each level ruled out.
 
-use super::catalog::{CaptureEntry, Catalog, Region, filters_file, lists_file};
+use super::catalog::{CaptureEntry, Catalog, Region, lists_file};
 use super::elements::Family;
 use super::lists::Lists;
-use super::node_filter::NodeFilter;
+use super::node_filter::node_may_have;
+use super::packed;
 use super::query::Route;
 use super::region::read_records;
 use super::{IndexError, IndexQuery, Record, disk, region_filter};
+use crate::trace::StopFlag;
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 
@@ -65,6 +68,8 @@ pub struct Explained {
     pub records_listed: u64,
     /// Answers.
     pub hits: u64,
+    /// The search was ended before it was done: there may be more answers.
+    pub interrupted: bool,
     /// Files that could not be read, a sentence each.
     pub problems: Vec<String>,
 }
@@ -92,7 +97,8 @@ struct Candidate<'a> {
     region: &'a Region,
 }
 
-/// Searches an index. What is damaged is named among the problems, and the rest is searched.
+/// Searches an index until it is done or `stop` is set. What is damaged is named among the problems, and
+/// the rest is searched.
 ///
 /// # Errors
 ///
@@ -100,81 +106,29 @@ struct Candidate<'a> {
 pub fn search(
     archive: &Path,
     query: &IndexQuery,
+    stop: &StopFlag,
     sink: &mut dyn HitSink,
 ) -> Result<Explained, IndexError> {
     query.check()?;
-    let mut explained = Explained::default();
     let routes = query.routes();
-    let (catalog, filters) = open(archive, &mut explained.problems)?;
-    let search = Search {
-        archive,
-        catalog: &catalog,
-        query,
-        routes: &routes,
-    };
-    let candidates = search.candidates(&filters, &mut explained);
-    let mut nodes_hit = vec![false; catalog.nodes.len()];
-    for candidate in candidates {
-        let before = explained.hits;
-        explained.regions_opened += 1;
-        explained.records += candidate.region.flows + candidate.region.dns;
-        for record in search.answers(&candidate, &mut explained) {
-            explained.hits += 1;
-            let hit = Hit {
-                capture: candidate.capture,
-                region: candidate.region,
-                number: candidate.number,
-                record: &record,
-            };
-            sink.hit(hit)
-                .map_err(IndexError::io(Path::new("results")))?;
-        }
-        if explained.hits == before {
-            explained.regions_in_vain += 1;
-        } else {
-            nodes_hit[candidate.capture.node] = true;
-        }
-    }
-    let hit = nodes_hit.iter().filter(|hit| **hit).count() as u64;
-    explained.nodes_in_vain = explained.nodes - explained.nodes_ruled_out - hit;
-    Ok(explained)
-}
-
-/// The catalogue with the nodes' filters; one that is damaged is none.
-pub(super) fn open(
-    archive: &Path,
-    problems: &mut Vec<String>,
-) -> Result<(Catalog, Vec<Option<NodeFilter>>), IndexError> {
     let mut tries = 0;
-    'anew: loop {
+    loop {
         tries += 1;
         let catalog = Catalog::load(archive)?;
-        let mut filters = Vec::new();
-        for (node, state) in catalog.nodes.iter().enumerate() {
-            let Some((number, mark)) = state.filter else {
-                filters.push(Some(NodeFilter::new(0)));
-                continue;
-            };
-            let path = catalog.filter_file(archive, node, number);
-            let filter =
-                disk::read_checked(&path, mark).and_then(|bytes| NodeFilter::load(&path, &bytes));
-            match filter {
-                Ok(filter) => filters.push(Some(filter)),
-                Err(error) if error.is_missing_file() && tries < MOST_TRIES => {
-                    // A writer may have replaced it since the catalogue was read.
-                    if Catalog::load(archive)?.generation != catalog.generation {
-                        continue 'anew;
-                    }
-                    filters.push(None);
-                    problems.push(error.to_string());
-                }
-                Err(error) => {
-                    filters.push(None);
-                    problems.push(error.to_string());
-                }
-            }
-        }
-        return Ok((catalog, filters));
+        let search = Search {
+            archive,
+            catalog: &catalog,
+            query,
+            routes: &routes,
+            stop,
+            may_be_stale: tries < MOST_TRIES,
+        };
+        let mut explained = Explained::default();
+        let Some(candidates) = search.candidates(&mut explained)? else {
+            continue;
+        };
+        search.hand_on(&candidates, &mut explained, sink)?;
+        return Ok(explained);
     }
 }
 
@@ -183,51 +137,60 @@ struct Search<'a> {
     catalog: &'a Catalog,
     query: &'a IndexQuery,
     routes: &'a [Route],
+    stop: &'a StopFlag,
+    /// If a file is gone, the catalogue may have been replaced since it was read.
+    may_be_stale: bool,
+}
+
+/// The files of region filters that a node has, by their number; without one that cannot be read.
+type FilterFiles = HashMap<u64, Vec<u8>>;
+
+/// What a search finds in a node.
+enum OfNode {
+    /// A writer replaced the catalogue meanwhile.
+    Stale,
+    /// The global filter has nothing of what is asked.
+    RuledOut,
+    /// The regions' filters are to be asked.
+    Files(FilterFiles),
 }
 
 impl<'a> Search<'a> {
-    /// The regions that no filter rules out, in the order of their start.
+    /// The regions that no filter rules out, in the order of their start; nothing if a writer replaced
+    /// the catalogue meanwhile.
     fn candidates(
         &self,
-        filters: &[Option<NodeFilter>],
         explained: &mut Explained,
-    ) -> Vec<Candidate<'a>> {
-        let may = |filter: &Option<NodeFilter>| match filter {
-            Some(filter) => self.routes.iter().any(|route| node_may_have(filter, route)),
-            None => true,
-        };
-        let may: Vec<bool> = filters.iter().map(may).collect();
-        explained.nodes = may.len() as u64;
-        explained.nodes_ruled_out = may.iter().filter(|may| !**may).count() as u64;
+    ) -> Result<Option<Vec<Candidate<'a>>>, IndexError> {
+        let mut filters = Vec::new();
+        for node in 0..self.catalog.nodes.len() {
+            filters.push(match self.filters_of_node(node, explained)? {
+                OfNode::Stale => return Ok(None),
+                OfNode::RuledOut => {
+                    explained.nodes_ruled_out += 1;
+                    None
+                }
+                OfNode::Files(files) => Some(files),
+            });
+        }
+        explained.nodes = filters.len() as u64;
         explained.captures = self.catalog.captures.len() as u64;
         let mut candidates = Vec::new();
         for capture in &self.catalog.captures {
-            let count = capture.regions.len() as u64;
-            explained.regions += count;
-            if !may[capture.node] {
-                explained.regions_by_node += count;
-                continue;
-            }
-            let in_time = |region: &&Region| self.query.may_be_in(region);
-            let in_time = capture.regions.iter().filter(in_time).count() as u64;
-            explained.regions_by_time += count - in_time;
-            if in_time == 0 {
-                continue;
-            }
-            let path = filters_file(&self.catalog.capture_folder(self.archive, capture));
-            // Without its filters all of a capture's regions are opened.
-            let filters = self.read(capture, explained, || {
-                disk::read_checked(&path, capture.filters)
-            });
-            let mut offset = 0;
+            explained.regions += capture.regions.len() as u64;
             for (number, region) in capture.regions.iter().enumerate() {
-                let start = offset;
-                offset += region.filters.iter().sum::<u64>();
+                let Some(filters) = &filters[region.node] else {
+                    explained.regions_by_node += 1;
+                    continue;
+                };
                 if !self.query.may_be_in(region) {
+                    explained.regions_by_time += 1;
                     continue;
                 }
-                let filters = filters.as_deref().map(|bytes| &bytes[start as usize..]);
-                if filters.is_none_or(|bytes| self.region_may_have(bytes, region)) {
+                let file = filters.get(&region.filters.file);
+                let bytes = file.and_then(|bytes| packed::part(bytes, region));
+                // Without its filters a region is opened.
+                if bytes.is_none_or(|bytes| self.region_may_have(bytes, region)) {
                     candidates.push(Candidate {
                         capture,
                         number,
@@ -238,27 +201,102 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        candidates.sort_by_key(|candidate| (candidate.region.start_ns, candidate.capture.id));
-        candidates
+        candidates.sort_by_key(|candidate| {
+            let Candidate {
+                capture,
+                number,
+                region,
+            } = candidate;
+            (region.start_ns, capture.id, *number)
+        });
+        Ok(Some(candidates))
     }
 
-    /// Whether a region's filters, which `bytes` begins with, may have an answer.
-    fn region_may_have(&self, bytes: &[u8], region: &Region) -> bool {
-        let family = self.routes[0].family;
-        let [flows, dns] = region.filters.map(|length| length as usize);
-        let bytes = match family {
-            Family::Flow => bytes.get(..flows),
-            Family::Dns => bytes.get(flows..flows + dns),
+    /// The filters of a node's regions, unless its global filter rules all of them out.
+    fn filters_of_node(
+        &self,
+        node: usize,
+        explained: &mut Explained,
+    ) -> Result<OfNode, IndexError> {
+        let state = &self.catalog.nodes[node];
+        let Some((number, mark)) = state.filter else {
+            return Ok(OfNode::RuledOut);
         };
-        match region_filter::read(bytes.unwrap_or_default()) {
-            Ok(Some(filter)) => self
-                .routes
-                .iter()
-                .any(|route| region_filter::may_have(&filter, &route.attributes)),
-            // Their checksum was right, so this is what was written: no such records, or all may be.
-            Ok(None) => false,
-            Err(_) => true,
+        let path = self.catalog.filter_file(self.archive, node, number);
+        match disk::read_checked(&path, mark) {
+            Ok(bytes) if !node_may_have(&bytes, self.routes) => return Ok(OfNode::RuledOut),
+            Ok(_) => {}
+            Err(error) if self.is_stale(&error)? => return Ok(OfNode::Stale),
+            Err(error) => explained.problems.push(error.to_string()),
         }
+        let mut files = FilterFiles::new();
+        for &(number, mark) in &state.region_filters {
+            let path = self.catalog.region_filters_file(self.archive, node, number);
+            match disk::read_checked(&path, mark) {
+                Ok(bytes) => {
+                    files.insert(number, bytes);
+                }
+                Err(error) if self.is_stale(&error)? => return Ok(OfNode::Stale),
+                Err(error) => explained.problems.push(error.to_string()),
+            }
+        }
+        Ok(OfNode::Files(files))
+    }
+
+    /// Whether a file is gone since a writer replaced the catalogue.
+    fn is_stale(&self, error: &IndexError) -> Result<bool, IndexError> {
+        Ok(self.may_be_stale
+            && error.is_missing_file()
+            && Catalog::load(self.archive)?.generation != self.catalog.generation)
+    }
+
+    /// Hands the answers in the candidates to the sink.
+    fn hand_on(
+        &self,
+        candidates: &[Candidate<'_>],
+        explained: &mut Explained,
+        sink: &mut dyn HitSink,
+    ) -> Result<(), IndexError> {
+        let mut nodes_hit = vec![false; self.catalog.nodes.len()];
+        for candidate in candidates {
+            if self.stop.is_set() {
+                explained.interrupted = true;
+                break;
+            }
+            let before = explained.hits;
+            explained.regions_opened += 1;
+            explained.records += candidate.region.flows + candidate.region.dns;
+            for record in self.answers(candidate, explained) {
+                explained.hits += 1;
+                let hit = Hit {
+                    capture: candidate.capture,
+                    region: candidate.region,
+                    number: candidate.number,
+                    record: &record,
+                };
+                sink.hit(hit)
+                    .map_err(IndexError::io(Path::new("results")))?;
+            }
+            if explained.hits == before {
+                explained.regions_in_vain += 1;
+            } else {
+                nodes_hit[candidate.region.node] = true;
+            }
+        }
+        let hit = nodes_hit.iter().filter(|hit| **hit).count() as u64;
+        explained.nodes_in_vain = explained.nodes - explained.nodes_ruled_out - hit;
+        Ok(())
+    }
+
+    /// Whether a region's filters may have an answer; it has records of the kind asked for.
+    fn region_may_have(&self, bytes: &[u8], region: &Region) -> bool {
+        let (flows, dns) = bytes.split_at(region.filters.bytes[0] as usize);
+        let bytes = match self.routes[0].family {
+            Family::Flow => flows,
+            Family::Dns => dns,
+        };
+        let questions = self.routes.iter().map(|route| &route.attributes);
+        region_filter::may_have_any(bytes, questions)
     }
 
     /// The answers in a region.
@@ -268,7 +306,9 @@ impl<'a> Search<'a> {
             number,
             region,
         } = candidate;
-        let folder = self.catalog.capture_folder(self.archive, capture);
+        let folder = self
+            .catalog
+            .capture_folder(self.archive, region.node, capture.id);
         let path = lists_file(&folder, number);
         let listed = self.read(capture, explained, || {
             let bytes = disk::read_checked(&path, region.lists)?;
@@ -316,20 +356,6 @@ impl<'a> Search<'a> {
         }
         None
     }
-}
-
-/// Whether a node may have an element with these values.
-fn node_may_have(filter: &NodeFilter, route: &Route) -> bool {
-    let given: u32 = (0..3)
-        .map(|attribute| u32::from(route.attributes[attribute].is_some()) << attribute)
-        .sum();
-    let parts = route.family.node_masks().iter();
-    parts.filter(|&&mask| mask & !given == 0).all(|&mask| {
-        let digest = |attribute: usize| {
-            route.attributes[attribute].expect("the part has attributes of the question only")
-        };
-        filter.contains(route.family.node_key(mask, digest))
-    })
 }
 
 /// What two ascending lists have in common.

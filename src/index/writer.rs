@@ -1,14 +1,17 @@
 //! Building, adding, dropping: the one who writes.
 
-use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings, filters_file};
-use super::disk::{self, FileMark};
+use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings};
+use super::disk;
+use super::gather::Gathered;
 use super::node_filter::{NodeFilter, keys_of};
-use super::region::{elements_of, read_records, write_region};
-use super::{IndexError, folders, gather};
+use super::packed::{self, Fresh};
+use super::region::{elements_of, filters_of, write_region};
+use super::{IndexError, Region, anew, folders, gather};
 use crate::hashing::Digest;
 use crate::pipeline::Watch;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 use std::time::{Duration, Instant};
 
@@ -23,7 +26,9 @@ pub struct IndexWriter {
     catalog: Catalog,
     /// Global filters that were needed so far, by node.
     filters: HashMap<usize, NodeFilter>,
-    /// Nodes whose filter differs from that on the disk.
+    /// Filters of regions that are not yet on the disk.
+    fresh: Fresh,
+    /// Nodes whose filters differ from those on the disk.
     changed: HashSet<usize>,
     /// Nodes whose filter has to be made anew before it is committed.
     stale: HashSet<usize>,
@@ -50,8 +55,8 @@ pub enum Added {
     },
     /// Its content is in the index already.
     Known,
-    /// It is a log and has no packets.
-    Log,
+    /// A signal came: nothing of it was indexed.
+    Interrupted,
     /// It could not be read; a sentence.
     Unreadable(String),
 }
@@ -101,6 +106,7 @@ impl IndexWriter {
             archive: archive.to_owned(),
             catalog,
             filters: HashMap::new(),
+            fresh: Fresh::new(),
             changed: HashSet::new(),
             stale: HashSet::new(),
             pending: false,
@@ -136,7 +142,8 @@ impl IndexWriter {
             }
             Err(error) => return unreadable(IndexError::io(path)(error)),
         };
-        let (digest, bytes) = match disk::content_of(&path) {
+        let (digest, bytes) = match disk::content_of(&path, &watch.stop()) {
+            Ok(_) if watch.stop().is_set() => return Ok(Added::Interrupted),
             Ok(content) => content,
             Err(error) => return unreadable(error),
         };
@@ -150,75 +157,93 @@ impl IndexWriter {
             }
             return Ok(Added::Known);
         }
-        let id = self.catalog.take_number();
-        let node = self.emptiest_node();
         let mut entry = CaptureEntry {
-            id,
-            node,
+            id: self.catalog.take_number(),
             path: path.clone(),
             bytes,
             digest,
             packets: 0,
             damage: None,
-            filters: FileMark::default(),
             regions: Vec::new(),
         };
-        let folder = self.catalog.capture_folder(&self.archive, &entry);
-        fs::create_dir_all(&folder).map_err(IndexError::io(&folder))?;
-        let mut filters = Vec::new();
-        let mut keys: Vec<Vec<Digest>> = Vec::new();
-        let settings = self.catalog.settings.clone();
-        let regions = &mut entry.regions;
-        let summary = gather::regions(
-            &path,
-            &settings,
-            self.memory_bytes,
-            self.threads,
-            watch,
-            |records| {
-                let elements = elements_of(&records);
-                keys.push(keys_of(&elements));
-                regions.push(write_region(
-                    &folder,
-                    regions.len(),
-                    &settings,
-                    &records,
-                    &elements,
-                    &mut filters,
-                )?);
-                Ok(())
-            },
-        )?;
-        let input = &summary.inputs[0];
-        let damage = input.error.as_ref().map(ToString::to_string);
-        let container = input.container.as_deref().unwrap_or_default();
-        let is_log = container.contains("dns");
-        if is_log || (entry.regions.is_empty() && damage.is_some()) {
-            fs::remove_dir_all(&folder).map_err(IndexError::io(&folder))?;
-            return Ok(match damage {
-                Some(damage) if !is_log => Added::Unreadable(damage),
-                _ => Added::Log,
-            });
+        let mut made = Made::default();
+        let gathered = self.make_regions(&entry, &mut made, watch)?;
+        let damage = gathered.error.as_ref().map(ToString::to_string);
+        let unreadable = damage.clone().filter(|_| made.regions.is_empty());
+        if gathered.interrupted || unreadable.is_some() {
+            self.delete_folders(entry.id)?;
+            return Ok(unreadable.map_or(Added::Interrupted, Added::Unreadable));
         }
-        entry.packets = input.packets;
-        entry.damage.clone_from(&damage);
-        entry.filters = disk::write_new(&filters_file(&folder), &filters)?;
-        disk::sync_folder(&folder)?;
         self.remove_where(|known| known.path == path)?;
-        for keys in &keys {
-            self.filter(node)?.insert(keys);
+        for (region, keys) in made.regions.iter().zip(&made.keys) {
+            self.filter(region.node)?.insert(keys);
+            self.changed.insert(region.node);
         }
+        self.fresh.extend(made.filters);
+        entry.packets = gathered.packets;
+        entry.damage.clone_from(&damage);
+        entry.regions = made.regions;
         let regions = entry.regions.len();
+        let nodes: HashSet<usize> = entry.regions.iter().map(|region| region.node).collect();
         self.catalog.captures.push(entry);
-        self.changed.insert(node);
         self.pending = true;
-        if self.filter(node)?.is_full() {
-            self.renew_filter(node)?;
+        for node in nodes {
+            if self.filter(node)?.is_full() {
+                self.renew_filter(node)?;
+            }
         }
         if self.committed.elapsed() >= COMMIT_EVERY {
             self.commit()?;
         }
         Ok(Added::Indexed { regions, damage })
+    }
+
+    /// Reads a capture and writes its regions, each to the node that holds the least.
+    fn make_regions(
+        &self,
+        entry: &CaptureEntry,
+        made: &mut Made,
+        watch: &dyn Watch,
+    ) -> Result<Gathered, IndexError> {
+        let Catalog { settings, .. } = &self.catalog;
+        let mut stored = self.stored();
+        let mut see = |records: Vec<_>| {
+            let emptiest = (0..stored.len()).min_by_key(|&node| stored[node]);
+            let node = emptiest.unwrap_or_default();
+            let folder = self.catalog.capture_folder(&self.archive, node, entry.id);
+            fs::create_dir_all(&folder).map_err(IndexError::io(&folder))?;
+            let number = made.regions.len();
+            let elements = elements_of(&records);
+            made.keys.push(keys_of(&elements));
+            let mut region = write_region(&folder, node, number, &records)?;
+            let (filters, lengths) = filters_of(settings, &elements)?;
+            region.filters.bytes = lengths;
+            stored[node] += region.stored();
+            made.filters.push(((entry.id, number), filters));
+            made.regions.push(region);
+            Ok(())
+        };
+        let (memory, threads) = (self.memory_bytes, self.threads);
+        let gathered = gather::regions(&entry.path, settings, memory, threads, watch, &mut see)?;
+        let nodes: HashSet<usize> = made.regions.iter().map(|region| region.node).collect();
+        for node in nodes {
+            disk::sync_folder(&self.catalog.capture_folder(&self.archive, node, entry.id))?;
+        }
+        Ok(gathered)
+    }
+
+    /// Deletes the folders of a capture that the catalogue does not name.
+    fn delete_folders(&self, id: u64) -> Result<(), IndexError> {
+        for node in 0..self.catalog.nodes.len() {
+            let folder = self.catalog.capture_folder(&self.archive, node, id);
+            match fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(IndexError::io(&folder)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Removes the captures with this path, or below this folder; how many they were.
@@ -239,32 +264,46 @@ impl IndexWriter {
         let leaving = self.catalog.captures.iter().filter(|entry| leaves(entry));
         let leaving: Vec<CaptureEntry> = leaving.cloned().collect();
         for entry in &leaving {
-            // While it is still in the catalogue, in case that the filter has to be made anew.
-            self.filter(entry.node)?;
+            for region in &entry.regions {
+                // While it is still in the catalogue, in case that the filter has to be made anew.
+                self.filter(region.node)?;
+            }
         }
         self.catalog.captures.retain(|entry| !leaves(entry));
         for entry in &leaving {
-            if !self.stale.contains(&entry.node) {
-                let saturated = self.filter(entry.node)?.is_saturated();
-                // Of a damaged region nobody knows what to take back.
-                let keys: Option<Vec<_>> = self.keys_of_capture(entry)?.into_iter().collect();
-                match keys.filter(|_| !saturated) {
-                    Some(keys) => {
-                        for keys in &keys {
-                            self.filter(entry.node)?.remove(keys);
-                        }
-                    }
-                    None => {
-                        self.stale.insert(entry.node);
-                    }
-                }
+            for (number, region) in entry.regions.iter().enumerate() {
+                self.forget(entry, number, region)?;
             }
-            self.changed.insert(entry.node);
+            let folder = |node| self.catalog.capture_folder(&self.archive, node, entry.id);
+            let nodes: HashSet<usize> = entry.regions.iter().map(|region| region.node).collect();
+            self.leaving.extend(nodes.into_iter().map(folder));
             self.pending = true;
-            self.leaving
-                .push(self.catalog.capture_folder(&self.archive, entry));
         }
         Ok(leaving.len())
+    }
+
+    /// Takes a region's values back from the filter of its node.
+    fn forget(
+        &mut self,
+        entry: &CaptureEntry,
+        number: usize,
+        region: &Region,
+    ) -> Result<(), IndexError> {
+        let node = region.node;
+        self.fresh.remove(&(entry.id, number));
+        self.changed.insert(node);
+        if self.stale.contains(&node) {
+            return Ok(());
+        }
+        let saturated = self.filter(node)?.is_saturated();
+        // Of a damaged region nobody knows what to take back.
+        match anew::keys_of_region(&self.archive, &self.catalog, entry, number)? {
+            Some(keys) if !saturated => self.filter(node)?.remove(&keys),
+            _ => {
+                self.stale.insert(node);
+            }
+        }
+        Ok(())
     }
 
     /// Makes everything that was added and removed count, at one moment.
@@ -284,6 +323,12 @@ impl IndexWriter {
             let number = self.catalog.take_number();
             let path = self.catalog.filter_file(&self.archive, node, number);
             let mark = disk::write_new(&path, &self.filter(node)?.save())?;
+            old.extend(packed::write(
+                &self.archive,
+                &mut self.catalog,
+                node,
+                &mut self.fresh,
+            )?);
             disk::sync_folder(&self.catalog.node_folder(&self.archive, node))?;
             if let Some((number, _)) = self.catalog.nodes[node].filter.replace((number, mark)) {
                 old.push(self.catalog.filter_file(&self.archive, node, number));
@@ -312,7 +357,7 @@ impl IndexWriter {
                     match disk::read_checked(&path, mark) {
                         Ok(bytes) => NodeFilter::load(&path, &bytes)?,
                         // Everything that it holds stands in the records.
-                        Err(_) => self.made_anew(node)?,
+                        Err(_) => anew::node_filter(&self.archive, &self.catalog, node)?,
                     }
                 }
             };
@@ -322,61 +367,32 @@ impl IndexWriter {
     }
 
     fn renew_filter(&mut self, node: usize) -> Result<(), IndexError> {
-        let filter = self.made_anew(node)?;
+        let filter = anew::node_filter(&self.archive, &self.catalog, node)?;
         self.filters.insert(node, filter);
         self.changed.insert(node);
         self.pending = true;
         Ok(())
     }
 
-    /// The filter of a node from the records of its captures.
-    fn made_anew(&self, node: usize) -> Result<NodeFilter, IndexError> {
-        let of_node = || {
-            self.catalog
-                .captures
-                .iter()
-                .filter(|entry| entry.node == node)
-        };
-        let mut distinct = HashSet::new();
-        for entry in of_node() {
-            let keys = self.keys_of_capture(entry)?;
-            distinct.extend(keys.into_iter().flatten().flatten());
+    /// Bytes of the regions of each node.
+    fn stored(&self) -> Vec<u64> {
+        let mut stored = vec![0; self.catalog.nodes.len()];
+        for region in self
+            .catalog
+            .captures
+            .iter()
+            .flat_map(|entry| &entry.regions)
+        {
+            stored[region.node] += region.stored();
         }
-        // As many as come before links must be larger again.
-        let mut filter = NodeFilter::new(2 * distinct.len() as u64);
-        for entry in of_node() {
-            for keys in self.keys_of_capture(entry)?.into_iter().flatten() {
-                filter.insert(&keys);
-            }
-        }
-        Ok(filter)
+        stored
     }
+}
 
-    /// Distinct values of each region of a capture; none of a region that is damaged or gone, of which
-    /// nothing can be found anyway.
-    fn keys_of_capture(
-        &self,
-        entry: &CaptureEntry,
-    ) -> Result<Vec<Option<Vec<Digest>>>, IndexError> {
-        let folder = self.catalog.capture_folder(&self.archive, entry);
-        let keys = entry.regions.iter().enumerate().map(|(number, region)| {
-            match read_records(&folder, number, region) {
-                Ok(records) => Ok(Some(keys_of(&elements_of(&records)))),
-                Err(error @ IndexError::Io { .. }) if !error.is_missing_file() => Err(error),
-                Err(_) => Ok(None),
-            }
-        });
-        keys.collect()
-    }
-
-    /// The node with the fewest bytes of captures.
-    fn emptiest_node(&self) -> usize {
-        let mut bytes = vec![0; self.catalog.nodes.len()];
-        for entry in &self.catalog.captures {
-            bytes[entry.node] += entry.bytes;
-        }
-        (0..bytes.len())
-            .min_by_key(|&node| bytes[node])
-            .unwrap_or(0)
-    }
+/// The regions of a capture that is being indexed, with their values and filters.
+#[derive(Debug, Default)]
+struct Made {
+    regions: Vec<Region>,
+    keys: Vec<Vec<Digest>>,
+    filters: Vec<((u64, usize), Vec<u8>)>,
 }

@@ -84,6 +84,7 @@ struct Levels {
     records: u64,
     records_listed: u64,
     hits: u64,
+    interrupted: bool,
 }
 
 impl Levels {
@@ -103,6 +104,7 @@ impl Levels {
             records: explained.records,
             records_listed: explained.records_listed,
             hits: explained.hits,
+            interrupted: explained.interrupted,
         }
     }
 }
@@ -180,8 +182,11 @@ impl<W: Write> SearchReport<W> {
     pub fn finish(self, explained: &Explained) -> io::Result<W> {
         let mut out = match self.writer {
             Writer::Table { mut out, .. } => {
-                if self.hits == 0 {
+                if self.hits == 0 && !explained.interrupted {
                     writeln!(out, "Nothing found.")?;
+                }
+                if explained.interrupted {
+                    writeln!(out, "interrupted: there was more to search")?;
                 }
                 if self.explain {
                     writeln!(out)?;

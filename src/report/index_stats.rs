@@ -1,6 +1,6 @@
 //! What an archive index holds, as a table and as JSON.
 
-use crate::index::{CaptureEntry, IndexStats, Region};
+use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -30,6 +30,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct Node {
     folder: String,
+    regions: u64,
     filter_bytes: u64,
     fill: f64,
     saturated: u64,
@@ -44,10 +45,12 @@ impl<'a> Document<'a> {
         let of_regions = |value: fn(&Region) -> u64| regions().map(value).sum::<u64>();
         let records_bytes = of_regions(|region| region.records.bytes);
         let lists_bytes = of_regions(|region| region.lists.bytes);
-        let region_filters_bytes = of_captures(|entry| entry.filters.bytes);
-        let global_filters_bytes = stats.nodes.iter().map(|node| node.filter_bytes).sum();
-        let node = |node: &crate::index::NodeStats| Node {
+        let of_nodes = |value: fn(&NodeStats) -> u64| stats.nodes.iter().map(value).sum::<u64>();
+        let region_filters_bytes = of_nodes(|node| node.region_filter_bytes);
+        let global_filters_bytes = of_nodes(|node| node.filter_bytes);
+        let node = |node: &NodeStats| Node {
             folder: node.folder.display().to_string(),
+            regions: node.regions,
             filter_bytes: node.filter_bytes,
             fill: node.fill,
             saturated: node.saturated,
@@ -132,8 +135,9 @@ pub fn write_index_stats(
     for node in &document.nodes {
         writeln!(
             out,
-            "node             {}: global filter {:.1} % full, {} counters saturated, {} overflows",
+            "node             {}: {} regions, global filter {:.1} % full, {} counters saturated, {} overflows",
             node.folder,
+            node.regions,
             node.fill * 100.0,
             node.saturated,
             node.overflows

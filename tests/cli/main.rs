@@ -13,6 +13,7 @@ mod faults;
 mod flows;
 mod formats;
 mod index;
+mod index_faults;
 mod inputs;
 mod limits;
 mod output;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long anything here may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) fn names_in(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
@@ -35,7 +35,7 @@ pub(super) fn start(line: &[&str]) -> Child {
 }
 
 /// Waits until the program catches signals.
-fn listening(child: &Child) {
+pub(super) fn listening(child: &Child) {
     const SIGINT: u64 = 1 << 1;
     let since = Instant::now();
     let catches = || {
@@ -52,7 +52,7 @@ fn listening(child: &Child) {
     thread::sleep(Duration::from_millis(100));
 }
 
-fn signal(child: &Child, name: &str) {
+pub(super) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill")
         .args([format!("-{name}"), child.id().to_string()])
         .status();
@@ -93,7 +93,7 @@ fn interrupted(line: &[&str], name: &str) -> Run {
     run
 }
 
-fn check_end(run: &Run, name: &str) {
+pub(super) fn check_end(run: &Run, name: &str) {
     let code = if name == "INT" { 130 } else { 143 };
     assert_eq!(run.code, Some(code), "{}", run.err);
     let start = format!("flowsieve: interrupted by SIG{name}: ");

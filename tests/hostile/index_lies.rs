@@ -6,6 +6,7 @@ use flowsieve::index::{
     Hit, HitSink, IndexQuery, IndexWriter, RegionFilter, Settings, search, verify,
 };
 use flowsieve::pipeline::Watch;
+use flowsieve::trace::StopFlag;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,7 +75,8 @@ fn problems(archive: &Path) -> Vec<String> {
         port: Some(53),
         ..IndexQuery::default()
     };
-    let searched = search(archive, &query, &mut Nowhere).map(|explained| explained.problems);
+    let searched = search(archive, &query, &StopFlag::default(), &mut Nowhere)
+        .map(|explained| explained.problems);
     let verified = verify(archive).map(|verified| verified.problems);
     [searched, verified]
         .into_iter()
@@ -88,7 +90,7 @@ fn a_catalogue_whose_filters_are_longer_than_their_file_is_refused() {
     let (_folder, archive) = index();
     assert_eq!(problems(&archive), Vec::<String>::new());
     let right = catalog(&archive);
-    let at = right.find("\"filters\":[").unwrap() + "\"filters\":[".len();
+    let at = right.find("\"bytes\":[").unwrap() + "\"bytes\":[".len();
     for lie in ["9", "18446744073709551615,1"] {
         let end = at + right[at..].find([',', ']']).unwrap();
         let wrong = [&right[..at], lie, &right[end..]].concat();

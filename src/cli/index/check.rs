@@ -11,8 +11,8 @@ const VERIFY_EXAMPLES: &str = "\
 Examples:
   Is everything as it was written:
     flowsieve index verify archive
-  The same for a script, which looks at the exit code:
-    flowsieve index verify archive > /dev/null && echo whole";
+  What is not whole, for a script:
+    flowsieve index verify --json archive | jq -r '.problems[]'";
 
 /// Check every file of an index, and that filters hold what the lists hold
 #[derive(Args, Clone, Debug)]
@@ -21,6 +21,10 @@ pub(super) struct VerifyArgs {
     /// Directory of the index
     #[arg(value_name = "ARCHIVE_DIR")]
     archive: PathBuf,
+
+    /// As a JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 const STATS_EXAMPLES: &str = "\
@@ -49,7 +53,9 @@ pub(super) struct StatsArgs {
 
 pub(super) fn verify(args: &VerifyArgs) -> Result<Outcome> {
     let verified = verified(&args.archive).map_err(explained)?;
-    if verified.problems.is_empty() {
+    if args.json {
+        flowsieve::report::write_index_verify_json(&verified, stdout())?;
+    } else if verified.problems.is_empty() {
         writeln!(
             stdout(),
             "{} captures, {} regions, {} records: all files are whole, and filters hold what the lists hold",

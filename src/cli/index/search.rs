@@ -2,6 +2,7 @@
 
 use super::{Outcome, explained, outcome};
 use crate::cli::output::Output;
+use crate::cli::signals::{PARTIAL, Signals};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::index::{
@@ -12,7 +13,7 @@ use flowsieve::trace::time_from_text;
 use flowsieve::trace::write::WriteFormat;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -66,7 +67,7 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true, help_heading = "What to look for")]
     to: Option<i64>,
 
-    /// Write the packets asked for to this capture; the captures that match are read again
+    /// Write the packets asked for to this capture, in the order of time; the captures that match are read again
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     write: Option<PathBuf>,
 
@@ -129,6 +130,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         to_ns: args.to,
     };
     query.check().map_err(explained)?;
+    let signals = Signals::catch().context("cannot catch signals")?;
     let output = Output::open(args.output.as_deref())?;
     let format = match args.format {
         Format::Table => SearchFormat::Table,
@@ -140,26 +142,57 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         report,
         captures: BTreeMap::new(),
     };
-    let explanation = search(&args.archive, &query, &mut noting).map_err(explained)?;
+    let explanation =
+        search(&args.archive, &query, signals.stop(), &mut noting).map_err(explained)?;
     let Noting { report, captures } = noting;
     report.finish(&explanation).context(UNWRITTEN)?.commit()?;
-    let mut problems = explanation.problems;
+    let (mut problems, mut interrupted) = (explanation.problems, explanation.interrupted);
+    let mut what = PARTIAL;
     if let Some(path) = &args.write {
-        let output = Output::open(Some(path))?;
-        let format = WriteFormat::of_name(path);
-        let captures: Vec<CaptureEntry> = captures.into_values().collect();
-        let unwritten = || format!("cannot write {}", path.display());
-        let extracted = extract(
-            &args.archive,
-            &query,
-            &captures,
-            output,
-            format,
-            &mut problems,
-        );
-        let (output, packets) = extracted.with_context(unwritten)?;
-        output.commit()?;
-        eprintln!("{packets} packets written to {}", path.display());
+        if !interrupted {
+            let captures: Vec<CaptureEntry> = captures.into_values().collect();
+            interrupted = write(args, &query, path, &captures, &signals, &mut problems)?;
+        }
+        what = "no capture was written, and the answers are those that were found until then";
     }
-    Ok(outcome(&problems))
+    Ok(signals.outcome(interrupted, what, outcome(&problems)))
+}
+
+/// Writes the packets; whether a signal ended that, and the capture is not there.
+fn write(
+    args: &SearchArgs,
+    query: &IndexQuery,
+    path: &Path,
+    captures: &[CaptureEntry],
+    signals: &Signals,
+    problems: &mut Vec<String>,
+) -> Result<bool> {
+    let output = Output::open(Some(path))?;
+    let out = (output, WriteFormat::of_name(path));
+    let unwritten = || format!("cannot write {}", path.display());
+    let (output, extracted) = extract(
+        &args.archive,
+        query,
+        captures,
+        out,
+        signals.stop(),
+        problems,
+    )
+    .with_context(unwritten)?;
+    if extracted.interrupted {
+        return Ok(true);
+    }
+    output.commit()?;
+    eprintln!(
+        "{} packets written to {}",
+        extracted.packets,
+        path.display()
+    );
+    if extracted.logs > 0 {
+        eprintln!(
+            "{} of the files with answers are DNS logs, which have no packets",
+            extracted.logs
+        );
+    }
+    Ok(false)
 }

@@ -6,11 +6,11 @@ use crate::cli::inputs::{Inputs, total_bytes};
 use crate::cli::progress::Progress;
 use crate::cli::signals::Signals;
 use crate::cli::units::parse_duration_ns;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::index::{Added, IndexWriter, RegionFilter, Settings};
 use flowsieve::pipeline::Watch;
-use flowsieve::trace::InputFormat;
+use flowsieve::trace::{InputFormat, StopFlag};
 use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,8 @@ Examples:
 /// Make an index of captures
 ///
 /// The index is a directory. What is indexed counts from the next commit on, about every second; when
-/// a build is interrupted, `flowsieve index add` goes on with the rest.
+/// a build is interrupted, what it has done stays, and `flowsieve index add` goes on with the rest. DNS
+/// logs (Zeek, CSV) are indexed like captures.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = BUILD_EXAMPLES)]
 pub(super) struct BuildArgs {
@@ -45,7 +46,7 @@ pub(super) struct BuildArgs {
     #[arg(long, value_enum, value_name = "STRUCTURE", default_value_t = Structure::Subset)]
     filter: Structure,
 
-    /// Storage directories, new or empty, over which captures are spread [default: in the index]
+    /// Storage directories, new or empty, over which regions are spread [default: in the index]
     #[arg(long, value_name = "DIR,…", value_delimiter = ',')]
     nodes: Vec<PathBuf>,
 
@@ -143,20 +144,27 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
         },
         dns_ports: args.dns_port.clone(),
     };
+    let signals = catch()?;
     let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
-    fill(writer, &args.archive, &args.captures, args.quiet)
+    fill(writer, signals, &args.archive, &args.captures, args.quiet)
 }
 
 pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
     refuse_stream(&args.captures)?;
+    let signals = catch()?;
     let writer = IndexWriter::open(&args.archive).map_err(explained)?;
-    fill(writer, &args.archive, &args.captures, args.quiet)
+    fill(writer, signals, &args.archive, &args.captures, args.quiet)
 }
 
 pub(super) fn remove(args: &DropArgs) -> Result<Outcome> {
+    let signals = catch()?;
     let mut writer = IndexWriter::open(&args.archive).map_err(explained)?;
-    let (mut problems, mut dropped) = (Vec::new(), 0);
+    let (mut problems, mut dropped, mut interrupted) = (Vec::new(), 0, false);
     for path in &args.captures {
+        interrupted = signals.stop().is_set();
+        if interrupted {
+            break;
+        }
         match writer.drop_captures(path).map_err(explained)? {
             0 => problems.push(format!(
                 "{}: no capture of this path is in the index; `flowsieve index stats --captures` lists them",
@@ -166,10 +174,18 @@ pub(super) fn remove(args: &DropArgs) -> Result<Outcome> {
         }
     }
     writer.commit().map_err(explained)?;
-    if !args.quiet {
+    if !args.quiet && !interrupted {
         eprintln!("{dropped} captures dropped");
     }
-    Ok(outcome(&problems))
+    let what = format!(
+        "{dropped} captures were dropped, {} are in the index; the same command drops the rest",
+        writer.catalog().captures.len()
+    );
+    Ok(signals.outcome(interrupted, &what, outcome(&problems)))
+}
+
+fn catch() -> Result<Signals> {
+    Signals::catch().context("cannot catch signals")
 }
 
 fn refuse_stream(captures: &[PathBuf]) -> Result<(), UsageError> {
@@ -193,25 +209,29 @@ impl Watch for Whole<'_> {
         let before = (self.bytes.get(), self.packets.get());
         self.progress.progress(before.0 + bytes, before.1 + packets);
     }
+
+    fn stop(&self) -> StopFlag {
+        self.progress.stop()
+    }
 }
 
 fn fill(
     mut writer: IndexWriter,
+    signals: Signals,
     archive: &Path,
     captures: &[PathBuf],
     quiet: bool,
 ) -> Result<Outcome> {
     let mut inputs = Inputs::find(captures, InputFormat::Auto);
     leave_out_index(&mut inputs.files, archive);
-    // Signals end it at once: what was committed stays, and the rest is made again by the next `add`.
-    let progress = Progress::start(!quiet, total_bytes(&inputs.files), Signals::default());
+    let progress = Progress::start(!quiet, total_bytes(&inputs.files), signals);
     let whole = Whole {
         progress: &progress,
         bytes: Cell::new(0),
         packets: Cell::new(0),
     };
     let mut problems = inputs.problems;
-    let (mut indexed, mut regions, mut known, mut logs) = (0_u64, 0, 0_u64, 0_u64);
+    let (mut indexed, mut regions, mut known, mut interrupted) = (0_u64, 0, 0_u64, false);
     for path in &inputs.files {
         match writer.add(path, &whole).map_err(explained)? {
             Added::Indexed {
@@ -229,8 +249,12 @@ fn fill(
                 whole.packets.set(whole.packets.get() + packets);
             }
             Added::Known => known += 1,
-            Added::Log => logs += 1,
+            Added::Interrupted => interrupted = true,
             Added::Unreadable(problem) => problems.push(problem),
+        }
+        interrupted |= whole.stop().is_set();
+        if interrupted {
+            break;
         }
         let bytes = fs::metadata(path).map_or(0, |data| data.len());
         whole.bytes.set(whole.bytes.get() + bytes);
@@ -238,16 +262,18 @@ fn fill(
     }
     writer.commit().map_err(explained)?;
     progress.finish();
-    if !quiet {
+    if !quiet && !interrupted {
         eprintln!("captures indexed: {indexed}, in regions: {regions}");
         if known > 0 {
             eprintln!("{known} captures were in the index already");
         }
-        if logs > 0 {
-            eprintln!("{logs} files are logs without packets and were left out");
-        }
     }
-    Ok(outcome(&problems))
+    let outcome = outcome(&problems);
+    let what = format!(
+        "{} captures are in the index, of which {indexed} were added now; `flowsieve index add` goes on with the rest",
+        writer.catalog().captures.len()
+    );
+    Ok(progress.signals().outcome(interrupted, &what, outcome))
 }
 
 /// Leaves out what lies in the index itself, which may stand among the captures.

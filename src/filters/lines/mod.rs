@@ -14,7 +14,7 @@ pub(super) use count::LineCounter;
 
 use super::saved::unite_lines;
 use super::{Estimate, Sighting, fill};
-use crate::bits::Lines;
+use crate::bits::{Line, Lines};
 use crate::hashing::Digest;
 use probe::{ContainsAll, InsertAll};
 
@@ -30,6 +30,14 @@ pub(super) struct LineArray {
     pub(super) lines: Lines,
     /// Bits of all new values, also those that were set already.
     written: u64,
+}
+
+/// Whether the bits of `digest` are all set in lines that lie in `bytes`, at least one, little-endian.
+pub(super) fn bytes_contain(bytes: &[u8], probes: u32, digest: Digest) -> bool {
+    let lines = bytes.as_chunks::<{ Lines::LINE_BYTES as usize }>().0;
+    let line = lines[probe::line_of(digest, lines.len())].as_chunks().0;
+    let line: Line = std::array::from_fn(|word| u64::from_le_bytes(line[word]));
+    probe::contains(&[line], probes, digest)
 }
 
 impl LineArray {

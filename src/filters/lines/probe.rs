@@ -289,7 +289,7 @@ fn touch_lines(lines: &[Line], digests: &[Digest]) {
 }
 
 #[inline(always)]
-fn line_of(digest: Digest, lines: usize) -> usize {
+pub(super) fn line_of(digest: Digest, lines: usize) -> usize {
     reduce(digest.value(), lines as u64) as usize
 }
 

@@ -13,10 +13,12 @@
 //! the parameters have been compared with the length of the file.
 
 mod error;
+mod in_place;
 mod parameters;
 mod state;
 
 pub use self::error::{LoadError, UnionError};
+pub use self::in_place::FilterInPlace;
 pub use self::state::{FilterState, StateReader, StateWriter};
 pub(super) use self::state::{same, unite_lines};
 
@@ -318,28 +320,14 @@ impl SavedFilter {
     /// See [`SavedFilter::load`].
     pub fn read(input: &mut dyn Read, length: u64) -> Result<Self, LoadError> {
         let mut input = StateReader::new(input, length);
-        let start = check_start(&mut input)?;
-        if start.length != length {
-            return Err(LoadError::Length {
-                length,
-                claimed: start.length,
-            });
-        }
-        let seed = input.u64()?;
-        let self_check = input.u64()?;
-        let label_bytes = input.u32()? as usize;
-        if label_bytes > MAX_LABEL {
-            return Err(input.damaged("its label is longer than any can be"));
-        }
-        let mut label = vec![0; label_bytes];
-        input.bytes(&mut label)?;
+        let head = read_head(&mut input, length)?;
         let spec = parameters::load(&mut input)?;
         check_checksum(&mut input)?;
-        if self_check != Digester::new(seed).self_check() {
+        if head.self_check != Digester::new(head.seed).self_check() {
             return Err(LoadError::OtherDigests);
         }
         spec.check()?;
-        let shards = start.shards as usize;
+        let shards = head.shards as usize;
         if shards == 0 || shards > MAX_SHARDS {
             return Err(input.damaged("it has no shards, or more than there can be"));
         }
@@ -356,8 +344,40 @@ impl SavedFilter {
         if input.left() > 0 {
             return Err(input.damaged("there are bytes behind the end"));
         }
-        Ok(Self::of_shards(spec, seed, label, filters)?)
+        Ok(Self::of_shards(spec, head.seed, head.label, filters)?)
     }
+}
+
+/// What stands before the parameters.
+struct Head {
+    shards: u32,
+    seed: u64,
+    self_check: u64,
+    label: Vec<u8>,
+}
+
+/// Reads the head of a filter that has `length` bytes.
+fn read_head(input: &mut StateReader<'_>, length: u64) -> Result<Head, LoadError> {
+    let start = check_start(input)?;
+    if start.length != length {
+        return Err(LoadError::Length {
+            length,
+            claimed: start.length,
+        });
+    }
+    let (seed, self_check) = (input.u64()?, input.u64()?);
+    let label_bytes = input.u32()? as usize;
+    if label_bytes > MAX_LABEL {
+        return Err(input.damaged("its label is longer than any can be"));
+    }
+    let mut label = vec![0; label_bytes];
+    input.bytes(&mut label)?;
+    Ok(Head {
+        shards: start.shards,
+        seed,
+        self_check,
+        label,
+    })
 }
 
 /// What the first bytes say.

@@ -1,0 +1,76 @@
+//! DNS logs are indexed as the questions that they tell of.
+
+use crate::answers::check;
+use crate::questions::{Question, questions};
+use crate::scan::{Packet, scan};
+use crate::{ask, build, settings};
+use flowsieve::index::{Added, RegionFilter, stats, verify};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+#[test]
+fn logs_are_searched_like_captures() {
+    let (mut csv, mut json) = ("ts,src,dst,qname\n".to_owned(), String::new());
+    for number in 0..900_u32 {
+        let time = 1_700_000_000 + number;
+        let client = format!("10.1.{}.{}", number % 5, number % 23);
+        let server = format!("192.0.2.{}", number % 3);
+        let name = format!("host{}.zone{}.example", number % 40, number % 7);
+        writeln!(csv, "{time},{client},{server},{name}").unwrap();
+        writeln!(
+            json,
+            r#"{{"ts":{time},"id.orig_h":"{client}","id.orig_p":4000,"id.resp_h":"{server}","id.resp_p":53,"proto":"udp","query":"{name}"}}"#
+        )
+        .unwrap();
+    }
+    // An entry without a question is none.
+    csv.push_str("1700000900,10.9.9.9,192.0.2.1,\n");
+    let folder = TempDir::new().unwrap();
+    let archive = folder.path().join("archive");
+    let paths: Vec<PathBuf> = [("dns.csv", csv), ("dns.log", json)]
+        .into_iter()
+        .map(|(name, text)| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        })
+        .collect();
+    for added in build(&archive, settings(RegionFilter::Subset, 60), &[], &paths) {
+        assert!(
+            matches!(
+                added,
+                Added::Indexed {
+                    regions: 8..=15,
+                    damage: None
+                }
+            ),
+            "{added:?}"
+        );
+    }
+    assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
+    let regions = stats(&archive).unwrap().captures;
+    let mut regions = regions.iter().flat_map(|capture| &capture.regions);
+    assert!(regions.all(|region| region.flows == 0 && region.dns > 0));
+    let scanned: BTreeMap<PathBuf, Vec<Packet>> = paths
+        .iter()
+        .map(|path| (path.clone(), scan(path)))
+        .collect();
+    let packets: Vec<&Packet> = scanned.values().flatten().collect();
+    let asked = questions(&packets, 100);
+    let answered = asked
+        .iter()
+        .filter(|question| check(question, &scanned, &archive) > 0);
+    let answered = answered.count();
+    assert!(answered > 100 && answered < asked.len(), "{answered}");
+    // A port that the log does not have is none that is asked for.
+    let query = Question {
+        domain: Some("host1.zone1.example".into()),
+        dst_port: Some(53),
+        ..Question::default()
+    };
+    let (found, _) = ask(&archive, &query.query());
+    assert_eq!(found.keys().collect::<Vec<_>>(), [&paths[1]]);
+}

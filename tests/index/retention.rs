@@ -1,0 +1,203 @@
+//! Retention: what is dropped is forgotten, and what is known is not indexed again.
+
+use crate::questions::{Question, questions};
+use crate::scan::{Packet, scan};
+use crate::{Unwatched, ask, build, pieces, settings, writer};
+use flowsieve::index::{Added, Explained, Record, RegionFilter, stats, verify};
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// What the index says of these questions, and how it came to it.
+fn behaviour(archive: &Path, questions: &[Question]) -> Vec<(Vec<Record>, Explained)> {
+    let ask = |question: &Question| {
+        let (found, explained) = ask(archive, &question.query());
+        (found.into_values().flatten().collect(), explained)
+    };
+    questions.iter().map(ask).collect()
+}
+
+/// Adds captures to an index of others, and drops them: it answers as one to which nobody added them.
+/// With `to_the_bit` filters must rule out the same as well; a global filter that had to grow is larger
+/// than that of the other index, and lets less through.
+fn drop_what_was_added(packets: usize, stay: usize, leave: usize, to_the_bit: bool) {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), packets, stay + leave);
+    let scanned: Vec<Packet> = paths.iter().flat_map(|path| scan(path)).collect();
+    let scanned: Vec<&Packet> = scanned.iter().collect();
+    let questions = questions(&scanned, scanned.len() / 50);
+    let (stay, leave) = paths.split_at(stay);
+    let without = folder.path().join("without");
+    build(&without, settings(RegionFilter::Subset, 300), &[], stay);
+    let expected = behaviour(&without, &questions);
+
+    let with = folder.path().join("with");
+    build(&with, settings(RegionFilter::Subset, 300), &[], stay);
+    let mut adding = writer(&with);
+    for path in leave {
+        let added = adding.add(path, &Unwatched).unwrap();
+        assert!(
+            matches!(added, Added::Indexed { damage: None, .. }),
+            "{added:?}"
+        );
+        assert_eq!(adding.add(path, &Unwatched).unwrap(), Added::Known);
+    }
+    adding.commit().unwrap();
+    drop(adding);
+    assert!(behaviour(&with, &questions) != expected);
+    let mut dropping = writer(&with);
+    for path in leave {
+        assert_eq!(dropping.drop_captures(path).unwrap(), 1);
+        assert_eq!(dropping.drop_captures(path).unwrap(), 0);
+    }
+    dropping.commit().unwrap();
+    let found = behaviour(&with, &questions);
+    for ((question, found), expected) in questions.iter().zip(found).zip(&expected) {
+        assert_eq!(found.0, expected.0, "{question:?}");
+        if to_the_bit {
+            assert_eq!(found.1, expected.1, "{question:?}");
+        } else {
+            assert!(
+                found.1.nodes_ruled_out >= expected.1.nodes_ruled_out,
+                "{question:?}"
+            );
+            assert!(
+                found.1.regions_opened <= expected.1.regions_opened,
+                "{question:?}"
+            );
+        }
+    }
+    assert_eq!(verify(&with).unwrap().problems, Vec::<String>::new());
+    // Dropped as a directory: nothing is left, and nothing gets through the global filter.
+    assert_eq!(dropping.drop_captures(folder.path()).unwrap(), stay.len());
+    dropping.commit().unwrap();
+    for (question, (records, explained)) in questions.iter().zip(behaviour(&with, &questions)) {
+        // Of prefixes filters know nothing.
+        let prefixes = [&question.src, &question.dst, &question.host];
+        let exact = prefixes
+            .iter()
+            .all(|text| text.as_ref().is_none_or(|text| !text.contains('/')));
+        assert_eq!((records.len(), explained.regions), (0, 0));
+        assert!(explained.nodes_ruled_out == 1 || !exact, "{question:?}");
+    }
+    let node = fs::read_dir(with.join("node")).unwrap().count();
+    assert_eq!(node, 1, "the global filter is all that is left");
+}
+
+#[test]
+fn dropping_undoes_adding() {
+    drop_what_was_added(15, 6, 4, true);
+    drop_what_was_added(500, 6, 10, false);
+}
+
+#[test]
+fn a_capture_is_known_by_its_content() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 300, 3);
+    let archive = folder.path().join("archive");
+    build(
+        &archive,
+        settings(RegionFilter::Subset, 300),
+        &[],
+        &paths[..1],
+    );
+    let mut writer = writer(&archive);
+    let moved = folder.path().join("moved.pcap");
+    fs::rename(&paths[0], &moved).unwrap();
+    assert_eq!(writer.add(&moved, &Unwatched).unwrap(), Added::Known);
+    // Another content under the same path takes the place of the first.
+    fs::copy(&paths[1], &moved).unwrap();
+    writer.add(&moved, &Unwatched).unwrap();
+    writer.commit().unwrap();
+    let captures = stats(&archive).unwrap().captures;
+    let paths_now: Vec<&PathBuf> = captures.iter().map(|entry| &entry.path).collect();
+    assert_eq!(paths_now, [&moved]);
+    assert_eq!(captures[0].bytes, fs::metadata(&paths[1]).unwrap().len());
+    assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
+}
+
+/// A value of more regions than a counter can count: what is dropped is forgotten all the same.
+#[test]
+fn what_saturated_a_counter_is_forgotten_too() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 20, 270);
+    let archive = folder.path().join("archive");
+    build(&archive, settings(RegionFilter::Subset, 300), &[], &paths);
+    assert!(stats(&archive).unwrap().nodes[0].saturated > 0);
+    let mut dropping = writer(&archive);
+    for path in &paths[2..] {
+        dropping.drop_captures(path).unwrap();
+    }
+    dropping.commit().unwrap();
+    assert_eq!(stats(&archive).unwrap().nodes[0].saturated, 0);
+    assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
+    let host = |packet: &Packet| packet.ends.src;
+    let left: BTreeSet<IpAddr> = paths[..2]
+        .iter()
+        .flat_map(|path| scan(path))
+        .map(|p| host(&p))
+        .collect();
+    let dropped: BTreeSet<IpAddr> = paths[2..]
+        .iter()
+        .flat_map(|path| scan(path))
+        .map(|p| host(&p))
+        .collect();
+    let gone: Vec<&IpAddr> = dropped.difference(&left).collect();
+    let mut ruled_out = 0;
+    for address in &gone {
+        let query = Question {
+            src: Some(address.to_string()),
+            ..Question::default()
+        }
+        .query();
+        let (found, explained) = ask(&archive, &query);
+        assert!(found.is_empty());
+        ruled_out += explained.nodes_ruled_out as usize;
+    }
+    assert!(
+        gone.len() > 100 && ruled_out * 100 >= gone.len() * 97,
+        "{ruled_out} of {}",
+        gone.len()
+    );
+}
+
+/// Each commit adds a file of region filters, and takes smaller ones into it: there are never many.
+#[test]
+fn filters_of_many_commits_stand_in_few_files() {
+    let folder = TempDir::new().unwrap();
+    let paths = pieces(folder.path(), 60, 40);
+    let archive = folder.path().join("archive");
+    build(
+        &archive,
+        settings(RegionFilter::Subset, 300),
+        &[],
+        &paths[..1],
+    );
+    let mut writer = writer(&archive);
+    let check = || {
+        let found = stats(&archive).unwrap();
+        let captures = found.captures.iter();
+        let regions = captures.flat_map(|capture| &capture.regions);
+        let needed: u64 = regions.flat_map(|region| region.filters.bytes).sum();
+        // No bytes of what was dropped, or stands elsewhere.
+        assert_eq!(found.nodes[0].region_filter_bytes, needed);
+        let entries = fs::read_dir(archive.join("node")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".filters")).count()
+    };
+    let mut most = 0;
+    for path in &paths[1..] {
+        writer.add(path, &Unwatched).unwrap();
+        writer.commit().unwrap();
+        most = most.max(check());
+    }
+    assert!((2..=6).contains(&most), "{most}");
+    for path in paths.iter().step_by(3) {
+        assert_eq!(writer.drop_captures(path).unwrap(), 1);
+        writer.commit().unwrap();
+        assert!(check() <= most);
+    }
+    assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
+}
