@@ -162,7 +162,8 @@ impl Template {
         let queries = [port(53), port(443), domain].into_iter().chain(hosts);
         for query in queries {
             let mut found = Found::default();
-            let explained = search(&template.archive, &query, &StopFlag::default(), &mut found).expect("it is whole");
+            let explained = search(&template.archive, &query, &StopFlag::default(), &mut found)
+                .expect("it is whole");
             assert_eq!(explained.problems, Vec::<String>::new());
             template.answers.push((query, found.0));
         }
@@ -227,7 +228,12 @@ impl Template {
         envelope.extend_from_slice(&lie);
         envelope.extend_from_slice(b"}\n");
         fs::write(catalog_path, envelope).expect("a file of the index can be written");
-        let _ = search(&self.archive, &self.asked(mode).0, &StopFlag::default(), &mut Found::default());
+        let _ = search(
+            &self.archive,
+            &self.asked(mode).0,
+            &StopFlag::default(),
+            &mut Found::default(),
+        );
         let _ = (verify(&self.archive), stats(&self.archive));
     }
 }
