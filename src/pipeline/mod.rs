@@ -16,6 +16,7 @@ mod plan;
 mod results;
 mod run;
 mod sample;
+mod segments;
 mod sequencer;
 mod shard;
 mod time_slice;

@@ -29,6 +29,7 @@ mod pcap;
 mod pcapng;
 mod pcapng_clock;
 mod record;
+mod segments;
 mod sniff;
 mod stop;
 #[cfg(test)]
@@ -43,5 +44,6 @@ pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
+pub(crate) use segments::{SegmentReader, Segments};
 pub use stop::StopFlag;
 pub use time::from_text as time_from_text;

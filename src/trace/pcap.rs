@@ -21,10 +21,16 @@ use super::window::Window;
 /// Longest packet that a record may hold, in bytes: libpcap's largest snapshot length.
 pub(super) const MAX_PACKET_BYTES: u32 = 262_144;
 
-const FILE_HEADER_BYTES: usize = 24;
+pub(super) const FILE_HEADER_BYTES: usize = 24;
 
 /// How many records the guess between dialects of the same magic number looks at.
 const RECORDS_TO_TRY: usize = 3;
+
+/// Plausible records in a row by which a boundary between records is told.
+const RECORDS_TO_SEE: usize = 16;
+
+/// How far their times may lie apart, in seconds.
+const SECONDS_APART: u32 = 86_400;
 
 /// Order of the two lengths in a record header.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,10 +56,14 @@ pub(super) struct Pcap {
     flags: u32,
     snap_length: u32,
     packets: u64,
+    /// Offset in the stream from which on records are left to others.
+    until: u64,
 }
 
 enum Stop {
     Full,
+    /// The next record begins where records are left to others.
+    Left,
     /// The next record is not complete; its length as far as known, and the bytes of it that must be here.
     Need(usize),
     TooLong(u32),
@@ -144,6 +154,7 @@ impl Pcap {
             flags: network & 0xffff_0000,
             snap_length: header.snaplen,
             packets: 0,
+            until: u64::MAX,
         };
         Ok((pcap, header.snaplen))
     }
@@ -250,6 +261,42 @@ impl Pcap {
         self.record_header == 16 && self.lengths == Lengths::CapturedFirst
     }
 
+    /// Whether a record boundary can be told from what stands around it.
+    pub(super) fn can_be_entered(&self) -> bool {
+        self.is_plain() && self.link != LinkType::ERF
+    }
+
+    /// Goes on with the record after so many, up to those that begin at `until` or later.
+    pub(super) fn restart(&mut self, packets: u64, until: u64) {
+        (self.packets, self.until) = (packets, until);
+    }
+
+    /// The first place in `bytes` where a run of plausible records begins: a guess.
+    pub(super) fn guess_boundary(&self, bytes: &[u8]) -> Option<usize> {
+        (0..bytes.len()).find(|&at| self.looks_like_records(&bytes[at..]))
+    }
+
+    fn looks_like_records(&self, bytes: &[u8]) -> bool {
+        let mut rest = bytes;
+        let mut time = None;
+        for seen in 0..RECORDS_TO_SEE {
+            let Some(header) = rest.first_chunk() else {
+                return seen >= RECORDS_TO_TRY;
+            };
+            let (seconds, fraction, captured, wire) = self.header_fields(header);
+            let plausible = i64::from(fraction) * self.fraction < NANOS_PER_SECOND
+                && captured > 0
+                && captured <= wire
+                && wire <= MAX_PACKET_BYTES
+                && seconds.abs_diff(*time.get_or_insert(seconds)) <= SECONDS_APART;
+            if !plausible {
+                return false;
+            }
+            rest = rest.get(16 + captured as usize..).unwrap_or_default();
+        }
+        true
+    }
+
     /// Describes the only interface.
     pub(super) fn describe(&self, records: &mut Records) {
         records.interfaces.push(InterfaceInfo {
@@ -269,13 +316,15 @@ impl Pcap {
     ) -> Result<(), Fault> {
         loop {
             let base = window.position();
+            let left = self.until.saturating_sub(window.offset());
+            let limit = usize::try_from(left).unwrap_or(usize::MAX);
             let bytes = window.unread();
             let plain = self.is_plain();
             let (consumed, stop) = match (self.big_endian, plain) {
-                (false, true) => self.scan::<false, true>(bytes, base, out),
-                (false, false) => self.scan::<false, false>(bytes, base, out),
-                (true, true) => self.scan::<true, true>(bytes, base, out),
-                (true, false) => self.scan::<true, false>(bytes, base, out),
+                (false, true) => self.scan::<false, true>(bytes, base, limit, out),
+                (false, false) => self.scan::<false, false>(bytes, base, limit, out),
+                (true, true) => self.scan::<true, true>(bytes, base, limit, out),
+                (true, false) => self.scan::<true, false>(bytes, base, limit, out),
             };
             window.consume(consumed);
             self.packets += out.len() as u64;
@@ -292,6 +341,7 @@ impl Pcap {
             let packet = self.packets + 1;
             match stop {
                 Stop::Full => {}
+                Stop::Left => return Ok(()),
                 Stop::TooLong(length) => {
                     let (length, limit) = (u64::from(length), u64::from(MAX_PACKET_BYTES));
                     return Err(Fault::at(
@@ -317,11 +367,15 @@ impl Pcap {
         &self,
         bytes: &[u8],
         base: usize,
+        limit: usize,
         out: &mut Vec<PacketRef>,
     ) -> (usize, Stop) {
         let record_header = if PLAIN { 16 } else { self.record_header };
         let mut at = 0;
         while out.len() < MAX_BATCH {
+            if at >= limit {
+                return (at, Stop::Left);
+            }
             let Some(header) = bytes[at..].first_chunk::<16>() else {
                 return (at, Stop::Need(record_header));
             };
