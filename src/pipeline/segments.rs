@@ -91,7 +91,7 @@ impl<M: Maker> SegmentFeed<M> {
         }
         Self {
             reader: segments.reader(),
-            place: segments.begin(),
+            place: Segments::BEGIN,
             segments,
             maker: Arc::clone(maker),
             next: 0,
@@ -184,12 +184,11 @@ fn make<M: Maker>(
     let entered = guarded(|| reader.enter(number, exact));
     let mut failed = entered.is_err();
     let entered = entered.unwrap_or(None);
-    let mut more = entered.is_some() && !failed;
+    let mut more = entered.is_some();
     while more {
-        match read_on(reader.capture(), maker, &mut batch, 0) {
-            Ok(another) => more = another,
-            Err(_) => (more, failed) = (false, true),
-        }
+        let another = read_on(reader.capture(), maker, &mut batch, 0);
+        failed = another.is_err();
+        more = another.unwrap_or(false);
     }
     Made {
         number,

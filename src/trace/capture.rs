@@ -144,32 +144,17 @@ impl Capture {
         let (container, reader) =
             open_container(&mut window, format).map_err(|fault| fault.in_file(name))?;
         Ok(Self {
-            path: name.to_path_buf(),
-            window,
-            reader,
             container,
             compression,
-            bytes_read,
-            packets: Vec::with_capacity(MAX_BATCH),
-            entries: Entries::default(),
-            records: None,
-            pending: None,
-            finished: false,
-            file: None,
+            ..Self::of(name, window, reader, bytes_read)
         })
     }
 
-    /// A pcap file of which the header is known, read by a source that can be put to any place of it.
-    pub(super) fn of_pcap(
-        path: &Path,
-        source: Box<dyn Read + Send>,
-        pcap: Pcap,
-        bytes_read: Arc<AtomicU64>,
-    ) -> Self {
+    fn of(name: &Path, window: Window, reader: Reader, bytes_read: Arc<AtomicU64>) -> Self {
         Self {
-            path: path.to_path_buf(),
-            window: Window::new(source),
-            reader: Reader::Pcap(pcap),
+            path: name.to_path_buf(),
+            window,
+            reader,
             container: Container::Pcap,
             compression: Compression::None,
             bytes_read,
@@ -180,6 +165,16 @@ impl Capture {
             finished: false,
             file: None,
         }
+    }
+
+    /// A pcap file of which the header is known, read by a source that can be put to any place of it.
+    pub(super) fn of_pcap(
+        path: &Path,
+        source: Box<dyn Read + Send>,
+        pcap: Pcap,
+        bytes_read: Arc<AtomicU64>,
+    ) -> Self {
+        Self::of(path, Window::new(source), Reader::Pcap(pcap), bytes_read)
     }
 
     /// Goes on at `offset`, where its source was put, with the record after `packets` others, up to those

@@ -24,13 +24,7 @@ pub(super) const MAX_PACKET_BYTES: u32 = 262_144;
 pub(super) const FILE_HEADER_BYTES: usize = 24;
 
 /// How many records the guess between dialects of the same magic number looks at.
-const RECORDS_TO_TRY: usize = 3;
-
-/// Plausible records in a row by which a boundary between records is told.
-const RECORDS_TO_SEE: usize = 16;
-
-/// How far their times may lie apart, in seconds.
-const SECONDS_APART: u32 = 86_400;
+pub(super) const RECORDS_TO_TRY: usize = 3;
 
 /// Order of the two lengths in a record header.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +44,7 @@ pub(super) struct Pcap {
     record_header: usize,
     lengths: Lengths,
     /// Nanoseconds in one unit of the fraction of a second.
-    fraction: i64,
+    pub(super) fraction: i64,
     link: LinkType,
     /// What stands beside the link type in its field.
     flags: u32,
@@ -220,7 +214,8 @@ impl Pcap {
         0
     }
 
-    fn header_fields(&self, header: &[u8; 16]) -> (u32, u32, u32, u32) {
+    /// Seconds, fraction, captured and wire length of a record.
+    pub(super) fn header_fields(&self, header: &[u8; 16]) -> (u32, u32, u32, u32) {
         if self.big_endian {
             self.fields::<true, false>(header)
         } else {
@@ -269,32 +264,6 @@ impl Pcap {
     /// Goes on with the record after so many, up to those that begin at `until` or later.
     pub(super) fn restart(&mut self, packets: u64, until: u64) {
         (self.packets, self.until) = (packets, until);
-    }
-
-    /// The first place in `bytes` where a run of plausible records begins: a guess.
-    pub(super) fn guess_boundary(&self, bytes: &[u8]) -> Option<usize> {
-        (0..bytes.len()).find(|&at| self.looks_like_records(&bytes[at..]))
-    }
-
-    fn looks_like_records(&self, bytes: &[u8]) -> bool {
-        let mut rest = bytes;
-        let mut time = None;
-        for seen in 0..RECORDS_TO_SEE {
-            let Some(header) = rest.first_chunk() else {
-                return seen >= RECORDS_TO_TRY;
-            };
-            let (seconds, fraction, captured, wire) = self.header_fields(header);
-            let plausible = i64::from(fraction) * self.fraction < NANOS_PER_SECOND
-                && captured > 0
-                && captured <= wire
-                && wire <= MAX_PACKET_BYTES
-                && seconds.abs_diff(*time.get_or_insert(seconds)) <= SECONDS_APART;
-            if !plausible {
-                return false;
-            }
-            rest = rest.get(16 + captured as usize..).unwrap_or_default();
-        }
-        true
     }
 
     /// Describes the only interface.

@@ -34,6 +34,9 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
+    /// Offset of the first record.
+    pub(crate) const BEGIN: u64 = FILE_HEADER_BYTES as u64;
+
     /// The segments of a file, if there are several and the system can read from any place.
     pub(super) fn new(
         path: &Path,
@@ -49,7 +52,7 @@ impl Segments {
             return None;
         }
         // What was read to recognise the file is read again.
-        bytes_read.store(FILE_HEADER_BYTES as u64, Ordering::Relaxed);
+        bytes_read.store(Self::BEGIN, Ordering::Relaxed);
         Some(Self {
             path: path.to_path_buf(),
             file: Arc::new(file),
@@ -66,11 +69,6 @@ impl Segments {
         self.count
     }
 
-    /// Offset of the first record.
-    pub(crate) fn begin(&self) -> u64 {
-        FILE_HEADER_BYTES as u64
-    }
-
     /// A reader of segments, with a buffer of its own.
     pub(crate) fn reader(&self) -> SegmentReader {
         let place = Arc::new(Place::default());
@@ -85,7 +83,6 @@ impl Segments {
             capture: Capture::of_pcap(&self.path, Box::new(source), self.pcap.clone(), bytes_read),
             place,
             bytes: self.bytes,
-            begin: self.begin(),
         }
     }
 
@@ -102,7 +99,6 @@ pub(crate) struct SegmentReader {
     capture: Capture,
     place: Arc<Place>,
     bytes: u64,
-    begin: u64,
 }
 
 impl SegmentReader {
@@ -110,7 +106,7 @@ impl SegmentReader {
     /// Returns its offset; none if no place looks like one.
     pub(crate) fn enter(&mut self, number: u64, exact: Option<u64>) -> Option<u64> {
         let until = (number + 1) * self.bytes;
-        let known = exact.or((number == 0).then_some(self.begin));
+        let known = exact.or((number == 0).then_some(Segments::BEGIN));
         self.go_to(known.unwrap_or(number * self.bytes), 0, until);
         let found = known.is_some() || self.capture.step_to_boundary(BYTES_TO_LOOK_AT);
         found.then(|| self.capture.offset())
