@@ -35,7 +35,7 @@ pub fn compare(
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: 1,
-        threaded: plan.threads > 2,
+        threads: usize::from(plan.threads > 2),
         traffic,
     };
     let read = thread::scope(|scope| reading.run(scope, watch, |_| Bench::new(scope, plan)));

@@ -48,7 +48,7 @@ pub(super) fn read(
     let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional);
     let sources = Sources {
         format: plan.input_format,
-        threaded: plan.threads > 1,
+        threads: plan.threads.saturating_sub(1),
         stop: watch.stop(),
     };
     let interrupted = thread::scope(|scope| {

@@ -1,6 +1,7 @@
-//! One input: its packets become batches, in a thread of its own or in the caller's.
+//! One input: its packets become batches, in threads of its own or in the caller's.
 
 use super::merge::{Batch, Maker};
+use super::segments::SegmentFeed;
 use crate::guard::{WorkerGone, guarded};
 use crate::trace::{Capture, Compression, TraceBatch, TraceError, TraceErrorKind};
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -16,6 +17,10 @@ const QUEUED_BATCHES: usize = 8;
 /// long, and every handing over may have to wake the other thread: on whole frames 4096 instead of one
 /// buffer's 600 took the run from 1.56 to 1.20 times the limit of `docs/performance.md`.
 const PACKETS_AT_ONCE: usize = 4096;
+
+/// Bytes of a pcap file that are read as one, apart from what stands before: some thousand packets' headers,
+/// and few enough that their batch stays in the second-level cache.
+const SEGMENT_BYTES: u64 = 1 << 20;
 
 /// An open input and the batch that is being taken from it.
 pub(super) struct Feed<M: Maker> {
@@ -42,6 +47,7 @@ enum Source<M: Maker> {
         full: Receiver<Message<M::Batch>>,
         empty: Sender<M::Batch>,
     },
+    Segments(Box<SegmentFeed<M>>),
 }
 
 enum Message<B> {
@@ -50,22 +56,44 @@ enum Message<B> {
 }
 
 impl<M: Maker> Feed<M> {
-    /// A feed that decodes in a thread of its own if `threaded`, else whenever it is asked.
+    /// A feed that decodes in so many threads of its own, if the input can be divided among them, or in one;
+    /// with none, whenever it is asked.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         input: usize,
         capture: Capture,
         maker: &Arc<M>,
-        threaded: bool,
+        threads: usize,
+    ) -> Self
+    where
+        M: 'scope,
+    {
+        Self::start_with(scope, input, capture, maker, threads, SEGMENT_BYTES)
+    }
+
+    pub(super) fn start_with<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        input: usize,
+        capture: Capture,
+        maker: &Arc<M>,
+        threads: usize,
+        segment_bytes: u64,
     ) -> Self
     where
         M: 'scope,
     {
         let bytes = capture.bytes_read();
         let container = describe(&capture);
+        let segments = (threads > 0)
+            .then(|| capture.segments(segment_bytes))
+            .flatten();
         let maker = Arc::clone(maker);
         let capture = Box::new(capture);
-        let source = if threaded {
+        let source = if let Some(segments) = segments {
+            Source::Segments(Box::new(SegmentFeed::start(
+                scope, segments, &maker, threads,
+            )))
+        } else if threads > 0 {
             let (send, full) = bounded(QUEUED_BATCHES);
             // Room for every batch that there is, so that giving one back never waits.
             let (empty, emptied) = bounded(QUEUED_BATCHES + 2);
@@ -107,7 +135,17 @@ impl<M: Maker> Feed<M> {
     /// The input is damaged or cannot be read further. It is at its end then.
     pub(super) fn refill(&mut self) -> Result<bool, TraceError> {
         self.cursor = Default::default();
+        if let Source::Segments(segments) = &mut self.source {
+            if segments.refill(&mut self.batch) {
+                return Ok(true);
+            }
+            // What is left is little, or damaged, or still being written.
+            let capture = Box::new(segments.rest(self.packets));
+            let maker = segments.maker();
+            self.source = Source::Here { capture, maker };
+        }
         match &mut self.source {
+            Source::Segments(_) => Ok(false),
             Source::Here { capture, maker } => {
                 self.batch.clear();
                 while self.batch.times_ns().is_empty() {
@@ -181,7 +219,7 @@ enum Made {
 
 /// Reads a batch and appends what is made of it to `out`, before which there were `before` packets;
 /// false at the end.
-fn read_on<M: Maker>(
+pub(super) fn read_on<M: Maker>(
     capture: &mut Capture,
     maker: &M,
     out: &mut M::Batch,
@@ -301,7 +339,7 @@ mod tests {
         let mut times = Times::default();
         while read_on(&mut capture, &Trap(-1), &mut times, 0).unwrap() {}
         assert_eq!(times.0.len(), 8000);
-        for threaded in [false, true] {
+        for (threads, segment_bytes) in [(0, 1 << 20), (1, 1 << 20), (1, 4096), (3, 4096)] {
             let number = 6000;
             let trap = Arc::new(Trap(times.0[number]));
             let first = times
@@ -310,7 +348,7 @@ mod tests {
                 .position(|&time| time == times.0[number])
                 .unwrap();
             thread::scope(|scope| {
-                let mut feed = Feed::start(scope, 0, open(), &trap, threaded);
+                let mut feed = Feed::start_with(scope, 0, open(), &trap, threads, segment_bytes);
                 let mut read = 0;
                 let error = loop {
                     match feed.refill() {

@@ -57,8 +57,8 @@ pub(crate) trait Taker<B: Batch> {
 pub(crate) struct Sources {
     /// How to recognise the inputs.
     pub(crate) format: InputFormat,
-    /// Whether inputs are decoded by threads of their own.
-    pub(crate) threaded: bool,
+    /// Threads that decode an input; with none the taker's does.
+    pub(crate) threads: usize,
     /// Ends the reading.
     pub(crate) stop: StopFlag,
 }
@@ -128,8 +128,9 @@ impl<'scope, 'env, 'run, M: Maker + 'scope> Merge<'scope, 'env, 'run, M> {
                     continue;
                 }
             };
-            let threaded = self.sources.threaded && self.open.len() < MAX_DECODE_THREADS;
-            let mut feed = Feed::start(self.scope, input, capture, &self.maker, threaded);
+            let left = MAX_DECODE_THREADS.saturating_sub(self.open.len());
+            let threads = self.sources.threads.min(left);
+            let mut feed = Feed::start(self.scope, input, capture, &self.maker, threads);
             self.inputs[input].container = Some(feed.container.clone());
             if self.refill(&mut feed) {
                 self.open.push(feed);

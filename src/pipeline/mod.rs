@@ -15,6 +15,7 @@ mod plan;
 mod results;
 mod run;
 mod sample;
+mod segments;
 mod sequencer;
 mod shard;
 mod time_slice;

@@ -129,6 +129,11 @@ fn count_with(
             .is_some_and(|counter| counter.shard.needs_attributes()),
         plan.exact_limit_bytes.is_some(),
     );
+    // Several inputs may be open at the same time, with a thread each.
+    let readers = match plan.inputs.len() {
+        1 => plan.threads / 2,
+        _ => plan.threads.saturating_sub(1).min(1),
+    };
     let reading = Reading {
         inputs: &plan.inputs,
         input_format: plan.input_format,
@@ -141,7 +146,7 @@ fn count_with(
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: plan.shards as usize,
-        threaded: plan.threads > 1,
+        threads: readers,
     };
     let spec = ShardSpec {
         counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
@@ -150,8 +155,8 @@ fn count_with(
         keep,
     };
     let shards = plan.shards as usize;
-    // One thread decodes, one merges and slices; with two, the second serves the shards as well.
-    let workers = plan.threads.saturating_sub(2);
+    // Some threads decode, one merges and slices; with two, the second serves the shards as well.
+    let workers = plan.threads.saturating_sub(1 + readers);
     let read = thread::scope(|scope| {
         reading.run(scope, watch, |grid| Counting {
             shards: Shards::start(scope, &spec, shards, workers),
@@ -188,8 +193,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) open_slices: usize,
     /// Among how many the elements are divided.
     pub(crate) shards: usize,
-    /// Whether inputs are decoded by threads of their own.
-    pub(crate) threaded: bool,
+    /// Threads that decode an input; with none, the one that cuts slices does.
+    pub(crate) threads: usize,
     /// Who sent packets to whom, if that is wanted.
     pub(crate) traffic: Option<&'a mut Traffic>,
 }
@@ -215,7 +220,7 @@ impl Reading<'_> {
         let mut inputs = unread(self.inputs);
         let sources = Sources {
             format: self.input_format,
-            threaded: self.threaded,
+            threads: self.threads,
             stop: watch.stop(),
         };
         let mut merge = Merge::start(scope, sources, self.extractor, &mut inputs);

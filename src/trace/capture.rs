@@ -17,6 +17,7 @@ use super::packet::{MAX_BATCH, PacketRef, TraceBatch};
 use super::pcap::Pcap;
 use super::pcapng::Pcapng;
 use super::record::{RecordBatch, Records};
+use super::segments::Segments;
 use super::sniff::{self, Container};
 use super::stop::{Ending, StopFlag, Stoppable};
 use super::tsh::Tsh;
@@ -53,6 +54,8 @@ pub struct Capture {
     /// The error that follows the batch just delivered.
     pending: Option<Fault>,
     finished: bool,
+    /// The file itself and what ends its reading, where it can be read from anywhere.
+    file: Option<(File, StopFlag)>,
 }
 
 enum Reader {
@@ -100,8 +103,12 @@ impl Capture {
         if file.metadata().map_err(refused)?.is_dir() {
             return Err(refused(io::ErrorKind::IsADirectory.into()));
         }
+        let regular = path.as_os_str() != "-" && file.metadata().is_ok_and(|data| data.is_file());
+        let itself = if regular { file.try_clone().ok() } else { None };
         let source = Box::new(Stoppable::new(file, stop.clone()));
-        Self::begin(path, source, format, stop)
+        let mut capture = Self::begin(path, source, format, stop)?;
+        capture.file = itself.map(|file| (file, stop.clone()));
+        Ok(capture)
     }
 
     /// Reads a capture from `reader`; errors call it `name`.
@@ -137,18 +144,78 @@ impl Capture {
         let (container, reader) =
             open_container(&mut window, format).map_err(|fault| fault.in_file(name))?;
         Ok(Self {
+            container,
+            compression,
+            ..Self::of(name, window, reader, bytes_read)
+        })
+    }
+
+    fn of(name: &Path, window: Window, reader: Reader, bytes_read: Arc<AtomicU64>) -> Self {
+        Self {
             path: name.to_path_buf(),
             window,
             reader,
-            container,
-            compression,
+            container: Container::Pcap,
+            compression: Compression::None,
             bytes_read,
             packets: Vec::with_capacity(MAX_BATCH),
             entries: Entries::default(),
             records: None,
             pending: None,
             finished: false,
-        })
+            file: None,
+        }
+    }
+
+    /// A pcap file of which the header is known, read by a source that can be put to any place of it.
+    pub(super) fn of_pcap(
+        path: &Path,
+        source: Box<dyn Read + Send>,
+        pcap: Pcap,
+        bytes_read: Arc<AtomicU64>,
+    ) -> Self {
+        Self::of(path, Window::new(source), Reader::Pcap(pcap), bytes_read)
+    }
+
+    /// Goes on at `offset`, where its source was put, with the record after `packets` others, up to those
+    /// that begin at `until` or later.
+    pub(super) fn restart(&mut self, offset: u64, packets: u64, until: u64) {
+        self.window.restart(offset);
+        if let Reader::Pcap(pcap) = &mut self.reader {
+            pcap.restart(packets, until);
+        }
+        (self.pending, self.finished) = (None, false);
+    }
+
+    /// Steps on to the first place at hand that looks like a record boundary; false if none does.
+    pub(super) fn step_to_boundary(&mut self, at_hand: usize) -> bool {
+        self.window.fill(at_hand);
+        let guess = match &self.reader {
+            Reader::Pcap(pcap) => pcap.guess_boundary(self.window.unread()),
+            _ => None,
+        };
+        self.window.consume(guess.unwrap_or(0));
+        guess.is_some()
+    }
+
+    /// Offset of the next record in the container.
+    pub(super) fn offset(&self) -> u64 {
+        self.window.offset()
+    }
+
+    /// The capture in segments of so many bytes that can be read in any order, if it is a plain pcap file
+    /// with several of them. To be asked before the first batch is read.
+    pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
+        let (file, stop) = self.file.as_ref()?;
+        let Reader::Pcap(pcap) = &self.reader else {
+            return None;
+        };
+        if self.compression != Compression::None || !pcap.can_be_entered() {
+            return None;
+        }
+        let file = file.try_clone().ok()?;
+        let bytes_read = Arc::clone(&self.bytes_read);
+        Segments::new(&self.path, file, pcap.clone(), bytes, stop, bytes_read)
     }
 
     /// Reads the next batch, of at most [`MAX_BATCH`] packets or records and never empty; `None` at

@@ -13,6 +13,7 @@
     allow(clippy::unwrap_used, reason = "a test that panics has failed")
 )]
 
+mod boundary;
 mod capture;
 mod codecs;
 mod compression;
@@ -29,6 +30,7 @@ mod pcap;
 mod pcapng;
 mod pcapng_clock;
 mod record;
+mod segments;
 mod sniff;
 mod stop;
 #[cfg(test)]
@@ -44,5 +46,6 @@ pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
+pub(crate) use segments::{SegmentReader, Segments};
 pub use stop::{StopFlag, Stoppable};
 pub use time::from_text as time_from_text;

@@ -21,10 +21,10 @@ use super::window::Window;
 /// Longest packet that a record may hold, in bytes: libpcap's largest snapshot length.
 pub(super) const MAX_PACKET_BYTES: u32 = 262_144;
 
-const FILE_HEADER_BYTES: usize = 24;
+pub(super) const FILE_HEADER_BYTES: usize = 24;
 
 /// How many records the guess between dialects of the same magic number looks at.
-const RECORDS_TO_TRY: usize = 3;
+pub(super) const RECORDS_TO_TRY: usize = 3;
 
 /// Order of the two lengths in a record header.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,16 +44,20 @@ pub(super) struct Pcap {
     record_header: usize,
     lengths: Lengths,
     /// Nanoseconds in one unit of the fraction of a second.
-    fraction: i64,
+    pub(super) fraction: i64,
     link: LinkType,
     /// What stands beside the link type in its field.
     flags: u32,
     snap_length: u32,
     packets: u64,
+    /// Offset in the stream from which on records are left to others.
+    until: u64,
 }
 
 enum Stop {
     Full,
+    /// The next record begins where records are left to others.
+    Left,
     /// The next record is not complete; its length as far as known, and the bytes of it that must be here.
     Need(usize),
     TooLong(u32),
@@ -144,6 +148,7 @@ impl Pcap {
             flags: network & 0xffff_0000,
             snap_length: header.snaplen,
             packets: 0,
+            until: u64::MAX,
         };
         Ok((pcap, header.snaplen))
     }
@@ -209,7 +214,8 @@ impl Pcap {
         0
     }
 
-    fn header_fields(&self, header: &[u8; 16]) -> (u32, u32, u32, u32) {
+    /// Seconds, fraction, captured and wire length of a record.
+    pub(super) fn header_fields(&self, header: &[u8; 16]) -> (u32, u32, u32, u32) {
         if self.big_endian {
             self.fields::<true, false>(header)
         } else {
@@ -250,6 +256,16 @@ impl Pcap {
         self.record_header == 16 && self.lengths == Lengths::CapturedFirst
     }
 
+    /// Whether a record boundary can be told from what stands around it.
+    pub(super) fn can_be_entered(&self) -> bool {
+        self.is_plain() && self.link != LinkType::ERF
+    }
+
+    /// Goes on with the record after so many, up to those that begin at `until` or later.
+    pub(super) fn restart(&mut self, packets: u64, until: u64) {
+        (self.packets, self.until) = (packets, until);
+    }
+
     /// Describes the only interface.
     pub(super) fn describe(&self, records: &mut Records) {
         records.interfaces.push(InterfaceInfo {
@@ -269,13 +285,15 @@ impl Pcap {
     ) -> Result<(), Fault> {
         loop {
             let base = window.position();
+            let left = self.until.saturating_sub(window.offset());
+            let limit = usize::try_from(left).unwrap_or(usize::MAX);
             let bytes = window.unread();
             let plain = self.is_plain();
             let (consumed, stop) = match (self.big_endian, plain) {
-                (false, true) => self.scan::<false, true>(bytes, base, out),
-                (false, false) => self.scan::<false, false>(bytes, base, out),
-                (true, true) => self.scan::<true, true>(bytes, base, out),
-                (true, false) => self.scan::<true, false>(bytes, base, out),
+                (false, true) => self.scan::<false, true>(bytes, base, limit, out),
+                (false, false) => self.scan::<false, false>(bytes, base, limit, out),
+                (true, true) => self.scan::<true, true>(bytes, base, limit, out),
+                (true, false) => self.scan::<true, false>(bytes, base, limit, out),
             };
             window.consume(consumed);
             self.packets += out.len() as u64;
@@ -292,6 +310,7 @@ impl Pcap {
             let packet = self.packets + 1;
             match stop {
                 Stop::Full => {}
+                Stop::Left => return Ok(()),
                 Stop::TooLong(length) => {
                     let (length, limit) = (u64::from(length), u64::from(MAX_PACKET_BYTES));
                     return Err(Fault::at(
@@ -317,11 +336,15 @@ impl Pcap {
         &self,
         bytes: &[u8],
         base: usize,
+        limit: usize,
         out: &mut Vec<PacketRef>,
     ) -> (usize, Stop) {
         let record_header = if PLAIN { 16 } else { self.record_header };
         let mut at = 0;
         while out.len() < MAX_BATCH {
+            if at >= limit {
+                return (at, Stop::Left);
+            }
             let Some(header) = bytes[at..].first_chunk::<16>() else {
                 return (at, Stop::Need(record_header));
             };

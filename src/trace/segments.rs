@@ -1,0 +1,177 @@
+//! A plain pcap file read at several places at once.
+//!
+//! A record is only found through the one before it, so a file has one place to begin. But a run of
+//! plausible record headers in the middle gives away a boundary with next to no doubt; and the doubt is
+//! gone when whoever reads the part before arrives exactly there. Segments are parts of equal length of the
+//! file; to a segment belong the records that begin in it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::capture::Capture;
+use super::pcap::{FILE_HEADER_BYTES, Pcap};
+use super::stop::StopFlag;
+
+/// Bytes that are looked through for a boundary at the begin of a segment: a packet of the longest common
+/// kind, and 16 records of usual length behind it.
+const BYTES_TO_LOOK_AT: usize = 128 * 1024;
+
+/// Bytes read beyond the end of a segment at a time, for the record that reaches across it.
+const BEYOND: u64 = 4096;
+
+/// The whole segments of a file. What follows the last of them is read from where that ended.
+pub(crate) struct Segments {
+    path: PathBuf,
+    file: Arc<File>,
+    pcap: Pcap,
+    bytes: u64,
+    count: u64,
+    stop: StopFlag,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Segments {
+    /// Offset of the first record.
+    pub(crate) const BEGIN: u64 = FILE_HEADER_BYTES as u64;
+
+    /// The segments of a file, if there are several and the system can read from any place.
+    pub(super) fn new(
+        path: &Path,
+        file: File,
+        pcap: Pcap,
+        bytes: u64,
+        stop: &StopFlag,
+        bytes_read: Arc<AtomicU64>,
+    ) -> Option<Self> {
+        let length = file.metadata().ok()?.len();
+        let count = length / bytes;
+        if cfg!(not(unix)) || count < 2 {
+            return None;
+        }
+        // What was read to recognise the file is read again.
+        bytes_read.store(Self::BEGIN, Ordering::Relaxed);
+        Some(Self {
+            path: path.to_path_buf(),
+            file: Arc::new(file),
+            pcap,
+            bytes,
+            count,
+            stop: stop.clone(),
+            bytes_read,
+        })
+    }
+
+    /// How many there are; they are numbered 0, 1, 2, …
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// A reader of segments, with a buffer of its own.
+    pub(crate) fn reader(&self) -> SegmentReader {
+        let place = Arc::new(Place::default());
+        let source = FromPlace {
+            file: Arc::clone(&self.file),
+            place: Arc::clone(&place),
+            stop: self.stop.clone(),
+            bytes_read: Arc::clone(&self.bytes_read),
+        };
+        let bytes_read = Arc::clone(&self.bytes_read);
+        SegmentReader {
+            capture: Capture::of_pcap(&self.path, Box::new(source), self.pcap.clone(), bytes_read),
+            place,
+            bytes: self.bytes,
+        }
+    }
+
+    /// The file from `offset` to its end, wherever that is by now; before it there were `packets`.
+    pub(crate) fn rest(&self, offset: u64, packets: u64) -> Capture {
+        let mut reader = self.reader();
+        reader.go_to(offset, packets, u64::MAX);
+        reader.capture
+    }
+}
+
+/// Reads one segment after the other, in any order.
+pub(crate) struct SegmentReader {
+    capture: Capture,
+    place: Arc<Place>,
+    bytes: u64,
+}
+
+impl SegmentReader {
+    /// Goes to the first record of a segment: to `exact` if that is known, else to where one seems to begin.
+    /// Returns its offset; none if no place looks like one.
+    pub(crate) fn enter(&mut self, number: u64, exact: Option<u64>) -> Option<u64> {
+        let until = (number + 1) * self.bytes;
+        let known = exact.or((number == 0).then_some(Segments::BEGIN));
+        self.go_to(known.unwrap_or(number * self.bytes), 0, until);
+        let found = known.is_some() || self.capture.step_to_boundary(BYTES_TO_LOOK_AT);
+        found.then(|| self.capture.offset())
+    }
+
+    /// What yields the packets of the segment entered, and then nothing.
+    pub(crate) fn capture(&mut self) -> &mut Capture {
+        &mut self.capture
+    }
+
+    /// Offset of the next record.
+    pub(crate) fn offset(&self) -> u64 {
+        self.capture.offset()
+    }
+
+    fn go_to(&mut self, offset: u64, packets: u64, until: u64) {
+        self.place.next.store(offset, Ordering::Relaxed);
+        self.place.until.store(until, Ordering::Relaxed);
+        self.capture.restart(offset, packets, until);
+    }
+}
+
+/// Where a source goes on, and up to where its bytes are wanted; it is only used by one thread at a time.
+#[derive(Default)]
+struct Place {
+    next: AtomicU64,
+    until: AtomicU64,
+}
+
+struct FromPlace {
+    file: Arc<File>,
+    place: Arc<Place>,
+    stop: StopFlag,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Read for FromPlace {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        if self.stop.is_set() {
+            return Err(io::Error::other("the run was ended"));
+        }
+        let from = self.place.next.load(Ordering::Relaxed);
+        let wanted = self
+            .place
+            .until
+            .load(Ordering::Relaxed)
+            .saturating_sub(from);
+        let room = usize::try_from(wanted.saturating_add(BEYOND)).unwrap_or(usize::MAX);
+        let room = room.min(target.len());
+        let count = read_at(&self.file, &mut target[..room], from)?;
+        self.place
+            .next
+            .store(from + count as u64, Ordering::Relaxed);
+        self.bytes_read
+            .fetch_add(wanted.min(count as u64), Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, target: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, target, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(_: &File, _: &mut [u8], _: u64) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
+}
