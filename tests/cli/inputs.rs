@@ -43,9 +43,7 @@ type Encoder = fn(&[u8]) -> Vec<u8>;
 
 const ENCODERS: [(&str, Encoder); 5] = [
     ("gzip", gzip),
-    ("zstd", |data| {
-        ruzstd::encoding::compress_to_vec(data, ruzstd::encoding::CompressionLevel::Fastest)
-    }),
+    ("zstd", |data| zstd::encode_all(data, 1).unwrap()),
     ("xz", |data| {
         let options = lzma_rust2::XzOptions::with_preset(1);
         let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();

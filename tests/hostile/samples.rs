@@ -434,9 +434,7 @@ pub(crate) fn compress(codec: &str, bytes: &[u8]) -> Vec<u8> {
             out.write_all(bytes).unwrap();
             out.finish().unwrap()
         }
-        "zstd" => {
-            ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
-        }
+        "zstd" => zstd::encode_all(bytes, 1).unwrap(),
         "xz" => {
             let options = lzma_rust2::XzOptions::with_preset(0);
             let mut out = lzma_rust2::XzWriter::new(Vec::new(), options).unwrap();

@@ -1,11 +1,11 @@
-//! Compression of what is written: one stream, or frames one after the other.
+//! Compression of what is written, as one stream.
 
 use std::io::{self, Write};
 
 use super::super::compression::Compression;
 
-/// Bytes that are compressed to one zstd frame: the encoder wants its input as a whole.
-const ZSTD_FRAME_BYTES: usize = 4 << 20;
+/// Level of zstd: its own default.
+const ZSTD_LEVEL: i32 = 3;
 
 /// Preset of xz; further ones take several times the time and the memory.
 const XZ_PRESET: u32 = 3;
@@ -14,7 +14,7 @@ const XZ_PRESET: u32 = 3;
 pub(super) enum Compressor<W: Write> {
     None(W),
     Gzip(flate2::write::GzEncoder<W>),
-    Zstd { out: W, pending: Vec<u8> },
+    Zstd(zstd::stream::write::Encoder<'static, W>),
     Xz(Box<lzma_rust2::XzWriter<W>>),
     Bzip2(bzip2::write::BzEncoder<W>),
     Lz4(Box<lz4_flex::frame::FrameEncoder<W>>),
@@ -28,10 +28,7 @@ impl<W: Write> Compressor<W> {
                 let level = flate2::Compression::default();
                 Self::Gzip(flate2::write::GzEncoder::new(out, level))
             }
-            Compression::Zstd => Self::Zstd {
-                out,
-                pending: Vec::new(),
-            },
+            Compression::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)?),
             Compression::Xz => {
                 let options = lzma_rust2::XzOptions::with_preset(XZ_PRESET);
                 Self::Xz(Box::new(lzma_rust2::XzWriter::new(out, options)?))
@@ -48,14 +45,7 @@ impl<W: Write> Compressor<W> {
         match self {
             Self::None(out) => out.write_all(bytes),
             Self::Gzip(out) => out.write_all(bytes),
-            Self::Zstd { out, pending } => {
-                pending.extend_from_slice(bytes);
-                if pending.len() >= ZSTD_FRAME_BYTES {
-                    zstd_frame(pending, out)?;
-                    pending.clear();
-                }
-                Ok(())
-            }
+            Self::Zstd(out) => out.write_all(bytes),
             Self::Xz(out) => out.write_all(bytes),
             Self::Bzip2(out) => out.write_all(bytes),
             Self::Lz4(out) => out.write_all(bytes),
@@ -67,20 +57,10 @@ impl<W: Write> Compressor<W> {
         match self {
             Self::None(mut out) => out.flush().map(|()| out),
             Self::Gzip(out) => out.finish(),
-            Self::Zstd { mut out, pending } => {
-                if !pending.is_empty() {
-                    zstd_frame(&pending, &mut out)?;
-                }
-                Ok(out)
-            }
+            Self::Zstd(out) => out.finish(),
             Self::Xz(out) => out.finish(),
             Self::Bzip2(out) => out.finish(),
             Self::Lz4(out) => out.finish().map_err(io::Error::other),
         }
     }
-}
-
-fn zstd_frame(bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
-    let level = ruzstd::encoding::CompressionLevel::Fastest;
-    out.write_all(&ruzstd::encoding::compress_to_vec(bytes, level))
 }
