@@ -88,7 +88,10 @@ impl<M: Maker> Feed<M> {
             .then(|| capture.segments(segment_bytes))
             .flatten();
         let maker = Arc::clone(maker);
-        let capture = Box::new(capture);
+        let mut capture = Box::new(capture);
+        if threads > 0 {
+            capture.decompress_ahead();
+        }
         let source = if let Some(segments) = segments {
             Source::Segments(Box::new(SegmentFeed::start(
                 scope, segments, &maker, threads,

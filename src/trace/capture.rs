@@ -274,6 +274,14 @@ impl Capture {
         }))
     }
 
+    /// From now on decompresses in a thread of its own, if there is anything to decompress. Batches and errors
+    /// stay the same.
+    pub(crate) fn decompress_ahead(&mut self) {
+        if self.compression != Compression::None {
+            self.window.read_ahead();
+        }
+    }
+
     /// From now on takes down what a writer needs besides the packets; to be called before the first
     /// batch is read. It costs some time.
     pub fn keep_records(&mut self) {

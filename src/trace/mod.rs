@@ -13,6 +13,7 @@
     allow(clippy::unwrap_used, reason = "a test that panics has failed")
 )]
 
+mod ahead;
 mod boundary;
 mod capture;
 mod codecs;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use super::ahead::ReadAhead;
 use super::error::{Fault, TraceErrorKind};
 
 /// Size of the buffer. Large enough that `read` costs little a packet, small enough that what was
@@ -44,6 +45,12 @@ impl Window {
             ended: false,
             failure: None,
         }
+    }
+
+    /// From now on the source reads ahead, in a thread of its own; if there is none to be had, not.
+    pub(super) fn read_ahead(&mut self) {
+        let idle = Box::new(io::empty());
+        self.source = ReadAhead::of(std::mem::replace(&mut self.source, idle));
     }
 
     /// The whole buffer up to the last byte read: what the positions of packets refer to.
