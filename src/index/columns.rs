@@ -134,7 +134,7 @@ pub(super) struct Cells<V> {
 }
 
 impl Table {
-    /// A file of these columns in one row group, which is what [`write`] makes.
+    /// A file of these columns in one row group, which is what [`write()`] makes.
     pub(super) fn open(bytes: Vec<u8>, columns: &[Column]) -> Result<Self, ParquetError> {
         let file = shielded(|| SerializedFileReader::new(Bytes::from(bytes)))?;
         let data = file.metadata();
