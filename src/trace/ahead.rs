@@ -5,8 +5,8 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// Size of a buffer: a block of zstd twice.
-const BUFFER_BYTES: usize = 256 * 1024;
+/// Size of a buffer: large enough that waking the one who waits for it costs little a byte.
+const BUFFER_BYTES: usize = 512 * 1024;
 
 /// Buffers that are filled, read or on their way.
 const BUFFERS: usize = 4;
@@ -61,7 +61,7 @@ impl ReadAhead {
     }
 }
 
-/// Ends with the source, or when nobody wants more.
+/// Ends with the source, or when nobody wants more. What was read before an error goes before it.
 fn read_all(
     mut source: Box<dyn Read + Send>,
     full: &Sender<io::Result<Buffer>>,
@@ -69,17 +69,31 @@ fn read_all(
 ) {
     while let Ok(mut bytes) = emptied.recv() {
         bytes.resize(BUFFER_BYTES, 0);
-        let result = loop {
-            match source.read(&mut bytes) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => break result,
-            }
-        };
-        let last = !matches!(result, Ok(1..));
-        if full.send(result.map(|len| Buffer { bytes, len })).is_err() || last {
+        let (len, error) = fill(&mut source, &mut bytes);
+        let last = len < BUFFER_BYTES;
+        if len > 0 && full.send(Ok(Buffer { bytes, len })).is_err() {
+            return;
+        }
+        if last {
+            let end = error.map_or_else(|| Ok(Buffer::default()), Err);
+            let _ = full.send(end);
             return;
         }
     }
+}
+
+/// Reads until the buffer is full, or the source at its end; how much, and the error at the end.
+fn fill(source: &mut dyn Read, bytes: &mut [u8]) -> (usize, Option<io::Error>) {
+    let mut len = 0;
+    while len < bytes.len() {
+        match source.read(&mut bytes[len..]) {
+            Ok(0) => break,
+            Ok(count) => len += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return (len, Some(error)),
+        }
+    }
+    (len, None)
 }
 
 impl Read for ReadAhead {
