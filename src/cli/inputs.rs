@@ -1,6 +1,7 @@
 //! From what the user named to the files that are read.
 
 use flowsieve::trace::{InputFormat, is_capture};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Inputs {
     /// Files, in the order named; those of a directory sorted by path.
     pub(crate) files: Vec<PathBuf>,
-    /// Files in directories that are no captures.
+    /// Files in directories that are no captures, and not called so.
     pub(crate) others: usize,
     /// What is wrong with directories, a sentence each.
     pub(crate) problems: Vec<String>,
@@ -56,8 +57,9 @@ impl Inputs {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 self.walk(&path, format);
             } else if path.is_file() {
-                // A file that cannot be read is kept: opening it says why.
-                if is_capture(&path, format).unwrap_or(true) {
+                // A file that cannot be read, or is not what its name says, is kept: opening it says why.
+                let named = format == InputFormat::Auto && is_named_capture(&path);
+                if named || is_capture(&path, format).unwrap_or(true) {
                     self.files.push(path);
                 } else {
                     self.others += 1;
@@ -65,6 +67,20 @@ impl Inputs {
             }
         }
     }
+}
+
+/// Whether the name ends as those of captures do, compressed or not.
+fn is_named_capture(path: &Path) -> bool {
+    let ends_in = |path: &Path, all: &[&str]| {
+        let end = path.extension().and_then(OsStr::to_str);
+        end.is_some_and(|end| all.iter().any(|other| end.eq_ignore_ascii_case(other)))
+    };
+    let plain = if ends_in(path, &["gz", "zst", "xz", "bz2", "lz4"]) {
+        path.file_stem().map_or(path, Path::new)
+    } else {
+        path
+    };
+    ends_in(plain, &["pcap", "pcapng", "cap", "erf"])
 }
 
 /// Bytes of all files together, where they are known.

@@ -1,5 +1,6 @@
 //! What an archive index holds, as a table and as JSON.
 
+use super::number::grouped;
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
 use serde::Serialize;
 use std::io::{self, Write};
@@ -107,15 +108,17 @@ pub fn write_index_stats(
     writeln!(
         out,
         "captures         {} with {} bytes and {} packets",
-        document.captures, document.capture_bytes, document.packets
+        grouped(document.captures as u64),
+        grouped(document.capture_bytes),
+        grouped(document.packets)
     )?;
     writeln!(
         out,
         "regions          {} of {} s with {} flows and {} DNS records; filters: {}",
-        document.regions,
+        grouped(document.regions as u64),
         document.region_ns as f64 / 1e9,
-        document.flows,
-        document.dns,
+        grouped(document.flows),
+        grouped(document.dns),
         document.filter
     )?;
     for (name, bytes) in [
@@ -128,7 +131,8 @@ pub fn write_index_stats(
     ] {
         writeln!(
             out,
-            "{name:<16} {bytes} bytes, {:.2} % of the captures",
+            "{name:<16} {} bytes, {:.2} % of the captures",
+            grouped(bytes),
             share(bytes)
         )?;
     }

@@ -1,6 +1,6 @@
 //! Ways to hand over the same packets, and logs in place of packets.
 
-use super::{document, feed, record_offsets, sample, slices};
+use super::{document, feed, flowsieve, record_offsets, sample, slices};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::fs;
@@ -126,6 +126,38 @@ fn several_files_and_directories_are_one_trace() {
         .map(|input| input["path"].as_str().unwrap())
         .collect();
     assert_eq!(read, files.each_ref().map(|path| path.to_str().unwrap()));
+}
+
+/// Whoever named a file so believes that it is one.
+#[test]
+fn files_in_directories_that_are_called_captures_and_are_none_are_told() {
+    let (path, _) = sample();
+    let folder = tempfile::tempdir().unwrap();
+    let captures = folder.path().join("captures");
+    fs::create_dir(&captures).unwrap();
+    fs::copy(path, captures.join("whole.pcap")).unwrap();
+    fs::write(captures.join("begun.PCAP"), "").unwrap();
+    fs::write(
+        captures.join("page.pcapng.gz"),
+        gzip(b"<html>not found</html>"),
+    )
+    .unwrap();
+    fs::write(captures.join("notes"), "").unwrap();
+    fs::write(captures.join("notes.gz"), gzip(b"Recorded on a Monday.")).unwrap();
+    let archive = folder.path().join("archive");
+    let (captures, archive) = (captures.to_str().unwrap(), archive.to_str().unwrap());
+    for line in [
+        &["count", captures][..],
+        &["index", "build", archive, captures],
+    ] {
+        let run = flowsieve(line);
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(run.err.contains("begun.PCAP: it is empty"), "{}", run.err);
+        assert!(run.err.contains("page.pcapng.gz: "), "{}", run.err);
+        assert!(!run.err.contains("notes"), "{}", run.err);
+    }
+    let stats = flowsieve(&["index", "stats", archive]).done();
+    assert!(stats.starts_with("captures         1 with "), "{stats}");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use flowsieve::index::{Added, IndexWriter, RegionFilter, Settings};
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::{InputFormat, StopFlag};
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -224,6 +225,9 @@ fn fill(
 ) -> Result<Outcome> {
     let mut inputs = Inputs::find(captures, InputFormat::Auto);
     leave_out_index(&mut inputs.files, archive);
+    // One that is named, and in a directory that is named, is read once.
+    let mut seen = HashSet::new();
+    inputs.files.retain(|path| seen.insert(path.clone()));
     let progress = Progress::start(!quiet, total_bytes(&inputs.files), signals);
     let whole = Whole {
         progress: &progress,
@@ -266,6 +270,12 @@ fn fill(
         eprintln!("captures indexed: {indexed}, in regions: {regions}");
         if known > 0 {
             eprintln!("{known} captures were in the index already");
+        }
+        if inputs.others > 0 {
+            eprintln!(
+                "{} files in the directories are no captures and were left out",
+                inputs.others
+            );
         }
     }
     let outcome = outcome(&problems);
