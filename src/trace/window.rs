@@ -20,11 +20,14 @@ const LINE: usize = 64;
 ///            0          start    end
 /// ```
 ///
-/// It has room for one cache line more than its capacity, so that what is unread can be moved to the place
-/// behind which the next read begins where it should in its line.
+/// It begins at a cache line, wherever its memory is, so that positions are the same in every run. It has room
+/// for one line more than its capacity, so that what is unread can be moved to the place behind which the next
+/// read begins where it should in its line.
 pub(super) struct Window {
     source: Box<dyn Read + Send>,
-    buffer: Vec<u8>,
+    memory: Vec<u8>,
+    /// Where in the memory the buffer begins: at the first cache line.
+    origin: usize,
     start: usize,
     end: usize,
     /// Offset in the stream of the first byte of the buffer; wraps around where that would lie before the
@@ -38,7 +41,8 @@ impl Window {
     pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
         Self {
             source,
-            buffer: Vec::new(),
+            memory: Vec::new(),
+            origin: 0,
             start: 0,
             end: 0,
             base: 0,
@@ -55,11 +59,11 @@ impl Window {
 
     /// The whole buffer up to the last byte read: what the positions of packets refer to.
     pub(super) fn buffered(&self) -> &[u8] {
-        &self.buffer[..self.end]
+        &self.memory[self.origin..self.origin + self.end]
     }
 
     pub(super) fn unread(&self) -> &[u8] {
-        &self.buffer[self.start..self.end]
+        &self.buffered()[self.start..]
     }
 
     /// Position in [`Self::buffered`] of the first unread byte.
@@ -98,8 +102,7 @@ impl Window {
         self.allocate();
         while left > 0 {
             let room = self
-                .buffer
-                .len()
+                .capacity()
                 .min(usize::try_from(left).unwrap_or(usize::MAX));
             let got = self.read_into(0, room);
             self.base = self.base.wrapping_add(got as u64);
@@ -155,7 +158,7 @@ impl Window {
             self.make_room();
             while self.end - self.start < count {
                 if self.end - self.start == self.capacity() {
-                    self.buffer.resize(self.capacity() * 2 + LINE, 0);
+                    self.grow();
                 }
                 let got = self.read_into(self.end, self.start + self.capacity());
                 self.end += got;
@@ -173,15 +176,21 @@ impl Window {
     }
 
     fn allocate(&mut self) {
-        if self.buffer.is_empty() {
-            // Zeroed by the system and not here: what a small file does not fill takes no memory.
-            self.buffer = vec![0; WINDOW_BYTES + LINE];
+        if self.memory.is_empty() {
+            (self.memory, self.origin) = zeroed(WINDOW_BYTES);
         }
+    }
+
+    /// Doubles the capacity; positions stay.
+    fn grow(&mut self) {
+        let (mut memory, origin) = zeroed(self.capacity() * 2);
+        memory[origin + self.start..origin + self.end].copy_from_slice(self.unread());
+        (self.memory, self.origin) = (memory, origin);
     }
 
     /// Unread bytes that the buffer can hold.
     fn capacity(&self) -> usize {
-        self.buffer.len() - LINE
+        self.memory.len() - 2 * LINE
     }
 
     /// Moves what is unread to the front, but for the bytes before it that put the next read into its place
@@ -189,18 +198,20 @@ impl Window {
     fn make_room(&mut self) {
         let unread = self.end - self.start;
         let next_offset = self.base.wrapping_add(self.end as u64) as usize;
-        let front = self.buffer.as_ptr().addr().wrapping_add(unread);
-        let lead = next_offset.wrapping_sub(front) % LINE;
-        self.buffer.copy_within(self.start..self.end, lead);
+        let lead = next_offset.wrapping_sub(unread) % LINE;
+        let from = self.origin + self.start;
+        self.memory
+            .copy_within(from..from + unread, self.origin + lead);
         self.base = self.offset().wrapping_sub(lead as u64);
         self.start = lead;
         self.end = lead + unread;
     }
 
-    /// One `read` into `buffer[from..to]`; 0 at the end of the stream or when the source has failed.
+    /// One `read` to positions `from..to`; 0 at the end of the stream or when the source has failed.
     fn read_into(&mut self, from: usize, to: usize) -> usize {
         while !self.ended {
-            match self.source.read(&mut self.buffer[from..to]) {
+            let room = &mut self.memory[self.origin + from..self.origin + to];
+            match self.source.read(room) {
                 Ok(0) => self.ended = true,
                 Ok(count) => return count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -225,6 +236,15 @@ impl Window {
     }
 }
 
+/// Memory for a buffer of `capacity` bytes, one line of lead and what is before its first cache line; and
+/// where this line begins.
+fn zeroed(capacity: usize) -> (Vec<u8>, usize) {
+    // Zeroed by the system and not here: what a small file does not fill takes no memory.
+    let memory = vec![0; capacity + 2 * LINE];
+    let origin = memory.as_ptr().addr().wrapping_neg() % LINE;
+    (memory, origin)
+}
+
 /// Reads from the window on, for parsers that want a stream.
 impl Read for Window {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
@@ -233,13 +253,13 @@ impl Read for Window {
             self.start = 0;
             self.end = 0;
             self.allocate();
-            self.end = self.read_into(0, self.buffer.len());
+            self.end = self.read_into(0, self.capacity());
             if let (0, Some(error)) = (self.end, self.failure.take()) {
                 return Err(error);
             }
         }
         let count = target.len().min(self.end - self.start);
-        target[..count].copy_from_slice(&self.buffer[self.start..self.start + count]);
+        target[..count].copy_from_slice(&self.unread()[..count]);
         self.start += count;
         Ok(count)
     }
@@ -296,7 +316,7 @@ mod tests {
             window.consume(consumed);
             window.require(window.unread().len() + 1).unwrap();
             assert_eq!(window.offset(), before + consumed as u64);
-            let front = window.buffer.as_ptr().addr() + window.position();
+            let front = window.unread().as_ptr().addr();
             let last = before + window.unread().len() as u64;
             assert!(last > before);
             assert_eq!(front % LINE, window.offset() as usize % LINE);
