@@ -2,6 +2,7 @@
 //! in the trace it happened, and nobody waits for a thread that is gone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 
 /// A worker stopped before its work was done, and why.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -12,6 +13,32 @@ impl WorkerGone {
     pub(crate) fn silent() -> Self {
         Self("a thread ended before its work was done".to_owned())
     }
+
+    /// It was to work on so many packets of an input, behind the first `before` ones.
+    pub(crate) fn at(self, path: &Path, before: u64, packets: u64) -> Broken {
+        Broken {
+            path: path.to_owned(),
+            first: before + 1,
+            others: packets.saturating_sub(1),
+            reason: self.0,
+        }
+    }
+}
+
+/// What was to be done with some packets panicked, which is a mistake of flowsieve's own.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "{}: packet {first}, or one of the {others} behind it, could not be processed ({reason}); this is a mistake in flowsieve, please report it with these packets", path.display()
+)]
+pub struct Broken {
+    /// Their input.
+    pub path: PathBuf,
+    /// Number of the first of them, from 1.
+    pub first: u64,
+    /// How many follow it.
+    pub others: u64,
+    /// What was said.
+    pub reason: String,
 }
 
 /// Does the work; what it was working on is not to be used any more if it panics.

@@ -213,7 +213,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let comparison = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error @ RunError::Worker { .. } => error.into(),
+        error @ (RunError::Worker { .. } | RunError::Broken(_)) => error.into(),
     })?;
     let report = CompareReport {
         plan: &plan,

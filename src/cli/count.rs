@@ -175,7 +175,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let (summary, kept) = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error @ RunError::Worker { .. } => error.into(),
+        error @ (RunError::Worker { .. } | RunError::Broken(_)) => error.into(),
     })?;
     OdArgs::replace(traffic.as_mut(), key.as_ref());
     let interrupted = summary.totals.interrupted;

@@ -206,6 +206,7 @@ fn explained(error: FlowError) -> anyhow::Error {
     match error {
         FlowError::Plan(sentence) => UsageError(sentence).into(),
         FlowError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+        error @ FlowError::Broken(_) => error.into(),
     }
 }
 

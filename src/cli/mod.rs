@@ -22,8 +22,10 @@ mod structure;
 mod trace_args;
 mod units;
 
+use anyhow::anyhow;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::{env, io};
 
@@ -118,16 +120,27 @@ impl Command {
 pub(crate) fn main() -> ExitCode {
     // A wrong command line, --help and --version end here, with 2 and 0.
     let command = parse(env::args_os()).unwrap_or_else(|error| error.exit());
-    match command.run() {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Incomplete) => ExitCode::from(1),
-        Ok(Outcome::Interrupted(code)) => ExitCode::from(code),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+    ExitCode::from(match guarded(|| command.run()) {
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::Incomplete) => 1,
+        Ok(Outcome::Interrupted(code)) => code,
+        Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
             eprintln!("flowsieve: {error:#}");
-            ExitCode::from(if error.is::<UsageError>() { 2 } else { 1 })
+            if error.is::<UsageError>() { 2 } else { 1 }
         }
-    }
+    })
+}
+
+/// The outcome; a panic is an error, too. Files that were to be are gone by then: without their names they
+/// are removed on the way.
+fn guarded(run: impl FnOnce() -> anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
+    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        // What happened and where was said already, as every panic says it.
+        Err(anyhow!(
+            "this is a mistake in flowsieve; please report it with the lines above, the command line and, if it may be shown, the capture"
+        ))
+    })
 }
 
 /// Whoever read our output has seen enough: no error.
@@ -137,4 +150,16 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
             .downcast_ref::<io::Error>()
             .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_of_the_main_thread_is_an_error_that_asks_to_report_it() {
+        let error = guarded(|| panic!("the trap")).expect_err("it panicked");
+        assert!(error.to_string().contains("please report it"), "{error}");
+        assert!(!error.is::<UsageError>());
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::plan::DedupPlan;
 use super::results::DedupInput;
-use crate::guard::{WorkerGone, guarded};
+use crate::guard::{Broken, WorkerGone, guarded};
 use crate::trace::{
     Capture, Compression, RecordBatch, StopFlag, TraceBatch, TraceError, TraceErrorKind,
     first_time_ns,
@@ -10,24 +10,8 @@ use crate::trace::{
 use std::collections::VecDeque;
 use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
-
-/// What was to be done with some packets panicked, which is a mistake of flowsieve's own.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error(
-    "{}: packet {first}, or one of the {others} behind it, could not be processed ({reason}); this is a mistake in flowsieve, please report it with these packets", path.display()
-)]
-pub struct Broken {
-    /// Their input.
-    pub path: PathBuf,
-    /// Number of the first of them, from 1.
-    pub first: u64,
-    /// How many follow it.
-    pub others: u64,
-    /// What was said.
-    pub reason: String,
-}
 
 /// The inputs.
 #[derive(Debug)]
@@ -120,12 +104,8 @@ impl Merge {
         let range = open.at..open.at + count;
         let (used_up, input) = (range.end == batch.packets.len(), open.input);
         let result = &mut self.inputs[input];
-        guarded(|| see(input, &batch, range.clone())).map_err(|WorkerGone(reason)| Broken {
-            path: result.path.clone(),
-            first: result.packets + 1,
-            others: count as u64 - 1,
-            reason,
-        })??;
+        guarded(|| see(input, &batch, range.clone()))
+            .map_err(|gone| gone.at(&result.path, result.packets, count as u64))??;
         result.packets += count as u64;
         open.at = range.end;
         if used_up && !refill(open, &mut self.inputs[input], &self.stop) {
@@ -240,6 +220,7 @@ mod tests {
     use crate::dedup::{Difference, Sameness, SieveKind, WindowWidth};
     use crate::trace::InputFormat;
     use std::io::{self, Cursor, Read};
+    use std::path::PathBuf;
 
     const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap");
 

@@ -36,7 +36,7 @@ mod slices;
 mod tcp;
 mod window;
 
-pub use merge::Broken;
+pub use crate::guard::Broken;
 pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, SieveKind, WindowWidth};
 pub use results::{DedupInput, DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
 pub use run::{DedupError, Writers, dedup, dedup_until};

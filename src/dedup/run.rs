@@ -2,12 +2,13 @@
 
 use super::approximate::Approximate;
 use super::key::{Keyer, Keys};
-use super::merge::{Broken, Merge};
+use super::merge::Merge;
 use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
 use super::results::{DedupSummary, Drops};
 use super::slices::Slices;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
+use crate::guard::Broken;
 use crate::trace::write::{CaptureWriter, WriteError};
 use crate::trace::{RecordBatch, StopFlag};
 use ahash::RandomState;

@@ -2,6 +2,7 @@
 
 use super::table::LEAST_MEMORY;
 use crate::decode::Tunnel;
+use crate::pipeline::{Broken, Stop, WorkerGone};
 use crate::trace::InputFormat;
 use std::io;
 use std::path::PathBuf;
@@ -38,6 +39,20 @@ pub enum FlowError {
     /// The flows could not be handed on, or kept in a temporary file.
     #[error("{0}")]
     Sink(#[from] io::Error),
+    /// What takes the packets panicked.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
+impl From<Stop> for FlowError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Sink(error) => Self::Sink(error),
+            Stop::Broken(broken) => Self::Broken(broken),
+            // Flows have none.
+            Stop::Worker(WorkerGone(reason)) => Self::Sink(io::Error::other(reason)),
+        }
+    }
 }
 
 impl FlowPlan {

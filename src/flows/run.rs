@@ -5,7 +5,7 @@ use super::plan::{FlowError, FlowPlan};
 use super::results::{FlowSink, FlowSummary, FlowTotals};
 use super::table::FlowTable;
 use crate::pipeline::merge::{Merge, Sources, Taker, unread};
-use crate::pipeline::{InputResult, Watch};
+use crate::pipeline::{InputResult, Stop, Watch};
 use std::io;
 use std::thread;
 
@@ -41,9 +41,9 @@ pub fn list(
 /// Reads all inputs into the taker; also says whether the reading was ended before they were.
 pub(super) fn read(
     plan: &FlowPlan,
-    taker: &mut impl Taker<FlowBatch, Stop = io::Error>,
+    taker: &mut impl Taker<FlowBatch>,
     watch: &dyn Watch,
-) -> io::Result<(Vec<InputResult>, bool)> {
+) -> Result<(Vec<InputResult>, bool), Stop> {
     let mut inputs = unread(&plan.inputs);
     let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional);
     let sources = Sources {
@@ -86,9 +86,7 @@ struct Lister<'a> {
 }
 
 impl Taker<FlowBatch> for Lister<'_> {
-    type Stop = io::Error;
-
-    fn take(&mut self, batch: &FlowBatch, cursor: &mut Cursor, end: usize) -> io::Result<()> {
+    fn take(&mut self, batch: &FlowBatch, cursor: &mut Cursor, end: usize) -> Result<(), Stop> {
         let mut skipped = cursor.skipped;
         let flows = pass_skipped(batch, cursor, end, &mut self.totals);
         let last = cursor.flow + flows;

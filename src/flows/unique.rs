@@ -15,10 +15,9 @@ use crate::filters::{
     ElementDigests, Estimate, FilterKind, FilterSpec, MembershipFilter, Sighting, Sizing,
 };
 use crate::hashing::Digester;
-use crate::pipeline::Watch;
 use crate::pipeline::merge::Taker;
+use crate::pipeline::{Stop, Watch};
 use hashbrown::HashTable;
-use std::io;
 
 /// Least memory of the filter.
 const LEAST_FILTER_BYTES: u64 = 4096;
@@ -176,9 +175,7 @@ struct Sieve<'a> {
 }
 
 impl Taker<FlowBatch> for Sieve<'_> {
-    type Stop = io::Error;
-
-    fn take(&mut self, batch: &FlowBatch, cursor: &mut Cursor, end: usize) -> io::Result<()> {
+    fn take(&mut self, batch: &FlowBatch, cursor: &mut Cursor, end: usize) -> Result<(), Stop> {
         let mut skipped = cursor.skipped;
         pass_skipped(batch, cursor, end, &mut self.totals);
         for number in cursor.packet..end {

@@ -1,6 +1,7 @@
 //! Why an index cannot be read, written or asked.
 
 use crate::flows::FlowError;
+use crate::pipeline::Broken;
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,6 +61,9 @@ pub enum IndexError {
     /// What was asked for contradicts itself.
     #[error("{0}")]
     Plan(String),
+    /// Packets could not be processed, which is a mistake of flowsieve's own.
+    #[error(transparent)]
+    Broken(Broken),
 }
 
 impl IndexError {
@@ -82,6 +86,7 @@ impl IndexError {
         match error {
             FlowError::Plan(sentence) => Self::Plan(sentence),
             FlowError::Sink(error) => Self::io(path)(error),
+            FlowError::Broken(broken) => Self::Broken(broken),
         }
     }
 

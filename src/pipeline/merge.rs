@@ -5,6 +5,8 @@
 
 use super::feed::{Feed, Upcoming};
 use super::results::{InputResult, Watch};
+use super::sequencer::Stop;
+use crate::guard::guarded;
 use crate::trace::{Capture, InputFormat, StopFlag, TraceBatch, first_time_ns};
 use std::collections::VecDeque;
 use std::fs;
@@ -45,11 +47,8 @@ pub(crate) trait Maker: Send + Sync {
 
 /// Takes the packets in the order of the trace.
 pub(crate) trait Taker<B: Batch> {
-    /// Why it takes no more.
-    type Stop;
-
     /// Takes the packets of a batch up to number `end`, from where `cursor` stands.
-    fn take(&mut self, batch: &B, cursor: &mut B::Cursor, end: usize) -> Result<(), Self::Stop>;
+    fn take(&mut self, batch: &B, cursor: &mut B::Cursor, end: usize) -> Result<(), Stop>;
 }
 
 /// Where the packets come from.
@@ -157,12 +156,13 @@ impl<'scope, 'env, 'run, M: Maker + 'scope> Merge<'scope, 'env, 'run, M> {
         self.open.iter().map(Feed::next_ns).min()
     }
 
-    /// Hands all packets to the taker; true if the reading was ended before the inputs were.
-    pub(crate) fn drain_into<T: Taker<M::Batch>>(
+    /// Hands all packets to the taker; true if the reading was ended before the inputs were. If the taker
+    /// panics, the run ends there.
+    pub(crate) fn drain_into(
         &mut self,
-        taker: &mut T,
+        taker: &mut impl Taker<M::Batch>,
         watch: &dyn Watch,
-    ) -> Result<bool, T::Stop> {
+    ) -> Result<bool, Stop> {
         let mut batches = 0_u32;
         loop {
             // What was read before the flag was set is taken still: then the readers end, and the loop.
@@ -180,7 +180,10 @@ impl<'scope, 'env, 'run, M: Maker + 'scope> Merge<'scope, 'env, 'run, M> {
                     .find(|&i| times_ns[i] > limit)
                     .unwrap_or(times_ns.len()),
             };
-            taker.take(&feed.batch, &mut feed.cursor, end)?;
+            guarded(|| taker.take(&feed.batch, &mut feed.cursor, end)).map_err(|gone| {
+                let path = &self.inputs[feed.input].path;
+                gone.at(path, feed.packets, (end - before) as u64)
+            })??;
             let taken = (M::Batch::taken(&feed.cursor) - before) as u64;
             feed.packets += taken;
             self.packets += taken;
@@ -250,4 +253,96 @@ fn in_time_order(format: InputFormat, inputs: &[InputResult]) -> VecDeque<Upcomi
 /// Whether the input can be looked into, closed, and opened again: what came out of a pipe is gone.
 fn is_readable_twice(path: &Path) -> bool {
     path != Path::new("-") && fs::metadata(path).is_ok_and(|data| data.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::*;
+    use std::thread;
+
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap");
+
+    #[derive(Default)]
+    struct Times(Vec<i64>);
+
+    impl Batch for Times {
+        type Cursor = usize;
+
+        fn times_ns(&self) -> &[i64] {
+            &self.0
+        }
+
+        fn clear(&mut self) {
+            self.0.clear();
+        }
+
+        fn taken(cursor: &usize) -> usize {
+            *cursor
+        }
+    }
+
+    struct TimesOnly;
+
+    impl Maker for TimesOnly {
+        type Batch = Times;
+
+        fn make(&self, batch: TraceBatch<'_>, out: &mut Times) {
+            if let TraceBatch::Packets { packets, .. } = batch {
+                out.0.extend(packets.iter().map(|packet| packet.time_ns));
+            }
+        }
+    }
+
+    struct NobodyWatches;
+
+    impl Watch for NobodyWatches {
+        fn progress(&self, _: u64, _: u64) {}
+    }
+
+    /// Panics when it has more packets than this.
+    struct Trap {
+        seen: usize,
+        most: usize,
+    }
+
+    impl Taker<Times> for Trap {
+        fn take(&mut self, _: &Times, cursor: &mut usize, end: usize) -> Result<(), Stop> {
+            self.seen += end - *cursor;
+            assert!(self.seen <= self.most, "the trap");
+            *cursor = end;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_taker_that_panics_is_an_error_that_names_its_packets_and_no_hang() {
+        for threads in [0, 1, 3] {
+            let sources = Sources {
+                format: InputFormat::Auto,
+                threads,
+                stop: StopFlag::default(),
+            };
+            let mut inputs = unread(&[PATH.into()]);
+            let mut trap = Trap {
+                seen: 0,
+                most: 6_000,
+            };
+            let stopped = thread::scope(|scope| {
+                Merge::start(scope, sources, TimesOnly, &mut inputs)
+                    .drain_into(&mut trap, &NobodyWatches)
+            });
+            let Err(Stop::Broken(broken)) = stopped else {
+                panic!("the panic was not told");
+            };
+            let last = broken.first + broken.others;
+            assert!((broken.first..=last).contains(&6_001), "{broken}");
+            assert_eq!(last, trap.seen as u64);
+            let sentence = broken.to_string();
+            for part in ["generated.pcap: packet ", "the trap", "please report"] {
+                assert!(sentence.contains(part), "{sentence}");
+            }
+        }
+    }
 }

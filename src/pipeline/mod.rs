@@ -22,6 +22,7 @@ mod time_slice;
 mod traffic;
 mod workers;
 
+pub use crate::guard::Broken;
 pub(crate) use crate::guard::{WorkerGone, guarded};
 pub(crate) use collector::ClosedSlice;
 pub(crate) use exact::ExactSet;

@@ -12,7 +12,7 @@ use super::workers::{Counting, Shards};
 use crate::elements::{ElementBatch, Extractor};
 use crate::filters::MembershipFilter;
 use crate::filters::saved::SavedFilter;
-use crate::guard::WorkerGone;
+use crate::guard::{Broken, WorkerGone};
 use crate::hashing::Digester;
 use crate::trace::{InputFormat, TraceBatch};
 use std::io;
@@ -41,6 +41,9 @@ pub enum RunError {
         /// What the thread said.
         reason: String,
     },
+    /// What takes the packets panicked.
+    #[error(transparent)]
+    Broken(#[from] Broken),
 }
 
 /// Counts the distinct elements of each time slice of the inputs, which are one trace in time order.
@@ -249,6 +252,7 @@ impl Reading<'_> {
         let (interrupted, mut totals, outcome) = finished.map_err(|stop| match stop {
             Stop::Sink(error) => RunError::Sink(error),
             Stop::Worker(WorkerGone(reason)) => RunError::Worker { packets, reason },
+            Stop::Broken(broken) => broken.into(),
         })?;
         totals.interrupted = interrupted;
         Ok(Read {
@@ -266,8 +270,6 @@ struct Passing<'a, S: Stage> {
 }
 
 impl<S: Stage> Taker<ElementBatch> for Passing<'_, S> {
-    type Stop = Stop;
-
     fn take(&mut self, batch: &ElementBatch, cursor: &mut Cursor, end: usize) -> Result<(), Stop> {
         if let Some(traffic) = &mut self.traffic {
             traffic.add(&batch.addresses[cursor.packet..end]);

@@ -2,9 +2,11 @@
 //! spread: what a plan rests on.
 
 use super::exact::ExactSet;
+use super::feed::read_on;
 use super::results::{InputResult, Watch};
 use crate::decode::Tunnel;
 use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
+use crate::guard::{Broken, guarded};
 use crate::hashing::{Digest, Digester};
 use crate::trace::{Capture, InputFormat};
 use hashbrown::HashMap;
@@ -75,7 +77,11 @@ pub const SKEWED: f64 = 4.0;
 ///
 /// Damaged inputs are no error: [`InputResult::error`] says what happened. The flag of the watch ends the
 /// reading.
-pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> SampleResult {
+///
+/// # Errors
+///
+/// Counting panicked, which is a mistake of flowsieve's own.
+pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Broken> {
     let attributes = plan.rule.kind.attributes().len();
     let full = (1_u32 << attributes) - 1;
     let masks: Vec<u32> = plan.masks.iter().copied().filter(|&m| m != full).collect();
@@ -115,18 +121,20 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> SampleResult {
                 let bytes = capture.bytes_read();
                 let mut batch = ElementBatch::default();
                 loop {
-                    match capture.next_batch() {
-                        Ok(Some(packets)) => extractor.extract(packets, &mut batch),
-                        Ok(None) => break,
+                    match read_on(&mut capture, &extractor, &mut batch, input.packets) {
+                        Ok(true) => {}
+                        Ok(false) => break,
                         Err(_) if stop.is_set() => break,
                         Err(error) => {
                             input.error = Some(error);
                             break;
                         }
                     }
-                    input.packets += batch.times_ns.len() as u64;
+                    let packets = batch.times_ns.len() as u64;
+                    guarded(|| meter.take(&batch, plan.rule.kind, attributes))
+                        .map_err(|gone| gone.at(path, input.packets, packets))?;
+                    input.packets += packets;
                     result.elements += batch.elements.len() as u64;
-                    meter.take(&batch, plan.rule.kind, attributes);
                     batch.clear();
                     watch.progress(
                         bytes_done + bytes.load(Ordering::Relaxed),
@@ -153,7 +161,7 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> SampleResult {
     if let (Some(spread), Some(elements)) = (spread, whole.len()) {
         result.spread = spread.iter().map(|of| spread_of(of, elements)).collect();
     }
-    result
+    Ok(result)
 }
 
 struct Meter {

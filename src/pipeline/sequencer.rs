@@ -6,7 +6,7 @@ use super::results::Totals;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
 use crate::decode::Skip;
 use crate::elements::{ElementBatch, ElementColumns};
-use crate::guard::WorkerGone;
+use crate::guard::{Broken, WorkerGone};
 use crate::hashing::shard_of;
 use std::collections::BTreeMap;
 use std::io;
@@ -22,6 +22,20 @@ pub(crate) enum Stop {
     Sink(io::Error),
     /// A worker panicked.
     Worker(WorkerGone),
+    /// What takes the packets panicked.
+    Broken(Broken),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Sink(error)
+    }
+}
+
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
 }
 
 impl From<WorkerGone> for Stop {

@@ -46,6 +46,7 @@ impl PlanArgs {
         };
         let result = sample(&plan, &progress);
         progress.finish();
+        let result = result?;
         let errors = result
             .inputs
             .iter()
