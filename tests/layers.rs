@@ -42,7 +42,15 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     (
         "index",
-        &["decode", "filters", "flows", "hashing", "pipeline", "trace"],
+        &[
+            "anonymize",
+            "decode",
+            "filters",
+            "flows",
+            "hashing",
+            "pipeline",
+            "trace",
+        ],
     ),
     ("planner", &["filters"]),
     (

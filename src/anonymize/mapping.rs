@@ -2,6 +2,7 @@
 
 use super::crypto_pan::{AnonymizeKey, CryptoPan};
 use crate::decode::Addresses;
+use std::net::IpAddr;
 
 /// IPv4 addresses that are remembered: 512 KiB.
 const V4_SLOTS: usize = 1 << 16;
@@ -51,6 +52,14 @@ impl AddressMap {
             *slot = (address, self.pan.v6(address));
         }
         slot.1
+    }
+
+    /// The image of an address of either version.
+    pub fn ip(&mut self, address: IpAddr) -> IpAddr {
+        match address {
+            IpAddr::V4(address) => self.v4(address.octets()).into(),
+            IpAddr::V6(address) => self.v6(address.octets()).into(),
+        }
     }
 
     /// The images of both addresses of a header.

@@ -4,6 +4,7 @@ use super::catalog::{CaptureEntry, Catalog};
 use super::in_time::{Choose, Merge};
 use super::record::{Ends, ends};
 use super::{IndexError, IndexQuery};
+use crate::anonymize::PacketAnonymizer;
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
 use crate::trace::write::WriteFormat;
 use crate::trace::{PacketRef, StopFlag};
@@ -86,7 +87,7 @@ pub struct Extracted {
 }
 
 /// Writes the packets that are asked for from these captures, in the order of time. Captures that are gone
-/// or have changed are problems.
+/// or have changed are problems. With an anonymizer, other addresses are written than those asked for.
 ///
 /// # Errors
 ///
@@ -96,6 +97,7 @@ pub fn extract<W: Write + Send + 'static>(
     query: &IndexQuery,
     captures: &[CaptureEntry],
     (out, format): (W, WriteFormat),
+    anonymizer: Option<&mut PacketAnonymizer>,
     stop: &StopFlag,
     problems: &mut Vec<String>,
 ) -> Result<(W, Extracted), IndexError> {
@@ -126,7 +128,7 @@ pub fn extract<W: Write + Send + 'static>(
             let path = folder.path().join(name);
             let out = File::create(&path).map_err(IndexError::io(&path))?;
             let format = WriteFormat::of_name(&path);
-            let merge = Merge::new(group, choose, stop);
+            let merge = Merge::new(group, choose, None, stop);
             merge.write((out, format), &mut extracted, problems)?;
             let first_ns = group[0].first_ns;
             merged.push(Source { path, first_ns });
@@ -135,7 +137,8 @@ pub fn extract<W: Write + Send + 'static>(
         choose = &|_, _| true;
     }
     extracted.packets = 0;
-    let out = Merge::new(&sources, choose, stop).write((out, format), &mut extracted, problems)?;
+    let merge = Merge::new(&sources, choose, anonymizer, stop);
+    let out = merge.write((out, format), &mut extracted, problems)?;
     extracted.interrupted = stop.is_set();
     Ok((out, extracted))
 }

@@ -4,6 +4,7 @@
 use super::IndexError;
 use super::extract::{Extracted, Source};
 use super::gather::is_log;
+use crate::anonymize::PacketAnonymizer;
 use crate::trace::write::{CaptureWriter, WriteError, WriteFormat};
 use crate::trace::{Capture, InputFormat, PacketRef, StopFlag, TraceBatch, TraceError};
 use std::collections::VecDeque;
@@ -18,6 +19,8 @@ pub(super) struct Merge<'a> {
     upcoming: VecDeque<(usize, &'a Source)>,
     open: Vec<Open>,
     choose: Choose<'a>,
+    /// Replaces the addresses in what is written.
+    anonymizer: Option<&'a mut PacketAnonymizer>,
     stop: &'a StopFlag,
 }
 
@@ -62,11 +65,17 @@ impl Open {
 
 impl<'a> Merge<'a> {
     /// Of captures in the order of their first times.
-    pub(super) fn new(sources: &'a [Source], choose: Choose<'a>, stop: &'a StopFlag) -> Self {
+    pub(super) fn new(
+        sources: &'a [Source],
+        choose: Choose<'a>,
+        anonymizer: Option<&'a mut PacketAnonymizer>,
+        stop: &'a StopFlag,
+    ) -> Self {
         Self {
             upcoming: sources.iter().enumerate().collect(),
             open: Vec::new(),
             choose,
+            anonymizer,
             stop,
         }
     }
@@ -88,10 +97,13 @@ impl<'a> Merge<'a> {
             let Some(index) = earliest else { break };
             let open = &mut self.open[index];
             let batch = open.capture.record_batch();
-            writer
-                .write(open.input, &batch, open.at, open.at + 1)
-                .map_err(failed)?;
-            open.at += 1;
+            let (at, next) = (open.at, open.at + 1);
+            let batch = match &mut self.anonymizer {
+                Some(anonymizer) => anonymizer.batch(open.input, &batch, at..next),
+                None => batch,
+            };
+            writer.write(open.input, &batch, at, next).map_err(failed)?;
+            open.at = next;
             match open.advance(self.choose) {
                 Ok(true) => {}
                 end => {

@@ -147,12 +147,18 @@ const HEADER: [&str; 16] = [
 ];
 
 impl<W: Write> SearchReport<W> {
-    /// Begins a report; with `explain` it ends with what each level ruled out.
+    /// Begins a report; with `explain` it ends with what each level ruled out. JSON says whether the
+    /// addresses of the answers are `anonymized`, that is replaced.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn begin(format: SearchFormat, explain: bool, mut out: W) -> io::Result<Self> {
+    pub fn begin(
+        format: SearchFormat,
+        explain: bool,
+        anonymized: bool,
+        mut out: W,
+    ) -> io::Result<Self> {
         let writer = match format {
             SearchFormat::Table => Writer::Table { out, capture: None },
             SearchFormat::Csv => {
@@ -163,7 +169,10 @@ impl<W: Write> SearchReport<W> {
                 Writer::Csv(Box::new(csv))
             }
             SearchFormat::Json => {
-                write!(out, "{{\"schema\":\"{SCHEMA}\",\"hits\":[")?;
+                write!(
+                    out,
+                    "{{\"schema\":\"{SCHEMA}\",\"anonymized\":{anonymized},\"hits\":["
+                )?;
                 Writer::Json(out)
             }
         };

@@ -82,6 +82,66 @@ fn packets(path: &Path) -> Vec<(i64, Vec<u8>, flowsieve::trace::LinkType)> {
     all
 }
 
+/// That the packets of the second capture are those of the first with other addresses.
+fn assert_images(old: &Path, new: &Path, map: &mut AddressMap) {
+    let (old, new) = (packets(old), packets(new));
+    assert_eq!(old.len(), new.len());
+    let mut mapped = 0;
+    for ((time, old, link), (new_time, new, _)) in old.iter().zip(&new) {
+        assert_eq!((time, old.len()), (new_time, new.len()));
+        for tunnel in [Tunnel::Outer, Tunnel::Inner] {
+            let decoder = Decoder::new(tunnel);
+            match (decoder.decode(*link, old), decoder.decode(*link, new)) {
+                (Ok(old), Ok(new)) => {
+                    assert_eq!(map.addresses(old.addresses), new.addresses);
+                    assert_eq!(old.ports(), new.ports());
+                    mapped += 1;
+                }
+                (old, new) => assert_eq!(old.unwrap_err(), new.unwrap_err()),
+            }
+        }
+    }
+    assert!(mapped > 0 || old.is_empty());
+}
+
+#[test]
+fn answers_of_an_index_differ_in_their_addresses_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = key_in(folder.path());
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (archive, old_packets, new_packets) = (path("archive"), path("old.pcap"), path("new.pcap"));
+    let mut map = map();
+    flowsieve(&["index", "build", "--quiet", &archive, "traces"]).done();
+    let asked = ["--host", "10.0.0.2", "--dst-port", "53"];
+    let search = ["index", "search", &archive, "--format", "json"];
+    let line = [&search[..], &asked].concat();
+    let answers = |more: &[&str]| {
+        let run = flowsieve(&[&line[..], more].concat());
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        serde_json::from_str::<Value>(&run.out).unwrap()
+    };
+    let old = answers(&["-w", &old_packets]);
+    let new = answers(&["-w", &new_packets, "--anonymize-key", &key]);
+    assert_eq!(
+        (&old["anonymized"], &new["anonymized"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(old["explain"], new["explain"]);
+    let hits = |document: &Value| document["hits"].as_array().unwrap().clone();
+    assert!(hits(&old).len() > 10);
+    for (mut old, new) in hits(&old).into_iter().zip(hits(&new)) {
+        for end in ["src", "dst"] {
+            old[end] = image(&mut map, old[end].as_str().unwrap()).into();
+        }
+        assert_eq!(old, new);
+    }
+    assert!(packets(Path::new(&old_packets)).len() > 10);
+    assert_images(Path::new(&old_packets), Path::new(&new_packets), &mut map);
+    let csv = ["--format", "csv", "--anonymize-key", &key];
+    let line = [&search[..3], &asked, &csv].concat();
+    assert!(!flowsieve(&line).done().contains("10.0.0.2,"));
+}
+
 /// What is written with the option is what is written without it, with other addresses; of kept and of
 /// dropped packets, in both containers, from one input and from several that take turns.
 #[test]
@@ -107,24 +167,7 @@ fn captures_differ_in_their_addresses_and_checksums_alone() {
             let new = ["-w", new_kept, "--dropped", new_dropped];
             flowsieve(&[&line[..], &new, &["--anonymize-key", &key]].concat()).done();
             for (old, new) in [(old_kept, new_kept), (old_dropped, new_dropped)] {
-                let (old, new) = (packets(Path::new(old)), packets(Path::new(new)));
-                assert_eq!(old.len(), new.len());
-                let mut mapped = 0;
-                for ((time, old, link), (new_time, new, _)) in old.iter().zip(&new) {
-                    assert_eq!((time, old.len()), (new_time, new.len()));
-                    for tunnel in [Tunnel::Outer, Tunnel::Inner] {
-                        let decoder = Decoder::new(tunnel);
-                        match (decoder.decode(*link, old), decoder.decode(*link, new)) {
-                            (Ok(old), Ok(new)) => {
-                                assert_eq!(map.addresses(old.addresses), new.addresses);
-                                assert_eq!(old.ports(), new.ports());
-                                mapped += 1;
-                            }
-                            (old, new) => assert_eq!(old.unwrap_err(), new.unwrap_err()),
-                        }
-                    }
-                }
-                assert!(mapped > 0 || old.is_empty());
+                assert_images(Path::new(old), Path::new(new), &mut map);
             }
         }
     }

@@ -29,7 +29,8 @@ fn extracted(archive: &Path, question: &Question, out: &Path) -> (Vec<(i64, Ends
     let captures: Vec<CaptureEntry> = captures.0.into_values().collect();
     let mut problems = Vec::new();
     let to = (fs::File::create(out).unwrap(), WriteFormat::of_name(out));
-    let (_, extracted) = extract(archive, &query, &captures, to, &stop, &mut problems).unwrap();
+    let (_, extracted) =
+        extract(archive, &query, &captures, to, None, &stop, &mut problems).unwrap();
     assert_eq!(problems, Vec::<String>::new());
     let packets = scan(out);
     let found = packets.iter().map(|packet| (packet.time_ns, packet.ends));

@@ -1,10 +1,12 @@
 //! `flowsieve index search`.
 
 use super::{Outcome, explained, outcome};
+use crate::cli::anonymize_args::AnonymizeArgs;
 use crate::cli::output::Output;
 use crate::cli::signals::{PARTIAL, Signals};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
 use flowsieve::index::{
     AddressRange, CaptureEntry, DomainRange, Hit, HitSink, IndexQuery, extract, search,
 };
@@ -71,6 +73,9 @@ pub(super) struct SearchArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     write: Option<PathBuf>,
 
+    #[command(flatten)]
+    anonymize: AnonymizeArgs,
+
     /// Say what each level of the index ruled out; JSON always does
     #[arg(long, help_heading = "Output")]
     explain: bool,
@@ -100,9 +105,10 @@ fn parse_time(text: &str) -> Result<i64, String> {
     })
 }
 
-/// Notes the captures with answers.
+/// Notes the captures with answers, and shows these with other addresses if that is wanted.
 struct Noting<W: io::Write> {
     report: SearchReport<W>,
+    addresses: Option<AddressMap>,
     captures: BTreeMap<u64, CaptureEntry>,
 }
 
@@ -112,7 +118,15 @@ impl<W: io::Write> HitSink for Noting<W> {
         self.captures
             .entry(id)
             .or_insert_with(|| hit.capture.clone());
-        self.report.hit(hit)
+        let Some(map) = &mut self.addresses else {
+            return self.report.hit(hit);
+        };
+        let mut record = hit.record.clone();
+        (record.src, record.dst) = (map.ip(record.src), map.ip(record.dst));
+        self.report.hit(Hit {
+            record: &record,
+            ..hit
+        })
     }
 }
 
@@ -130,6 +144,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         to_ns: args.to,
     };
     query.check().map_err(explained)?;
+    let key = args.anonymize.key(false)?;
     let signals = Signals::catch().context("cannot catch signals")?;
     let output = Output::open(args.output.as_deref())?;
     let format = match args.format {
@@ -137,44 +152,50 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         Format::Csv => SearchFormat::Csv,
         Format::Json => SearchFormat::Json,
     };
-    let report = SearchReport::begin(format, args.explain, output).context(UNWRITTEN)?;
+    let report = SearchReport::begin(format, args.explain, key.is_some(), output);
     let mut noting = Noting {
-        report,
+        report: report.context(UNWRITTEN)?,
+        addresses: key.as_ref().map(AddressMap::new),
         captures: BTreeMap::new(),
     };
     let explanation =
         search(&args.archive, &query, signals.stop(), &mut noting).map_err(explained)?;
-    let Noting { report, captures } = noting;
+    let Noting {
+        report, captures, ..
+    } = noting;
     report.finish(&explanation).context(UNWRITTEN)?.commit()?;
     let (mut problems, mut interrupted) = (explanation.problems, explanation.interrupted);
     let mut what = PARTIAL;
     if let Some(path) = &args.write {
         if !interrupted {
             let captures: Vec<CaptureEntry> = captures.into_values().collect();
-            interrupted = write(args, &query, path, &captures, &signals, &mut problems)?;
+            let to = (path.as_path(), key.as_ref());
+            interrupted = write(args, &query, to, &captures, &signals, &mut problems)?;
         }
         what = "no capture was written, and the answers are those that were found until then";
     }
     Ok(signals.outcome(interrupted, what, outcome(&problems)))
 }
 
-/// Writes the packets; whether a signal ended that, and the capture is not there.
+/// Writes the packets, with other addresses if there is a key; whether a signal ended that, and the capture is not there.
 fn write(
     args: &SearchArgs,
     query: &IndexQuery,
-    path: &Path,
+    (path, key): (&Path, Option<&AnonymizeKey>),
     captures: &[CaptureEntry],
     signals: &Signals,
     problems: &mut Vec<String>,
 ) -> Result<bool> {
     let output = Output::open(Some(path))?;
     let out = (output, WriteFormat::of_name(path));
+    let mut anonymizer = key.map(PacketAnonymizer::new);
     let unwritten = || format!("cannot write {}", path.display());
     let (output, extracted) = extract(
         &args.archive,
         query,
         captures,
         out,
+        anonymizer.as_mut(),
         signals.stop(),
         problems,
     )
