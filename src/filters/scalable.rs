@@ -91,7 +91,7 @@ use std::io;
 const FULL: f64 = 0.5;
 
 /// Function sets of the links begin here, away from those of other structures.
-const FIRST_FUNCTION_SET: u64 = 0x1000;
+pub(super) const FIRST_FUNCTION_SET: u64 = 0x1000;
 
 /// Which link of a chain takes a new element.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -192,15 +192,27 @@ impl ScalableFilter {
         let mut taker = candidates
             .into_iter()
             .find(|&link| self.links[link].fill_ratio() < FULL);
-        if taker.is_none() && self.links.len() < self.most_links as usize {
-            // The number after the last one's: a chain that grew and shrank again is as before.
-            let link = self.shape.link(self.links[last].function_set() + 1);
-            self.links.push(link);
+        // The number after the last one's: a chain that grew and shrank again is as before.
+        let number = self.links[last].function_set() + 1;
+        if taker.is_none()
+            && self.links.len() < self.most_links as usize
+            && number <= MAX_FUNCTION_SET
+        {
+            self.links.push(self.shape.link(number));
             taker = Some(last + 1);
         }
         &mut self.links[taker.unwrap_or(last)]
     }
 }
+
+/// Whether a link of a saved chain may have these functions, where `next` is one more than those of the link
+/// before, or [`FIRST_FUNCTION_SET`].
+pub(super) const fn may_follow(function_set: u64, next: u64) -> bool {
+    next <= function_set && function_set <= MAX_FUNCTION_SET
+}
+
+/// What is wrong with a chain of which one may not.
+pub(super) const NOT_ASCENDING: &str = "the numbers of a chain's links do not ascend";
 
 /// Reads what stands before the links of a saved chain: how many they are.
 pub(super) fn load_links(state: &mut StateReader<'_>) -> Result<u32, LoadError> {
@@ -286,8 +298,8 @@ impl FilterState for ScalableFilter {
         self.links.clear();
         for _ in 0..links {
             let function_set = state.u64()?;
-            if function_set < next || function_set > MAX_FUNCTION_SET {
-                return Err(state.damaged("the numbers of a chain's links do not ascend"));
+            if !may_follow(function_set, next) {
+                return Err(state.damaged(NOT_ASCENDING));
             }
             if bytes > state.left() {
                 return Err(state.damaged("a chain has more links than there are bytes for"));

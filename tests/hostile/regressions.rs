@@ -3,8 +3,8 @@
 use super::chain::read;
 use super::samples::{all, compress};
 use flowsieve::decode::{Skip, ip_bytes};
-use flowsieve::filters::saved::SavedFilter;
-use flowsieve::filters::{ElementDigests, FilterSpec};
+use flowsieve::filters::saved::{FilterInPlace, SavedFilter};
+use flowsieve::filters::{ElementDigests, FilterSpec, IndexMap, MatrixSpec, Refill};
 use flowsieve::hashing::{Checksum, Digest};
 use flowsieve::trace::LinkType;
 
@@ -108,10 +108,7 @@ fn a_count_at_its_bound_is_written_so_that_it_is_read() {
     let mut bytes = saved(&filter);
     // At the end: the count, one word of counters, the checksum.
     let end = bytes.len();
-    bytes[end - 24..end - 16].copy_from_slice(&(1_u64 << 62).to_le_bytes());
-    let mut checksum = Checksum::new();
-    checksum.update(&bytes[..end - 8]);
-    bytes[end - 8..].copy_from_slice(&checksum.value().to_le_bytes());
+    put(&mut bytes, end - 24, 1 << 62);
     let read = |bytes: &[u8]| SavedFilter::read(&mut &*bytes, bytes.len() as u64);
     let mut filter = read(&bytes).unwrap();
     let overflows = |filter: &SavedFilter| filter.stats().counters.unwrap().overflows;
@@ -119,4 +116,88 @@ fn a_count_at_its_bound_is_written_so_that_it_is_read() {
     filter.insert(element);
     assert_eq!(overflows(&filter), (1 << 62) + 1);
     assert_eq!(overflows(&read(&saved(&filter)).unwrap()), 1 << 62);
+}
+
+/// Writes a number into a saved filter, and its checksum.
+fn put(bytes: &mut [u8], at: usize, number: u64) {
+    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+    let end = bytes.len() - 8;
+    let mut checksum = Checksum::new();
+    checksum.update(&bytes[..end]);
+    bytes[end..].copy_from_slice(&checksum.value().to_le_bytes());
+}
+
+#[test]
+fn a_matrix_cannot_have_had_more_elements_than_can_be_counted() {
+    let spec = FilterSpec::Matrix(MatrixSpec {
+        sizes: vec![63],
+        cuts: Vec::new(),
+        probes: 1,
+        index_map: IndexMap::Offset,
+    });
+    let filter = SavedFilter::empty(spec, 0, Vec::new(), 1).unwrap();
+    let mut bytes = Vec::new();
+    filter.save(&mut bytes).unwrap();
+    // At the end: the first sights of the attribute, one word of cells, the checksum.
+    let at = bytes.len() - 8 - 8 - 8;
+    let read = |bytes: &[u8]| SavedFilter::read(&mut &*bytes, bytes.len() as u64);
+    put(&mut bytes, at, u64::MAX);
+    let error = read(&bytes).unwrap_err().to_string();
+    assert!(error.contains("larger than any can be"), "{error}");
+    put(&mut bytes, at, 1 << 62);
+    let mut filter = read(&bytes).unwrap();
+    let attributes = [Digest::from_value(7)];
+    filter.insert(ElementDigests {
+        whole: attributes[0],
+        attributes: &attributes,
+    });
+    // It was the largest, and is written so that it is read.
+    let mut again = Vec::new();
+    filter.save(&mut again).unwrap();
+    assert_eq!(again[at..at + 8], (1_u64 << 62).to_le_bytes());
+    read(&again).unwrap();
+}
+
+#[test]
+fn the_links_of_a_chain_have_numbers_that_ascend_and_end() {
+    let spec = FilterSpec::Scalable {
+        part: 64,
+        probes: 1,
+        counter_bits: 1,
+        most_links: 4,
+        refill: Refill::Newest,
+    };
+    let element = |number: u64| ElementDigests {
+        whole: Digest::from_value(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+        attributes: &[],
+    };
+    let filter = SavedFilter::empty(spec, 0, Vec::new(), 1).unwrap();
+    let mut bytes = Vec::new();
+    filter.save(&mut bytes).unwrap();
+    // At the end: the link's number, its lost increments, one word of counters, the checksum.
+    let at = bytes.len() - 8 - 8 - 8 - 8;
+    let read = |bytes: &[u8]| SavedFilter::read(&mut &*bytes, bytes.len() as u64);
+    for wrong in [0, (1 << 48) + 1, u64::MAX] {
+        put(&mut bytes, at, wrong);
+        for error in [
+            read(&bytes).unwrap_err(),
+            FilterInPlace::open(&bytes).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("do not ascend"), "{error}");
+        }
+    }
+    // Behind the last number there is no further link, however full the chain.
+    put(&mut bytes, at, 1 << 48);
+    let mut filter = read(&bytes).unwrap();
+    for number in 0..200 {
+        filter.insert(element(number));
+    }
+    let mut again = Vec::new();
+    filter.save(&mut again).unwrap();
+    let filter = read(&again).unwrap();
+    let in_place = FilterInPlace::open(&again).unwrap().unwrap();
+    for number in 0..200 {
+        assert!(filter.contains(element(number)));
+        assert!(in_place.contains(element(number).whole));
+    }
 }

@@ -11,7 +11,7 @@ impl FilterState for MatrixFilter {
         }
         state.u8(u8::from(self.united))?;
         for &first in &self.firsts {
-            state.u64(first)?;
+            state.count(first)?;
         }
         state.bits(&self.bits)
     }
@@ -26,7 +26,7 @@ impl FilterState for MatrixFilter {
             _ => return Err(state.damaged("a matrix is neither united nor not")),
         };
         for first in &mut self.firsts {
-            *first = state.u64()?;
+            *first = state.count()?;
         }
         state.bits(&mut self.bits)?;
         self.recount();

@@ -81,6 +81,7 @@ impl<'a> FilterInPlace<'a> {
                 let of_link = CounterArray::bytes_of(part * u64::from(probes), counter_bits);
                 let mut rest = &bytes[input.offset() as usize..];
                 let mut links = Vec::new();
+                let mut next = scalable::FIRST_FUNCTION_SET;
                 for _ in 0..count {
                     // The function set, the lost increments, the counters.
                     let link = rest.split_at_checked(16 + of_link as usize);
@@ -88,8 +89,12 @@ impl<'a> FilterInPlace<'a> {
                         return Err(short);
                     };
                     rest = behind;
-                    let function_set = link[..8].as_chunks().0[0];
-                    links.push((u64::from_le_bytes(function_set), &link[16..]));
+                    let function_set = u64::from_le_bytes(link[..8].as_chunks().0[0]);
+                    if !scalable::may_follow(function_set, next) {
+                        return Err(input.damaged(scalable::NOT_ASCENDING));
+                    }
+                    next = function_set + 1;
+                    links.push((function_set, &link[16..]));
                 }
                 if rest.len() as u64 != TAIL {
                     return Err(short);
