@@ -58,6 +58,7 @@ pub use skip::Skip;
 pub use whole::{IpBytes, ip_bytes, vlan_ids};
 
 use crate::trace::LinkType;
+use std::net::IpAddr;
 
 /// Source and destination address of an IP header, in network byte order.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -79,6 +80,20 @@ pub enum Addresses {
 }
 
 impl Addresses {
+    /// Source and destination.
+    pub fn ends(self) -> (IpAddr, IpAddr) {
+        match self {
+            Self::V4 {
+                source,
+                destination,
+            } => (source.into(), destination.into()),
+            Self::V6 {
+                source,
+                destination,
+            } => (source.into(), destination.into()),
+        }
+    }
+
     /// Source and destination exchanged.
     #[must_use]
     pub fn reversed(self) -> Self {

@@ -2,7 +2,7 @@
 
 use super::catalog::{CaptureEntry, Catalog};
 use super::in_time::{Choose, Merge};
-use super::record::{Ends, ends};
+use super::record::Ends;
 use super::{IndexError, IndexQuery};
 use crate::anonymize::PacketAnonymizer;
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
@@ -31,7 +31,7 @@ impl Chooser<'_> {
         let Ok(ip) = self.decoder.decode(packet.link, frame) else {
             return false;
         };
-        let (src, dst) = ends(ip.addresses);
+        let (src, dst) = ip.addresses.ends();
         let (src_port, dst_port) = ip.ports().unwrap_or_default();
         let there = Ends {
             src,

@@ -11,7 +11,7 @@
 //! nor a flood makes regions that cost more than they hold.
 
 use super::catalog::Settings;
-use super::record::{addresses, ends};
+use super::record::addresses;
 use super::{IndexError, Record};
 use crate::decode::{NAME_MAX, Tunnel, labels_from_text};
 use crate::flows::{
@@ -247,7 +247,7 @@ impl FlowSink for Gather {
     }
 
     fn dns(&mut self, message: &DnsRecord<'_>) -> io::Result<()> {
-        let (client, server) = ends(message.addresses);
+        let (client, server) = message.addresses.ends();
         let question = Question {
             client,
             server,

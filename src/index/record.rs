@@ -45,7 +45,7 @@ pub struct Ends {
 impl Record {
     /// Of a flow.
     pub(super) fn of_flow(flow: &FlowRecord) -> Self {
-        let (src, dst) = ends(flow.addresses);
+        let (src, dst) = flow.addresses.ends();
         Self {
             start_ns: flow.start_ns,
             end_ns: flow.end_ns,
@@ -84,21 +84,7 @@ impl Record {
     }
 }
 
-/// Source and destination.
-pub(super) fn ends(addresses: Addresses) -> (IpAddr, IpAddr) {
-    match addresses {
-        Addresses::V4 {
-            source,
-            destination,
-        } => (source.into(), destination.into()),
-        Addresses::V6 {
-            source,
-            destination,
-        } => (source.into(), destination.into()),
-    }
-}
-
-/// Addresses of one family as they were before [`ends`].
+/// Addresses of one family as they were before [`Addresses::ends`].
 pub(super) fn addresses(src: IpAddr, dst: IpAddr) -> Addresses {
     match (src, dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => Addresses::V4 {

@@ -2,9 +2,9 @@
 //! of negatives; what belongs to the structure stands in each of its rows.
 
 use super::compare_model::{CompareReport, QueryRow, StructureRow};
-use super::csv;
-use super::parquet::{Cell, Column, ColumnKind, ParquetTable};
-use std::io::{self, Write};
+use super::flat::FlatTable;
+use super::parquet::{Cell, Column, ColumnKind};
+use std::io;
 
 /// Columns, in order; documented in `docs/output.md`.
 const COLUMNS: [Column; 25] = {
@@ -38,28 +38,8 @@ const COLUMNS: [Column; 25] = {
     ]
 };
 
-impl CompareReport<'_> {
-    /// Writes a header and a line a row.
-    pub(super) fn csv(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut lines = ::csv::Writer::from_writer(out);
-        lines
-            .write_record(COLUMNS.map(|column| column.name))
-            .map_err(csv::cause)?;
-        self.each_row(|cells| {
-            lines
-                .write_record(cells.iter().copied().map(csv::written))
-                .map_err(csv::cause)
-        })?;
-        lines.flush()
-    }
-
-    /// Writes the same as Parquet.
-    pub(super) fn parquet(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut table = ParquetTable::begin(out, &COLUMNS)?;
-        self.each_row(|cells| table.row(cells))?;
-        table.finish()?;
-        Ok(())
-    }
+impl FlatTable for CompareReport<'_> {
+    const COLUMNS: &'static [Column] = &COLUMNS;
 
     fn each_row(&self, mut write: impl FnMut(&[Cell<'_>]) -> io::Result<()>) -> io::Result<()> {
         for entry in &self.comparison.entries {

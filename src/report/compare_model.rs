@@ -2,6 +2,7 @@
 //! `docs/output.md`.
 
 use super::compare_table;
+use super::flat::FlatTable;
 use super::model::{InputRow, TotalsRow};
 use crate::comparison::{
     ComparePlan, Comparison, Contender, CountErrors, Entry, JudgedSlice, QueryResult, SliceCount,
@@ -172,8 +173,8 @@ impl CompareReport<'_> {
                 writeln!(out)?;
             }
             super::ReportFormat::JsonLines => self.json_lines(&mut out)?,
-            super::ReportFormat::Csv => self.csv(&mut out)?,
-            super::ReportFormat::Parquet => self.parquet(&mut out)?,
+            super::ReportFormat::Csv => self.write_csv(&mut out)?,
+            super::ReportFormat::Parquet => self.write_parquet(&mut out)?,
         }
         out.flush()?;
         Ok(out)

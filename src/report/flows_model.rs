@@ -2,14 +2,13 @@
 
 use super::model::InputRow;
 use super::number::time;
-use crate::decode::{Addresses, Tunnel};
+use crate::decode::Tunnel;
 use crate::flows::{Ended, FlowPlan, FlowRecord, FlowSummary};
 use etherparse::IpNumber;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 /// Name and version of the document.
 pub(super) const FLOWS_SCHEMA: &str = "flowsieve.flows/1";
@@ -266,7 +265,7 @@ fn seconds(ns: i128) -> String {
 pub(super) fn cell(flow: &FlowRecord, field: Field, names: FlowNames) -> Cell {
     let is_tcp = flow.protocol == IpNumber::TCP.0;
     let (start, end) = (flow.start_ns, flow.end_ns);
-    let (source, destination) = ends(flow.addresses);
+    let (source, destination) = flow.addresses.ends();
     match (field, names) {
         (Start, FlowNames::Flowsieve) => Cell::Nanoseconds(start),
         (End, FlowNames::Flowsieve) => Cell::Nanoseconds(end),
@@ -290,20 +289,6 @@ pub(super) fn cell(flow: &FlowRecord, field: Field, names: FlowNames) -> Cell {
         (Domain, _) => Cell::text(flow.domain_text()),
         (CommunityId, _) => Cell::text(flow.community_id()),
         (Field::Ended, _) => Cell::Text(flow.ended.name().to_owned()),
-    }
-}
-
-/// Source and destination.
-pub(super) fn ends(addresses: Addresses) -> (IpAddr, IpAddr) {
-    match addresses {
-        Addresses::V4 {
-            source,
-            destination,
-        } => (source.into(), destination.into()),
-        Addresses::V6 {
-            source,
-            destination,
-        } => (source.into(), destination.into()),
     }
 }
 

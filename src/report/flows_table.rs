@@ -1,7 +1,7 @@
 //! Flows for people: a line a flow, and the totals.
 
 use super::INTERRUPTED;
-use super::flows_model::{FlowParameters, FlowShape, ends, protocol_name};
+use super::flows_model::{FlowParameters, FlowShape, protocol_name};
 use super::number::{duration, grouped, size, time};
 use crate::flows::{Direction, Ended, FlowRecord, FlowSummary};
 use std::io::{self, Write};
@@ -78,7 +78,7 @@ impl<W: Write> FlowTable<W> {
             )?,
             FlowShape::Unique => {}
         }
-        let (source, destination) = ends(flow.addresses);
+        let (source, destination) = flow.addresses.ends();
         let protocol = protocol_name(flow.protocol);
         let arrow = if reverse.packets > 0 { "↔" } else { "→" };
         // Two ports of 0 are none.

@@ -14,6 +14,7 @@ mod csv;
 mod dedup;
 pub mod figure;
 mod filter_info;
+mod flat;
 mod flows;
 mod flows_model;
 mod flows_table;

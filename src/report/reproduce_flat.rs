@@ -1,9 +1,9 @@
 //! Recomputed figures as a flat table, CSV or Parquet: a row for each cell of each experiment.
 
-use super::csv;
-use super::parquet::{Cell, Column, ColumnKind, ParquetTable};
+use super::flat::FlatTable;
+use super::parquet::{Cell, Column, ColumnKind};
 use super::reproduce_model::{CellRow, ReproduceReport};
-use std::io::{self, Write};
+use std::io;
 
 /// Columns, in order: the experiment's name and the names of [`CellRow`].
 const COLUMNS: [Column; 11] = {
@@ -23,28 +23,8 @@ const COLUMNS: [Column; 11] = {
     ]
 };
 
-impl ReproduceReport<'_> {
-    /// Writes a header and a line a row.
-    pub(super) fn csv(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut lines = ::csv::Writer::from_writer(out);
-        lines
-            .write_record(COLUMNS.map(|column| column.name))
-            .map_err(csv::cause)?;
-        self.each_row(|cells| {
-            lines
-                .write_record(cells.iter().copied().map(csv::written))
-                .map_err(csv::cause)
-        })?;
-        lines.flush()
-    }
-
-    /// Writes the same as Parquet.
-    pub(super) fn parquet(&self, out: &mut impl Write) -> io::Result<()> {
-        let mut table = ParquetTable::begin(out, &COLUMNS)?;
-        self.each_row(|cells| table.row(cells))?;
-        table.finish()?;
-        Ok(())
-    }
+impl FlatTable for ReproduceReport<'_> {
+    const COLUMNS: &'static [Column] = &COLUMNS;
 
     fn each_row(&self, mut write: impl FnMut(&[Cell<'_>]) -> io::Result<()>) -> io::Result<()> {
         for experiment in self.experiments {

@@ -2,6 +2,7 @@
 //! documented in `docs/output.md`.
 
 use super::figure::Page;
+use super::flat::FlatTable;
 use super::{markdown, reproduce_page, reproduce_table};
 use crate::experiments::{Agreement, Cell, Chart, ChartScale, CurveKind, Experiment, Scale};
 use serde::Serialize;
@@ -62,8 +63,8 @@ impl ReproduceReport<'_> {
                 serde_json::to_writer_pretty(&mut out, &self.document())?;
                 writeln!(out)?;
             }
-            ReproduceFormat::Csv => self.csv(&mut out)?,
-            ReproduceFormat::Parquet => self.parquet(&mut out)?,
+            ReproduceFormat::Csv => self.write_csv(&mut out)?,
+            ReproduceFormat::Parquet => self.write_parquet(&mut out)?,
         }
         out.flush()?;
         Ok(out)
