@@ -2,6 +2,7 @@
 //! costs one memory access.
 
 use super::Pages;
+use std::hint::black_box;
 
 /// 64-bit words in a line.
 pub const WORDS_PER_LINE: usize = 8;
@@ -9,11 +10,26 @@ pub const WORDS_PER_LINE: usize = 8;
 /// The words of one line.
 pub type Line = [u64; WORDS_PER_LINE];
 
+/// Lines from which an array has pages of its own. A shard's share of a filter has fewer: to ask the system
+/// for them, once for each, and to give them back would cost more than to fill them.
+const OWN_PAGES_FROM: u64 = (64 << 10) / Lines::LINE_BYTES;
+
 /// A fixed array of cache lines, each exactly one line of the cache and not parts of two.
-///
-/// Its memory comes from the system in whole pages, which makes it aligned and zeroed.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Lines(Pages<Line>);
+#[derive(Debug)]
+pub struct Lines {
+    memory: Memory,
+    count: u64,
+}
+
+#[derive(Debug)]
+enum Memory {
+    /// A part of the heap; the lines begin at word `start`.
+    Shared {
+        words: Vec<u64>,
+        start: usize,
+    },
+    Own(Pages<Line>),
+}
 
 impl Lines {
     /// Bytes in a line.
@@ -25,17 +41,36 @@ impl Lines {
     ///
     /// If the system does not give the memory.
     pub fn new(count: u64) -> Self {
-        Self(Pages::new(count as usize))
+        let memory = if count < OWN_PAGES_FROM {
+            let words = (count as usize + 1) * WORDS_PER_LINE;
+            let mut zeros = Vec::with_capacity(words);
+            // Written here: of memory that is zero without it, a page that is read before it is written
+            // is fetched twice.
+            black_box(&mut zeros).resize(words, 0);
+            let beyond = zeros.as_ptr().addr().wrapping_neg() % size_of::<Line>();
+            Memory::Shared {
+                words: zeros,
+                start: beyond / size_of::<u64>(),
+            }
+        } else {
+            Memory::Own(Pages::new(count as usize))
+        };
+        Self { memory, count }
     }
 
     /// Number of lines.
     pub const fn len(&self) -> u64 {
-        self.0.len() as u64
+        self.count
     }
 
     /// Whether there are no lines.
     pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.count == 0
+    }
+
+    /// Words in all lines.
+    const fn words(&self) -> usize {
+        self.count as usize * WORDS_PER_LINE
     }
 
     /// Bytes that the lines occupy.
@@ -46,13 +81,24 @@ impl Lines {
     /// All lines. For many accesses take this once: it checks lengths and alignment.
     #[inline]
     pub fn as_slice(&self) -> &[Line] {
-        self.0.as_slice()
+        match &self.memory {
+            Memory::Shared { words, start } => {
+                bytemuck::cast_slice(&words[*start..][..self.words()])
+            }
+            Memory::Own(pages) => pages.as_slice(),
+        }
     }
 
     /// All lines, to be changed.
     #[inline]
     pub fn as_mut_slice(&mut self) -> &mut [Line] {
-        self.0.as_mut_slice()
+        let len = self.words();
+        match &mut self.memory {
+            Memory::Shared { words, start } => {
+                bytemuck::cast_slice_mut(&mut words[*start..][..len])
+            }
+            Memory::Own(pages) => pages.as_mut_slice(),
+        }
     }
 
     /// Number of set bits in the whole array: counts them, in time proportional to the size.
@@ -70,13 +116,29 @@ impl Lines {
     }
 }
 
+impl Clone for Lines {
+    fn clone(&self) -> Self {
+        let mut copy = Self::new(self.count);
+        copy.as_mut_slice().copy_from_slice(self.as_slice());
+        copy
+    }
+}
+
+impl PartialEq for Lines {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for Lines {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn lines_are_lines_of_the_cache_and_begin_as_zeros() {
-        for count in [1, 3, 1000, 100_000] {
+        for count in [1, 3, 1000, 1023, 1024, 100_000] {
             let mut lines = Lines::new(count);
             assert_eq!(lines.as_slice().len() as u64, count);
             assert_eq!(lines.as_slice().as_ptr().addr() % size_of::<Line>(), 0);

@@ -29,12 +29,6 @@ Examples:
   Who answers best whether a client asked for a name, in DNS traffic, for a program:
     flowsieve compare --element dns --want src,domain --format json dns.pcapng";
 
-/// Compare structures on a capture at equal memory, against the exact answer
-///
-/// The capture is decoded once and given to every structure. Reported are, over all slices, the errors
-/// of the counts and how often each structure says yes to what is not there: combinations of values
-/// that occur but not together (apart), and what only the following slice has (next). Predicted rates
-/// are those of the formulas for the numbers of elements that there were.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CompareArgs {

@@ -33,11 +33,6 @@ Examples:
   A page with figures, and who talks to whom by /24:
     flowsieve count --html report.html --od 24 capture.pcap";
 
-/// Count distinct host pairs, flows or DNS triples in each time slice
-///
-/// Several captures are one trace in the order of time; directories are searched for captures.
-/// Recognised by content: pcap, pcapng, ERF, Zeek's dns.log and DNS queries as CSV (columns ts, src,
-/// dst, qname), each plain or compressed by gzip, zstd, xz, bzip2 or lz4.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CountArgs {

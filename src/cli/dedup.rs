@@ -29,12 +29,6 @@ Examples:
   The same bytes within five frames, as `editcap -d` has it, with what was removed in a second file:
     flowsieve dedup --by frame --window 5p capture.pcap -w unique.pcap --dropped removed.pcap";
 
-/// Write captures without their duplicates
-///
-/// A packet is dropped if the same packet was seen within the window before it. Nothing else is
-/// dropped: what the filter takes for a repeat is looked up among digests of 128 bits. Several
-/// captures become one in the order of time. The summary goes to standard output (to standard error
-/// with `-w -`).
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct DedupArgs {

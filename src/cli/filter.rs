@@ -43,11 +43,6 @@ Examples:
   Of a whole directory:
     flowsieve filter union -o all.fsieve days/*.fsieve";
 
-/// Look at, ask and unite filters that `count --save-filter` saved
-///
-/// A saved filter answers whether an element was seen, in the memory of the filter and without the
-/// capture. What was seen is always found; what was not may be found, as often as the filter's
-/// false-positive rate says.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct FilterArgs {

@@ -27,13 +27,6 @@ Examples:
   All flows of a directory, with Community IDs, for DuckDB, Polars or Spark:
     flowsieve flows --format parquet -o flows.parquet captures/";
 
-/// List flows: times, five-tuple, packets, bytes, TCP flags, names
-///
-/// A flow is all packets with the same addresses, protocol and ports; with --bidirectional those of
-/// both directions. Flows are listed in the order of their first packet. Without --idle and --active
-/// a flow lasts as long as the captures, so that their number is that of distinct five-tuples.
-/// Several captures are one trace in the order of time; formats and directories are those of
-/// `flowsieve count`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 #[expect(

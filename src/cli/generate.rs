@@ -20,11 +20,6 @@ Examples:
   Whole frames, a fifth of them from a host that scans the others:
     flowsieve generate -w scan.pcap --packets 100k --snaplen 65535 --scan 20";
 
-/// Generate a capture with known counts, the same bytes on every machine
-///
-/// Writes a classic pcap of artificial traffic: host pairs under Zipf's law, TCP, UDP, ICMP and
-/// DNS over IPv4 and IPv6, some in VLANs, some frames sent twice. The exact numbers of distinct
-/// pairs, flows and DNS triples go to standard output (to standard error with `-w -`).
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct GenerateArgs {

@@ -55,16 +55,71 @@ Examples:
   A capture of ten million packets to try it on:
     flowsieve generate -w sample.pcap";
 
+// What a command is for stands here, and not with its options: these are made for the one that was called.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
+    /// Compare structures on a capture at equal memory, against the exact answer
+    ///
+    /// The capture is decoded once and given to every structure. Reported are, over all slices, the errors
+    /// of the counts and how often each structure says yes to what is not there: combinations of values
+    /// that occur but not together (apart), and what only the following slice has (next). Predicted rates
+    /// are those of the formulas for the numbers of elements that there were.
     Compare(Box<compare::CompareArgs>),
+    /// Count distinct host pairs, flows or DNS triples in each time slice
+    ///
+    /// Several captures are one trace in the order of time; directories are searched for captures.
+    /// Recognised by content: pcap, pcapng, ERF, Zeek's dns.log and DNS queries as CSV (columns ts, src,
+    /// dst, qname), each plain or compressed by gzip, zstd, xz, bzip2 or lz4.
     Count(Box<count::CountArgs>),
+    /// Write captures without their duplicates
+    ///
+    /// A packet is dropped if the same packet was seen within the window before it. Nothing else is
+    /// dropped: what the filter takes for a repeat is looked up among digests of 128 bits. Several
+    /// captures become one in the order of time. The summary goes to standard output (to standard error
+    /// with `-w -`).
     Dedup(Box<dedup::DedupArgs>),
+    /// Look at, ask and unite filters that `count --save-filter` saved
+    ///
+    /// A saved filter answers whether an element was seen, in the memory of the filter and without the
+    /// capture. What was seen is always found; what was not may be found, as often as the filter's
+    /// false-positive rate says.
     Filter(filter::FilterArgs),
+    /// List flows: times, five-tuple, packets, bytes, TCP flags, names
+    ///
+    /// A flow is all packets with the same addresses, protocol and ports; with --bidirectional those of
+    /// both directions. Flows are listed in the order of their first packet. Without --idle and --active
+    /// a flow lasts as long as the captures, so that their number is that of distinct five-tuples.
+    /// Several captures are one trace in the order of time; formats and directories are those of
+    /// `flowsieve count`.
     Flows(flows::FlowsArgs),
+    /// Generate a capture with known counts, the same bytes on every machine
+    ///
+    /// Writes a classic pcap of artificial traffic: host pairs under Zipf's law, TCP, UDP, ICMP and
+    /// DNS over IPv4 and IPv6, some in VLANs, some frames sent twice. The exact numbers of distinct
+    /// pairs, flows and DNS triples go to standard output (to standard error with `-w -`).
     Generate(generate::GenerateArgs),
+    /// Index an archive of captures, and search it: which capture, and when
+    ///
+    /// Captures are divided into regions, a file and a range of time. For each the index keeps its flows and
+    /// DNS questions with inverted lists and a filter over combinations of addresses, port and domain; above
+    /// them is a counting filter for each storage directory. A search asks the filters which regions can have
+    /// an answer, and takes the answers from the lists and records: none is missed, none is made up.
     Index(index::IndexArgs),
+    /// Plan a filter: for every structure its parameters, memory and false-positive rate
+    ///
+    /// What is planned for is a mixture of queries: combinations of attributes (--want) with weights.
+    /// Predicted are the rates of negatives, combinations that do not occur; see --known. For CBFM and
+    /// WCBFM the cuts and weights with the least weighted rate are searched for.
     Plan(Box<plan::PlanArgs>),
+    /// Recompute the tables and figures of the papers that the filters come from
+    ///
+    /// For each figure: what the paper prints, what the formula says, what is measured on the filters of
+    /// this program with its standard error, and a verdict. Everything but times follows from the seed.
+    ///
+    /// Experiments on traffic take captures from --capture, else from the directory in the environment
+    /// variable `FLOWSIEVE_TRACES`, else they generate traffic and say so. The dictionary takes its words
+    /// from the file in `FLOWSIEVE_WORDS` (one a line), else it makes them up and says so.
     Reproduce(reproduce::ReproduceArgs),
 }
 

@@ -35,14 +35,6 @@ const DEFAULT_WIDTH: usize = 120;
 /// Folder of a page's figures, beside the page.
 const FIGURES: &str = "figures";
 
-/// Recompute the tables and figures of the papers that the filters come from
-///
-/// For each figure: what the paper prints, what the formula says, what is measured on the filters of
-/// this program with its standard error, and a verdict. Everything but times follows from the seed.
-///
-/// Experiments on traffic take captures from --capture, else from the directory in the environment
-/// variable `FLOWSIEVE_TRACES`, else they generate traffic and say so. The dictionary takes its words
-/// from the file in `FLOWSIEVE_WORDS` (one a line), else it makes them up and says so.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ReproduceArgs {

@@ -82,8 +82,8 @@ pub fn dedup_until<W: Write + Send + 'static>(
 }
 
 enum Memory {
-    Exact(Window),
-    Approximate(Approximate),
+    Exact(Box<Window>),
+    Approximate(Box<Approximate>),
 }
 
 /// What is kept from batch to batch.
@@ -108,9 +108,13 @@ impl Run {
         Self {
             keyer: Keyer::new(plan.by, plan.distinguish, seed),
             memory: if plan.approximate {
-                Memory::Approximate(Approximate::new(plan.window, plan.memory_bytes))
+                Memory::Approximate(Box::new(Approximate::new(plan.window, plan.memory_bytes)))
             } else {
-                Memory::Exact(Window::new(plan.window, plan.filter, plan.memory_bytes))
+                Memory::Exact(Box::new(Window::new(
+                    plan.window,
+                    plan.filter,
+                    plan.memory_bytes,
+                )))
             },
             by_number: matches!(plan.window, WindowWidth::Packets(_)),
             slices: plan.slice_ns.map(Slices::new),

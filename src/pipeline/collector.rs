@@ -93,8 +93,8 @@ impl<'a> Collector<'a> {
                 saturated_slices: 0,
                 least: u64::MAX,
                 most: 0,
-                histogram: Histogram::new_with_bounds(1, MAX_RECORDED, 3)
-                    .expect("the bounds are in order and 3 significant digits are allowed"),
+                // Grows with the counts: one for all of them from the start is 240 KiB to be cleared.
+                histogram: Histogram::new(3).expect("3 significant digits are allowed"),
             },
         }
     }
@@ -261,7 +261,9 @@ impl Sums {
         let distinct = best.round() as u64;
         self.least = self.least.min(distinct);
         self.most = self.most.max(distinct);
-        self.histogram.saturating_record(distinct);
+        self.histogram
+            .record(distinct.min(MAX_RECORDED))
+            .expect("the histogram grows as far as counts are recorded");
     }
 
     fn totals(self) -> Totals {

@@ -83,6 +83,8 @@ pub(super) struct Sequencer<S> {
     one_slice: bool,
     grid: SliceGrid,
     slots: Vec<Slot>,
+    /// The slot that was opened last.
+    newest: usize,
     stage: S,
     shard_count: usize,
     arity: usize,
@@ -132,6 +134,7 @@ impl<S: Stage> Sequencer<S> {
             one_slice,
             grid,
             slots: Vec::new(),
+            newest: 0,
             stage,
             shard_count,
             arity,
@@ -281,6 +284,18 @@ impl<S: Stage> Sequencer<S> {
                     .map(|_| ElementColumns::default())
                     .collect(),
             });
+        }
+        self.hand_over(slot)
+    }
+
+    /// Gives this slot, which is empty, the batches of the one opened before it, since few elements
+    /// come to that one any more: slices that follow each other fill the same memory.
+    fn hand_over(&mut self, slot: usize) -> Result<(), Stop> {
+        let before = std::mem::replace(&mut self.newest, slot);
+        if before != slot {
+            self.flush(before)?;
+            let batches = std::mem::take(&mut self.slots[before].waiting);
+            self.slots[before].waiting = std::mem::replace(&mut self.slots[slot].waiting, batches);
         }
         Ok(())
     }

@@ -6,8 +6,9 @@ use super::ahead::ReadAhead;
 use super::error::{Fault, TraceErrorKind};
 
 /// Size of the buffer. Large enough that `read` costs little a packet, small enough that what was
-/// just read is still in the second-level cache when it is decoded.
-const WINDOW_BYTES: usize = 512 * 1024;
+/// just read is still in the second-level cache when it is decoded, and that a short capture does not cost
+/// more for the buffer's pages than for its packets.
+const WINDOW_BYTES: usize = 128 * 1024;
 
 /// Bytes are read to places that lie in their cache line as they do in the stream: then they lie as in the
 /// system's own pages too, and copying from these takes a tenth less time.

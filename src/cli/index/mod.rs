@@ -17,12 +17,6 @@ Examples:
   Where and when did a host ask for names of a domain:
     flowsieve index search archive --src 10.1.2.3 --domain '*.example.com'";
 
-/// Index an archive of captures, and search it: which capture, and when
-///
-/// Captures are divided into regions, a file and a range of time. For each the index keeps its flows and
-/// DNS questions with inverted lists and a filter over combinations of addresses, port and domain; above
-/// them is a counting filter for each storage directory. A search asks the filters which regions can have
-/// an answer, and takes the answers from the lists and records: none is missed, none is made up.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct IndexArgs {

@@ -27,11 +27,6 @@ Examples:
   A cell of Table 3 of the CBFM paper; with --memory 1MiB --n max one of Table 2:
     flowsieve plan --attributes 3 --n 1000 --attribute-fpr 0.1 --filter bfm,cbfm --cuts '1,3;1,2'";
 
-/// Plan a filter: for every structure its parameters, memory and false-positive rate
-///
-/// What is planned for is a mixture of queries: combinations of attributes (--want) with weights.
-/// Predicted are the rates of negatives, combinations that do not occur; see --known. For CBFM and
-/// WCBFM the cuts and weights with the least weighted rate are searched for.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct PlanArgs {

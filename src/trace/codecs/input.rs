@@ -4,6 +4,9 @@ use std::io::{self, Read};
 
 const INPUT_BYTES: usize = 128 * 1024;
 
+/// Bytes of the first read: enough to tell what it is, and all that is ever read here of what is not compressed.
+const FIRST_BYTES: usize = 4 * 1024;
+
 pub(super) struct Input {
     source: Box<dyn Read + Send>,
     buffer: Vec<u8>,
@@ -39,9 +42,10 @@ impl Input {
     /// What is buffered, at least `count` bytes (few) unless the input ends before.
     pub(super) fn peek(&mut self, count: usize) -> &[u8] {
         if self.end - self.start < count && !self.ended {
-            if self.buffer.is_empty() {
-                // Zeroed by the system and not here: what a small file does not fill takes no memory.
-                self.buffer = vec![0; INPUT_BYTES];
+            match self.buffer.len() {
+                0 => self.buffer = vec![0; FIRST_BYTES],
+                FIRST_BYTES => self.buffer.resize(INPUT_BYTES, 0),
+                _ => {}
             }
             self.buffer.copy_within(self.start..self.end, 0);
             self.base += self.start as u64;
