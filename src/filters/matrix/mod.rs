@@ -74,6 +74,7 @@
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, sections 3 and 4.
 
+mod batch;
 mod layout;
 mod query;
 mod spec;

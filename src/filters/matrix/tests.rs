@@ -413,3 +413,58 @@ fn elements_of_one_attribute_are_counted() {
     let estimate = filter.distinct().unwrap();
     assert!((estimate.distinct - 1000.0).abs() < 4.0 * estimate.std_error() + 1.0);
 }
+
+/// Batches of any length, hits, misses and mixtures of them, in empty to crowded matrices.
+#[test]
+fn a_batch_is_its_elements_one_by_one() {
+    for (sizes, cuts, elements) in [
+        (vec![5000], vec![], 1000),
+        (vec![60, 90], vec![], 400),
+        (vec![60, 90, 70], vec![0b011], 900),
+        (vec![30; 4], vec![0b0011, 0b1100], 300),
+        (vec![5; 5], vec![0b0011, 0b1100], 60),
+        (vec![3; 8], vec![0b11, 0b1100, 0b11_0000, 0b1100_0000], 20),
+        (vec![9; 16], vec![0xff, 0x0ff0, 0xff00, 0xf00f], 30),
+    ] {
+        let mut filter = MatrixFilter::new(&MatrixSpec {
+            probes: 4,
+            index_map: IndexMap::Offset,
+            sizes,
+            cuts,
+        })
+        .unwrap_or_else(|_| MatrixFilter::bfm(16, 1, 1).unwrap());
+        let attributes = filter.sizes.len();
+        let digests = |number: u64| -> Vec<Digest> {
+            (0..attributes as u64)
+                .map(|i| Digester::new(i).digest(&number.to_le_bytes()))
+                .collect()
+        };
+        for number in 0..elements {
+            filter.insert(with_attributes(&digests(number)));
+        }
+        let mut there = 0;
+        for one_there_in in [1, 2, 3, 1000] {
+            for length in [0, 1, 7, 8, 127, 128, 129, 1000_u64] {
+                let columns: Vec<Digest> = (0..length)
+                    .flat_map(|i| {
+                        let known = i % one_there_in == 0;
+                        digests(if known { i % elements } else { 1 << 40 | i })
+                    })
+                    .collect();
+                let mut answers = vec![true];
+                let whole = vec![Digest::from_value(0); length as usize];
+                let columns = DigestColumns {
+                    whole: &whole,
+                    attributes: &columns,
+                };
+                filter.contains_batch(columns, &mut answers);
+                let expected: Vec<bool> = std::iter::once(true)
+                    .chain(columns.iter().map(|element| filter.contains(element)))
+                    .collect();
+                assert_eq!(answers, expected, "{attributes} attributes");
+                there += answers.iter().filter(|&&there| there).count();
+            }
+        }
+        assert!(there > 1500, "{there}");
+    }
+}
