@@ -4,6 +4,11 @@
 //! other. Each comes from a folded multiplication (the two halves of a 64 x 64 -> 128 bit product,
 //! combined by XOR) of the digest and a constant of its own, which costs about a nanosecond.
 
+#![expect(
+    clippy::inline_always,
+    reason = "what is not in line is compiled for every machine"
+)]
+
 use super::{Digest, Products};
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -14,6 +19,15 @@ const FOLD: u64 = 0xbf58_476d_1ce4_e5b9;
 #[inline]
 pub const fn mix(digest: Digest, stream: u64) -> u64 {
     fold(digest.value() ^ self::stream(stream), FOLD)
+}
+
+/// [`mix`] of each of many digests, which are given by their values.
+#[inline(always)]
+pub fn mix_all<P: Products>(digests: &mut [u64], stream: u64) {
+    let stream = self::stream(stream);
+    for digest in digests {
+        *digest = P::fold(*digest ^ stream, FOLD);
+    }
 }
 
 #[inline]
@@ -95,10 +109,7 @@ impl NumberedProbes {
     /// What is kept of many digests at once: [`NumberedProbes::positions_of`] takes it.
     #[inline(always)]
     pub fn states_of<P: Products>(digests: &mut [u64], function_set: u64) {
-        let stream = stream(0x100 + function_set);
-        for state in digests {
-            *state = P::fold(*state ^ stream, FOLD);
-        }
+        mix_all::<P>(digests, 0x100 + function_set);
     }
 
     /// Position `number` of each of many digests, by their states.
