@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(WholeProducts::fold(a, b), folded, "{a} {b}");
         let n = b >> 32;
         assert!(HalfProducts::fits(n) && !HalfProducts::fits(1 << 32 | n));
-        let reduced = (u128::from(a) * u128::from(n) >> 64) as u64;
+        let reduced = ((u128::from(a) * u128::from(n)) >> 64) as u64;
         assert_eq!(HalfProducts::reduce(a, n), reduced, "{a} {n}");
         assert_eq!(WholeProducts::reduce(a, n), reduced, "{a} {n}");
     }

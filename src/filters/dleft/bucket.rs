@@ -1,10 +1,5 @@
 //! Buckets of eight cells, all of which are compared at once.
 
-#![expect(
-    clippy::inline_always,
-    reason = "what is not in line is compiled for every machine"
-)]
-
 use bytemuck::Pod;
 use std::fmt::Debug;
 

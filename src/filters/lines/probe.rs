@@ -444,7 +444,7 @@ mod vectors {
     use super::{Places, Sample, WORDS_PER_LINE, probed};
     use crate::hashing::{Digest, HalfProducts, Products, reduce};
     use pulp::x86::{V3, V4};
-    use pulp::{NullaryFnOnce, b8, u64x4, u64x8};
+    use pulp::{NullaryFnOnce, u64x4, u64x8};
 
     /// Work together with the proof that the machine has its instructions.
     pub(super) struct Run<I, T>(pub(super) I, pub(super) T);
@@ -494,14 +494,15 @@ mod vectors {
         probed
     }
 
+    /// The bit of each word, of those that are not probed too.
     #[inline(always)]
-    fn masks_v4(simd: V4, bits: u64, probed: u8) -> u64x8 {
+    fn ones_v4(simd: V4, bits: u64) -> u64x8 {
         let bits = bytemuck::cast(simd.splat_u64x8(bits));
         let one = bytemuck::cast(simd.splat_u64x8(1));
         let f = simd.avx512f;
         let place = f._mm512_srlv_epi64(bits, bytemuck::cast(PLACES));
         // A rotation takes its amount modulo 64.
-        bytemuck::cast(f._mm512_maskz_rolv_epi64(probed, one, place))
+        bytemuck::cast(f._mm512_rolv_epi64(one, place))
     }
 
     impl Instructions for V4 {
@@ -544,11 +545,12 @@ mod vectors {
 
         #[inline(always)]
         fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
-            let masks = masks_v4(self, bits, probed);
-            let before: u64x8 = bytemuck::cast(*before);
-            let after = self.or_u64x8(before, masks);
-            let b8(same) = self.cmp_eq_u64x8(after, before);
-            (bytemuck::cast(after), !same)
+            let ones = bytemuck::cast(ones_v4(self, bits));
+            let before = bytemuck::cast(*before);
+            let f = self.avx512f;
+            let cleared = f._mm512_mask_testn_epi64_mask(probed, before, ones);
+            let after = f._mm512_mask_or_epi64(before, probed, before, ones);
+            (bytemuck::cast(after), cleared)
         }
 
         #[inline(always)]
