@@ -5,10 +5,12 @@ mod checksum;
 mod digest;
 mod h3;
 mod probes;
+mod products;
 mod shard;
 
 pub use checksum::Checksum;
 pub use digest::{Digest, Digester};
 pub use h3::H3;
-pub use probes::{NumberedProbes, Probes, mix, reduce};
+pub use probes::{NumberedProbes, Probes, mix, mix_all, reduce};
+pub use products::{HalfProducts, Products, WholeProducts};
 pub use shard::shard_of;

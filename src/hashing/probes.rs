@@ -4,7 +4,12 @@
 //! other. Each comes from a folded multiplication (the two halves of a 64 x 64 -> 128 bit product,
 //! combined by XOR) of the digest and a constant of its own, which costs about a nanosecond.
 
-use super::Digest;
+#![expect(
+    clippy::inline_always,
+    reason = "what is not in line is compiled for every machine"
+)]
+
+use super::{Digest, Products};
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const FOLD: u64 = 0xbf58_476d_1ce4_e5b9;
@@ -13,10 +18,21 @@ const FOLD: u64 = 0xbf58_476d_1ce4_e5b9;
 /// independent for every purpose here (shard, line, bits of the line, …).
 #[inline]
 pub const fn mix(digest: Digest, stream: u64) -> u64 {
-    fold(
-        digest.value() ^ GOLDEN.wrapping_mul(stream.wrapping_add(1)),
-        FOLD,
-    )
+    fold(digest.value() ^ self::stream(stream), FOLD)
+}
+
+/// [`mix`] of each of many digests, which are given by their values.
+#[inline(always)]
+pub fn mix_all<P: Products>(digests: &mut [u64], stream: u64) {
+    let stream = self::stream(stream);
+    for digest in digests {
+        *digest = P::fold(*digest ^ stream, FOLD);
+    }
+}
+
+#[inline]
+const fn stream(number: u64) -> u64 {
+    GOLDEN.wrapping_mul(number.wrapping_add(1))
 }
 
 /// Maps a uniform number onto `0..n` by multiplication and shift: no division, bias below n / 2^64.
@@ -26,7 +42,7 @@ pub const fn reduce(value: u64, n: u64) -> u64 {
 }
 
 #[inline]
-const fn fold(a: u64, b: u64) -> u64 {
+pub(super) const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     product as u64 ^ (product >> 64) as u64
 }
@@ -87,9 +103,34 @@ impl NumberedProbes {
     /// Position `number`, from 0 on.
     #[inline]
     pub const fn position(self, number: u32) -> u64 {
-        let steps = GOLDEN.wrapping_mul(number as u64 + 1);
-        probe(self.state.wrapping_add(steps), self.positions)
+        probe(self.state.wrapping_add(step_to(number)), self.positions)
     }
+
+    /// What is kept of many digests at once: [`NumberedProbes::positions_of`] takes it.
+    #[inline(always)]
+    pub fn states_of<P: Products>(digests: &mut [u64], function_set: u64) {
+        mix_all::<P>(digests, 0x100 + function_set);
+    }
+
+    /// Position `number` of each of many digests, by their states.
+    #[inline(always)]
+    pub fn positions_of<P: Products>(
+        states: &[u64],
+        number: u32,
+        positions: u64,
+        found: &mut [u64],
+    ) {
+        let step = step_to(number);
+        for (&state, found) in states.iter().zip(found) {
+            let state = state.wrapping_add(step);
+            *found = P::reduce(P::fold(state, FOLD ^ state.rotate_left(32)), positions);
+        }
+    }
+}
+
+#[inline]
+const fn step_to(number: u32) -> u64 {
+    GOLDEN.wrapping_mul(number as u64 + 1)
 }
 
 #[inline]
@@ -100,7 +141,7 @@ const fn probe(state: u64, positions: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hashing::Digester;
+    use crate::hashing::{Digester, HalfProducts};
 
     #[test]
     fn positions_are_in_range_and_reproducible() {
@@ -113,6 +154,21 @@ mod tests {
         let numbered = NumberedProbes::new(digest, 0, 1000);
         let by_number: Vec<u64> = (0..16).map(|number| numbered.position(number)).collect();
         assert_eq!(by_number, first);
+    }
+
+    #[test]
+    fn positions_of_many_are_those_of_each() {
+        let digests: Vec<Digest> = (0..100_u32)
+            .map(|i| Digester::new(0).digest(&i.to_le_bytes()))
+            .collect();
+        let mut states: Vec<u64> = digests.iter().map(|digest| digest.value()).collect();
+        NumberedProbes::states_of::<HalfProducts>(&mut states, 3);
+        let mut found = vec![0; states.len()];
+        NumberedProbes::positions_of::<HalfProducts>(&states, 5, 1_000_003, &mut found);
+        for (&digest, found) in digests.iter().zip(found) {
+            let one = NumberedProbes::new(digest, 3, 1_000_003);
+            assert_eq!(found, one.position(5));
+        }
     }
 
     /// Chi-square of each function alone and of each pair of neighbouring functions together.

@@ -15,8 +15,12 @@ pub trait Bucket: Pod + Debug + Default + Send + Sync {
     /// (their count is 1 to `largest`).
     fn matches(&self, tag: u32, largest: u32) -> u32;
 
-    /// Whether there is such a cell.
-    fn holds(&self, tag: u32, largest: u32) -> bool;
+    /// Whether there is such a cell in any of the buckets, for the tag of each.
+    fn any_holds<const BUCKETS: usize>(
+        buckets: [&Self; BUCKETS],
+        tags: [u32; BUCKETS],
+        largest: u32,
+    ) -> bool;
 
     /// Mask of the cells in use.
     fn occupied(&self) -> u32;
@@ -52,17 +56,27 @@ macro_rules! bucket_of_words {
                 })
             }
 
-            #[inline]
-            fn holds(&self, tag: u32, largest: u32) -> bool {
-                // In whatever order the machine has them.
-                let cells: [$cell; CELLS] = bytemuck::cast(*self);
-                let (tag, largest) = (tag as $cell, largest as $cell);
-                let mut found = 0;
-                for cell in cells {
-                    // What is left of an equal remainder is the count.
-                    found |= <$cell>::from((cell ^ tag).wrapping_sub(1) < largest);
+            #[inline(always)]
+            fn any_holds<const BUCKETS: usize>(
+                buckets: [&Self; BUCKETS],
+                tags: [u32; BUCKETS],
+                largest: u32,
+            ) -> bool {
+                let mut found = [0; CELLS];
+                for (bucket, tag) in buckets.into_iter().zip(tags) {
+                    // In whatever order the machine has them.
+                    let cells: [$cell; CELLS] = bytemuck::cast(*bucket);
+                    for (found, cell) in found.iter_mut().zip(cells) {
+                        // What is left of an equal remainder is the count.
+                        let rest = (cell ^ tag as $cell).wrapping_sub(1);
+                        *found |= <$cell>::from(rest < largest as $cell);
+                    }
                 }
-                found != 0
+                let mut any = 0;
+                for found in found {
+                    any |= found;
+                }
+                any != 0
             }
 
             #[inline]

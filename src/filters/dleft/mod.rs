@@ -66,10 +66,12 @@
 //! counting Bloom filters", ESA 2006.
 
 mod bucket;
+mod query;
 mod state;
 
 pub(super) use self::bucket::CELLS;
 pub use self::bucket::{Bucket, Bucket16, Bucket32};
+use self::query::Query;
 use super::{
     CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
     MembershipFilter, RemovableFilter, Sighting,
@@ -233,14 +235,16 @@ impl<B: Bucket> DleftFilter<B> {
     /// Whether [`find`](Self::find) finds something.
     #[inline]
     fn holds(&self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> bool {
-        let buckets = self.buckets.as_slice();
-        let mut found = false;
-        for &(bucket, tag) in places {
-            found |= buckets[bucket].holds(tag, self.largest());
-        }
-        found
-            || (!self.stash.is_empty() && self.stash.contains_key(&hash))
-            || (self.given_up.as_ref()).is_some_and(|given_up| given_up.get(places[0].0 as u64))
+        let buckets = places.map(|(bucket, _)| &self.buckets.as_slice()[bucket]);
+        B::any_holds(buckets, places.map(|(_, tag)| tag), self.largest())
+            || self.holds_apart(hash, places[0].0 as u64)
+    }
+
+    /// Whether H is in the stash, or its bucket in subtable 1 given up.
+    #[inline]
+    fn holds_apart(&self, hash: u64, first_bucket: u64) -> bool {
+        (!self.stash.is_empty() && self.stash.contains_key(&hash))
+            || (self.given_up.as_ref()).is_some_and(|given_up| given_up.get(first_bucket))
     }
 
     /// The H of each element of a batch, with a look at all of their buckets.
@@ -342,18 +346,12 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        if self.is_cached() {
-            answers.extend(elements.iter().map(|element| self.contains(element)));
-            return;
+        Query {
+            filter: self,
+            digests: elements.whole,
+            answers,
         }
-        for batch in elements.whole.chunks(BATCH) {
-            let hashes = self.fetch(batch);
-            answers.extend(
-                hashes[..batch.len()]
-                    .iter()
-                    .map(|&hash| self.holds(hash, &self.places(hash))),
-            );
-        }
+        .run();
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {

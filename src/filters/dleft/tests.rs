@@ -126,6 +126,39 @@ fn a_large_batch_is_its_elements_one_by_one() {
     assert_eq!(answers, expected);
 }
 
+/// Answers of batches of any length, where buckets, stash and buckets given up say yes.
+#[test]
+fn a_batch_of_queries_is_its_elements_one_by_one() {
+    fn check<B: Bucket>(bucket_bits: u32, remainder_bits: u32, elements: u32) -> (usize, u64) {
+        let mut filter = DleftFilter::<B>::new(bucket_bits, remainder_bits, 2);
+        for number in 0..elements {
+            filter.insert(whole(number));
+        }
+        let digests: Vec<Digest> = (0..2 * elements)
+            .map(|number| whole(number.wrapping_mul(7) % (2 * elements)).whole)
+            .collect();
+        for length in [0, 1, 7, 8, 9, 31, 32, 33, 63, digests.len()] {
+            let columns = DigestColumns {
+                whole: &digests[..length.min(digests.len())],
+                attributes: &[],
+            };
+            let mut answers = vec![false];
+            filter.contains_batch(columns, &mut answers);
+            let expected: Vec<bool> = std::iter::once(false)
+                .chain(columns.iter().map(|element| filter.contains(element)))
+                .collect();
+            assert_eq!(answers, expected);
+        }
+        (filter.stashed(), filter.given_up())
+    }
+    assert_eq!(check::<Bucket16>(8, 14, 6_000), (0, 0));
+    assert_eq!(check::<Bucket32>(15, 30, 20_000), (0, 0));
+    let (stashed, given_up) = check::<Bucket16>(8, 10, 8_050);
+    assert!(stashed > 0 && given_up == 0, "{stashed} {given_up}");
+    let (stashed, given_up) = check::<Bucket32>(6, 30, 2_200);
+    assert!(stashed > 0 && given_up > 0, "{stashed} {given_up}");
+}
+
 /// The four permutations are one to one on q bits, and each uses all of its buckets.
 #[test]
 fn the_permutations_are_one_to_one() {
@@ -159,7 +192,11 @@ fn a_bucket_holds_what_it_matches() {
             for remainder in 0..8 {
                 let tag = remainder << (remainder_bits - 3) << counter_bits;
                 let matches = bucket.matches(tag, largest) != 0;
-                assert_eq!(bucket.holds(tag, largest), matches, "{bucket:?} {tag}");
+                assert_eq!(
+                    B::any_holds([&bucket], [tag], largest),
+                    matches,
+                    "{bucket:?} {tag}"
+                );
             }
         }
     }

@@ -170,7 +170,7 @@ mod tests {
                 .iter()
                 .map(|&digest| array.insert(&mut counter, digest))
                 .collect();
-            for length in [1, 31, 32, 33, 100, 4096, 12_000] {
+            for length in [1, 31, 32, 33, 100, 128, 4096, 12_000] {
                 let mut batched = LineArray::new(40);
                 let mut count = batched.counter(probes);
                 let mut sightings = Vec::new();

@@ -6,8 +6,8 @@
 //!
 //! Whether an element is new is a coin's toss that no branch predictor knows. So batches have no branch
 //! on it: every line is written back, and what remains of it is in which words a bit was clear. That is
-//! enough to find the line as it was before a new element of the sample ([`super::count`]), when a batch
-//! has one.
+//! enough to find the line as it was before a new element of the sample ([`super::count`]), when a row of
+//! batches has one.
 
 #![expect(
     clippy::inline_always,
@@ -27,8 +27,15 @@ const MULTIPLIERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
 /// Digests whose lines are touched together: about as many misses as a core has under way.
 const BATCH: usize = 32;
 
-/// Where the bits of a batch of digests are, in their lines.
+/// Batches after which the answers are written and the sample is taken. What a batch stores byte by byte
+/// cannot be read as a vector before all its lines are stored; this many later it is.
+const ROW: usize = 4;
+
+/// Where the bits of a batch of digests are.
+#[derive(Clone, Copy)]
 struct Places {
+    /// What [`line_of`] gives.
+    lines: [u64; BATCH],
     /// What [`bits_of`] gives.
     bits: [u64; BATCH],
     /// The words that [`probed`] gives.
@@ -37,8 +44,8 @@ struct Places {
 
 /// What instructions do with digests and lines.
 trait Instructions: Copy {
-    /// The places of a batch, of `probes` bits each.
-    fn places(self, batch: &[Digest; BATCH], probes: u32) -> Places;
+    /// Finds the places of a batch, of `probes` bits each in one of so many lines.
+    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places);
 
     /// Which digests are in the sample, the first one lowest.
     fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32;
@@ -111,7 +118,6 @@ impl InsertAll<'_> {
         self.run_with(AnyMachine);
     }
 
-    /// Two loops, so that the one that does not count has all registers for itself.
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
         let start = self.sightings.len();
@@ -119,37 +125,29 @@ impl InsertAll<'_> {
             .resize(start + self.digests.len(), Sighting::Repeat);
         let (batches, rest) = self.digests.as_chunks::<BATCH>();
         let (answers, rest_answers) = self.sightings[start..].as_chunks_mut::<BATCH>();
-        let batches = batches.iter().zip(answers);
         let (lines, counter) = (self.lines, self.counter);
         let probes = counter.probes();
-        if counter.counts() {
-            for (digests, answers) in batches {
-                if self.touch {
-                    touch_lines(lines, digests);
-                }
-                if let Some(sample) = counter.sample(*self.written, BATCH) {
-                    let batch = Batch::insert(instructions, lines, digests, probes);
-                    *answers = batch.sightings();
-                    let new = instructions.not_zero(&batch.cleared);
+        let mut row = Row::new();
+        for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
+            if !counter.counts() {
+                row.insert(instructions, lines, batches, probes, self.touch);
+                row.tell(answers);
+            } else if let Some(sample) = counter.sample(*self.written, BATCH * batches.len()) {
+                row.insert(instructions, lines, batches, probes, self.touch);
+                row.tell(answers);
+                for (number, digests) in batches.iter().enumerate() {
+                    let new = instructions.not_zero(&row.cleared[number]);
                     let taken = new & instructions.sampled(digests, sample);
-                    if taken != 0 {
-                        batch.record_lost(lines, taken, counter);
-                    }
+                    row.record_lost(lines, number, taken, counter);
                     let new = u64::from(new.count_ones());
                     counter.add(new);
                     *self.written += u64::from(probes) * new;
-                } else {
-                    for (answer, &digest) in answers.iter_mut().zip(digests) {
-                        *answer = insert(lines, self.written, counter, digest);
-                    }
                 }
-            }
-        } else {
-            for (digests, answers) in batches {
-                if self.touch {
-                    touch_lines(lines, digests);
+            } else {
+                let all = answers.as_flattened_mut().iter_mut();
+                for (answer, &digest) in all.zip(batches.as_flattened()) {
+                    *answer = insert(lines, self.written, counter, digest);
                 }
-                *answers = Batch::insert(instructions, lines, digests, probes).sightings();
             }
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
@@ -158,77 +156,121 @@ impl InsertAll<'_> {
     }
 }
 
-/// A batch of digests whose bits were set one after the other.
-struct Batch<'a> {
-    digests: &'a [Digest; BATCH],
-    places: Places,
+/// Batches of digests whose bits were set one after the other.
+struct Row {
+    /// How many there are.
+    batches: usize,
+    places: [Places; ROW],
     /// The words in which each one's bit was clear; none if it was a repeat.
-    cleared: [u8; BATCH],
+    cleared: [[u8; BATCH]; ROW],
 }
 
-impl<'a> Batch<'a> {
+impl Row {
+    const fn new() -> Self {
+        Self {
+            batches: 0,
+            places: [Places::NONE; ROW],
+            cleared: [[0; BATCH]; ROW],
+        }
+    }
+
+    /// Sets the bits of these, in place of those that were there.
     #[inline(always)]
     fn insert(
+        &mut self,
         instructions: impl Instructions,
         lines: &mut [Line],
-        digests: &'a [Digest; BATCH],
+        batches: &[[Digest; BATCH]],
         probes: u32,
-    ) -> Self {
-        let mut batch = Self {
-            digests,
-            places: instructions.places(digests, probes),
-            cleared: [0; BATCH],
-        };
-        for (i, &digest) in digests.iter().enumerate() {
-            let line = &mut lines[line_of(digest, lines.len())];
-            let (bits, probed) = (batch.places.bits[i], batch.places.probed[i]);
-            (*line, batch.cleared[i]) = instructions.set(line, bits, probed);
+        touch: bool,
+    ) {
+        self.batches = batches.len();
+        let all = batches.iter().zip(&mut self.places).zip(&mut self.cleared);
+        for ((digests, places), cleared) in all {
+            instructions.find(digests, lines.len() as u64, probes, places);
+            if touch {
+                touch_lines(lines, &places.lines);
+            }
+            for (i, cleared) in cleared.iter_mut().enumerate() {
+                let line = &mut lines[places.lines[i] as usize];
+                (*line, *cleared) = instructions.set(line, places.bits[i], places.probed[i]);
+            }
         }
-        batch
     }
 
     /// What is told of each digest.
     #[inline(always)]
-    fn sightings(&self) -> [Sighting; BATCH] {
-        self.cleared.map(|cleared| {
-            if cleared == 0 {
+    fn tell(&self, answers: &mut [[Sighting; BATCH]]) {
+        // As one loop: loops of a batch are unrolled, and become no vectors then.
+        let all = answers.as_flattened_mut().iter_mut();
+        for (answer, &cleared) in all.zip(self.cleared.as_flattened()) {
+            *answer = if cleared == 0 {
                 Sighting::Repeat
             } else {
                 Sighting::First
-            }
-        })
+            };
+        }
     }
 
-    /// Records what was lost beside the digests `taken`, the first one lowest.
-    ///
-    /// Not in line: it is wanted in few batches, and would take registers from all.
-    #[inline(never)]
-    fn record_lost(&self, lines: &[Line], mut taken: u32, counter: &mut LineCounter) {
+    /// Records what was lost beside the digests `taken` of this batch, the first one lowest.
+    #[inline(always)]
+    fn record_lost(&self, lines: &[Line], batch: usize, mut taken: u32, counter: &mut LineCounter) {
         let probes = counter.probes();
         while taken != 0 {
             let i = taken.trailing_zeros() as usize;
             taken &= taken - 1;
-            let before = self.line_before(lines, i);
-            let probed = self.places.probed[i];
+            let before = self.line_before(lines, batch, i);
+            let probed = self.places[batch].probed[i];
             counter.record_lost(repeat_probability(&before, probed, probes));
         }
     }
 
-    /// The line of digest number `i` as it was before it, from what it is after the batch: the bits that
-    /// it and the later ones of this line set are cleared again.
-    fn line_before(&self, lines: &[Line], i: usize) -> Line {
-        let index = line_of(self.digests[i], lines.len());
-        let mut line = lines[index];
-        for j in i..BATCH {
-            if line_of(self.digests[j], lines.len()) == index {
-                let set = masks(self.places.bits[j], self.cleared[j]);
-                for (word, set) in line.iter_mut().zip(set) {
-                    *word &= !set;
+    /// The line of digest number `i` of a batch as it was before it, from what it is after the row: the
+    /// bits that it and the later ones of this line set are cleared again.
+    #[inline(always)]
+    fn line_before(&self, lines: &[Line], batch: usize, i: usize) -> Line {
+        let index = self.places[batch].lines[i];
+        let mut line = lines[index as usize];
+        self.clear_again(&mut line, batch, i);
+        // Few rows have a line twice, and to see whether this one does takes no branch.
+        let mut same = [0; WORDS_PER_LINE];
+        for places in &self.places[batch..self.batches] {
+            for others in places.lines.as_chunks::<WORDS_PER_LINE>().0 {
+                for (same, &other) in same.iter_mut().zip(others) {
+                    *same += u64::from(other == index);
+                }
+            }
+        }
+        let same: u64 = same.iter().sum();
+        if same > 1 {
+            for number in batch..self.batches {
+                for j in 0..BATCH {
+                    let later = number > batch || j > i;
+                    if later && self.places[number].lines[j] == index {
+                        self.clear_again(&mut line, number, j);
+                    }
                 }
             }
         }
         line
     }
+
+    /// Clears the bits that were set for digest number `i` of a batch.
+    #[inline(always)]
+    fn clear_again(&self, line: &mut Line, batch: usize, i: usize) {
+        let set = masks(self.places[batch].bits[i], self.cleared[batch][i]);
+        for (word, set) in line.iter_mut().zip(set) {
+            *word &= !set;
+        }
+    }
+}
+
+impl Places {
+    const NONE: Self = Self {
+        lines: [0; BATCH],
+        bits: [0; BATCH],
+        probed: [0; BATCH],
+    };
 }
 
 /// Digests that are asked for, and the answers.
@@ -261,17 +303,24 @@ impl ContainsAll<'_> {
         self.answers.resize(start + self.digests.len(), false);
         let (batches, rest) = self.digests.as_chunks::<BATCH>();
         let (answers, rest_answers) = self.answers[start..].as_chunks_mut::<BATCH>();
-        for (batch, answers) in batches.iter().zip(answers) {
-            if self.touch {
-                touch_lines(self.lines, batch);
+        let count = self.lines.len() as u64;
+        let mut places = Places::NONE;
+        let mut missing = [[0; BATCH]; ROW];
+        for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
+            for (digests, missing) in batches.iter().zip(&mut missing) {
+                instructions.find(digests, count, self.probes, &mut places);
+                if self.touch {
+                    touch_lines(self.lines, &places.lines);
+                }
+                for (i, missing) in missing.iter_mut().enumerate() {
+                    let line = &self.lines[places.lines[i] as usize];
+                    *missing = instructions.set(line, places.bits[i], places.probed[i]).1;
+                }
             }
-            let Places { bits, probed } = instructions.places(batch, self.probes);
-            let mut missing = [0; BATCH];
-            for (i, &digest) in batch.iter().enumerate() {
-                let line = &self.lines[line_of(digest, self.lines.len())];
-                missing[i] = instructions.set(line, bits[i], probed[i]).1;
+            let all = answers.as_flattened_mut().iter_mut();
+            for (answer, &missing) in all.zip(missing.as_flattened()) {
+                *answer = missing == 0;
             }
-            *answers = missing.map(|missing| missing == 0);
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
             *answer = contains(self.lines, self.probes, digest);
@@ -280,10 +329,10 @@ impl ContainsAll<'_> {
 }
 
 #[inline(always)]
-fn touch_lines(lines: &[Line], digests: &[Digest]) {
+fn touch_lines(lines: &[Line], indices: &[u64; BATCH]) {
     let mut touched = 0;
-    for &digest in digests {
-        touched ^= lines[line_of(digest, lines.len())][0];
+    for &index in indices {
+        touched ^= lines[index as usize][0];
     }
     black_box(touched);
 }
@@ -349,10 +398,12 @@ struct AnyMachine;
 
 impl Instructions for AnyMachine {
     #[inline(always)]
-    fn places(self, batch: &[Digest; BATCH], probes: u32) -> Places {
-        let bits = batch.map(bits_of);
-        let probed = bits.map(|bits| probed(bits, probes));
-        Places { bits, probed }
+    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
+        for (i, &digest) in batch.iter().enumerate() {
+            places.lines[i] = reduce(digest.value(), lines);
+            places.bits[i] = bits_of(digest);
+            places.probed[i] = probed(places.bits[i], probes);
+        }
     }
 
     #[inline(always)]
@@ -391,9 +442,9 @@ impl Instructions for AnyMachine {
 mod vectors {
     use super::{AnyMachine, BATCH, ContainsAll, InsertAll, Instructions, Line, MULTIPLIERS};
     use super::{Places, Sample, WORDS_PER_LINE, probed};
-    use crate::hashing::Digest;
+    use crate::hashing::{Digest, HalfProducts, Products, reduce};
     use pulp::x86::{V3, V4};
-    use pulp::{NullaryFnOnce, b8, u64x4, u64x8};
+    use pulp::{NullaryFnOnce, u64x4, u64x8};
 
     /// Work together with the proof that the machine has its instructions.
     pub(super) struct Run<I, T>(pub(super) I, pub(super) T);
@@ -443,31 +494,39 @@ mod vectors {
         probed
     }
 
+    /// The bit of each word, of those that are not probed too.
     #[inline(always)]
-    fn masks_v4(simd: V4, bits: u64, probed: u8) -> u64x8 {
+    fn ones_v4(simd: V4, bits: u64) -> u64x8 {
         let bits = bytemuck::cast(simd.splat_u64x8(bits));
         let one = bytemuck::cast(simd.splat_u64x8(1));
         let f = simd.avx512f;
         let place = f._mm512_srlv_epi64(bits, bytemuck::cast(PLACES));
         // A rotation takes its amount modulo 64.
-        bytemuck::cast(f._mm512_maskz_rolv_epi64(probed, one, place))
+        bytemuck::cast(f._mm512_rolv_epi64(one, place))
     }
 
     impl Instructions for V4 {
         #[inline(always)]
-        fn places(self, batch: &[Digest; BATCH], probes: u32) -> Places {
+        fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
             let answers: [u8; WORDS_PER_LINE] =
                 std::array::from_fn(|first| probed((first as u64) << 61, probes));
+            let (digests, _) = batch.as_chunks::<8>();
+            let (bits, _) = places.bits.as_chunks_mut::<8>();
+            let (probed, _) = places.probed.as_chunks_mut::<8>();
             // Loops and not `map`, whose closures are not compiled for these instructions.
-            let mut bits: [u64x8; BATCH / 8] = bytemuck::cast(batch.map(Digest::value));
-            let mut probed = [[0; 8]; BATCH / 8];
-            for (bits, probed) in bits.iter_mut().zip(&mut probed) {
-                *bits = bits_v4(self, *bits);
-                *probed = probed_v4(self, *bits, u64::from_le_bytes(answers));
+            for ((digests, bits), probed) in digests.iter().zip(bits).zip(probed) {
+                let of_eight = bits_v4(self, bytemuck::cast(digests.map(Digest::value)));
+                *bits = bytemuck::cast(of_eight);
+                *probed = probed_v4(self, of_eight, u64::from_le_bytes(answers));
             }
-            Places {
-                bits: bytemuck::cast(bits),
-                probed: bytemuck::cast(probed),
+            if HalfProducts::fits(lines) {
+                for (line, digest) in places.lines.iter_mut().zip(batch) {
+                    *line = HalfProducts::reduce(digest.value(), lines);
+                }
+            } else {
+                for (line, digest) in places.lines.iter_mut().zip(batch) {
+                    *line = reduce(digest.value(), lines);
+                }
             }
         }
 
@@ -486,11 +545,12 @@ mod vectors {
 
         #[inline(always)]
         fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
-            let masks = masks_v4(self, bits, probed);
-            let before: u64x8 = bytemuck::cast(*before);
-            let after = self.or_u64x8(before, masks);
-            let b8(same) = self.cmp_eq_u64x8(after, before);
-            (bytemuck::cast(after), !same)
+            let ones = bytemuck::cast(ones_v4(self, bits));
+            let before = bytemuck::cast(*before);
+            let f = self.avx512f;
+            let cleared = f._mm512_mask_testn_epi64_mask(probed, before, ones);
+            let after = f._mm512_mask_or_epi64(before, probed, before, ones);
+            (bytemuck::cast(after), cleared)
         }
 
         #[inline(always)]
@@ -512,8 +572,8 @@ mod vectors {
 
     impl Instructions for V3 {
         #[inline(always)]
-        fn places(self, batch: &[Digest; BATCH], probes: u32) -> Places {
-            AnyMachine.places(batch, probes)
+        fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
+            AnyMachine.find(batch, lines, probes, places);
         }
 
         #[inline(always)]
@@ -600,13 +660,24 @@ mod tests {
         #[test]
         fn all_instructions_find_the_same_places(
             values in any::<[u64; BATCH]>(),
+            many_lines in 1_u64..1 << 48,
+            few_lines in 1_u64..1 << 32,
+            few in any::<bool>(),
             probes in 1_u32..9,
         ) {
             let batch = values.map(Digest::from_value);
-            let Places { bits, probed } = AnyMachine.places(&batch, probes);
-            for other in others!(it => it.places(&batch, probes)) {
-                prop_assert_eq!(other.bits, bits);
-                prop_assert_eq!(other.probed, probed);
+            let count = if few { few_lines } else { many_lines };
+            let mut places = Places::NONE;
+            AnyMachine.find(&batch, count, probes, &mut places);
+            prop_assert_eq!(places.lines[0] as usize, line_of(batch[0], count as usize));
+            for other in others!(it => {
+                let mut found = Places::NONE;
+                it.find(&batch, count, probes, &mut found);
+                found
+            }) {
+                prop_assert_eq!(other.lines, places.lines);
+                prop_assert_eq!(other.bits, places.bits);
+                prop_assert_eq!(other.probed, places.probed);
             }
         }
 

@@ -30,8 +30,8 @@ const MAX_MASKED: usize = 8;
 /// From the indices of the attributes to a combination's cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way<'a, const MOST: usize> {
-    constant: u64,
-    strides: &'a [u64; MOST],
+    pub(super) constant: u64,
+    pub(super) strides: &'a [u64; MOST],
 }
 
 impl<const MOST: usize> Way<'_, MOST> {

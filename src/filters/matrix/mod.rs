@@ -30,7 +30,7 @@
 //! Both compute the k indices of an attribute once. A query looks at the first function's cells of all
 //! maximal subsets, largest first, then at the second's, so that most elements that are not there are
 //! rejected by the first look; the maximal subsets are kept for every Q of up to 8 attributes. A batch of
-//! queries looks at one cell of each of its elements, then at the next of those that are left. An
+//! queries looks at one cell of each of its elements, then at the next of those that are left (`batch.rs`). An
 //! insert is such a query, and if that says no (it is new) sets all cells. So a query, and a repeat,
 //! cost O(k) a maximal subset, a new element O(k |L|); none allocates.
 //!
@@ -74,6 +74,7 @@
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, sections 3 and 4.
 
+mod batch;
 mod layout;
 mod query;
 mod spec;

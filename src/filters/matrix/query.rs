@@ -6,9 +6,6 @@ use crate::filters::matrix_sizing::MAX_ATTRIBUTES;
 use crate::filters::{Estimate, MultiAttributeFilter, Pattern, PatternAnswer, fill};
 use crate::hashing::{Digest, NumberedProbes};
 
-/// Elements that are asked for together.
-const BATCH: usize = 32;
-
 /// The hash functions of an element's attributes.
 type Functions<const MOST: usize> = [NumberedProbes; MOST];
 
@@ -53,54 +50,6 @@ impl MatrixFilter {
         self.are_set(self.layout.maximal_of_all(), |attribute| {
             attributes[attribute]
         })
-    }
-
-    /// [`MatrixFilter::has_all`] of each element, appended to `answers`.
-    pub(super) fn have_all(&self, attributes: &[Digest], answers: &mut Vec<bool>) {
-        with_room!(self.have_all_among(attributes, answers));
-    }
-
-    /// One cell of all elements of a batch is looked at before the next of those that are left, and
-    /// nothing is decided in between: so the cells of many elements come from memory side by side,
-    /// and no guess is wrong.
-    fn have_all_among<const MOST: usize>(&self, attributes: &[Digest], answers: &mut Vec<bool>) {
-        let arity = self.sizes.len();
-        let places = self.layout.maximal_of_all();
-        let words = self.bits.words();
-        let mut functions = [[NumberedProbes::default(); MOST]; BATCH];
-        let mut indices = [[0; MOST]; BATCH];
-        for batch in attributes.chunks(BATCH * arity) {
-            let elements = batch.chunks_exact(arity);
-            let count = elements.len();
-            for (functions, digests) in functions.iter_mut().zip(elements) {
-                *functions = self.functions(|attribute| digests[attribute]);
-            }
-            // The first `set` are the elements all of whose cells were set up to now.
-            let mut left: [u8; BATCH] = std::array::from_fn(|element| element as u8);
-            let mut set = count;
-            for number in 0..self.probes {
-                for &element in &left[..set] {
-                    let element = usize::from(element) % BATCH;
-                    indices[element] = self.indices(&functions[element], number);
-                }
-                for &place in places {
-                    let way = self.layout.way(place);
-                    let asked = set;
-                    set = 0;
-                    for at in 0..asked {
-                        let element = left[at];
-                        let cell = way.cell(&indices[usize::from(element) % BATCH]);
-                        left[set] = element;
-                        set += bit(words, cell) as usize;
-                    }
-                }
-            }
-            let first = answers.len();
-            answers.resize(first + count, false);
-            for &element in &left[..set] {
-                answers[first + usize::from(element)] = true;
-            }
-        }
     }
 
     #[inline]

@@ -1,0 +1,171 @@
+//! Queries of many elements.
+//!
+//! The places of a group of elements are computed by vectors, and their buckets are touched, while those of
+//! a group that came some groups earlier are compared: so there are always loads under way, and none is
+//! waited for by what is computed.
+
+#![expect(
+    clippy::inline_always,
+    reason = "what is not in line is compiled for every machine"
+)]
+
+use super::{Bucket, DleftFilter, HASH, MULTIPLIERS, SUBTABLES};
+use crate::hashing::{Digest, HalfProducts, Products, WholeProducts, mix_all};
+use std::hint::black_box;
+
+/// Elements whose places are computed together: the words of the largest vectors.
+const GROUP: usize = 8;
+
+/// Groups whose buckets are touched before they are compared: enough for all loads that a core has under
+/// way, and few enough that the lines are still in the first cache.
+const AHEAD: usize = 4;
+
+/// Where the elements of a group may be.
+#[derive(Clone, Copy, Debug, Default)]
+struct Group {
+    /// The H of each.
+    hashes: [u64; GROUP],
+    /// Each one's bucket in each subtable, and the tag of its cell there.
+    buckets: [[u64; GROUP]; SUBTABLES],
+    tags: [[u64; GROUP]; SUBTABLES],
+}
+
+/// The elements that are asked for, and the answers.
+pub(super) struct Query<'a, B: Bucket> {
+    pub(super) filter: &'a DleftFilter<B>,
+    pub(super) digests: &'a [Digest],
+    pub(super) answers: &'a mut Vec<bool>,
+}
+
+impl<B: Bucket> Query<'_, B> {
+    /// Asks for all; the answers are appended.
+    pub(super) fn run(self) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some(simd) = pulp::x86::V4::try_new() {
+                return simd.vectorize(vectors::Eight(self));
+            }
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                return simd.vectorize(vectors::Four(self));
+            }
+        }
+        self.run_with::<WholeProducts>();
+    }
+
+    #[inline(always)]
+    fn run_with<P: Products>(self) {
+        let filter = self.filter;
+        let touch = !filter.is_cached();
+        let start = self.answers.len();
+        self.answers.resize(start + self.digests.len(), false);
+        let (groups, rest) = self.digests.as_chunks::<GROUP>();
+        let (answers, rest_answers) = self.answers[start..].as_chunks_mut::<GROUP>();
+        let mut ahead = [Group::default(); AHEAD];
+        for (group, digests) in ahead.iter_mut().zip(groups) {
+            group.take::<P, B>(filter, digests, touch);
+        }
+        for (number, answers) in answers.iter_mut().enumerate() {
+            let group = &mut ahead[number % AHEAD];
+            *answers = group.compare(filter);
+            if let Some(digests) = groups.get(number + AHEAD) {
+                group.take::<P, B>(filter, digests, touch);
+            }
+        }
+        for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
+            let hash = filter.hash(digest);
+            *answer = filter.holds(hash, &filter.places(hash));
+        }
+    }
+}
+
+/// The query for machines with vectors of eight and of four words.
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    use super::{Bucket, HalfProducts, Query, WholeProducts};
+    use pulp::NullaryFnOnce;
+
+    pub(super) struct Eight<'a, B: Bucket>(pub(super) Query<'a, B>);
+
+    impl<B: Bucket> NullaryFnOnce for Eight<'_, B> {
+        type Output = ();
+
+        #[inline(always)]
+        fn call(self) {
+            self.0.run_with::<HalfProducts>();
+        }
+    }
+
+    pub(super) struct Four<'a, B: Bucket>(pub(super) Query<'a, B>);
+
+    impl<B: Bucket> NullaryFnOnce for Four<'_, B> {
+        type Output = ();
+
+        #[inline(always)]
+        fn call(self) {
+            self.0.run_with::<WholeProducts>();
+        }
+    }
+}
+
+impl Group {
+    /// The places of these elements, and a look at their buckets if `touch`.
+    #[inline(always)]
+    fn take<P: Products, B: Bucket>(
+        &mut self,
+        filter: &DleftFilter<B>,
+        digests: &[Digest; GROUP],
+        touch: bool,
+    ) {
+        let unused = 64 - filter.bucket_bits - filter.remainder_bits;
+        for (hash, digest) in self.hashes.iter_mut().zip(digests) {
+            *hash = digest.value();
+        }
+        mix_all::<P>(&mut self.hashes, HASH);
+        for hash in &mut self.hashes {
+            *hash >>= unused;
+        }
+        let buckets = (1_u64 << filter.bucket_bits) - 1;
+        let remainders = (1_u64 << filter.remainder_bits) - 1;
+        for (i, multiplier) in MULTIPLIERS.into_iter().enumerate() {
+            for (lane, hash) in self.hashes.iter().enumerate() {
+                let permuted = hash.wrapping_mul(multiplier);
+                let bucket = permuted >> filter.remainder_bits & buckets;
+                self.buckets[i][lane] = bucket | (i as u64) << filter.bucket_bits;
+                self.tags[i][lane] = (permuted & remainders) << filter.counter_bits;
+            }
+        }
+        if touch {
+            let all = filter.buckets.as_slice();
+            let mut touched = 0;
+            for buckets in &self.buckets {
+                for &bucket in buckets {
+                    touched ^= all[bucket as usize].get(0);
+                }
+            }
+            black_box(touched);
+        }
+    }
+
+    /// Which elements are contained.
+    #[inline(always)]
+    fn compare<B: Bucket>(&self, filter: &DleftFilter<B>) -> [bool; GROUP] {
+        let all = filter.buckets.as_slice();
+        let mut contained = [false; GROUP];
+        for (lane, contained) in contained.iter_mut().enumerate() {
+            let mut buckets = [&all[0]; SUBTABLES];
+            let mut tags = [0; SUBTABLES];
+            for i in 0..SUBTABLES {
+                buckets[i] = &all[self.buckets[i][lane] as usize];
+                tags[i] = self.tags[i][lane] as u32;
+            }
+            *contained = B::any_holds(buckets, tags, filter.largest());
+        }
+        if !filter.stash.is_empty() || filter.given_up.is_some() {
+            for (lane, contained) in contained.iter_mut().enumerate() {
+                *contained =
+                    *contained || filter.holds_apart(self.hashes[lane], self.buckets[0][lane]);
+            }
+        }
+        contained
+    }
+}
