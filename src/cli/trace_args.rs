@@ -147,6 +147,12 @@ impl TraceArgs {
                 "--undirected needs two ends: it goes with host-pair, flow and dns".into(),
             ));
         }
+        if !matches!(self.element, Element::Dns) && (self.queries_only || !self.dns_port.is_empty())
+        {
+            return Err(UsageError(
+                "--queries-only and --dns-port are about DNS messages: add --element dns, or leave them out".into(),
+            ));
+        }
         if inputs.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
             return Err(UsageError(
                 "standard input can be read only once; name - once, or files".into(),

@@ -45,6 +45,11 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--undirected", "--element", "src"], "--undirected"),
     (&["--undirected", "--element", "dst"], "--undirected"),
     (&["--filter", "exact", "--no-exact"], "--no-exact"),
+    (&["--dns-port", "5301"], "add --element dns"),
+    (
+        &["--element", "flow", "--queries-only"],
+        "add --element dns",
+    ),
     (&["--quiet", "--verbose"], "--verbose"),
     (&["--element", "packets"], "host-pair"),
     (&["--frobnicate"], "--frobnicate"),
