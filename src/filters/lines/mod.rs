@@ -8,7 +8,11 @@
 //! more than it brings.
 
 mod count;
+mod instructions;
+mod places;
 mod probe;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 
 pub(super) use count::LineCounter;
 
@@ -35,7 +39,7 @@ pub(super) struct LineArray {
 /// Whether the bits of `digest` are all set in lines that lie in `bytes`, at least one, little-endian.
 pub(super) fn bytes_contain(bytes: &[u8], probes: u32, digest: Digest) -> bool {
     let lines = bytes.as_chunks::<{ Lines::LINE_BYTES as usize }>().0;
-    let line = lines[probe::line_of(digest, lines.len())].as_chunks().0;
+    let line = lines[places::line_of(digest, lines.len())].as_chunks().0;
     let line: Line = std::array::from_fn(|word| u64::from_le_bytes(line[word]));
     probe::contains(&[line], probes, digest)
 }

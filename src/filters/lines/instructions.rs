@@ -1,0 +1,159 @@
+//! What instructions do with digests and lines: those of every machine, whose answers all others give too.
+
+#![expect(
+    clippy::inline_always,
+    reason = "what is not in line is compiled for every machine, and takes twice the time"
+)]
+
+use super::count::Sample;
+use super::places::{BATCH, Places, bits_of, masks, probed};
+use crate::bits::{Line, WORDS_PER_LINE};
+use crate::hashing::{Digest, reduce};
+
+/// What instructions do with digests and lines.
+pub(super) trait Instructions: Copy {
+    /// Finds the places of a batch, of `probes` bits each in one of so many lines.
+    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places);
+
+    /// Which digests are in the sample, the first one lowest.
+    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32;
+
+    /// The line with a digest's bits set, and the words in which its bit was clear.
+    fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8);
+
+    /// Which of these are not 0, the first one lowest.
+    fn not_zero(self, all: &[u8; BATCH]) -> u32;
+}
+
+/// What every machine has.
+#[derive(Clone, Copy)]
+pub(super) struct AnyMachine;
+
+impl Instructions for AnyMachine {
+    #[inline(always)]
+    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
+        for (i, &digest) in batch.iter().enumerate() {
+            places.lines[i] = reduce(digest.value(), lines);
+            places.bits[i] = bits_of(digest);
+            places.probed[i] = probed(places.bits[i], probes);
+        }
+    }
+
+    #[inline(always)]
+    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32 {
+        let mut taken = 0;
+        for (i, &digest) in batch.iter().enumerate() {
+            taken |= u32::from(sample.has(digest)) << i;
+        }
+        taken
+    }
+
+    #[inline(always)]
+    fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
+        let masks = masks(bits, probed);
+        let mut cleared = 0;
+        let mut after = *before;
+        for word in 0..WORDS_PER_LINE {
+            cleared |= is_not_zero(masks[word] & !before[word]) << word;
+            after[word] |= masks[word];
+        }
+        (after, cleared)
+    }
+
+    #[inline(always)]
+    fn not_zero(self, all: &[u8; BATCH]) -> u32 {
+        let mut found = 0;
+        for (i, &number) in all.iter().enumerate() {
+            found |= u32::from(is_not_zero(u64::from(number))) << i;
+        }
+        found
+    }
+}
+
+/// 1 for every number but 0: a number and no comparison, see `BitArray::set`.
+#[inline(always)]
+const fn is_not_zero(number: u64) -> u8 {
+    ((number | number.wrapping_neg()) >> 63) as u8
+}
+
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod tests {
+    use super::super::places::line_of;
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What the instructions of this machine do, besides those that every machine has.
+    macro_rules! others {
+        ($it:ident => $what:expr) => {{
+            let v3 = pulp::x86::V3::try_new().map(|$it| $what);
+            let v4 = pulp::x86::V4::try_new().map(|$it| $what);
+            v3.into_iter().chain(v4)
+        }};
+    }
+
+    proptest! {
+        #[test]
+        fn all_instructions_set_the_same(
+            line in any::<[[u64; 8]; 3]>(),
+            value in any::<u64>(),
+            probes in 1_u32..9,
+        ) {
+            // Crowded, so that all bits of a digest are set now and then.
+            let line: Line = std::array::from_fn(|w| line[0][w] | line[1][w] | line[2][w]);
+            let bits = bits_of(Digest::from_value(value));
+            let probed = probed(bits, probes);
+            let (after, cleared) = AnyMachine.set(&line, bits, probed);
+            for word in 0..WORDS_PER_LINE {
+                prop_assert_eq!(cleared >> word & 1 == 1, after[word] != line[word]);
+            }
+            for other in others!(it => it.set(&line, bits, probed)) {
+                prop_assert_eq!(other, (after, cleared));
+            }
+        }
+
+        #[test]
+        fn all_instructions_find_the_same_places(
+            values in any::<[u64; BATCH]>(),
+            many_lines in 1_u64..1 << 48,
+            few_lines in 1_u64..1 << 32,
+            few in any::<bool>(),
+            probes in 1_u32..9,
+        ) {
+            let batch = values.map(Digest::from_value);
+            let count = if few { few_lines } else { many_lines };
+            let mut places = Places::NONE;
+            AnyMachine.find(&batch, count, probes, &mut places);
+            prop_assert_eq!(places.lines[0] as usize, line_of(batch[0], count as usize));
+            for other in others!(it => {
+                let mut found = Places::NONE;
+                it.find(&batch, count, probes, &mut found);
+                found
+            }) {
+                prop_assert_eq!(other.lines, places.lines);
+                prop_assert_eq!(other.bits, places.bits);
+                prop_assert_eq!(other.probed, places.probed);
+            }
+        }
+
+        #[test]
+        fn all_instructions_take_the_same(
+            values in any::<[u64; BATCH]>(),
+            numbers in any::<[u8; BATCH]>(),
+            shift in 0_u32..7,
+        ) {
+            let batch = values.map(Digest::from_value);
+            let numbers = numbers.map(|number| number.saturating_sub(128));
+            let sample = Sample::new(shift);
+            let found = AnyMachine.not_zero(&numbers);
+            let taken = AnyMachine.sampled(&batch, sample);
+            for i in 0..BATCH {
+                prop_assert_eq!(found >> i & 1 == 1, numbers[i] != 0);
+                prop_assert_eq!(taken >> i & 1 == 1, sample.has(batch[i]));
+            }
+            for other in others!(it => (it.not_zero(&numbers), it.sampled(&batch, sample))) {
+                prop_assert_eq!(other, (found, taken));
+            }
+        }
+    }
+}

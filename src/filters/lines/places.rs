@@ -1,0 +1,90 @@
+//! Where the bits of a digest are: its line, a place in each word, and the words that count.
+
+#![expect(
+    clippy::inline_always,
+    reason = "what is not in line is compiled for every machine, and takes twice the time"
+)]
+
+use crate::bits::{Line, WORDS_PER_LINE};
+use crate::hashing::{Digest, reduce};
+
+/// Multipliers of the bits in the line (those of the finalizer of `MurmurHash3`); part of the structures'
+/// definition.
+pub(super) const MULTIPLIERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
+
+/// Digests whose lines are touched together: about as many misses as a core has under way.
+pub(super) const BATCH: usize = 32;
+
+/// Where the bits of a batch of digests are.
+#[derive(Clone, Copy)]
+pub(super) struct Places {
+    /// What [`line_of`] gives.
+    pub(super) lines: [u64; BATCH],
+    /// What [`bits_of`] gives.
+    pub(super) bits: [u64; BATCH],
+    /// The words that [`probed`] gives.
+    pub(super) probed: [u8; BATCH],
+}
+
+impl Places {
+    pub(super) const NONE: Self = Self {
+        lines: [0; BATCH],
+        bits: [0; BATCH],
+        probed: [0; BATCH],
+    };
+}
+
+#[inline(always)]
+pub(super) fn line_of(digest: Digest, lines: usize) -> usize {
+    reduce(digest.value(), lines as u64) as usize
+}
+
+/// The number that chooses the bits in the line: independent of the line, which is chosen by the
+/// digest's highest bits.
+#[inline(always)]
+pub(super) const fn bits_of(digest: Digest) -> u64 {
+    let mut bits = digest.value().wrapping_mul(MULTIPLIERS[0]);
+    bits ^= bits >> 32;
+    bits = bits.wrapping_mul(MULTIPLIERS[1]);
+    bits ^ bits >> 32
+}
+
+/// One bit a probed word: k ones from the first word on, those beyond the eighth wrapped around.
+#[inline(always)]
+pub(super) const fn probed(bits: u64, probes: u32) -> u8 {
+    let ones = ((1_u64 << probes) - 1) << (bits >> 61);
+    (ones | ones >> WORDS_PER_LINE) as u8
+}
+
+/// The bit of each word, or none in words that are not probed: bits 0 to 47 of the mixed digest are a
+/// place of six bits for each word, bits 61 to 63 the first word.
+#[inline(always)]
+pub(super) fn masks(bits: u64, probed: u8) -> Line {
+    let mut masks = [0; WORDS_PER_LINE];
+    for (word, mask) in masks.iter_mut().enumerate() {
+        *mask = u64::from(probed >> word & 1) << (bits >> (6 * word) & 63);
+    }
+    masks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_has_one_bit_in_each_of_consecutive_words() {
+        for value in 0..2_000_u64 {
+            let digest = Digest::from_value(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            for probes in 1..=8 {
+                let bits = bits_of(digest);
+                let masks = masks(bits, probed(bits, probes));
+                assert!(masks.iter().all(|mask| mask.count_ones() <= 1));
+                let probed: Vec<usize> = (0..8).filter(|&word| masks[word] != 0).collect();
+                assert_eq!(probed.len() as u32, probes);
+                // Going round, there is one way from a probed word to one that is not, or none.
+                let ends = (0..8).filter(|&w| masks[w] != 0 && masks[(w + 1) % 8] == 0);
+                assert_eq!(ends.count(), usize::from(probes < 8));
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The instructions with vectors of four and of eight words, as machines of the kind x86-64 have them.
+
+#![expect(
+    clippy::inline_always,
+    reason = "what is not in line is compiled for every machine, and takes twice the time"
+)]
+
+use super::count::Sample;
+use super::instructions::{AnyMachine, Instructions};
+use super::places::{BATCH, MULTIPLIERS, Places, probed};
+use super::probe::{ContainsAll, InsertAll};
+use crate::bits::{Line, WORDS_PER_LINE};
+use crate::hashing::{Digest, HalfProducts, Products, reduce};
+use pulp::x86::{V3, V4};
+use pulp::{NullaryFnOnce, u64x4, u64x8};
+
+/// Work together with the proof that the machine has its instructions.
+pub(super) struct Run<I, T>(pub(super) I, pub(super) T);
+
+impl<I: Instructions> NullaryFnOnce for Run<I, InsertAll<'_>> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.1.run_with(self.0);
+    }
+}
+
+impl<I: Instructions> NullaryFnOnce for Run<I, ContainsAll<'_>> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.1.run_with(self.0);
+    }
+}
+
+const PLACES: u64x8 = u64x8(0, 6, 12, 18, 24, 30, 36, 42);
+
+/// What [`super::places::bits_of`] does, eight times.
+#[inline(always)]
+fn bits_v4(simd: V4, digests: u64x8) -> u64x8 {
+    let (f, dq) = (simd.avx512f, simd.avx512dq);
+    let mut bits = bytemuck::cast(digests);
+    for multiplier in MULTIPLIERS {
+        let multiplier = bytemuck::cast(simd.splat_u64x8(multiplier));
+        bits = dq._mm512_mullo_epi64(bits, multiplier);
+        bits = f._mm512_xor_si512(bits, f._mm512_srli_epi64::<32>(bits));
+    }
+    bytemuck::cast(bits)
+}
+
+/// What [`probed`] does, eight times, with its answers for each first word in one number.
+#[inline(always)]
+fn probed_v4(simd: V4, bits: u64x8, answers: u64) -> [u8; 8] {
+    let f = simd.avx512f;
+    let first = f._mm512_srli_epi64::<61>(bytemuck::cast(bits));
+    let amount = f._mm512_slli_epi64::<3>(first);
+    let answers = bytemuck::cast(simd.splat_u64x8(answers));
+    let probed = f._mm512_cvtepi64_epi8(f._mm512_srlv_epi64(answers, amount));
+    let [probed, _]: [[u8; 8]; 2] = bytemuck::cast(probed);
+    probed
+}
+
+/// The bit of each word, of those that are not probed too.
+#[inline(always)]
+fn ones_v4(simd: V4, bits: u64) -> u64x8 {
+    let bits = bytemuck::cast(simd.splat_u64x8(bits));
+    let one = bytemuck::cast(simd.splat_u64x8(1));
+    let f = simd.avx512f;
+    let place = f._mm512_srlv_epi64(bits, bytemuck::cast(PLACES));
+    // A rotation takes its amount modulo 64.
+    bytemuck::cast(f._mm512_rolv_epi64(one, place))
+}
+
+impl Instructions for V4 {
+    #[inline(always)]
+    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
+        let answers: [u8; WORDS_PER_LINE] =
+            std::array::from_fn(|first| probed((first as u64) << 61, probes));
+        let (digests, _) = batch.as_chunks::<8>();
+        let (bits, _) = places.bits.as_chunks_mut::<8>();
+        let (probed, _) = places.probed.as_chunks_mut::<8>();
+        // Loops and not `map`, whose closures are not compiled for these instructions.
+        for ((digests, bits), probed) in digests.iter().zip(bits).zip(probed) {
+            let of_eight = bits_v4(self, bytemuck::cast(digests.map(Digest::value)));
+            *bits = bytemuck::cast(of_eight);
+            *probed = probed_v4(self, of_eight, u64::from_le_bytes(answers));
+        }
+        if HalfProducts::fits(lines) {
+            for (line, digest) in places.lines.iter_mut().zip(batch) {
+                *line = HalfProducts::reduce(digest.value(), lines);
+            }
+        } else {
+            for (line, digest) in places.lines.iter_mut().zip(batch) {
+                *line = reduce(digest.value(), lines);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32 {
+        let digests: [[u64; 8]; BATCH / 8] = bytemuck::cast(batch.map(Digest::value));
+        let mask = bytemuck::cast(self.splat_u64x8(sample.mask()));
+        let f = self.avx512f;
+        let mut taken = 0;
+        for (i, eight) in digests.into_iter().enumerate() {
+            let clear = f._mm512_testn_epi64_mask(bytemuck::cast(eight), mask);
+            taken |= u32::from(clear) << (8 * i);
+        }
+        taken
+    }
+
+    #[inline(always)]
+    fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
+        let ones = bytemuck::cast(ones_v4(self, bits));
+        let before = bytemuck::cast(*before);
+        let f = self.avx512f;
+        let cleared = f._mm512_mask_testn_epi64_mask(probed, before, ones);
+        let after = f._mm512_mask_or_epi64(before, probed, before, ones);
+        (bytemuck::cast(after), cleared)
+    }
+
+    #[inline(always)]
+    fn not_zero(self, all: &[u8; BATCH]) -> u32 {
+        V3::not_zero(*self, all)
+    }
+}
+
+#[inline(always)]
+fn masks_v3(simd: V3, bits: u64, probed: u8, half: usize) -> u64x4 {
+    let words = [u64x4(0, 1, 2, 3), u64x4(4, 5, 6, 7)];
+    let places = [u64x4(0, 6, 12, 18), u64x4(24, 30, 36, 42)];
+    let place = simd.shr_dyn_u64x4(simd.splat_u64x4(bits), places[half]);
+    let place = simd.and_u64x4(place, simd.splat_u64x4(63));
+    let one = simd.shr_dyn_u64x4(simd.splat_u64x4(u64::from(probed)), words[half]);
+    let one = simd.and_u64x4(one, simd.splat_u64x4(1));
+    simd.shl_dyn_u64x4(one, place)
+}
+
+impl Instructions for V3 {
+    #[inline(always)]
+    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
+        AnyMachine.find(batch, lines, probes, places);
+    }
+
+    #[inline(always)]
+    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32 {
+        AnyMachine.sampled(batch, sample)
+    }
+
+    #[inline(always)]
+    fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
+        let before: [u64x4; 2] = bytemuck::cast(*before);
+        let mut after = before;
+        let mut same = 0;
+        for half in 0..2 {
+            let mask = masks_v3(self, bits, probed, half);
+            after[half] = self.or_u64x4(before[half], mask);
+            let equal = self.cmp_eq_u64x4(after[half], before[half]);
+            same |= self.avx._mm256_movemask_pd(bytemuck::cast(equal)) << (4 * half);
+        }
+        (bytemuck::cast(after), !same as u8)
+    }
+
+    #[inline(always)]
+    fn not_zero(self, all: &[u8; BATCH]) -> u32 {
+        let zero = bytemuck::cast([0_u8; BATCH]);
+        let equal = self.avx2._mm256_cmpeq_epi8(bytemuck::cast(*all), zero);
+        !self.avx2._mm256_movemask_epi8(equal) as u32
+    }
+}
