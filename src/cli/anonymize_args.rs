@@ -1,5 +1,6 @@
 //! `--anonymize` and its key.
 
+use super::say::say;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use flowsieve::anonymize::{AnonymizeKey, KEY_BYTES};
@@ -7,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Whether and how addresses are replaced.
+// Whether and how addresses are replaced. (No doc comment: it would stand for the description of each command with these.)
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct AnonymizeArgs {
     /// Replace IP addresses by others that keep prefixes (Crypto-PAn)
@@ -42,9 +43,9 @@ impl AnonymizeArgs {
         let mut bytes = [0; KEY_BYTES];
         getrandom::fill(&mut bytes).context("the system has no random numbers for a key")?;
         if !quiet {
-            eprintln!(
+            say(format_args!(
                 "flowsieve: addresses are replaced by a random key, so that these results cannot be joined with others; --anonymize-key takes one from a file"
-            );
+            ));
         }
         Ok(Some(AnonymizeKey::new(bytes)))
     }

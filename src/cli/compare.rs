@@ -5,6 +5,7 @@ use super::od::OdArgs;
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
 use super::progress::Progress;
+use super::same_file::keep_apart;
 use super::signals::{PARTIAL, Signals};
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
@@ -246,6 +247,12 @@ fn remark(
 impl CompareArgs {
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<ComparePlan, UsageError> {
         self.trace.check(&inputs)?;
+        let written = [
+            ("--output", self.output.as_deref()),
+            ("--html", self.page.html.as_deref()),
+            ("--od-out", self.od.out()),
+        ];
+        keep_apart(written, &inputs)?;
         refuse_terminal(
             matches!(self.format, ResultFormat::Parquet),
             self.output.as_deref(),

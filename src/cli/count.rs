@@ -5,6 +5,7 @@ use super::od::OdArgs;
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
 use super::progress::Progress;
+use super::same_file::keep_apart;
 use super::signals::{PARTIAL, Signals};
 use super::structure::Structure;
 use super::trace_args::TraceArgs;
@@ -228,6 +229,13 @@ impl CountArgs {
         let usage = |error: flowsieve::pipeline::PlanError| UsageError(error.to_string());
         let kind = self.trace.kind();
         self.trace.check(&inputs)?;
+        let written = [
+            ("--output", self.output.as_deref()),
+            ("--html", self.page.html.as_deref()),
+            ("--od-out", self.od.out()),
+            ("--save-filter", self.save_filter.as_deref()),
+        ];
+        keep_apart(written, &inputs)?;
         let sizing = match (self.fpr, self.expect) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
             (_, expected) => Sizing::Memory {

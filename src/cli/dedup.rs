@@ -4,7 +4,8 @@ use super::anonymize_args::AnonymizeArgs;
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
-use super::same_file::FileId;
+use super::same_file::keep_apart;
+use super::say::say;
 use super::signals::{PARTIAL, Signals};
 use super::trace_args::Format;
 use super::units::{parse_count, parse_duration_ns, parse_size};
@@ -318,13 +319,13 @@ fn remark(args: &DedupArgs, summary: &DedupSummary, inputs: &Inputs, written: Wr
         }
     }
     for problem in &problems {
-        eprintln!("flowsieve: {problem}");
+        say(format_args!("flowsieve: {problem}"));
     }
     if written.without_options > 0 && !args.quiet {
-        eprintln!(
+        say(format_args!(
             "flowsieve: the comments and flags of {} packets are lost, since pcap has no place for them; give the output a name that ends in .pcapng",
             written.without_options
-        );
+        ));
     }
     if problems.is_empty() {
         Outcome::Done
@@ -374,34 +375,11 @@ impl DedupArgs {
             ));
         }
         let written = [
-            ("-w", &self.write),
-            ("--dropped", &self.dropped),
-            ("--output", &self.output),
+            ("-w", self.write.as_deref()),
+            ("--dropped", self.dropped.as_deref()),
+            ("--output", self.output.as_deref()),
         ];
-        let written = written
-            .into_iter()
-            .filter_map(|(name, path)| Some((name, path.as_deref()?)));
-        let mut seen: Vec<(&str, FileId)> = Vec::new();
-        for (name, path) in written {
-            let id = FileId::of(path);
-            for input in inputs.iter().filter(|input| !is_standard(input)) {
-                if id.is_some() && id == FileId::of(input) {
-                    return Err(UsageError(format!(
-                        "{} is an input as well as the file of {name}; give the output a name of its own",
-                        path.display()
-                    )));
-                }
-            }
-            let Some(id) = id else { continue };
-            if let Some((other, _)) = seen.iter().find(|(_, other)| *other == id) {
-                return Err(UsageError(format!(
-                    "{other} and {name} name the same file, {}; each needs one of its own",
-                    path.display()
-                )));
-            }
-            seen.push((name, id));
-        }
-        Ok(())
+        keep_apart(written, inputs)
     }
 
     fn cause(&self, error: DedupError) -> anyhow::Error {

@@ -1,6 +1,8 @@
 //! `flowsieve filter`: saved filters, looked at, asked and united.
 
 use super::output::Output;
+use super::same_file::keep_apart;
+use super::say::say;
 use super::signals::{PARTIAL, Signals};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, anyhow};
@@ -31,8 +33,11 @@ Examples:
 
 const QUERY_EXAMPLES: &str = "\
 Examples:
-  Was there a packet from one host to another, and one to any:
-    flowsieve filter query pairs.fsieve 10.0.0.1,10.0.0.2 '10.0.0.1,*'
+  Was there a packet from one host to another:
+    flowsieve filter query pairs.fsieve 10.0.0.1,10.0.0.2
+  And one to any, of a structure that keeps each attribute by itself:
+    flowsieve count --slice all --filter mdbf --save-filter pairs.fsieve capture.pcap
+    flowsieve filter query pairs.fsieve '10.0.0.1,*'
   Many DNS triples, one a line:
     flowsieve filter query dns.fsieve - < triples.csv";
 
@@ -137,6 +142,7 @@ fn load(path: &Path) -> Result<SavedFilter> {
 }
 
 fn info(args: &InfoArgs, signals: &Signals) -> Result<Outcome> {
+    keep_apart([("--output", args.output.as_deref())], &args.files)?;
     let mut output = Output::open(args.output.as_deref())?;
     let mut info = FilterInfo::default();
     let mut outcome = Outcome::Done;
@@ -148,7 +154,7 @@ fn info(args: &InfoArgs, signals: &Signals) -> Result<Outcome> {
         match load(path) {
             Ok(filter) => info.add(path, &filter),
             Err(error) => {
-                eprintln!("flowsieve: {error:#}");
+                say(format_args!("flowsieve: {error:#}"));
                 outcome = Outcome::Incomplete;
             }
         }
@@ -250,7 +256,7 @@ fn query(args: &QueryArgs, signals: &Signals) -> Result<Outcome> {
                     writeln!(output, "{line}\t{}", asked.answer(&query)).context(UNWRITTEN)?;
                 }
                 Err(error) => {
-                    eprintln!("flowsieve: line {}: {error}", number + 1);
+                    say(format_args!("flowsieve: line {}: {error}", number + 1));
                     outcome = Outcome::Incomplete;
                 }
             }

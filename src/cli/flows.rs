@@ -4,6 +4,8 @@ use super::anonymize_args::AnonymizeArgs;
 use super::inputs::{Inputs, total_bytes};
 use super::output::Output;
 use super::progress::Progress;
+use super::same_file::keep_apart;
+use super::say::say;
 use super::signals::{PARTIAL, Signals};
 use super::trace_args::{Format, Header};
 use super::units::{parse_duration_ns, parse_size};
@@ -219,7 +221,7 @@ fn remark(
         || (args.format == ResultFormat::Jsonl && args.names != Names::Flowsieve)
     {
         for remark in flow_shortcomings(summary) {
-            eprintln!("{remark}");
+            say(format_args!("{remark}"));
         }
     }
     if args.verbose || stderr().is_terminal() {
@@ -228,6 +230,9 @@ fn remark(
     outcome
 }
 
+/// The table needs 512 KiB and has three quarters of the memory; the rest is for sorting.
+const LEAST_MEMORY: u64 = (512 << 10) / 3 * 4 + 4;
+
 impl FlowsArgs {
     fn check(&self) -> Result<(), UsageError> {
         let streams = self.captures.iter().filter(|path| is_standard_input(path));
@@ -235,6 +240,12 @@ impl FlowsArgs {
             return Err(UsageError(
                 "standard input can be read only once; name - once, or files".into(),
             ));
+        }
+        if self.memory < LEAST_MEMORY {
+            return Err(UsageError(format!(
+                "flows need at least {LEAST_MEMORY} bytes of memory, not {}; --memory 1GiB is the default",
+                self.memory
+            )));
         }
         if self.format == ResultFormat::Table && self.names != Names::Flowsieve {
             return Err(UsageError(
@@ -254,6 +265,7 @@ impl FlowsArgs {
     }
 
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<FlowPlan, UsageError> {
+        keep_apart([("--output", self.output.as_deref())], &inputs)?;
         let stream = self.unique && inputs.iter().any(|path| is_standard_input(path));
         let threads = match self.threads {
             // A thread that reads ahead would gather packets before it hands them on.

@@ -17,6 +17,7 @@ mod progress;
 mod remarks;
 mod reproduce;
 mod same_file;
+mod say;
 mod signals;
 mod structure;
 mod trace_args;
@@ -24,6 +25,7 @@ mod units;
 
 use anyhow::anyhow;
 use clap::{Parser, Subcommand};
+use say::say;
 use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
@@ -181,7 +183,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
-            eprintln!("flowsieve: {error:#}");
+            say(format_args!("flowsieve: {error:#}"));
             if error.is::<UsageError>() { 2 } else { 1 }
         }
     })

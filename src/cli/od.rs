@@ -11,7 +11,7 @@ use flowsieve::pipeline::Traffic;
 use flowsieve::report::traffic_table;
 use std::path::{Path, PathBuf};
 
-/// Whether packets are counted by origin and destination, and where all pairs go.
+// Whether packets are counted by origin and destination, and where all pairs go. (No doc comment: it would stand for the description of each command with these.)
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OdArgs {
     /// Packets by origin and destination too, by prefixes of so many bits
@@ -58,6 +58,11 @@ impl OdArgs {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The file of all pairs.
+    pub(crate) fn out(&self) -> Option<&Path> {
+        self.out.as_deref()
     }
 
     /// Whether addresses are to be replaced.

@@ -2,6 +2,7 @@
 
 use super::UsageError;
 use anyhow::{Context, Result};
+use std::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -105,7 +106,16 @@ fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map_err(without_path)
+}
+
+/// The error without the name of the temporary file, which nobody gave.
+fn without_path(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(Error::source);
+    let code = cause
+        .and_then(|cause| cause.downcast_ref::<io::Error>())
+        .and_then(io::Error::raw_os_error);
+    code.map_or(error, io::Error::from_raw_os_error)
 }
 
 /// Bytes gathered before they are written.

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Where a page and its figures go.
+// Where a page and its figures go. (No doc comment: it would stand for the description of each command with these.)
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct PageArgs {
     /// Write a page with figures to this file

@@ -3,6 +3,8 @@
 use super::inputs::Inputs;
 use super::output::{Output, refuse_terminal};
 use super::page::PageArgs;
+use super::same_file::keep_apart;
+use super::say::say;
 use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
@@ -119,6 +121,12 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         args.output.as_deref(),
     )?;
     args.page.check(args.output.as_deref())?;
+    let written = [
+        ("--output", args.output.as_deref()),
+        ("--markdown", args.markdown.as_deref()),
+        ("--html", args.page.html.as_deref()),
+    ];
+    keep_apart(written, &args.capture)?;
     let signals = Signals::catch().context("cannot wait for signals")?;
     // Whatever cannot be written shall be known before the work is done.
     let output = Output::open(args.output.as_deref())?;
@@ -156,12 +164,12 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     }
     for experiment in &experiments {
         for cell in experiment.departures() {
-            eprintln!(
+            say(format_args!(
                 "flowsieve: {}: {}: {}",
                 experiment.name,
                 cell.label,
                 cell.verdict()
-            );
+            ));
             outcome = Outcome::Incomplete;
         }
     }
@@ -198,7 +206,7 @@ impl ReproduceArgs {
         }
         let inputs = Inputs::find(&named, InputFormat::Auto);
         for problem in &inputs.problems {
-            eprintln!("flowsieve: {problem}");
+            say(format_args!("flowsieve: {problem}"));
             *outcome = Outcome::Incomplete;
         }
         Ok(Settings {
@@ -251,7 +259,7 @@ fn run_all(
         match result {
             Ok(experiment) => experiments.push(experiment),
             Err(error) => {
-                bar.suspend(|| eprintln!("flowsieve: {}: {error}", entry.name));
+                bar.suspend(|| say(format_args!("flowsieve: {}: {error}", entry.name)));
                 *outcome = Outcome::Incomplete;
             }
         }

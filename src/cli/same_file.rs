@@ -1,5 +1,6 @@
-//! Whether two names are one file.
+//! Whether two names are one file, so that no result takes the place of an input or of another result.
 
+use super::UsageError;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,4 +42,35 @@ impl FileId {
             }
         }
     }
+}
+
+/// Refuses to write where an input is, and two results into one file. `written` are the options that name
+/// results, with their files.
+pub(crate) fn keep_apart<'a>(
+    written: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
+    inputs: &[PathBuf],
+) -> Result<(), UsageError> {
+    let mut seen: Vec<(&str, FileId)> = Vec::new();
+    for (name, path) in written {
+        let Some((path, id)) = path.and_then(|path| Some((path, FileId::of(path)?))) else {
+            continue;
+        };
+        let is_input = |input: &PathBuf| {
+            input.as_os_str() != "-" && FileId::of(input).is_some_and(|input| input == id)
+        };
+        if inputs.iter().any(is_input) {
+            return Err(UsageError(format!(
+                "{} is an input as well as the file of {name}; give the output a name of its own",
+                path.display()
+            )));
+        }
+        if let Some((other, _)) = seen.iter().find(|(_, other)| *other == id) {
+            return Err(UsageError(format!(
+                "{other} and {name} name the same file, {}; each needs one of its own",
+                path.display()
+            )));
+        }
+        seen.push((name, id));
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! SIGINT and SIGTERM: the first ends the reading, the second the program.
 
 use super::Outcome;
+use super::say::say;
 use flowsieve::trace::StopFlag;
 use std::io;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ impl Signals {
         }
         let number = self.came.load(Ordering::Relaxed);
         let name = if number == 2 { "SIGINT" } else { "SIGTERM" };
-        eprintln!("flowsieve: interrupted by {name}: {what}");
+        say(format_args!("flowsieve: interrupted by {name}: {what}"));
         Outcome::Interrupted((EXIT_CODE + number) as u8)
     }
 }

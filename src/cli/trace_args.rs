@@ -9,7 +9,7 @@ use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::trace::InputFormat;
 use std::path::PathBuf;
 
-/// Captures as one trace, cut into elements and slices.
+// Captures as one trace, cut into elements and slices. (No doc comment: it would stand for the description of each command with these.)
 #[derive(Args, Clone, Debug)]
 pub(super) struct TraceArgs {
     /// Files, directories, or - for standard input

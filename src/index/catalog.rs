@@ -33,6 +33,9 @@ const MOST_RECORDS: u64 = 1 << 20;
 /// Name of the file.
 pub(super) const CATALOG: &str = "catalog.json";
 
+/// Name of the only node's folder, unless others were named.
+pub(super) const NODE: &str = "node";
+
 /// The file: the catalogue's text with its checksum.
 #[derive(Deserialize, Serialize)]
 struct Envelope<'a> {
@@ -160,12 +163,23 @@ impl Catalog {
     }
 
     /// The catalogue that is in force.
-    pub(super) fn load(archive: &Path) -> Result<Self, IndexError> {
+    ///
+    /// # Errors
+    ///
+    /// There is no index, or its catalogue is gone, damaged or of another format.
+    pub fn load(archive: &Path) -> Result<Self, IndexError> {
         let path = archive.join(CATALOG);
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(IndexError::Missing(archive.to_owned()));
+                return Err(if is_filled_node(&archive.join(NODE)) {
+                    IndexError::Catalog {
+                        path,
+                        reason: "the file is gone".into(),
+                    }
+                } else {
+                    IndexError::Missing(archive.to_owned())
+                });
             }
             Err(error) => return Err(IndexError::io(&path)(error)),
         };
@@ -294,6 +308,11 @@ impl Catalog {
             regions.map(move |(number, region)| (entry, number, region))
         })
     }
+}
+
+/// Whether something was put into the folder of a node.
+fn is_filled_node(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 fn check_schema(path: &Path, found: String) -> Result<(), IndexError> {

@@ -58,6 +58,9 @@ pub enum IndexError {
     /// There is no index.
     #[error("{}: there is no index in this folder; `flowsieve index build` makes one", .0.display())]
     Missing(PathBuf),
+    /// An answer could not be kept or written.
+    #[error("an answer could not be handed on: {0}")]
+    Sink(#[source] io::Error),
     /// What was asked for contradicts itself.
     #[error("{0}")]
     Plan(String),

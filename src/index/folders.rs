@@ -1,7 +1,7 @@
 //! The folders of an index: made, locked for one writer, and tidied after one that was killed.
 
 use super::IndexError;
-use super::catalog::{CATALOG, Catalog};
+use super::catalog::{CATALOG, Catalog, NODE};
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const LOCK: &str = "lock";
 /// Makes the folders of the nodes, which must be empty: those named, or one within the archive's. How
 /// the catalogue names them.
 pub(super) fn make_nodes(archive: &Path, nodes: &[PathBuf]) -> Result<Vec<PathBuf>, IndexError> {
-    let ours = [LOCK.to_owned(), format!("{CATALOG}.new"), "node".to_owned()];
+    let ours = [LOCK.to_owned(), format!("{CATALOG}.new"), NODE.to_owned()];
     check_empty(archive, &ours)?;
     let mut folders = Vec::new();
     for node in nodes {
@@ -28,9 +28,9 @@ pub(super) fn make_nodes(archive: &Path, nodes: &[PathBuf]) -> Result<Vec<PathBu
         folders.push(folder);
     }
     if folders.is_empty() {
-        let folder = archive.join("node");
+        let folder = archive.join(NODE);
         fs::create_dir_all(&folder).map_err(IndexError::io(&folder))?;
-        folders.push(PathBuf::from("node"));
+        folders.push(PathBuf::from(NODE));
     }
     Ok(folders)
 }

@@ -133,7 +133,11 @@ impl FromStr for DomainRange {
             None => (false, text),
         };
         let mut buffer = [0; NAME_MAX];
-        match labels_from_text(name.as_bytes(), &mut buffer) {
+        // A star elsewhere would be a character like any other, which nobody means.
+        let labels = (!name.contains('*'))
+            .then(|| labels_from_text(name.as_bytes(), &mut buffer))
+            .flatten();
+        match labels {
             Some(labels) if !(name.is_empty() || below && labels.is_empty()) => Ok(Self {
                 name: labels.to_vec(),
                 below,
@@ -175,6 +179,13 @@ pub struct IndexQuery {
 pub(super) struct Route {
     pub(super) family: Family,
     pub(super) attributes: [Option<Digest>; 3],
+}
+
+impl Route {
+    /// Whether there is anything that a filter could be asked.
+    pub(super) fn knows_something(&self) -> bool {
+        self.attributes.iter().any(Option::is_some)
+    }
 }
 
 impl IndexQuery {

@@ -68,6 +68,8 @@ pub struct Explained {
     pub records_listed: u64,
     /// Answers.
     pub hits: u64,
+    /// Whether filters could be asked: they know values, but no prefixes.
+    pub filters_asked: bool,
     /// The search was ended before it was done: there may be more answers.
     pub interrupted: bool,
     /// Files that could not be read, a sentence each.
@@ -77,17 +79,17 @@ pub struct Explained {
 impl Explained {
     /// Regions opened in vain, of those without an answer that the filters were asked about.
     pub fn region_fpr(&self) -> Option<f64> {
-        rate(self.regions_in_vain, self.regions_by_filter)
+        self.rate(self.regions_in_vain, self.regions_by_filter)
     }
 
-    /// Nodes not ruled out though they have no answer, of all such nodes.
+    /// Nodes not ruled out though they have no answer, of all such nodes whose filter was asked.
     pub fn node_fpr(&self) -> Option<f64> {
-        rate(self.nodes_in_vain, self.nodes_ruled_out)
+        self.rate(self.nodes_in_vain, self.nodes_ruled_out)
     }
-}
 
-fn rate(wrong: u64, right: u64) -> Option<f64> {
-    (wrong + right > 0).then(|| wrong as f64 / (wrong + right) as f64)
+    fn rate(&self, wrong: u64, right: u64) -> Option<f64> {
+        (self.filters_asked && wrong + right > 0).then(|| wrong as f64 / (wrong + right) as f64)
+    }
 }
 
 /// A region that may have an answer.
@@ -123,7 +125,10 @@ pub fn search(
             stop,
             may_be_stale: tries < MOST_TRIES,
         };
-        let mut explained = Explained::default();
+        let mut explained = Explained {
+            filters_asked: routes.iter().all(Route::knows_something),
+            ..Explained::default()
+        };
         let Some(candidates) = search.candidates(&mut explained)? else {
             continue;
         };
@@ -274,8 +279,7 @@ impl<'a> Search<'a> {
                     number: candidate.number,
                     record: &record,
                 };
-                sink.hit(hit)
-                    .map_err(IndexError::io(Path::new("results")))?;
+                sink.hit(hit).map_err(IndexError::Sink)?;
             }
             if explained.hits == before {
                 explained.regions_in_vain += 1;

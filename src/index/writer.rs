@@ -73,6 +73,12 @@ impl IndexWriter {
         settings: Settings,
         nodes: &[PathBuf],
     ) -> Result<Self, IndexError> {
+        if fs::metadata(archive).is_ok_and(|data| !data.is_dir()) {
+            return Err(IndexError::Plan(format!(
+                "{}: an index is a directory, and this is a file; name the directory first, and then the captures",
+                archive.display()
+            )));
+        }
         fs::create_dir_all(archive).map_err(IndexError::io(archive))?;
         let lock = folders::lock(archive)?;
         if archive.join(CATALOG).exists() {
@@ -145,6 +151,12 @@ impl IndexWriter {
         let (digest, bytes) = match disk::content_of(&path, &watch.stop()) {
             Ok(_) if watch.stop().is_set() => return Ok(Added::Interrupted),
             Ok(content) => content,
+            Err(error) if error.is_missing_file() => {
+                return Ok(Added::Unreadable(format!(
+                    "{}: no such file; check the path",
+                    path.display()
+                )));
+            }
             Err(error) => return unreadable(error),
         };
         let digest = format!("{digest:032x}");

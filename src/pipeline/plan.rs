@@ -82,7 +82,8 @@ impl CounterChoice {
         sizing: Sizing,
         shards: u32,
     ) -> Result<Self, PlanError> {
-        let shards = u64::from(shards.max(1));
+        check_shards(shards)?;
+        let shards = u64::from(shards);
         if let Sizing::Memory { bytes, .. } = sizing {
             check_most_memory(bytes)?;
         }
@@ -126,7 +127,8 @@ impl CounterChoice {
             ));
         };
         check_most_memory(bytes)?;
-        let shards = u64::from(shards.max(1));
+        check_shards(shards)?;
+        let shards = u64::from(shards);
         let precision = HyperLogLog::precision_within(bytes / shards).ok_or_else(|| {
             let least = shards << HyperLogLog::MIN_PRECISION;
             let counters = if shards == 1 {
@@ -154,6 +156,15 @@ fn check_most_memory(bytes: u64) -> Result<(), PlanError> {
     )))
 }
 
+fn check_shards(shards: u32) -> Result<(), PlanError> {
+    if (1..=MAX_SHARDS).contains(&shards) {
+        return Ok(());
+    }
+    Err(PlanError(format!(
+        "there are 1 to {MAX_SHARDS} shards, not {shards}; 8 works"
+    )))
+}
+
 impl From<SpecError> for PlanError {
     fn from(error: SpecError) -> Self {
         Self(error.to_string())
@@ -173,12 +184,7 @@ impl CountPlan {
                 "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything".into(),
             ));
         }
-        if self.shards == 0 || self.shards > MAX_SHARDS {
-            return Err(PlanError(format!(
-                "there are 1 to {MAX_SHARDS} shards, not {}; 8 works",
-                self.shards
-            )));
-        }
+        check_shards(self.shards)?;
         if self.counter.is_none() && self.exact_limit_bytes.is_none() {
             return Err(PlanError(
                 "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact".into(),

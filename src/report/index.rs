@@ -1,5 +1,6 @@
 //! Answers of an archive index: a table for people, JSON and CSV for programs.
 
+use super::csv::cause;
 use crate::decode::dotted;
 use crate::index::{Explained, Hit, HitSink};
 use serde::Serialize;
@@ -165,7 +166,7 @@ impl<W: Write> SearchReport<W> {
                 let mut csv = csv::WriterBuilder::new()
                     .has_headers(false)
                     .from_writer(out);
-                csv.write_record(HEADER)?;
+                csv.write_record(HEADER).map_err(cause)?;
                 Writer::Csv(Box::new(csv))
             }
             SearchFormat::Json => {
@@ -220,7 +221,7 @@ impl<W: Write> HitSink for SearchReport<W> {
     fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
         self.hits += 1;
         match &mut self.writer {
-            Writer::Csv(csv) => Ok(csv.serialize(Row::of(hit))?),
+            Writer::Csv(csv) => csv.serialize(Row::of(hit)).map_err(cause),
             Writer::Json(out) => {
                 out.write_all(if self.hits > 1 { b",\n" } else { b"\n" })?;
                 Ok(serde_json::to_writer(out, &Row::of(hit))?)
@@ -319,7 +320,7 @@ fn explain(out: &mut impl Write, explained: &Explained) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "regions  {regions}: {regions_by_node} ruled out with their node, {regions_by_time} by time, {regions_by_filter} by their filter; {regions_opened} opened, {regions_in_vain} in vain; observed FPR {}",
+        "regions  {regions}: {regions_by_node} ruled out with their node, {regions_by_time} by time or kind of records, {regions_by_filter} by their filter; {regions_opened} opened, {regions_in_vain} in vain; observed FPR {}",
         percent(explained.region_fpr())
     )?;
     writeln!(

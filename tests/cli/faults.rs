@@ -15,8 +15,28 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_full_disk_is_named_by_every_command_that_writes() {
     let capture = "traces/generated.pcap";
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, saved) = (folder.path().join("archive"), folder.path().join("saved"));
+    let (archive, saved) = (text(&archive), text(&saved));
+    let built = flowsieve(&["index", "build", "-q", archive, capture]);
+    assert_eq!(built.code, Some(0), "{}", built.err);
+    flowsieve(&["count", "--slice", "all", "--save-filter", saved, capture]).done();
+    let search = ["index", "search", archive, "--host", "10.0.0.0/8"];
     for line in [
         &["count", capture, "-o", "/dev/full"][..],
+        &[&search[..], &["-o", "/dev/full"]].concat(),
+        &[
+            &search[..],
+            &[
+                "-o",
+                text(&folder.path().join("answers")),
+                "-w",
+                "/dev/full",
+            ],
+        ]
+        .concat(),
+        &["filter", "info", saved, "-o", "/dev/full"],
+        &["filter", "union", saved, saved, "-o", "/dev/full"],
         &["count", capture, "--format", "parquet", "-o", "/dev/full"],
         &["count", capture, "--html", "/dev/full"],
         &[

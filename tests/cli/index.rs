@@ -50,6 +50,19 @@ fn answers_are_the_same_in_every_format() {
     let lines = table.lines().filter(|line| line.starts_with("  2")).count();
     assert_eq!(lines, hits.len());
     assert!(table.contains("observed FPR"));
+    assert!(
+        !json["explain"]["region_fpr"].is_null()
+            || json["explain"]["regions_ruled_out_by_filter"] == 0
+    );
+    // Filters know no prefixes, so they are not asked, and there is no rate.
+    let prefix = index(
+        "search",
+        &archive,
+        &["--src", "172.16.0.0/12", "--format", "json"],
+    );
+    let prefix: Value = serde_json::from_str(&prefix.done()).unwrap();
+    assert!(prefix["explain"]["regions_opened"].as_u64().unwrap() > 0);
+    assert!(prefix["explain"]["region_fpr"].is_null() && prefix["explain"]["node_fpr"].is_null());
     assert_eq!(search(&["--to", "1"]).trim_end(), "Nothing found.");
 }
 
@@ -92,6 +105,8 @@ fn what_is_no_question_is_one_sentence() {
         (["--port", "65536"], "65535"),
         (["--domain", "a..b"], "www.example.com"),
         (["--domain", "*."], "*.example.com"),
+        (["--domain", "*"], "*.example.com"),
+        (["--domain", "a*.com"], "*.example.com"),
         (["--from", "yesterday"], "2026-11-20T12:00:00Z"),
     ] {
         let run = index("search", &archive, &asked);
@@ -171,6 +186,15 @@ fn folders_that_are_no_index_are_called_that() {
         assert!(run.sentence().contains("index build"), "{}", run.err);
         assert!(!missing.exists());
     }
+    // With nothing to index no index is made: it would be in the way of the same line with the right name.
+    let run = index("build", &missing, &["x.pcap"]);
+    assert_eq!(run.code, Some(1));
+    assert!(
+        run.err.contains("no such file; check the path"),
+        "{}",
+        run.err
+    );
+    assert!(run.err.contains("no index was made") && !missing.exists());
     let run = index("build", &archive, &["x.pcap"]);
     assert_eq!(run.code, Some(2));
     assert!(run.sentence().contains("index add"));

@@ -21,6 +21,7 @@ mod page;
 mod plan;
 mod privacy;
 mod reproduce;
+mod same_file;
 mod saved;
 mod signals;
 mod trouble;

@@ -192,6 +192,57 @@ fn a_reader_that_leaves_early_is_no_error() {
     assert_eq!(names_in(folder.path()), ["out.pcap"]);
 }
 
+/// Nor when answers come from an index; packets that were asked for are written all the same, or, if the
+/// answers were not all given, not at all.
+#[test]
+fn a_reader_of_answers_that_leaves_early_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("archive");
+    let archive = archive.to_str().unwrap();
+    let built = program(&["index", "build", "-q", archive, "traces"]).status();
+    assert!(built.unwrap().success());
+    for format in ["table", "csv", "json"] {
+        let line = [
+            "index",
+            "search",
+            archive,
+            "--host",
+            "10.0.0.0/8",
+            "--format",
+            format,
+        ];
+        for bytes in [0, 1_000] {
+            assert_eq!(
+                read_partly(&line, bytes),
+                (Some(0), String::new()),
+                "{format}"
+            );
+        }
+    }
+}
+
+/// What has no place on standard error changes neither the work nor the exit code.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_standard_error_that_cannot_be_written_is_no_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("archive");
+    let archive = archive.to_str().unwrap();
+    for (line, code) in [
+        (&["count", "traces/nothing.pcap"][..], 1),
+        (&["count", "--shards", "0", "traces/generated.pcap"], 2),
+        (&["count", "-v", "traces/generated.pcap"], 0),
+        (&["index", "build", archive, "traces/generated.pcap"], 0),
+        (&["index", "add", archive, "traces/nothing.pcap"], 1),
+        (&["index", "search", archive], 2),
+        (&["frobnicate"], 2),
+    ] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let run = program(line).stderr(full).stdout(Stdio::null()).status();
+        assert_eq!(run.unwrap().code(), Some(code), "{line:?}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error() {

@@ -129,6 +129,21 @@ fn a_signal_ends_the_reading_and_not_the_result() {
                 partial["inputs"][0]["path"] = text(&cut).into();
                 assert_eq!(partial, whole);
             }
+            // CSV and Parquet have no place for the mark: standard error and the exit code say it.
+            for format in ["csv", "parquet"] {
+                let line = [
+                    "count",
+                    "-",
+                    "--format",
+                    format,
+                    "-o",
+                    text(&cut),
+                    "--threads",
+                    threads,
+                ];
+                check_end(&interrupted(&line, name), name);
+                assert!(fs::metadata(&cut).unwrap().len() > 0, "{format}");
+            }
         }
     }
 }

@@ -45,6 +45,7 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--undirected", "--element", "src"], "--undirected"),
     (&["--undirected", "--element", "dst"], "--undirected"),
     (&["--filter", "exact", "--no-exact"], "--no-exact"),
+    (&["--shards", "100000"], "1 to 1024 shards"),
     (&["--dns-port", "5301"], "add --element dns"),
     (
         &["--element", "flow", "--queries-only"],
@@ -135,5 +136,28 @@ fn a_line_without_a_task_is_wrong_and_a_question_is_not() {
         &["plan", "-h"],
     ] {
         assert!(!flowsieve(line).done().is_empty());
+    }
+}
+
+/// Help begins with what the command is for, as it stands in the list of commands.
+#[test]
+fn help_begins_with_what_the_command_is_for() {
+    for group in [&[][..], &["filter"], &["index"]] {
+        let list = flowsieve(&[group, &["--help"]].concat()).done();
+        let (_, commands) = list.split_once("Commands:\n").unwrap();
+        let (commands, _) = commands.split_once("\n\n").unwrap();
+        let mut seen = 0;
+        for line in commands.lines() {
+            let (name, about) = line.trim().split_once(' ').unwrap();
+            if name == "help" {
+                continue;
+            }
+            seen += 1;
+            for option in ["-h", "--help"] {
+                let help = flowsieve(&[group, &[name, option]].concat()).done();
+                assert!(help.starts_with(about.trim()), "{name} {option}: {help}");
+            }
+        }
+        assert!(seen >= 3, "{list}");
     }
 }

@@ -5,6 +5,7 @@ mod search;
 mod write;
 
 use super::{Outcome, UsageError};
+use crate::cli::say::say;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use flowsieve::index::IndexError;
@@ -56,7 +57,7 @@ fn explained(error: IndexError) -> anyhow::Error {
 /// Says each problem on standard error.
 fn outcome(problems: &[String]) -> Outcome {
     for problem in problems {
-        eprintln!("flowsieve: {problem}");
+        say(format_args!("flowsieve: {problem}"));
     }
     if problems.is_empty() {
         Outcome::Done

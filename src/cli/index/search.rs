@@ -1,19 +1,24 @@
 //! `flowsieve index search`.
 
 use super::{Outcome, explained, outcome};
+use crate::cli::UsageError;
 use crate::cli::anonymize_args::AnonymizeArgs;
 use crate::cli::output::Output;
+use crate::cli::same_file::keep_apart;
+use crate::cli::say::say;
 use crate::cli::signals::{PARTIAL, Signals};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
 use flowsieve::index::{
-    AddressRange, CaptureEntry, DomainRange, Hit, HitSink, IndexQuery, extract, search,
+    AddressRange, CaptureEntry, Catalog, DomainRange, Hit, HitSink, IndexError, IndexQuery,
+    extract, search,
 };
 use flowsieve::report::{SearchFormat, SearchReport};
 use flowsieve::trace::time_from_text;
 use flowsieve::trace::write::WriteFormat;
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -144,6 +149,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         to_ns: args.to,
     };
     query.check().map_err(explained)?;
+    check_files(args)?;
     let key = args.anonymize.key(false)?;
     let signals = Signals::catch().context("cannot catch signals")?;
     let output = Output::open(args.output.as_deref())?;
@@ -158,8 +164,11 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         addresses: key.as_ref().map(AddressMap::new),
         captures: BTreeMap::new(),
     };
-    let explanation =
-        search(&args.archive, &query, signals.stop(), &mut noting).map_err(explained)?;
+    let searched = search(&args.archive, &query, signals.stop(), &mut noting);
+    let explanation = searched.map_err(|error| match error {
+        IndexError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+        error => explained(error),
+    })?;
     let Noting {
         report, captures, ..
     } = noting;
@@ -175,6 +184,49 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         what = "no capture was written, and the answers are those that were found until then";
     }
     Ok(signals.outcome(interrupted, what, outcome(&problems)))
+}
+
+/// No result takes the place of an indexed capture, of a file of the index, or of another result; and
+/// answers and packets do not go the same way.
+fn check_files(args: &SearchArgs) -> Result<()> {
+    let (write, output) = (args.write.as_deref(), args.output.as_deref());
+    let standard = |path: Option<&Path>| path.is_some_and(|path| path.as_os_str() == "-");
+    if standard(write) && (output.is_none() || standard(output)) {
+        return Err(UsageError(
+            "the packets go to standard output, so the answers need a file: name one with --output"
+                .into(),
+        )
+        .into());
+    }
+    if write.is_none() && output.is_none() {
+        return Ok(());
+    }
+    let catalog = Catalog::load(&args.archive).map_err(explained)?;
+    let captures: Vec<PathBuf> = catalog.captures.iter().map(|c| c.path.clone()).collect();
+    let written = [("--write", write), ("--output", output)];
+    keep_apart(written, &captures)?;
+    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(&args.archive, node));
+    let folders: Vec<PathBuf> = nodes
+        .chain([args.archive.clone()])
+        .filter_map(|folder| fs::canonicalize(folder).ok())
+        .collect();
+    for (name, path) in written {
+        let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
+            continue;
+        };
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+        if folder.is_ok_and(|folder| folders.iter().any(|of_index| folder.starts_with(of_index))) {
+            return Err(UsageError(format!(
+                "{} lies in the directory of the index, which has files of its own; give {name} another place",
+                path.display()
+            ))
+            .into());
+        }
+    }
+    Ok(())
 }
 
 /// Writes the packets, with other addresses if there is a key; whether a signal ended that, and the capture is not there.
@@ -204,16 +256,16 @@ fn write(
         return Ok(true);
     }
     output.commit()?;
-    eprintln!(
+    say(format_args!(
         "{} packets written to {}",
         extracted.packets,
         path.display()
-    );
+    ));
     if extracted.logs > 0 {
-        eprintln!(
+        say(format_args!(
             "{} of the files with answers are DNS logs, which have no packets",
             extracted.logs
-        );
+        ));
     }
     Ok(false)
 }

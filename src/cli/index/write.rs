@@ -4,9 +4,10 @@ use super::{Outcome, explained, outcome};
 use crate::cli::UsageError;
 use crate::cli::inputs::{Inputs, total_bytes};
 use crate::cli::progress::Progress;
+use crate::cli::say::say;
 use crate::cli::signals::Signals;
 use crate::cli::units::parse_duration_ns;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use flowsieve::index::{Added, IndexWriter, RegionFilter, Settings};
 use flowsieve::pipeline::Watch;
@@ -145,16 +146,27 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
         },
         dns_ports: args.dns_port.clone(),
     };
+    let mut inputs = Inputs::find(&args.captures, InputFormat::Auto);
+    // An empty index would be in the way of the same command with the right names.
+    let is_new = fs::read_dir(&args.archive).map_or(true, |mut entries| entries.next().is_none());
+    if is_new && inputs.files.iter().all(|path| !path.exists()) {
+        let missing = inputs.files.iter().map(|path| path.display());
+        let missing = missing.map(|path| format!("{path}: no such file; check the path"));
+        inputs.problems.extend(missing);
+        outcome(&inputs.problems);
+        return Err(anyhow!("there is nothing to index, so no index was made"));
+    }
     let signals = catch()?;
     let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
-    fill(writer, signals, &args.archive, &args.captures, args.quiet)
+    fill(writer, signals, &args.archive, inputs, args.quiet)
 }
 
 pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
     refuse_stream(&args.captures)?;
     let signals = catch()?;
     let writer = IndexWriter::open(&args.archive).map_err(explained)?;
-    fill(writer, signals, &args.archive, &args.captures, args.quiet)
+    let inputs = Inputs::find(&args.captures, InputFormat::Auto);
+    fill(writer, signals, &args.archive, inputs, args.quiet)
 }
 
 pub(super) fn remove(args: &DropArgs) -> Result<Outcome> {
@@ -176,7 +188,7 @@ pub(super) fn remove(args: &DropArgs) -> Result<Outcome> {
     }
     writer.commit().map_err(explained)?;
     if !args.quiet && !interrupted {
-        eprintln!("{dropped} captures dropped");
+        say(format_args!("{dropped} captures dropped"));
     }
     let what = format!(
         "{dropped} captures were dropped, {} are in the index; the same command drops the rest",
@@ -220,10 +232,9 @@ fn fill(
     mut writer: IndexWriter,
     signals: Signals,
     archive: &Path,
-    captures: &[PathBuf],
+    mut inputs: Inputs,
     quiet: bool,
 ) -> Result<Outcome> {
-    let mut inputs = Inputs::find(captures, InputFormat::Auto);
     leave_out_index(&mut inputs.files, archive);
     // One that is named, and in a directory that is named, is read once.
     let mut seen = HashSet::new();
@@ -267,15 +278,17 @@ fn fill(
     writer.commit().map_err(explained)?;
     progress.finish();
     if !quiet && !interrupted {
-        eprintln!("captures indexed: {indexed}, in regions: {regions}");
+        say(format_args!(
+            "captures indexed: {indexed}, in regions: {regions}"
+        ));
         if known > 0 {
-            eprintln!("{known} captures were in the index already");
+            say(format_args!("{known} captures were in the index already"));
         }
         if inputs.others > 0 {
-            eprintln!(
+            say(format_args!(
                 "{} files in the directories are no captures and were left out",
                 inputs.others
-            );
+            ));
         }
     }
     let outcome = outcome(&problems);

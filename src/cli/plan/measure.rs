@@ -4,6 +4,8 @@ use super::PlanArgs;
 use crate::cli::Outcome;
 use crate::cli::inputs::{Inputs, total_bytes};
 use crate::cli::progress::Progress;
+use crate::cli::same_file::keep_apart;
+use crate::cli::say::say;
 use crate::cli::signals::Signals;
 use anyhow::{Context, Result, anyhow};
 use flowsieve::elements::{ElementKind, ElementRule};
@@ -20,6 +22,7 @@ impl PlanArgs {
     ) -> Result<Option<SampleResult>> {
         let signals = Signals::catch().context("cannot wait for signals")?;
         let mut inputs = Inputs::find(&self.sample, self.input_format.into());
+        keep_apart([("--output", self.output.as_deref())], &inputs.files)?;
         let full = request.full();
         // All combinations where they are few; else the wanted ones and the single attributes.
         let all = 1..full;
@@ -57,7 +60,7 @@ impl PlanArgs {
             .cloned()
             .chain(errors.map(ToString::to_string))
         {
-            eprintln!("flowsieve: {problem}");
+            say(format_args!("flowsieve: {problem}"));
             *outcome = Outcome::Incomplete;
         }
         if let Some((mask, _)) = result.distinct.iter().find(|(_, n)| n.is_none()) {

@@ -8,7 +8,7 @@ use std::io;
 #[non_exhaustive]
 pub enum LoadError {
     /// The bytes cannot be had.
-    #[error("it cannot be read ({0})")]
+    #[error("it cannot be read")]
     Unreadable(#[from] io::Error),
     /// Something else altogether.
     #[error(

@@ -1,0 +1,104 @@
+//! No result takes the place of what it is made from.
+
+use super::{feed, flowsieve, program, repository};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+
+/// The program refuses with one sentence that has this in it, and the file stays as it was.
+fn refused(line: &[&str], file: &Path, word: &str) {
+    let before = fs::read(file).unwrap();
+    let run = flowsieve(line);
+    assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{line:?}");
+    assert!(run.err.contains(word), "{line:?}: {}", run.err);
+    run.sentence();
+    assert!(fs::read(file).unwrap() == before, "{line:?}");
+}
+
+#[test]
+fn an_input_is_never_the_file_of_a_result() {
+    let folder = tempfile::tempdir().unwrap();
+    // A capture is told by its content, so any name may be one.
+    for (name, lines) in [
+        (
+            "capture.csv",
+            &[
+                &["count", "-o"][..],
+                &["count", "--html"],
+                &["count", "--od", "24", "--od-out"],
+                &["count", "--slice", "all", "--save-filter"],
+                &["compare", "-o"],
+                &["compare", "--html"],
+                &["dedup", "-w"],
+                &["flows", "-o"],
+            ][..],
+        ),
+        ("capture", &[&["plan", "--memory", "64KiB", "-o"]]),
+    ] {
+        let path = folder.path().join(name);
+        fs::copy(repository().join("traces/generated.pcap"), &path).unwrap();
+        let link = folder.path().join(format!("link-{name}"));
+        fs::hard_link(&path, &link).unwrap();
+        for line in lines {
+            for output in [&path, &link] {
+                let mut line = [line, &[output.to_str().unwrap()][..]].concat();
+                if line[0] == "plan" {
+                    line.push("--sample");
+                }
+                line.push(path.to_str().unwrap());
+                refused(&line, &path, "is an input");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_saved_filter_is_not_the_file_of_what_is_said_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.fsieve");
+    let name = path.to_str().unwrap();
+    let save = ["count", "--slice", "all", "-q", "--save-filter", name];
+    flowsieve(&[&save[..], &["traces/generated.pcap"]].concat()).done();
+    refused(&["filter", "info", name, "-o", name], &path, "is an input");
+}
+
+#[test]
+fn a_search_spares_captures_and_the_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("capture.pcap");
+    fs::copy(repository().join("traces/generated.pcap"), &capture).unwrap();
+    let archive = folder.path().join("archive");
+    let (archive, capture_name) = (archive.to_str().unwrap(), capture.to_str().unwrap());
+    let run = flowsieve(&["index", "build", "--quiet", archive, capture_name]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let search = ["index", "search", archive, "--host", "10.0.0.2"];
+    let catalog = Path::new(archive).join("catalog.json");
+    let new = Path::new(archive).join("node/new.pcap");
+    for option in ["-w", "-o"] {
+        let line = [&search[..], &[option, capture_name]].concat();
+        refused(&line, &capture, "is an input");
+        let line = [&search[..], &[option, catalog.to_str().unwrap()]].concat();
+        refused(&line, &catalog, "directory of the index");
+        let line = [&search[..], &[option, new.to_str().unwrap()]].concat();
+        refused(&line, &catalog, "directory of the index");
+    }
+    let both = folder.path().join("both.pcap");
+    let both = both.to_str().unwrap();
+    let line = [&search[..], &["-w", both, "-o", both]].concat();
+    refused(&line, &capture, "same file");
+    refused(&[&search[..], &["-w", "-"]].concat(), &capture, "--output");
+    // With another file for the answers the packets may go to standard output, and are all there is.
+    let answers = folder.path().join("answers.csv");
+    let line = ["-w", "-", "-o", answers.to_str().unwrap()];
+    let run = program(&[&search[..], &line].concat()).output().unwrap();
+    assert_eq!(run.status.code(), Some(0));
+    let count = feed(&["count", "--format", "json", "-"], &run.stdout).done();
+    let count: Value = serde_json::from_str(&count).unwrap();
+    assert!(count["totals"]["packets"].as_u64().unwrap() > 0);
+    assert!(
+        fs::read_to_string(&answers)
+            .unwrap()
+            .starts_with("in 1 capture")
+            || answers.metadata().unwrap().len() > 0
+    );
+}
