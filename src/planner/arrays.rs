@@ -11,6 +11,9 @@ use crate::filters::sizing::{
 use crate::filters::{FilterKind, FilterSpec, Sizing};
 use std::f64::consts::LN_2;
 
+/// Most lines of a subset filter, 2^40 bytes as [`FilterSpec::new`] has it.
+const MOST_LINES: u64 = 1 << 34;
+
 /// Plans one of the structures.
 pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
     match kind {
@@ -168,10 +171,14 @@ fn subset(request: &PlanRequest, goal: Goal) -> PlanRow {
     let lines = match goal {
         Goal::Memory { bytes } => bytes / 64,
         Goal::Rate { fpr } | Goal::AttributeRate { fpr } => {
-            match least(1, 1 << 42, |lines| reached(lines) <= fpr) {
-                Some(lines) => lines,
-                None => return impossible(request, FilterKind::Subset, "no size has this rate"),
-            }
+            let Some(lines) = least(1, MOST_LINES, |lines| reached(lines) <= fpr) else {
+                let note = format!(
+                    "it reaches rates down to {:.1e} in 1 TiB, with eight bits an element",
+                    reached(MOST_LINES)
+                );
+                return impossible(request, FilterKind::Subset, note);
+            };
+            lines
         }
         Goal::MostElements { .. } => unreachable!("the caller asks for rates"),
     };
