@@ -1,5 +1,6 @@
 //! Sizes and false-positive rates as pure functions: m bits, k positions, n distinct elements.
 
+pub use super::dleft::{dleft_given_up, dleft_overfull_fpr};
 pub use super::line_rates::{best_line_probes, blocked_fpr, blocked_lines, shared_blocked_fpr};
 use std::f64::consts::LN_2;
 
@@ -133,7 +134,8 @@ pub fn most_scalable_links(link_fpr: f64, fpr: f64) -> u32 {
     ((-fpr).ln_1p() / (-link_fpr).ln_1p() + 1e-9) as u32
 }
 
-/// False-positive rate of a d-left filter whose elements hash to q = b + r bits: 1 - (1 - 2^-q)^n.
+/// False-positive rate of a d-left filter whose elements hash to q = b + r bits and all find room:
+/// 1 - (1 - 2^-q)^n. [`dleft_overfull_fpr`] is that of any filter.
 pub fn dleft_fpr(hash_bits: u32, elements: f64) -> f64 {
     -(elements * (-(-f64::from(hash_bits)).exp2()).ln_1p()).exp_m1()
 }
