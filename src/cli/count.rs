@@ -228,6 +228,11 @@ impl CountArgs {
         let usage = |error: flowsieve::pipeline::PlanError| UsageError(error.to_string());
         let kind = self.trace.kind();
         self.trace.check(&inputs)?;
+        if self.expect == Some(0) {
+            return Err(UsageError(
+                "--expect is the number of distinct elements in a slice, at least 1, not 0; --expect 1000 works".into(),
+            ));
+        }
         let sizing = match (self.fpr, self.expect) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
             (_, expected) => Sizing::Memory {

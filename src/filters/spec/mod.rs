@@ -153,9 +153,14 @@ impl FilterSpec {
     ///
     /// # Errors
     ///
-    /// Memory for less than one bit (or line) of each array, a rate outside of (0, 1), no elements
-    /// expected, or a size beyond 2^40 bytes.
+    /// Memory for less than one bit (or line) of each array, a rate outside of (0, 1), a rate for no
+    /// elements, one that a filter in cache lines does not reach, or a size beyond 2^40 bytes.
     pub fn new(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<Self, SpecError> {
+        if let Sizing::Rate { expected: 0, .. } = sizing {
+            return Err(SpecError::Rule(
+                "a rate is for at least one expected element, not 0; 1000 works".to_owned(),
+            ));
+        }
         let arrays = match kind {
             FilterKind::Counting
             | FilterKind::SplitCounting
@@ -356,14 +361,13 @@ fn check_rate(fpr: f64) -> Result<(), SpecError> {
     }
 }
 
-/// A filter in cache lines has at most eight bits an element, so that it soon takes more than the most
-/// memory.
+/// The lines that a rate takes grow with a root of it, and soon exceed the most memory.
 fn out_of_reach(fpr: f64, expected: u64) -> SpecError {
     let lines = (MAX_BYTES / Lines::LINE_BYTES) as f64;
     let elements = expected as f64;
     let least = blocked_fpr(lines, best_line_probes(lines, elements), elements);
     SpecError::Rule(format!(
-        "a filter in cache lines reaches rates down to {least:.1e} with {expected} elements in 1 TiB, not {fpr:e}; 0.001 works"
+        "a filter in cache lines has at most eight bits an element and reaches rates down to {least:.1e} here, in 1 TiB, not {fpr:e}; 0.001 works"
     ))
 }
 
