@@ -89,8 +89,8 @@ fn by_covering(lines: f64, probes: u32, written: &[(f64, u32)]) -> f64 {
     covered[0] = 1.0;
     for last in (0..probes).rev() {
         let half = 1 << last;
-        for set in half..2 * half {
-            let occurs = -(-means[set]).exp_m1();
+        for (set, mean) in means.iter().enumerate().take(2 * half).skip(half) {
+            let occurs = -(-mean).exp_m1();
             if occurs <= 0.0 {
                 continue;
             }
