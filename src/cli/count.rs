@@ -236,6 +236,11 @@ impl CountArgs {
             ("--save-filter", self.save_filter.as_deref()),
         ];
         keep_apart(written, &inputs)?;
+        if self.expect == Some(0) {
+            return Err(UsageError(
+                "--expect is the number of distinct elements in a slice, at least 1, not 0; --expect 1000 works".into(),
+            ));
+        }
         let sizing = match (self.fpr, self.expect) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
             (_, expected) => Sizing::Memory {

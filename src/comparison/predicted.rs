@@ -6,7 +6,7 @@
 use super::truth::Values;
 use crate::filters::matrix_sizing::{maximal_legal_subsets, rate_in_rows};
 use crate::filters::sizing::{
-    blocked_fpr, bloom_fpr, dleft_fpr, scalable_fpr, shared_blocked_fpr, split_fpr,
+    blocked_fpr, bloom_fpr, dleft_overfull_fpr, scalable_fpr, shared_blocked_fpr, split_fpr,
 };
 use crate::filters::{BloomLayout, FilterSpec};
 
@@ -46,7 +46,7 @@ pub(super) fn rate(
             bucket_bits,
             remainder_bits,
             ..
-        } => whole(dleft_fpr(bucket_bits + remainder_bits, n)),
+        } => whole(dleft_overfull_fpr(bucket_bits, remainder_bits, n)),
         FilterSpec::Mdbf { bits, probes, .. } => {
             Some(of_attributes(bits, probes, values, mask & !known))
         }

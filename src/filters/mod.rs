@@ -14,6 +14,7 @@ mod fill;
 mod filter;
 mod hip;
 mod hll;
+mod line_rates;
 mod lines;
 mod matrix;
 pub mod matrix_sizing;

@@ -6,10 +6,14 @@ use super::{Design, Goal, PlanRequest, PlanRow, Structure};
 use crate::filters::allocation::{Demand, shared_probes};
 use crate::filters::matrix_sizing::{attribute_size, table_probes};
 use crate::filters::sizing::{
-    MAX_LINE_PROBES, MAX_PROBES, bloom_fpr, dleft_fpr, shared_blocked_fpr, split_fpr,
+    MAX_LINE_PROBES, MAX_PROBES, bloom_fpr, dleft_given_up, dleft_overfull_fpr, shared_blocked_fpr,
+    split_fpr,
 };
 use crate::filters::{FilterKind, FilterSpec, Sizing};
 use std::f64::consts::LN_2;
+
+/// Most lines of a subset filter, 2^40 bytes as [`FilterSpec::new`] has it.
+const MOST_LINES: u64 = 1 << 34;
 
 /// Plans one of the structures.
 pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
@@ -168,10 +172,14 @@ fn subset(request: &PlanRequest, goal: Goal) -> PlanRow {
     let lines = match goal {
         Goal::Memory { bytes } => bytes / 64,
         Goal::Rate { fpr } | Goal::AttributeRate { fpr } => {
-            match least(1, 1 << 42, |lines| reached(lines) <= fpr) {
-                Some(lines) => lines,
-                None => return impossible(request, FilterKind::Subset, "no size has this rate"),
-            }
+            let Some(lines) = least(1, MOST_LINES, |lines| reached(lines) <= fpr) else {
+                let note = format!(
+                    "it reaches rates down to {:.1e} in 1 TiB, with eight bits an element",
+                    reached(MOST_LINES)
+                );
+                return impossible(request, FilterKind::Subset, note);
+            };
+            lines
         }
         Goal::MostElements { .. } => unreachable!("the caller asks for rates"),
     };
@@ -264,17 +272,13 @@ fn counters(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
             remainder_bits,
             counter_bits,
         } => {
-            let buckets = 2.0_f64.powi(bucket_bits as i32);
-            // Up to 89 % of the cells nothing overflows; what the stash does not take gives up a bucket.
-            let room = 0.89 * 32.0 * buckets + buckets / 16.0 + 64.0;
-            let given_up = -(-(n - room).max(0.0) / buckets).exp_m1();
+            let given_up = dleft_given_up(bucket_bits, remainder_bits, n);
             if given_up > 0.0 {
                 notes.push(format!(
                     "too few cells for the elements; about {:.0} % of its buckets answer yes to everything",
                     given_up * 100.0
                 ));
             }
-            let fpr = dleft_fpr(bucket_bits + remainder_bits, n);
             (
                 Design {
                     size: Some(1 << bucket_bits),
@@ -284,7 +288,7 @@ fn counters(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
                     counter_bits: Some(counter_bits),
                     ..Design::default()
                 },
-                1.0 - (1.0 - fpr) * (1.0 - given_up),
+                dleft_overfull_fpr(bucket_bits, remainder_bits, n),
             )
         }
         _ => return impossible(request, kind, "it has no counters"),

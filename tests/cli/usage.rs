@@ -46,6 +46,11 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--undirected", "--element", "dst"], "--undirected"),
     (&["--filter", "exact", "--no-exact"], "--no-exact"),
     (&["--shards", "100000"], "1 to 1024 shards"),
+    (&["--expect", "0"], "at least 1"),
+    (
+        &["--fpr", "1e-300", "--expect", "500"],
+        "reaches rates down to",
+    ),
     (&["--dns-port", "5301"], "add --element dns"),
     (
         &["--element", "flow", "--queries-only"],

@@ -34,7 +34,8 @@
 //! up*: from then on everything that hashes to it is contained (until the filter is cleared).
 //! An inserted element is thus contained in every case; the price of a bucket given up is 1/B on the
 //! false-positive rate. [`DleftFilter::stashed`] and [`DleftFilter::given_up`] tell. At up to 89 % of the cells
-//! nothing overflows; at 95 % it is 0.12 % of the elements.
+//! nothing overflows; at 95 % it is 0.12 % of the elements. [`super::sizing::dleft_given_up`] predicts
+//! how many buckets are given up.
 //!
 //! # Formulas
 //!
@@ -67,11 +68,13 @@
 
 mod bucket;
 mod query;
+mod rate;
 mod state;
 
 pub(super) use self::bucket::CELLS;
 pub use self::bucket::{Bucket, Bucket16, Bucket32};
 use self::query::Query;
+pub use self::rate::{dleft_given_up, dleft_overfull_fpr};
 use super::{
     CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
     MembershipFilter, RemovableFilter, Sighting,
@@ -101,6 +104,11 @@ const MULTIPLIERS: [u64; SUBTABLES] = [
     0xa409_3822_299f_31d1,
     0x082e_fa98_ec4e_6c89,
 ];
+
+/// Elements that the stash of a filter with 2^`bucket_bits` (B) buckets holds: B / 16 + 64.
+const fn stash_limit(bucket_bits: u32) -> usize {
+    (1 << bucket_bits) / 16 + 64
+}
 
 /// Where an element was found.
 enum Found {
@@ -144,7 +152,7 @@ impl<B: Bucket> DleftFilter<B> {
             saturated: 0,
             overflows: 0,
             stash: BTreeMap::new(),
-            stash_limit: (1 << bucket_bits) / 16 + 64,
+            stash_limit: stash_limit(bucket_bits),
             given_up: None,
             counter: Some(HipCounter::default()),
         }

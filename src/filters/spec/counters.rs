@@ -104,7 +104,7 @@ impl FilterSpec {
                     .map(|r| (least, r))
                     .ok_or_else(|| {
                         SpecError::Rule(format!(
-                            "a d-left filter reaches rates down to {:.1e} with {expected} elements, not                              {fpr:e}; a Bloom filter reaches it",
+                            "a d-left filter reaches rates down to {:.1e} with {expected} elements, not {fpr:e}; a Bloom filter reaches it",
                             dleft_fpr(least + 30, expected as f64)
                         ))
                     })?
@@ -295,6 +295,21 @@ mod tests {
                 .unwrap_err()
                 .to_string(),
             "a scalable filter needs at least 64 bytes, not 63; ask for 64 or more"
+        );
+        // 500 elements in 2^34 lines: 500 · 2^-34 · 64^-8 = 1.03e-22.
+        let rate = |fpr, expected| {
+            let sizing = Sizing::Rate { fpr, expected };
+            FilterSpec::new(FilterKind::Subset, 2, sizing)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            rate(0.01, 0),
+            "a rate is for at least one expected element, not 0; 1000 works"
+        );
+        assert_eq!(
+            rate(1e-300, 500),
+            "a filter in cache lines has at most eight bits an element and reaches rates down to 1.0e-22 here, in 1 TiB, not 1e-300; 0.001 works"
         );
     }
 }

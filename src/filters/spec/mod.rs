@@ -12,7 +12,8 @@ pub use self::kind::{FilterKind, Sizing};
 use self::matrices::matrix;
 use super::dleft::SUBTABLES;
 use super::sizing::{
-    DEFAULT_PROBES, MAX_PROBES, best_line_probes, best_probes, blocked_lines, bloom_bits,
+    DEFAULT_PROBES, MAX_PROBES, best_line_probes, best_probes, blocked_fpr, blocked_lines,
+    bloom_bits,
 };
 use super::{BloomLayout, Combination, MatrixSpec, PlannedCombination, Refill};
 use crate::bits::{CounterArray, Lines};
@@ -152,9 +153,14 @@ impl FilterSpec {
     ///
     /// # Errors
     ///
-    /// Memory for less than one bit (or line) of each array, a rate outside of (0, 1), no elements
-    /// expected, or a size beyond 2^40 bytes.
+    /// Memory for less than one bit (or line) of each array, a rate outside of (0, 1), a rate for no
+    /// elements, one that a filter in cache lines does not reach, or a size beyond 2^40 bytes.
     pub fn new(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<Self, SpecError> {
+        if let Sizing::Rate { expected: 0, .. } = sizing {
+            return Err(SpecError::Rule(
+                "a rate is for at least one expected element, not 0; 1000 works".to_owned(),
+            ));
+        }
         let arrays = match kind {
             FilterKind::Counting
             | FilterKind::SplitCounting
@@ -179,7 +185,11 @@ impl FilterSpec {
                 check_rate(fpr)?;
                 let elements = expected.max(1) as f64;
                 let bits = match kind {
-                    FilterKind::Subset => blocked_lines(fpr, elements) * Lines::LINE_BYTES * 8,
+                    FilterKind::Subset => {
+                        let lines = blocked_lines(fpr, elements)
+                            .ok_or_else(|| out_of_reach(fpr, expected))?;
+                        lines * Lines::LINE_BYTES * 8
+                    }
                     // By the published formulas (3) and (7) the rates of the arrays multiply.
                     _ => bloom_bits(fpr.powf(1.0 / arrays as f64), elements).ceil() as u64,
                 };
@@ -349,6 +359,16 @@ fn check_rate(fpr: f64) -> Result<(), SpecError> {
             "a false-positive rate lies between 0 and 1, not {fpr}; 0.001 works"
         )))
     }
+}
+
+/// The lines that a rate takes grow with a root of it, and soon exceed the most memory.
+fn out_of_reach(fpr: f64, expected: u64) -> SpecError {
+    let lines = (MAX_BYTES / Lines::LINE_BYTES) as f64;
+    let elements = expected as f64;
+    let least = blocked_fpr(lines, best_line_probes(lines, elements), elements);
+    SpecError::Rule(format!(
+        "a filter in cache lines has at most eight bits an element and reaches rates down to {least:.1e} here, in 1 TiB, not {fpr:e}; 0.001 works"
+    ))
 }
 
 fn check_memory(kind: FilterKind, bytes: u64, arrays: u64) -> Result<(), SpecError> {
