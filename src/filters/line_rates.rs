@@ -60,7 +60,7 @@ fn by_inclusion_and_exclusion(lines: f64, probes: u32, written: &[(f64, u32)]) -
             elements / lines / f64::from(WORDS) * of_words
         };
         let exponent: f64 = written.iter().map(of_kind).sum();
-        let sign = if clear.count_ones() % 2 == 0 {
+        let sign = if clear.count_ones().is_multiple_of(2) {
             1.0
         } else {
             -1.0
