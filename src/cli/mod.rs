@@ -112,7 +112,9 @@ pub(crate) enum Command {
     ///
     /// What is planned for is a mixture of queries: combinations of attributes (--want) with weights.
     /// Predicted are the rates of negatives, combinations that do not occur; see --known. For CBFM and
-    /// WCBFM the cuts and weights with the least weighted rate are searched for.
+    /// WCBFM the cuts and weights with the least weighted rate are searched for: among all families of cuts
+    /// up to five attributes, among symmetric ones beyond (name better ones with --cuts); weights up to six
+    /// attributes.
     Plan(Box<plan::PlanArgs>),
     /// Recompute the tables and figures of the papers that the filters come from
     ///
