@@ -15,6 +15,9 @@ use std::sync::Arc;
 /// More rows than there are values in a region.
 const MOST_ROWS: i64 = 1 << 20;
 
+/// More values than the lists of so many rows hold together.
+const MOST_VALUES: usize = 1 << 26;
+
 /// What a column holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
@@ -120,6 +123,26 @@ fn shielded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parq
     guarded(read).unwrap_or_else(|WorkerGone(reason)| Err(ParquetError::General(reason)))
 }
 
+/// Checks that pages claim no more values than a column of a region can have: the library counts what they
+/// claim one by one, and a header of some bytes can claim 2^31.
+fn check_pages(file: &SerializedFileReader<Bytes>, columns: usize) -> Result<(), ParquetError> {
+    let group = file.get_row_group(0)?;
+    for column in 0..columns {
+        let mut left = MOST_VALUES;
+        let mut pages = group.get_column_page_reader(column)?;
+        while let Some(page) = pages.peek_next_page()? {
+            left = page
+                .num_levels
+                .map_or(Some(left), |levels| left.checked_sub(levels))
+                .ok_or_else(|| {
+                    ParquetError::General("its pages claim more values than there can be".into())
+                })?;
+            pages.skip_next_page()?;
+        }
+    }
+    Ok(())
+}
+
 /// A file that was read.
 pub(super) struct Table {
     file: SerializedFileReader<Bytes>,
@@ -142,11 +165,15 @@ impl Table {
             return Err(ParquetError::General("its columns are others".into()));
         }
         match data.row_groups() {
-            [group] if (0..=MOST_ROWS).contains(&group.num_rows()) => Ok(Self { file }),
-            _ => Err(ParquetError::General(
-                "it has no row group, several, or one that no region can have".into(),
-            )),
+            [group] if (0..=MOST_ROWS).contains(&group.num_rows()) => {}
+            _ => {
+                return Err(ParquetError::General(
+                    "it has no row group, several, or one that no region can have".into(),
+                ));
+            }
         }
+        shielded(|| check_pages(&file, columns.len()))?;
+        Ok(Self { file })
     }
 
     /// Rows `from..to` of a column.
