@@ -123,12 +123,16 @@ fn shielded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Parq
     guarded(read).unwrap_or_else(|WorkerGone(reason)| Err(ParquetError::General(reason)))
 }
 
-/// Checks that pages claim no more values than a column of a region can have: the library counts what they
+/// Checks that pages claim no more than `most` values, as many as a column of a region can have: the library counts what they
 /// claim one by one, and a header of some bytes can claim 2^31.
-fn check_pages(file: &SerializedFileReader<Bytes>, columns: usize) -> Result<(), ParquetError> {
+fn check_pages(
+    file: &SerializedFileReader<Bytes>,
+    columns: usize,
+    most: usize,
+) -> Result<(), ParquetError> {
     let group = file.get_row_group(0)?;
     for column in 0..columns {
-        let mut left = MOST_VALUES;
+        let mut left = most;
         let mut pages = group.get_column_page_reader(column)?;
         while let Some(page) = pages.peek_next_page()? {
             left = page
@@ -172,7 +176,7 @@ impl Table {
                 ));
             }
         }
-        shielded(|| check_pages(&file, columns.len()))?;
+        shielded(|| check_pages(&file, columns.len(), MOST_VALUES))?;
         Ok(Self { file })
     }
 
@@ -221,5 +225,25 @@ impl Table {
     /// Number of rows.
     pub(super) fn rows(&self) -> usize {
         self.file.metadata().row_group(0).num_rows() as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::data_type::Int32Type;
+
+    #[test]
+    fn what_the_pages_of_a_column_claim_is_summed() {
+        let columns: [Column; 1] = [("number", Kind::Int, false)];
+        let numbers: Vec<i32> = (0..100_000).collect();
+        let bytes = write(&columns, |group| {
+            put::<Int32Type>(group, &numbers, None, None)
+        });
+        let file = SerializedFileReader::new(Bytes::from(bytes.expect("a file"))).expect("a file");
+        assert!(check_pages(&file, 1, numbers.len()).is_ok());
+        let error =
+            check_pages(&file, 1, numbers.len() - 1).expect_err("one more than there may be");
+        assert!(error.to_string().contains("more values than there can be"));
     }
 }

@@ -192,8 +192,7 @@ fn a_reader_that_leaves_early_is_no_error() {
     assert_eq!(names_in(folder.path()), ["out.pcap"]);
 }
 
-/// Nor when answers come from an index; packets that were asked for are written all the same, or, if the
-/// answers were not all given, not at all.
+/// Nor when answers come from an index.
 #[test]
 fn a_reader_of_answers_that_leaves_early_is_no_error() {
     let folder = tempfile::tempdir().unwrap();

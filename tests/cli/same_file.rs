@@ -95,10 +95,6 @@ fn a_search_spares_captures_and_the_index() {
     let count = feed(&["count", "--format", "json", "-"], &run.stdout).done();
     let count: Value = serde_json::from_str(&count).unwrap();
     assert!(count["totals"]["packets"].as_u64().unwrap() > 0);
-    assert!(
-        fs::read_to_string(&answers)
-            .unwrap()
-            .starts_with("in 1 capture")
-            || answers.metadata().unwrap().len() > 0
-    );
+    let answers = fs::read_to_string(&answers).unwrap();
+    assert!(answers.contains("capture.pcap"), "{answers}");
 }

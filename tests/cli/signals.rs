@@ -131,6 +131,7 @@ fn a_signal_ends_the_reading_and_not_the_result() {
             }
             // CSV and Parquet have no place for the mark: standard error and the exit code say it.
             for format in ["csv", "parquet"] {
+                fs::remove_file(&cut).unwrap();
                 let line = [
                     "count",
                     "-",
