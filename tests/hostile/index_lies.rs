@@ -7,6 +7,11 @@ use flowsieve::index::{
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
+use parquet::basic::Compression;
+use parquet::column::writer::ColumnCloseResult;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -137,4 +142,106 @@ fn every_byte_of_every_file_of_an_index_may_lie() {
         fs::write(&path, &content).unwrap();
     }
     assert!(told > 200, "{told}");
+}
+
+/// A page of a list that claims `levels` values in runs of levels as long, and has no value.
+fn page_that_claims(levels: u32) -> Vec<u8> {
+    fn varint(mut value: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while value > 0x7f {
+            bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    }
+    // Thrift's whole numbers have their sign in the lowest bit.
+    let number = |value: u64| varint(value << 1);
+    // All values belong to one record, and are there.
+    let run = [varint(u64::from(levels) << 1), vec![1]].concat();
+    let run = [&(run.len() as u32).to_le_bytes()[..], &run].concat();
+    let body = [run.clone(), run].concat();
+    let length = number(body.len() as u64);
+    // A data page (0), its lengths, and in field 5 the number of values, DELTA_BINARY_PACKED (5), levels in RLE (3).
+    let mut page = vec![0x15, 0, 0x15];
+    page.extend(&length);
+    page.push(0x15);
+    page.extend(&length);
+    page.extend([0x2c, 0x15]);
+    page.extend(number(levels.into()));
+    page.extend([0x15, 10, 0x15, 6, 0x15, 6, 0, 0]);
+    page.extend(body);
+    page
+}
+
+/// The same lists, but for the numbers of records, which are these pages.
+fn with_pages(lists: Vec<u8>, levels: u32, pages: Vec<u8>) -> Vec<u8> {
+    let lists = bytes::Bytes::from(lists);
+    let file = SerializedFileReader::new(lists.clone()).unwrap();
+    let group = file.metadata().row_group(0);
+    let schema = file.metadata().file_metadata().schema_descr();
+    let schema = schema.root_schema().clone();
+    let mut forged =
+        SerializedFileWriter::new(Vec::new(), schema.into(), Default::default()).unwrap();
+    let mut columns = forged.next_row_group().unwrap();
+    for (number, right) in group.columns().iter().enumerate() {
+        let (bytes, metadata) = if number + 1 < group.num_columns() {
+            (lists.clone(), right.clone())
+        } else {
+            let metadata = ColumnChunkMetaData::builder(right.column_descr_ptr())
+                .set_compression(Compression::UNCOMPRESSED)
+                .set_encodings(right.encodings().collect())
+                .set_num_values(levels.into())
+                .set_total_compressed_size(pages.len() as i64)
+                .set_total_uncompressed_size(pages.len() as i64)
+                .set_data_page_offset(0);
+            (pages.clone().into(), metadata.build().unwrap())
+        };
+        let close = ColumnCloseResult {
+            bytes_written: metadata.compressed_size() as u64,
+            rows_written: group.num_rows() as u64,
+            metadata,
+            bloom_filter: None,
+            column_index: None,
+            offset_index: None,
+        };
+        columns.append_column(&bytes, close).unwrap();
+    }
+    columns.close().unwrap();
+    forged.into_inner().unwrap()
+}
+
+/// The library counts one by one what pages claim, which took minutes; and as many levels may follow in a few bytes.
+#[test]
+fn pages_that_claim_more_values_than_there_can_be_are_damage() {
+    let (_folder, archive) = index();
+    let right = catalog(&archive);
+    let capture = archive.join("node/000000");
+    let mut lists = fs::read_dir(capture)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.to_string_lossy().ends_with(".lists.parquet"))
+        .collect::<Vec<_>>();
+    let path = lists.pop().unwrap();
+    let content = fs::read(&path).unwrap();
+    let told = |levels: u32, pages: Vec<u8>| {
+        let lie = with_pages(content.clone(), levels, pages);
+        fs::write(&path, &lie).unwrap();
+        write_catalog(&archive, &right.replace(&mark(&content), &mark(&lie)));
+        problems(&archive)
+    };
+    let claimed = |problems: &[String]| {
+        let words = "its pages claim more values than there can be";
+        problems.iter().any(|problem| problem.contains(words))
+    };
+    let most = i32::MAX as u32;
+    let problems = told(most, page_that_claims(most));
+    assert!(claimed(&problems), "{problems:?}");
+    // Many pages may claim together what one may not.
+    let quarter = 1 << 24;
+    let problems = told(5 * quarter, page_that_claims(quarter).repeat(5));
+    assert!(claimed(&problems), "{problems:?}");
+    // What may be claimed is read, and is too little.
+    let problems = told(10, page_that_claims(10));
+    assert!(!problems.is_empty() && !claimed(&problems), "{problems:?}");
 }
