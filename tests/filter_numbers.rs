@@ -2,10 +2,10 @@
 //! measured on the filters at full size.
 
 use flowsieve::bits::CounterArray;
-use flowsieve::filters::sizing::counter_reaches;
+use flowsieve::filters::sizing::{bloom_fpr, counter_reaches};
 use flowsieve::filters::{
-    Bucket, Bucket16, Bucket32, CountingFilter, DleftFilter, ElementDigests, FilterSpec,
-    MembershipFilter, Sighting,
+    Bucket, Bucket16, Bucket32, CountingFilter, DleftFilter, ElementDigests, FilterKind,
+    FilterSpec, MembershipFilter, Sighting, Sizing,
 };
 use flowsieve::hashing::{Digest, Digester, Probes};
 
@@ -82,9 +82,9 @@ fn the_d_left_filter_takes_less_than_half() {
     let expected = 24 << 13;
     let filter = filled(DleftFilter::<Bucket16>::new(13, 14, 2), expected);
     let counting = FilterSpec::new(
-        flowsieve::filters::FilterKind::Counting,
+        FilterKind::Counting,
         0,
-        flowsieve::filters::Sizing::Rate {
+        Sizing::Rate {
             fpr: 0.001_463_771,
             expected: u64::from(expected),
         },
@@ -191,4 +191,80 @@ fn the_dictionary_of_the_course_report() {
         (observed - rate).abs() < 4.0 * error,
         "{observed} ± {error}"
     );
+}
+
+/// Rates too low for the best k are reached with the most functions that there are.
+#[test]
+fn structures_for_a_low_rate_reach_it_by_their_formula() {
+    for kind in [FilterKind::Bloom, FilterKind::Cmdbf, FilterKind::Counting] {
+        for fpr in [1e-9, 1e-15, 1e-30] {
+            let sizing = Sizing::Rate {
+                fpr,
+                expected: 1000,
+            };
+            let spec = FilterSpec::new(kind, 2, sizing).unwrap();
+            let size = match spec {
+                FilterSpec::Bloom { bits, .. } | FilterSpec::Cmdbf { bits, .. } => bits,
+                FilterSpec::Counting { counters, .. } => counters,
+                _ => panic!("{spec:?}"),
+            };
+            let reached = bloom_fpr(size as f64, spec.probes(), 1000.0);
+            // It is no larger than it has to be, but for the whole number of functions.
+            assert!(
+                reached <= fpr * 1.01 && reached > fpr / 1.5,
+                "{spec:?} {reached:e}"
+            );
+        }
+    }
+}
+
+/// Pairs of hosts all of which talked, to others: a CMDBF for a rate has it there, and less for strangers.
+#[test]
+fn a_cmdbf_for_a_rate_has_it_for_values_that_all_occur() {
+    const HOSTS: u32 = 200;
+    const ELEMENTS: u32 = 20_000;
+    let rate = 0.01;
+    let sizing = Sizing::Rate {
+        fpr: rate,
+        expected: u64::from(ELEMENTS),
+    };
+    let spec = FilterSpec::new(FilterKind::Cmdbf, 2, sizing).unwrap();
+    let mut filter = spec.build();
+    let mut contained = |from: u32, to: u32, insert: bool| {
+        let attributes = [digest(1, from), digest(2, to)];
+        let element = ElementDigests {
+            whole: Digest::join(0b11, attributes),
+            attributes: &attributes,
+        };
+        if insert {
+            filter.insert(element);
+        }
+        filter.contains(element)
+    };
+    // Every other pair of 200 by 200 hosts occurs.
+    let pairs = (0..HOSTS).flat_map(|from| (0..HOSTS).map(move |to| (from, to)));
+    let occurs = |&(from, to): &(u32, u32)| (from + to) % 2 == 0;
+    for (from, to) in pairs.clone().filter(occurs) {
+        assert!(contained(from, to, true));
+    }
+    let others = pairs.filter(|pair| !occurs(pair));
+    let wrong = others
+        .filter(|&(from, to)| contained(from, to, false))
+        .count() as f64;
+    let asked = f64::from(ELEMENTS);
+    let FilterSpec::Cmdbf { bits, probes, .. } = spec else {
+        panic!("{spec:?}");
+    };
+    let predicted = bloom_fpr(bits as f64, probes, asked);
+    assert!((predicted - rate).abs() < 0.0005, "{predicted}");
+    let error = (predicted * (1.0 - predicted) / asked).sqrt();
+    assert!(
+        (wrong / asked - predicted).abs() < 4.0 * error,
+        "{wrong} of {asked}, {predicted} ± {error}"
+    );
+    let strangers = (0..20_000_u32)
+        .filter(|&number| contained(1_000_000 + number, 1_000_000 + number, false))
+        .count();
+    // They have to pass the attributes' filters first, which have 200 values and room for 20,000.
+    assert!(strangers <= 1, "{strangers}");
 }

@@ -271,6 +271,11 @@ impl CompareArgs {
                 contenders.push(contender);
             }
         }
+        if self.expect == Some(0) {
+            return Err(UsageError(
+                "--expect is the number of distinct elements in a slice, at least 1, not 0; --expect 1000 works".into(),
+            ));
+        }
         if contenders.is_empty() {
             contenders.extend(USUAL);
             // Without combinations the two are the same.

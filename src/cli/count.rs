@@ -45,6 +45,8 @@ pub(crate) struct CountArgs {
     filter: Structure,
 
     /// Memory of the filter for one slice, such as 64KiB [default: 64KiB]
+    ///
+    /// An overfull dleft filter takes up to 1/56 of it and 1 KiB more, for elements without a cell.
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "fpr", help_heading = "Filter")]
     memory: Option<u64>,
 

@@ -32,6 +32,16 @@ pub fn bloom_bits(fpr: f64, elements: f64) -> f64 {
     elements * fpr.recip().log2() / LN_2
 }
 
+/// The same where a filter has no more than [`MAX_PROBES`] functions, which the best k exceeds for rates below
+/// 2^-32: -k n / ln(1 - f^(1/k)).
+pub fn least_bloom_bits(fpr: f64, elements: f64) -> f64 {
+    let most = MAX_PROBES as f64;
+    if fpr.log2() >= -most {
+        return bloom_bits(fpr, elements);
+    }
+    -most * elements / (-fpr.powf(most.recip())).ln_1p()
+}
+
 /// The least size, from 1 on, that reaches what every larger one reaches too; `None` if the sizes up
 /// to `most`, a power of two, do not.
 pub(super) fn least_size(most: u64, reaches: impl Fn(u64) -> bool) -> Option<u64> {
@@ -240,6 +250,19 @@ mod tests {
             assert_close(counter_reaches(LN_2, least), probability, 1e-12);
         }
         assert_close(counter_reaches(30.0, 1), 1.0, 1e-12);
+    }
+
+    #[test]
+    fn rates_below_those_of_most_functions_take_more_bits() {
+        // 32 / -ln(1 - f^(1/32)), computed with 40 digits; above 2^-32 it is lb e · lb 1/f.
+        for (fpr, bits) in [
+            (1e-9, 43.132_762_698_153_48),
+            (1e-10, 47.946_099_088_081_2),
+            (1e-15, 77.063_121_457_009_19),
+            (1e-30, 260.781_443_917_570_35),
+        ] {
+            assert_close(least_bloom_bits(fpr, 1.0), bits, 1e-12);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::pipeline::{WorkerGone, guarded};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
-use parquet::column::reader::get_typed_column_reader;
+use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -17,6 +17,9 @@ const MOST_ROWS: i64 = 1 << 20;
 
 /// More values than the lists of so many rows hold together.
 const MOST_VALUES: usize = 1 << 26;
+
+/// Rows that are passed over at once.
+const ROWS_AT_ONCE: usize = 1024;
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -160,6 +163,36 @@ pub(super) struct Cells<V> {
     pub(super) repetition: Vec<i16>,
 }
 
+impl<V> Cells<V> {
+    /// Adds the next rows of a column.
+    fn read<T: DataType<T = V>>(
+        &mut self,
+        column: &mut ColumnReaderImpl<T>,
+        rows: usize,
+    ) -> Result<(), ParquetError> {
+        let mut left = rows;
+        while left > 0 {
+            let (read, _, _) = column.read_records(
+                left,
+                Some(&mut self.definition),
+                Some(&mut self.repetition),
+                &mut self.values,
+            )?;
+            if read == 0 {
+                return Err(ParquetError::EOF("a column is too short".into()));
+            }
+            left -= read;
+        }
+        Ok(())
+    }
+
+    fn clear(&mut self) {
+        self.values.clear();
+        self.definition.clear();
+        self.repetition.clear();
+    }
+}
+
 impl Table {
     /// A file of these columns in one row group, which is what [`write()`] makes.
     pub(super) fn open(bytes: Vec<u8>, columns: &[Column]) -> Result<Self, ParquetError> {
@@ -199,26 +232,16 @@ impl Table {
         let group = self.file.get_row_group(0)?;
         let mut reader = get_typed_column_reader::<T>(group.get_column_reader(column)?);
         let mut found = Cells::default();
-        let mut left = from;
-        while left > 0 {
-            match reader.skip_records(left)? {
-                0 => return Err(ParquetError::EOF("a column is too short".into())),
-                skipped => left -= skipped,
-            }
+        // Rows before are read as well: the library's way to skip them never ends where a page has fewer levels
+        // than it claims.
+        let mut before = from;
+        while before > 0 {
+            let rows = before.min(ROWS_AT_ONCE);
+            found.read(&mut reader, rows)?;
+            found.clear();
+            before -= rows;
         }
-        let mut left = to - from;
-        while left > 0 {
-            let (records, _, _) = reader.read_records(
-                left,
-                Some(&mut found.definition),
-                Some(&mut found.repetition),
-                &mut found.values,
-            )?;
-            if records == 0 {
-                return Err(ParquetError::EOF("a column is too short".into()));
-            }
-            left -= records;
-        }
+        found.read(&mut reader, to - from)?;
         Ok(found)
     }
 

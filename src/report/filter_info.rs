@@ -85,5 +85,15 @@ fn lines(row: &FilterRow) -> Vec<(&'static str, String)> {
             ),
         ));
     }
+    if let (Some(stashed), Some(given_up)) = (row.stashed, row.given_up) {
+        lines.push((
+            "overflow",
+            format!(
+                "{} elements stashed, {} buckets given up",
+                grouped(stashed),
+                grouped(given_up)
+            ),
+        ));
+    }
     lines
 }

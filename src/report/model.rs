@@ -253,6 +253,8 @@ pub(super) struct FilterRow {
     pub(super) std_error: Option<f64>,
     pub(super) saturated: Option<u64>,
     pub(super) overflows: Option<u64>,
+    pub(super) stashed: Option<u64>,
+    pub(super) given_up: Option<u64>,
     /// For people.
     #[serde(skip)]
     pub(super) elements: String,
@@ -264,6 +266,7 @@ pub(super) struct FilterRow {
 impl FilterRow {
     pub(super) fn new(path: &Path, filter: &SavedFilter, label: Option<&ElementLabel>) -> Self {
         let (stats, distinct) = (filter.stats(), filter.distinct());
+        let overflow = stats.counters.and_then(|counters| counters.overflow);
         let rule = label.map(|label| &label.rule);
         Self {
             path: path.display().to_string(),
@@ -285,6 +288,8 @@ impl FilterRow {
             std_error: distinct.map(Estimate::std_error),
             saturated: stats.counters.map(|counters| counters.saturated),
             overflows: stats.counters.map(|counters| counters.overflows),
+            stashed: overflow.map(|overflow| overflow.stashed),
+            given_up: overflow.map(|overflow| overflow.given_up),
             elements: label.map_or_else(|| "of an unknown kind".to_owned(), described),
             parameters: parameters(filter.spec()),
         }

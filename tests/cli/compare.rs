@@ -188,6 +188,7 @@ fn compare_refuses_and_touches_nothing() {
     for (options, word) in [
         (&["--memory", "0"][..], "64KiB"),
         (&["--memory", "1KiB,1KiB"], "twice"),
+        (&["--expect", "0"], "--expect 1000 works"),
         (&["--memory", "2000TiB"], "1 TiB"),
         (&["--filter", "subset,foo"], "subset-planned"),
         (&["--want", "port"], "src, dst"),

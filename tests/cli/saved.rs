@@ -139,6 +139,28 @@ fn partial_questions_and_all_kinds() {
 }
 
 #[test]
+fn what_found_no_cell_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("filter");
+    let (capture, _) = sample();
+    let told = |memory: &str| {
+        let options = ["--filter", "dleft", "--memory", memory];
+        count(&options, &path, &[&capture]).done();
+        let told = info(&path);
+        let number = |field: &str| told[field].as_u64().unwrap();
+        assert!(number("memory_bytes") >= 16 * number("stashed"));
+        [number("stashed"), number("given_up")]
+    };
+    assert_eq!(told("1MiB"), [0, 0]);
+    // 128 cells; a stash of 64 elements; 4 buckets in the first subtable.
+    assert_eq!(told("256B"), [64, 4]);
+    let table = flowsieve(&["filter", "info", path.to_str().unwrap()]).done();
+    assert!(table.contains("64 elements stashed, 4 buckets given up"));
+    count(&[], &path, &[&capture]).done();
+    assert!(info(&path)["stashed"].is_null());
+}
+
+#[test]
 fn the_union_of_two_halves_is_the_whole() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);

@@ -51,6 +51,10 @@ const WRONG: &[(&[&str], &str)] = &[
         &["--fpr", "1e-300", "--expect", "500"],
         "reaches rates down to",
     ),
+    (
+        &["--filter", "mdbf", "--fpr", "0.01", "--expect", "500"],
+        "choose cmdbf",
+    ),
     (&["--dns-port", "5301"], "add --element dns"),
     (
         &["--element", "flow", "--queries-only"],

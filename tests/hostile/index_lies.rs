@@ -15,6 +15,7 @@ use parquet::file::writer::SerializedFileWriter;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 struct Unwatched;
@@ -144,8 +145,8 @@ fn every_byte_of_every_file_of_an_index_may_lie() {
     assert!(told > 200, "{told}");
 }
 
-/// A page of a list that claims `levels` values in runs of levels as long, and has no value.
-fn page_that_claims(levels: u32) -> Vec<u8> {
+/// A page of a list that claims `claimed` values and has levels of `levels` of them, and values for up to 128.
+fn page_that_claims(claimed: u32, levels: u32) -> Vec<u8> {
     fn varint(mut value: u64) -> Vec<u8> {
         let mut bytes = Vec::new();
         while value > 0x7f {
@@ -160,7 +161,11 @@ fn page_that_claims(levels: u32) -> Vec<u8> {
     // All values belong to one record, and are there.
     let run = [varint(u64::from(levels) << 1), vec![1]].concat();
     let run = [&(run.len() as u32).to_le_bytes()[..], &run].concat();
-    let body = [run.clone(), run].concat();
+    // DELTA_BINARY_PACKED: blocks of 128 in 4 parts, how many, the first, and a block of differences of 0.
+    let mut values = vec![0x80, 1, 4];
+    values.extend(varint(levels.into()));
+    values.extend([0; 6]);
+    let body = [run.clone(), run, values].concat();
     let length = number(body.len() as u64);
     // A data page (0), its lengths, and in field 5 the number of values, DELTA_BINARY_PACKED (5), levels in RLE (3).
     let mut page = vec![0x15, 0, 0x15];
@@ -168,21 +173,20 @@ fn page_that_claims(levels: u32) -> Vec<u8> {
     page.push(0x15);
     page.extend(&length);
     page.extend([0x2c, 0x15]);
-    page.extend(number(levels.into()));
+    page.extend(number(claimed.into()));
     page.extend([0x15, 10, 0x15, 6, 0x15, 6, 0, 0]);
     page.extend(body);
     page
 }
 
 /// The same lists, but for the numbers of records, which are these pages.
-fn with_pages(lists: Vec<u8>, levels: u32, pages: Vec<u8>) -> Vec<u8> {
+fn with_pages(lists: Vec<u8>, levels: u32, pages: &[u8]) -> Vec<u8> {
     let lists = bytes::Bytes::from(lists);
     let file = SerializedFileReader::new(lists.clone()).unwrap();
     let group = file.metadata().row_group(0);
     let schema = file.metadata().file_metadata().schema_descr();
     let schema = schema.root_schema().clone();
-    let mut forged =
-        SerializedFileWriter::new(Vec::new(), schema.into(), Default::default()).unwrap();
+    let mut forged = SerializedFileWriter::new(Vec::new(), schema.into(), Arc::default()).unwrap();
     let mut columns = forged.next_row_group().unwrap();
     for (number, right) in group.columns().iter().enumerate() {
         let (bytes, metadata) = if number + 1 < group.num_columns() {
@@ -195,7 +199,7 @@ fn with_pages(lists: Vec<u8>, levels: u32, pages: Vec<u8>) -> Vec<u8> {
                 .set_total_compressed_size(pages.len() as i64)
                 .set_total_uncompressed_size(pages.len() as i64)
                 .set_data_page_offset(0);
-            (pages.clone().into(), metadata.build().unwrap())
+            (pages.to_vec().into(), metadata.build().unwrap())
         };
         let close = ColumnCloseResult {
             bytes_written: metadata.compressed_size() as u64,
@@ -211,37 +215,74 @@ fn with_pages(lists: Vec<u8>, levels: u32, pages: Vec<u8>) -> Vec<u8> {
     forged.into_inner().unwrap()
 }
 
-/// The library counts one by one what pages claim, which took minutes; and as many levels may follow in a few bytes.
+/// An index whose lists have other pages: what is said of it.
+struct WithPages {
+    _folder: TempDir,
+    archive: PathBuf,
+    path: PathBuf,
+    lists: Vec<u8>,
+    right: String,
+}
+
+impl WithPages {
+    fn new() -> Self {
+        let (folder, archive) = index();
+        let files = fs::read_dir(archive.join("node/000000")).unwrap();
+        let mut paths = files.map(|entry| entry.unwrap().path());
+        let path = paths
+            .find(|path| path.to_string_lossy().ends_with(".lists.parquet"))
+            .unwrap();
+        Self {
+            lists: fs::read(&path).unwrap(),
+            right: catalog(&archive),
+            path,
+            archive,
+            _folder: folder,
+        }
+    }
+
+    /// What is said when so many values stand in these pages.
+    fn problems(&self, levels: u32, pages: &[u8]) -> Vec<String> {
+        let lie = with_pages(self.lists.clone(), levels, pages);
+        fs::write(&self.path, &lie).unwrap();
+        let lied = self.right.replace(&mark(&self.lists), &mark(&lie));
+        write_catalog(&self.archive, &lied);
+        problems(&self.archive)
+    }
+}
+
+/// The library takes memory for what pages claim, and as many levels may follow in a few bytes.
 #[test]
 fn pages_that_claim_more_values_than_there_can_be_are_damage() {
-    let (_folder, archive) = index();
-    let right = catalog(&archive);
-    let capture = archive.join("node/000000");
-    let mut lists = fs::read_dir(capture)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_string_lossy().ends_with(".lists.parquet"))
-        .collect::<Vec<_>>();
-    let path = lists.pop().unwrap();
-    let content = fs::read(&path).unwrap();
-    let told = |levels: u32, pages: Vec<u8>| {
-        let lie = with_pages(content.clone(), levels, pages);
-        fs::write(&path, &lie).unwrap();
-        write_catalog(&archive, &right.replace(&mark(&content), &mark(&lie)));
-        problems(&archive)
-    };
+    let index = WithPages::new();
     let claimed = |problems: &[String]| {
         let words = "its pages claim more values than there can be";
         problems.iter().any(|problem| problem.contains(words))
     };
     let most = i32::MAX as u32;
-    let problems = told(most, page_that_claims(most));
+    let problems = index.problems(most, &page_that_claims(most, most));
     assert!(claimed(&problems), "{problems:?}");
     // Many pages may claim together what one may not.
     let quarter = 1 << 24;
-    let problems = told(5 * quarter, page_that_claims(quarter).repeat(5));
+    let problems = index.problems(5 * quarter, &page_that_claims(quarter, quarter).repeat(5));
     assert!(claimed(&problems), "{problems:?}");
     // What may be claimed is read, and is too little.
-    let problems = told(10, page_that_claims(10));
+    let problems = index.problems(10, &page_that_claims(10, 10));
     assert!(!problems.is_empty() && !claimed(&problems), "{problems:?}");
+}
+
+/// The library's way to pass over rows never ended where a page has fewer levels than it claims.
+#[test]
+fn pages_with_fewer_levels_than_they_claim_are_damage() {
+    let index = WithPages::new();
+    for levels in [1, 3, 99] {
+        let problems = index.problems(100, &page_that_claims(100, levels));
+        assert!(!problems.is_empty(), "{levels}");
+        assert!(
+            problems
+                .iter()
+                .all(|problem| problem.contains(".lists.parquet")),
+            "{problems:?}"
+        );
+    }
 }

@@ -222,11 +222,7 @@ impl SavedFilter {
             memory_bytes: stats.iter().map(|shard| shard.memory_bytes).sum(),
             fill_ratio: stats.iter().map(|shard| shard.fill_ratio).sum::<f64>()
                 / stats.len() as f64,
-            counters: counters.reduce(|a, b| CounterStats {
-                saturated: a.saturated.saturating_add(b.saturated),
-                overflows: a.overflows.saturating_add(b.overflows),
-                ambiguous_removals: a.ambiguous_removals.saturating_add(b.ambiguous_removals),
-            }),
+            counters: counters.reduce(CounterStats::plus),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::bits::CounterArray;
 use crate::filters::Refill;
 use crate::filters::dleft::{Bucket, Bucket16, Bucket32, CELLS, SUBTABLES};
 use crate::filters::sizing::{
-    DEFAULT_PROBES, MAX_PROBES, best_probes, bloom_bits, dleft_fpr, split_fpr,
+    DEFAULT_PROBES, MAX_PROBES, best_probes, dleft_fpr, least_bloom_bits, split_fpr,
 };
 use std::f64::consts::LN_2;
 
@@ -55,7 +55,7 @@ impl FilterSpec {
             }
             Sizing::Rate { fpr, expected } => {
                 let elements = expected.max(1) as f64;
-                let counters = bloom_bits(fpr, elements).ceil();
+                let counters = least_bloom_bits(fpr, elements).ceil();
                 let probes = best_probes(counters, elements, most);
                 let mut part = (counters as u64).div_ceil(u64::from(probes));
                 // Small parts, and few of them, fall short of the formula for large ones.

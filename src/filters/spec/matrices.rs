@@ -3,7 +3,7 @@
 use super::{FilterKind, FilterSpec, Sizing, SpecError};
 use crate::filters::MatrixSpec;
 use crate::filters::matrix_sizing::{self, MAX_ATTRIBUTES};
-use crate::filters::sizing::{DEFAULT_PROBES, MAX_PROBES, best_probes, bloom_bits};
+use crate::filters::sizing::{DEFAULT_PROBES, MAX_PROBES, best_probes, least_bloom_bits};
 
 pub(super) fn check_attributes(attributes: usize) -> Result<(), SpecError> {
     if attributes == 0 || attributes > MAX_ATTRIBUTES {
@@ -56,7 +56,7 @@ pub(super) fn matrix(
         Sizing::Rate { fpr, expected } => {
             let elements = expected.max(1) as f64;
             if kind == FilterKind::Cartesian {
-                let cells = bloom_bits(fpr, elements);
+                let cells = least_bloom_bits(fpr, elements);
                 return Ok(FilterSpec::Cartesian {
                     attributes,
                     size: cells.powf(1.0 / attributes as f64).ceil() as u64,

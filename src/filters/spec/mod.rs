@@ -13,7 +13,7 @@ use self::matrices::matrix;
 use super::dleft::SUBTABLES;
 use super::sizing::{
     DEFAULT_PROBES, MAX_PROBES, best_line_probes, best_probes, blocked_fpr, blocked_lines,
-    bloom_bits,
+    least_bloom_bits,
 };
 use super::{BloomLayout, Combination, MatrixSpec, PlannedCombination, Refill};
 use crate::bits::{CounterArray, Lines};
@@ -146,6 +146,9 @@ impl FilterSpec {
     /// elements expected; a d-left filter gets counts of 2 bits and remainders that fill its cells, and
     /// has the largest power of two of buckets that the memory holds, so it may use but half of it.
     ///
+    /// A rate is that of an element whose values have all occurred, apart, as those of traffic have: a CMDBF gets
+    /// arrays that reach it in the combined one alone, and an MDBF has none.
+    ///
     /// The matrices get the largest size m that fits. A CBFM (and a WCBFM, whose weights are equal
     /// here) gets the cuts and the k with the least predicted false-positive rate of a full query, all
     /// values of which occur: among no cut, keeping only combinations of at most r attributes, and
@@ -154,7 +157,7 @@ impl FilterSpec {
     /// # Errors
     ///
     /// Memory for less than one bit (or line) of each array, a rate outside of (0, 1), a rate for no
-    /// elements, one that a filter in cache lines does not reach, or a size beyond 2^40 bytes.
+    /// elements, one that a filter in cache lines does not reach, any of an MDBF, or a size beyond 2^40 bytes.
     pub fn new(kind: FilterKind, attributes: usize, sizing: Sizing) -> Result<Self, SpecError> {
         if let Sizing::Rate { expected: 0, .. } = sizing {
             return Err(SpecError::Rule(
@@ -190,8 +193,10 @@ impl FilterSpec {
                             .ok_or_else(|| out_of_reach(fpr, expected))?;
                         lines * Lines::LINE_BYTES * 8
                     }
-                    // By the published formulas (3) and (7) the rates of the arrays multiply.
-                    _ => bloom_bits(fpr.powf(1.0 / arrays as f64), elements).ceil() as u64,
+                    FilterKind::Mdbf if arrays > 1 => return Err(without_rate(fpr)),
+                    // All values of what is asked may have occurred, apart: then the arrays of the attributes
+                    // say yes, and only the last one tells.
+                    _ => least_bloom_bits(fpr, elements).ceil() as u64,
                 };
                 check_memory(kind, bits.div_ceil(8).saturating_mul(arrays), arrays)?;
                 (bits, Some(expected))
@@ -359,6 +364,13 @@ fn check_rate(fpr: f64) -> Result<(), SpecError> {
             "a false-positive rate lies between 0 and 1, not {fpr}; 0.001 works"
         )))
     }
+}
+
+/// The published rate of an MDBF, by formula (3), is that of values that did not occur at all.
+fn without_rate(fpr: f64) -> SpecError {
+    SpecError::Rule(format!(
+        "an mdbf takes values that all occur, apart, for an element, so no size has a rate of {fpr}; choose cmdbf, or size it by its memory"
+    ))
 }
 
 /// The lines that a rate takes grow with a root of it, and soon exceed the most memory.
