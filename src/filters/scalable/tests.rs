@@ -1,4 +1,10 @@
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
 use super::*;
+use crate::filters::saved::UnionError;
 use crate::hashing::Digester;
 
 fn whole(digest: &Digest) -> ElementDigests<'_> {
@@ -151,4 +157,92 @@ fn the_bound_holds_and_loses_nothing() {
     filter.clear();
     assert_eq!(filter.links(), 1);
     assert!(!digests.iter().any(|digest| filter.contains(whole(digest))));
+}
+
+fn digests(numbers: std::ops::Range<u32>) -> Vec<Digest> {
+    numbers
+        .map(|i| Digester::new(6).digest(&i.to_le_bytes()))
+        .collect()
+}
+
+fn chain(most_links: u32, refill: Refill, elements: &[Digest]) -> ScalableFilter {
+    let mut filter = ScalableFilter::new(128, 12, 4, most_links, refill);
+    for digest in elements {
+        filter.insert(whole(digest));
+    }
+    filter
+}
+
+/// 88 elements fill a link.
+#[test]
+fn a_union_has_the_links_of_both_and_adds_up_small_ones() {
+    let (first, second) = (digests(0..240), digests(1000..1230));
+    let (mut union, other) = (
+        chain(9, Refill::Newest, &first),
+        chain(9, Refill::Newest, &second),
+    );
+    assert_eq!((union.links(), other.links()), (3, 3));
+    union.unite_with(&other).unwrap();
+    // Two full ones of each stay apart, and so do those with 64 and 54, which would fill more than half.
+    assert_eq!(union.links(), 6);
+    let numbers: Vec<u64> = union
+        .links
+        .iter()
+        .map(SplitCounters::function_set)
+        .collect();
+    assert_eq!(numbers[..3], numbers[3..]);
+    assert_eq!(union.distinct(), None);
+    // The first that is not full takes what is new, whatever the rule was.
+    let before = union.links[2].fill_ratio();
+    union.insert(whole(&digests(5000..5001)[0]));
+    assert!(union.links[2].fill_ratio() > before);
+    for digest in digests(6000..6200) {
+        union.insert(whole(&digest));
+    }
+    // A link with functions of its own, that no other has.
+    assert_eq!(union.links[6].function_set(), FIRST_FUNCTION_SET + 3);
+
+    // Two small ones are one, as if all had come here.
+    let mut union = chain(1, Refill::FirstNotFull, &first[..40]);
+    let other = chain(1, Refill::FirstNotFull, &second[..40]);
+    union.unite_with(&other).unwrap();
+    let all: Vec<Digest> = [&first[..40], &second[..40]].concat();
+    let at_once = chain(1, Refill::FirstNotFull, &all);
+    assert_eq!(union.links(), 1);
+    assert_eq!(union.stats(), at_once.stats());
+    // And again, as long as a link is not full.
+    let error = union.unite_with(&other).map(|()| union.links());
+    assert_eq!(error, Ok(1), "the same elements fill nothing more");
+    let error = union.unite_with(&chain(1, Refill::FirstNotFull, &first[100..180]));
+    assert_eq!(error, Err(UnionError::Links { links: 2, most: 1 }));
+    assert_eq!(union.links(), 1);
+}
+
+/// A link of the first input that falsely claims what the second one held must not give anything up.
+#[test]
+fn removals_from_a_union_make_no_false_negatives() {
+    for refill in [Refill::FirstNotFull, Refill::Newest] {
+        // Few functions, so that links often claim what others hold.
+        let fill = |elements: &[Digest]| {
+            let mut filter = ScalableFilter::new(150, 3, 8, 60, refill);
+            elements.iter().for_each(|digest| {
+                filter.insert(whole(digest));
+            });
+            filter
+        };
+        let (first, second) = (digests(0..600), digests(500..1100));
+        let mut union = fill(&first);
+        union.unite_with(&fill(&second)).unwrap();
+        for (number, digest) in second.iter().enumerate() {
+            union.remove(whole(digest));
+            let left = first.iter().chain(&second[number + 1..]);
+            assert!(left.clone().all(|digest| union.contains(whole(digest))));
+        }
+        let stats = union.stats().counters.unwrap();
+        assert!(stats.ambiguous_removals >= 100, "{stats:?}");
+        assert_eq!(union.rule(), Refill::FirstNotFull);
+        union.clear();
+        assert_eq!((union.links(), union.rule()), (1, refill));
+        assert_eq!(union.distinct(), Some(Estimate::default()));
+    }
 }
