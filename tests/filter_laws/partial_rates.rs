@@ -63,7 +63,7 @@ fn acquaintances(seed: u64) -> Elements {
     let tuple = |number: u32| {
         std::array::from_fn::<u32, 3, _>(|place| {
             // Two bits of the number for each attribute, so that all is as often as it should be.
-            if number >> (2 * place) & 3 == 0 {
+            if (number >> (2 * place)).is_multiple_of(4) {
                 number % (ELEMENTS / 3) * 3 + place as u32
             } else {
                 ELEMENTS + number

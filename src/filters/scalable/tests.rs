@@ -225,9 +225,9 @@ fn removals_from_a_union_make_no_false_negatives() {
         // Few functions, so that links often claim what others hold.
         let fill = |elements: &[Digest]| {
             let mut filter = ScalableFilter::new(150, 3, 8, 60, refill);
-            elements.iter().for_each(|digest| {
+            for digest in elements {
                 filter.insert(whole(digest));
-            });
+            }
             filter
         };
         let (first, second) = (digests(0..600), digests(500..1100));
