@@ -5,12 +5,12 @@
     reason = "a test that unwraps fails where it should"
 )]
 
-use flowsieve::filters::saved::{LoadError, SavedFilter, UnionError};
+use flowsieve::filters::saved::{FilterInPlace, LoadError, SavedFilter, UnionError};
 use flowsieve::filters::{
     BloomLayout, Combination, ElementDigests, FilterSpec, IndexMap, MatrixSpec, PlannedCombination,
     Refill,
 };
-use flowsieve::hashing::{Checksum, Digest, Digester};
+use flowsieve::hashing::{Checksum, Digest, Digester, shard_of};
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;
@@ -255,6 +255,11 @@ fn a_lie_with_right_checksums_is_found_or_harmless() {
                             assert!(filter.contains(element), "{name} {at} {value}");
                         }
                         assert!(read(&bytes_of(&filter)).is_ok());
+                        // Two of a kind are united like any others, whatever they claim.
+                        let other = read(&resealed(&lie, head)).unwrap();
+                        if filter.unite(&other).is_ok() {
+                            assert!(read(&bytes_of(&filter)).is_ok(), "{name} {at} {value}");
+                        }
                     }
                 }
             }
@@ -351,6 +356,100 @@ fn only_filters_that_were_made_alike_have_a_union() {
     assert!(SavedFilter::empty(bloom(64), 0, vec![], 1025).is_err());
     assert!(SavedFilter::empty(bloom(0), 0, vec![], 1).is_err());
     assert!(SavedFilter::empty(bloom(64), 0, vec![0; 1025], 1).is_err());
+}
+
+/// A chain of one shard with elements of its own.
+fn chain(refill: Refill, numbers: std::ops::Range<u32>) -> SavedFilter {
+    let spec = FilterSpec::Scalable {
+        part: 40,
+        probes: 7,
+        counter_bits: 4,
+        most_links: 6,
+        refill,
+    };
+    let mut filter = SavedFilter::empty(spec, 9, vec![], 1).unwrap();
+    for number in numbers {
+        filter.insert(ElementDigests {
+            whole: digests(number).0,
+            attributes: &[],
+        });
+    }
+    filter
+}
+
+#[test]
+fn a_chain_that_is_a_union_is_saved_loaded_and_asked_where_it_lies() {
+    for refill in [Refill::FirstNotFull, Refill::Newest] {
+        let mut union = chain(refill, 0..80);
+        union.unite(&chain(refill, 60..130)).unwrap();
+        let bytes = bytes_of(&union);
+        let loaded = read(&bytes).unwrap();
+        assert_eq!(bytes_of(&loaded), bytes);
+        let in_place = FilterInPlace::open(&bytes).unwrap().unwrap();
+        let mut present = 0;
+        for number in 0..2000 {
+            let whole = digests(number).0;
+            let expected = union.contains(ElementDigests {
+                whole,
+                attributes: &[],
+            });
+            assert!(expected || number >= 130);
+            assert_eq!(in_place.contains(whole), expected);
+            present += u32::from(expected);
+        }
+        assert!((130..300).contains(&present), "{present}");
+        // Links of several chains are those of a union: of no other are the numbers out of order.
+        let head = head_of(&bytes);
+        let mut lie = bytes.clone();
+        assert_eq!(lie[head], 2, "the estimate of a union");
+        lie[head] = 0;
+        let lie = resealed(&lie, head);
+        assert!(refused(&lie).contains("do not ascend"));
+        assert!(FilterInPlace::open(&lie).is_err());
+        // A number that no link has, behind the estimate, the removals and the number of links.
+        let mut lie = bytes.clone();
+        lie[head + 13..head + 21].fill(0);
+        assert!(refused(&resealed(&lie, head)).contains("a number that none has"));
+    }
+}
+
+/// Whether links are too many shows in one shard after the other: what is refused has changed nothing.
+#[test]
+fn a_union_of_too_many_links_is_refused_as_a_whole() {
+    let spec = FilterSpec::Scalable {
+        part: 64,
+        probes: 4,
+        counter_bits: 4,
+        most_links: 2,
+        refill: Refill::FirstNotFull,
+    };
+    let label = b"what the elements are".to_vec();
+    let with = |numbers: std::ops::Range<u32>| {
+        let mut filter = SavedFilter::empty(spec.clone(), 9, label.clone(), 2).unwrap();
+        for number in numbers {
+            let whole = digests(number).0;
+            // Most of them in the second shard.
+            if number % 8 == 0 || shard_of(whole, 2) == 1 {
+                filter.insert(ElementDigests {
+                    whole,
+                    attributes: &[],
+                });
+            }
+        }
+        filter
+    };
+    let mut filter = with(0..120);
+    let before = bytes_of(&filter);
+    let error = filter.unite(&with(1000..1120)).unwrap_err();
+    assert!(matches!(error, UnionError::Links { most: 2, links } if links > 2));
+    assert_eq!(
+        error.to_string(),
+        "scalable filters have a union only if it has at most 2 links in a shard, not 3; count the captures together, or save each with more memory (--memory)"
+    );
+    assert_eq!(bytes_of(&filter), before);
+    // With less in the second shard there is room.
+    assert_eq!(filter.unite(&with(1000..1001)), Ok(()));
+    assert_ne!(bytes_of(&filter), before);
 }
 
 fn golden(name: &str) -> PathBuf {

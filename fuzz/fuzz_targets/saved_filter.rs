@@ -37,6 +37,12 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = (filter.stats(), filter.distinct());
     let mut out = Vec::new();
     filter.save(&mut out).expect("memory");
-    let again = SavedFilter::read(&mut &*out, out.len() as u64);
-    assert!(again.is_ok(), "{:?}", again.err());
+    let again = SavedFilter::read(&mut &*out, out.len() as u64).expect("what was saved is read");
+    if filter.unite(&again).is_ok() {
+        assert!(filter.contains(element));
+        out.clear();
+        filter.save(&mut out).expect("memory");
+        let united = SavedFilter::read(&mut &*out, out.len() as u64);
+        assert!(united.is_ok(), "{:?}", united.err());
+    }
 });

@@ -112,7 +112,7 @@ struct QueryArgs {
 /// Unite saved filters of equal parameters into the filter of all their inputs
 ///
 /// They must have been saved with the same structure, memory, seed and shards, of the same kind of
-/// element. Of scalable and dleft filters there is no union.
+/// element. Scalable filters have a union only while it has no more links than a chain may have.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = UNION_EXAMPLES)]
 struct UnionArgs {

@@ -175,7 +175,7 @@ fn the_union_of_two_halves_is_the_whole() {
         line.extend(from.iter().map(|path| path.to_str().unwrap()));
         flowsieve(&line)
     };
-    for filter in ["subset", "bloom", "mdbf", "counting", "cbfm"] {
+    for filter in ["subset", "bloom", "mdbf", "counting", "cbfm", "dleft"] {
         let options = ["--filter", filter, "--memory", "16KiB"];
         count(&options, &a, &[&halves[0]]).done();
         count(&options, &b, &[&halves[1]]).done();
@@ -190,7 +190,8 @@ fn the_union_of_two_halves_is_the_whole() {
             "element",
         ] {
             // Counters add up what the halves have in common, bits do not.
-            if filter != "counting" || field == "fill_ratio" {
+            let counts = ["counting", "dleft"].contains(&filter);
+            if !counts || field == "fill_ratio" {
                 assert_eq!(union[field], expected[field], "{filter} {field}");
             }
         }
@@ -218,10 +219,19 @@ fn the_union_of_two_halves_is_the_whole() {
         assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
         assert!(run.sentence().contains(word), "{}", run.err);
     }
-    count(&["--filter", "dleft"], &a, &[&halves[0]]).done();
+    // Chains whose links are all full, as many of them as there may be.
+    for (half, to) in halves.iter().zip([&a, &b]) {
+        count(&["--filter", "scalable", "--memory", "1KiB"], to, &[half]).done();
+    }
     let run = unite(&[&a, &b], &both);
-    assert!(run.sentence().contains("no union"), "{}", run.err);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert!(run.sentence().contains("at most 8 links"), "{}", run.err);
     assert_eq!(fs::read(&both).unwrap(), before);
+    for (half, to) in halves.iter().zip([&a, &b]) {
+        count(&["--filter", "scalable", "--memory", "1MiB"], to, &[half]).done();
+    }
+    assert_eq!(unite(&[&a, &b], &both).done(), "");
+    assert!(info(&both)["estimate"].is_null());
 }
 
 #[test]

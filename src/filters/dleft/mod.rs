@@ -58,7 +58,18 @@
 //! # Distinct elements
 //!
 //! Until the first removal, and while no bucket is given up: a new element is called a repeat if its
-//! H is stored already, with p = (cells and stash entries in use) / 2^q, exactly.
+//! H is stored already, with p = (cells and stash entries in use) / 2^q, exactly. Of a union, by the
+//! number X of H that are stored: n = ln(1 - X/2^q) / ln(1 - 2^-q), which is nearly as exact, since
+//! 2^q is far above n.
+//!
+//! # Union
+//!
+//! As H → aH is one to one, a cell tells the H of its element. So the union has the elements of the other
+//! filter inserted into this one by the rule above, each with its count, cells before stash: where an element
+//! stands depends on that order, and what is contained does not. Counts add up to 2^c - 1, where they
+//! stay for good; in the stash they end at 2^31 - 1, and an element whose count had ended has that
+//! there. Buckets that either has given up are given up. A union of more elements than there are cells
+//! fills the stash, and gives up buckets, as any filter with so many elements would.
 //!
 //! # What it cannot do
 //!
@@ -72,6 +83,7 @@ mod bucket;
 mod query;
 mod rate;
 mod state;
+mod union;
 
 pub(super) use self::bucket::CELLS;
 pub use self::bucket::{Bucket, Bucket16, Bucket32};
@@ -79,7 +91,8 @@ use self::query::Query;
 pub use self::rate::{dleft_given_up, dleft_overfull_fpr};
 use super::{
     CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
-    MembershipFilter, OverflowStats, RemovableFilter, Sighting,
+    CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
+    MembershipFilter, OverflowStats, RemovableFilter, Sighting, fill,
 };
 use crate::bits::{BitArray, Pages};
 use crate::hashing::{Digest, mix};
@@ -106,6 +119,9 @@ const MULTIPLIERS: [u64; SUBTABLES] = [
     0xa409_3822_299f_31d1,
     0x082e_fa98_ec4e_6c89,
 ];
+
+/// Largest count in the stash; like that of a cell it stays for good.
+const STASH_LARGEST: u32 = u32::MAX / 2;
 
 /// Elements that the stash of a filter with 2^`bucket_bits` (B) buckets holds: B / 16 + 64.
 const fn stash_limit(bucket_bits: u32) -> usize {
@@ -191,6 +207,11 @@ impl<B: Bucket> DleftFilter<B> {
         mix(digest, HASH) >> (64 - self.bucket_bits - self.remainder_bits)
     }
 
+    /// Number of different H: 2^q.
+    const fn hashes(&self) -> u64 {
+        1 << (self.bucket_bits + self.remainder_bits)
+    }
+
     /// Each subtable's bucket (its index among all) for H, and the tag of its cell: the remainder
     /// above a count of 0.
     #[inline]
@@ -215,8 +236,22 @@ impl<B: Bucket> DleftFilter<B> {
     }
 
     #[inline]
-    fn largest(&self) -> u32 {
+    const fn largest(&self) -> u32 {
         (1 << self.counter_bits) - 1
+    }
+
+    /// The least that a count of the stash stands for, if it has ended: then it has come from a cell.
+    const fn known(&self, count: u32) -> u32 {
+        if count == STASH_LARGEST {
+            self.largest()
+        } else {
+            count
+        }
+    }
+
+    /// What a cell holds of a count.
+    fn in_cell(&self, count: u32) -> u32 {
+        count.min(self.largest())
     }
 
     #[inline]
@@ -281,7 +316,14 @@ impl<B: Bucket> DleftFilter<B> {
                 return Sighting::First;
             }
             Some(Found::Cell { bucket, cell }) => self.count_up(bucket, cell),
-            Some(Found::Stash) => *self.stash.entry(hash).or_default() += 1,
+            Some(Found::Stash) => {
+                let count = self.stash.entry(hash).or_default();
+                if *count == STASH_LARGEST {
+                    self.overflows += 1;
+                } else {
+                    *count += 1;
+                }
+            }
             Some(Found::GivenUp) => {}
         }
         Sighting::Repeat
@@ -300,10 +342,20 @@ impl<B: Bucket> DleftFilter<B> {
         }
     }
 
-    /// A new element: into the least loaded bucket, or wherever it can still be remembered.
+    /// A new element.
     fn place_new(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES]) {
-        let repeat_probability = (self.occupied + self.stash.len() as u64) as f64
-            / f64::from(self.bucket_bits + self.remainder_bits).exp2();
+        let stored = self.occupied + self.stash.len() as u64;
+        let repeat_probability = stored as f64 / self.hashes() as f64;
+        self.place(hash, places, 1);
+        if let Some(counter) = &mut self.counter {
+            counter.record(repeat_probability);
+        }
+    }
+
+    /// An element that is not there, with its count as the stash has it: into the least loaded bucket, or
+    /// wherever it can still be remembered.
+    fn place(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES], count: u32) {
+        let in_cell = self.in_cell(count);
         let buckets = self.buckets.as_mut_slice();
         let mut least = places[0];
         let mut occupied = buckets[least.0].occupied();
@@ -315,18 +367,17 @@ impl<B: Bucket> DleftFilter<B> {
         }
         let free = (!occupied).trailing_zeros();
         if (free as usize) < CELLS {
-            buckets[least.0].set(free, least.1 + 1);
+            buckets[least.0].set(free, least.1 + in_cell);
             self.occupied += 1;
+            self.saturated += u64::from(in_cell == self.largest());
+            self.overflows += u64::from(self.known(count) - in_cell);
         } else if self.stash.len() < self.stash_limit {
-            self.stash.insert(hash, 1);
+            self.stash.insert(hash, count);
         } else {
             self.given_up
                 .get_or_insert_with(|| BitArray::new(1 << self.bucket_bits))
                 .set(places[0].0 as u64);
             self.counter = None;
-        }
-        if let Some(counter) = &mut self.counter {
-            counter.record(repeat_probability);
         }
     }
 }
@@ -382,12 +433,13 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     fn stats(&self) -> FilterStats {
         // An entry of the stash is counted with its key and its count, without the tree's own.
         let stash = self.stash.len() * size_of::<(u64, u32)>();
+        let ended = self.stash.values().filter(|&&c| c == STASH_LARGEST).count();
         FilterStats {
             memory_bytes: (self.buckets.len() * size_of::<B>() + stash) as u64
                 + self.given_up.as_ref().map_or(0, BitArray::memory_bytes),
             fill_ratio: self.occupied as f64 / (self.buckets.len() * CELLS) as f64,
             counters: Some(CounterStats {
-                saturated: self.saturated,
+                saturated: self.saturated + ended as u64,
                 overflows: self.overflows,
                 overflow: Some(OverflowStats {
                     stashed: self.stash.len() as u64,
@@ -399,7 +451,10 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        self.counter.map(|counter| counter.estimate())
+        // Every distinct H is stored once, and so they are balls in 2^q bins.
+        let stored = self.occupied + self.stash.len() as u64;
+        let fill = || fill::independent(stored, self.hashes(), 1);
+        self.counter?.known().or_else(fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -414,7 +469,7 @@ impl<B: Bucket> RemovableFilter for DleftFilter<B> {
             None | Some(Found::GivenUp) => return,
             Some(Found::Stash) => {
                 let count = self.stash.entry(hash).or_default();
-                *count -= 1;
+                *count -= u32::from(*count != STASH_LARGEST);
                 if *count == 0 {
                     self.stash.remove(&hash);
                 }

@@ -1,8 +1,8 @@
 //! The filter on disk.
 
-use super::{Bucket, CELLS, DleftFilter};
+use super::{Bucket, CELLS, DleftFilter, STASH_LARGEST};
 use crate::bits::BitArray;
-use crate::filters::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError};
+use crate::filters::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use std::io;
 
 impl<B: Bucket> FilterState for DleftFilter<B> {
@@ -53,7 +53,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
         for _ in 0..stashed {
             let (hash, count) = (state.u64()?, state.u32()?);
             let is_hash = hash >> (self.bucket_bits + self.remainder_bits) == 0;
-            if !is_hash || hash < least || count == 0 || count > u32::MAX / 2 {
+            if !is_hash || hash < least || count == 0 || count > STASH_LARGEST {
                 return Err(state.damaged("an element of a stash is none that can be there"));
             }
             least = hash + 1;
@@ -74,8 +74,8 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
         Ok(())
     }
 
-    /// None: the stash does not know whether a count that comes from a cell has reached its end.
-    fn unite(&mut self, _: &dyn FilterState) -> Result<(), UnionError> {
-        Err(UnionError::Structure)
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        self.unite_with(same(other)?);
+        Ok(())
     }
 }

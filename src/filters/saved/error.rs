@@ -82,11 +82,16 @@ pub enum LoadError {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnionError {
-    /// Which link or cell an element stands in depends on the order in which elements came.
+    /// Two chains have more links together than a chain may have.
     #[error(
-        "a filter of this structure has no union: where an element stands depends on what came before it; count the captures together, or use another structure such as counting"
+        "scalable filters have a union only if it has at most {most} links in a shard, not {links}; count the captures together, or save each with more memory (--memory)"
     )]
-    Structure,
+    Links {
+        /// Links that the union would have.
+        links: usize,
+        /// Links that a chain may have.
+        most: u32,
+    },
     /// Different structures or sizes.
     #[error("filters have a union only if they have the same structure and the same parameters")]
     Parameters,

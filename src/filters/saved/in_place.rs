@@ -3,6 +3,7 @@
 
 use super::{LoadError, StateReader, parameters, read_head};
 use crate::bits::{CounterArray, Lines};
+use crate::filters::scalable::SavedLinks;
 use crate::filters::subset::{self, PlannedCombination};
 use crate::filters::{FilterSpec, Pattern, PatternAnswer, lines, scalable};
 use crate::hashing::Digest;
@@ -77,12 +78,11 @@ impl<'a> FilterInPlace<'a> {
                 counter_bits,
                 ..
             } => {
-                let count = scalable::load_links(&mut input)?;
+                let mut saved = SavedLinks::load(&mut input)?;
                 let of_link = CounterArray::bytes_of(part * u64::from(probes), counter_bits);
                 let mut rest = &bytes[input.offset() as usize..];
                 let mut links = Vec::new();
-                let mut next = scalable::FIRST_FUNCTION_SET;
-                for _ in 0..count {
+                for _ in 0..saved.count {
                     // The function set, the lost increments, the counters.
                     let link = rest.split_at_checked(16 + of_link as usize);
                     let Some((link, behind)) = link.filter(|_| of_link < rest.len() as u64) else {
@@ -90,10 +90,7 @@ impl<'a> FilterInPlace<'a> {
                     };
                     rest = behind;
                     let function_set = u64::from_le_bytes(link[..8].as_chunks().0[0]);
-                    if !scalable::may_follow(function_set, next) {
-                        return Err(input.damaged(scalable::NOT_ASCENDING));
-                    }
-                    next = function_set + 1;
+                    saved.take(function_set, &input)?;
                     links.push((function_set, &link[16..]));
                 }
                 if rest.len() as u64 != TAIL {

@@ -226,19 +226,17 @@ impl SavedFilter {
         }
     }
 
-    /// Makes this the filter of both inputs: with the same answers as if all elements of the other
-    /// had been inserted here as well.
+    /// Makes this the filter of both inputs: what either contains is contained, and but for the structures
+    /// that place elements by what came before, `scalable` and `dleft`, the answers are those of a filter
+    /// into which all elements were inserted.
     ///
     /// # Errors
     ///
-    /// They differ in structure, parameters, seed, label or shards, or the structure has no union.
+    /// They differ in structure, parameters, seed, label or shards, or chains have too many links together.
     /// This filter is then as it was.
     pub fn unite(&mut self, other: &Self) -> Result<(), UnionError> {
         if self.spec != other.spec {
             return Err(UnionError::Parameters);
-        }
-        if !self.spec.has_union() {
-            return Err(UnionError::Structure);
         }
         if self.label != other.label {
             return Err(UnionError::Label);
@@ -248,6 +246,10 @@ impl SavedFilter {
         }
         if self.shards.len() != other.shards.len() {
             return Err(UnionError::Shards);
+        }
+        // All or nothing: a shard that refuses must not come after others that are united.
+        for (shard, more) in self.shards.iter().zip(&other.shards) {
+            shard.check_union(&**more)?;
         }
         for (shard, more) in self.shards.iter_mut().zip(&other.shards) {
             shard.unite(&**more)?;

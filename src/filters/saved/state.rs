@@ -26,6 +26,16 @@ pub trait FilterState: Any {
     /// The state ends early, or has a value that no filter writes. This filter is of no use then.
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError>;
 
+    /// Whether there is room for the elements of both; most structures need none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FilterState::unite`].
+    fn check_union(&self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let _ = other;
+        Ok(())
+    }
+
     /// Makes this the filter into which the elements of the other have been inserted as well.
     ///
     /// The estimate of a union rests on the fill, which is less exact than that of one stream of
@@ -33,8 +43,8 @@ pub trait FilterState: Any {
     ///
     /// # Errors
     ///
-    /// The structure has no union, or the other is of another structure. That the parameters are the
-    /// same is for the caller to see: a [`SavedFilter`](super::SavedFilter) does.
+    /// The other is of another structure, or there is no room for both. This filter is then as it was. That
+    /// the parameters are the same is for the caller to see: a [`SavedFilter`](super::SavedFilter) does.
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError>;
 }
 

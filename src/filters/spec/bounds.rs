@@ -96,11 +96,6 @@ impl FilterSpec {
         }
     }
 
-    /// Whether filters of this structure [have a union](crate::filters::saved::SavedFilter::unite).
-    pub fn has_union(&self) -> bool {
-        !matches!(self, Self::Scalable { .. } | Self::Dleft { .. })
-    }
-
     /// Bytes of the arrays as they are built: of a chain one link.
     pub(in crate::filters) fn built_bytes(&self) -> u64 {
         match *self {

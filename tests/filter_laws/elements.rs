@@ -1,0 +1,155 @@
+//! Elements of one to five attributes, and questions for them.
+
+use flowsieve::filters::{
+    DigestColumns, ElementDigests, Estimate, FilterSpec, FilterStats, MembershipFilter, Pattern,
+    Sighting,
+};
+use flowsieve::hashing::{Digest, Digester};
+
+/// Most attributes of the table's structures.
+const MOST_ATTRIBUTES: usize = 5;
+
+/// Odd, so that an attribute has a value of its own for every number.
+const MULTIPLIERS: [u32; MOST_ATTRIBUTES] =
+    [1, 2_654_435_761, 2_246_822_519, 3_266_489_917, 668_265_263];
+
+/// Attributes of the elements that a structure is asked with: two if it looks at none.
+pub(crate) fn arity(spec: &FilterSpec) -> usize {
+    spec.attributes().unwrap_or(2)
+}
+
+/// The same for each number of attributes.
+pub(crate) struct ByArity<T>([T; MOST_ATTRIBUTES]);
+
+impl<T> ByArity<T> {
+    /// Of what `make` makes for so many attributes.
+    pub(crate) fn new(make: impl Fn(usize) -> T) -> Self {
+        Self(std::array::from_fn(|before| make(before + 1)))
+    }
+
+    /// That of this structure's elements.
+    pub(crate) const fn of(&self, arity: usize) -> &T {
+        &self.0[arity - 1]
+    }
+}
+
+/// Elements by column.
+pub(crate) struct Elements {
+    pub(crate) whole: Vec<Digest>,
+    pub(crate) attributes: Vec<Digest>,
+}
+
+impl Elements {
+    /// Elements of `arity` attributes with these numbers, whose attributes have `values` values each:
+    /// elements share them, but for elements of one attribute, which are that attribute.
+    pub(crate) fn sharing(
+        arity: usize,
+        seed: u64,
+        values: u32,
+        numbers: impl IntoIterator<Item = u32>,
+    ) -> Self {
+        let values = if arity == 1 { u32::MAX } else { values };
+        let mut elements = Self::none();
+        for number in numbers {
+            let value = |multiplier: &u32| number.wrapping_mul(*multiplier) % values;
+            let tuple = MULTIPLIERS[..arity].iter().map(value);
+            elements.push(seed, &number.to_le_bytes(), tuple);
+        }
+        elements
+    }
+
+    /// Elements with these numbers, none of which has a value of another.
+    pub(crate) fn apart(arity: usize, seed: u64, numbers: impl IntoIterator<Item = u32>) -> Self {
+        Self::sharing(arity, seed, u32::MAX, numbers)
+    }
+
+    /// Elements with these values of their attributes.
+    pub(crate) fn of<const ARITY: usize>(
+        seed: u64,
+        tuples: impl IntoIterator<Item = [u32; ARITY]>,
+    ) -> Self {
+        let mut elements = Self::none();
+        for tuple in tuples {
+            elements.push(
+                seed,
+                &tuple.map(u32::to_le_bytes).concat(),
+                tuple.into_iter(),
+            );
+        }
+        elements
+    }
+
+    const fn none() -> Self {
+        Self {
+            whole: Vec::new(),
+            attributes: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, seed: u64, whole: &[u8], tuple: impl Iterator<Item = u32>) {
+        self.whole.push(Digester::new(seed).digest(whole));
+        for (place, value) in tuple.enumerate() {
+            let digester = Digester::new(seed + 1 + place as u64);
+            self.attributes.push(digester.digest(&value.to_le_bytes()));
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ElementDigests<'_>> {
+        self.columns().iter()
+    }
+
+    pub(crate) fn columns(&self) -> DigestColumns<'_> {
+        DigestColumns {
+            whole: &self.whole,
+            attributes: &self.attributes,
+        }
+    }
+}
+
+/// A stream of `length` elements with numbers below `distinct`, most of which come several times.
+pub(crate) fn stream(arity: usize, seed: u64, distinct: u32, length: u32) -> Elements {
+    let digester = Digester::new(seed ^ 0x5eed);
+    Elements::sharing(
+        arity,
+        seed,
+        97,
+        (0..length).map(|i| {
+            let random = digester.digest(&i.to_le_bytes()).value();
+            (random % u64::from(distinct)) as u32
+        }),
+    )
+}
+
+/// Asks with the attributes of the element that `mask` has, and the others left open.
+pub(crate) fn ask<T>(
+    element: ElementDigests<'_>,
+    mask: u32,
+    answer: impl FnOnce(Pattern<'_>) -> T,
+) -> T {
+    let full = (1_u32 << element.attributes.len()) - 1;
+    let attributes: Vec<Option<Digest>> = (element.attributes.iter().enumerate())
+        .map(|(i, &digest)| (mask >> i & 1 == 1).then_some(digest))
+        .collect();
+    let pattern = Pattern {
+        whole: (mask == full).then_some(element.whole),
+        attributes: &attributes,
+    };
+    assert_eq!(pattern.mask(), mask);
+    answer(pattern)
+}
+
+pub(crate) fn answers(filter: &dyn MembershipFilter, elements: &Elements) -> Vec<bool> {
+    elements.iter().map(|e| filter.contains(e)).collect()
+}
+
+pub(crate) fn insert_all(filter: &mut dyn MembershipFilter, elements: &Elements) -> Vec<Sighting> {
+    elements.iter().map(|e| filter.insert(e)).collect()
+}
+
+/// Everything that can be seen of a filter.
+pub(crate) fn state(
+    filter: &dyn MembershipFilter,
+    probes: &Elements,
+) -> (Vec<bool>, FilterStats, Option<Estimate>) {
+    (answers(filter, probes), filter.stats(), filter.distinct())
+}

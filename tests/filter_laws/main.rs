@@ -1,0 +1,17 @@
+//! Laws that every filter keeps, over a table of structures and parameters.
+//!
+//! A new structure joins by a row in [`specs`]; one that has a formula for its rate also by a row in
+//! `rates`, or in `partial_rates` if it answers for some of the attributes. All seeds are fixed.
+
+mod counts;
+mod elements;
+mod membership;
+mod partial_rates;
+mod patterns;
+mod rates;
+mod removal;
+mod saved;
+mod shared_attributes;
+mod specs;
+mod statistics;
+mod union;

@@ -1,0 +1,143 @@
+//! Observed false-positive rates beside the formulas, for whole elements.
+
+use crate::elements::{Elements, answers, arity, insert_all};
+use crate::specs::{bloom, matrix, subset};
+use crate::statistics::mean_and_errors;
+use flowsieve::filters::matrix_sizing::{matrix_fpr, uncut_fpr};
+use flowsieve::filters::sizing::{blocked_fpr, bloom_fpr, dleft_fpr, scalable_fpr, split_fpr};
+use flowsieve::filters::{BloomLayout, Combination, FilterSpec, MembershipFilter, Refill};
+
+/// Over several filters, so that the spread between filters of the same parameters is in the error.
+#[test]
+fn observed_rates_are_those_of_the_formulas() {
+    const ELEMENTS: u32 = 4000;
+    const STRANGERS: u32 = 12_000;
+    const RUNS: u64 = 60;
+    let n = f64::from(ELEMENTS);
+    let cmdbf = |combination| FilterSpec::Cmdbf {
+        attributes: 2,
+        bits: 1 << 14,
+        probes: 3,
+        combination,
+    };
+    let counting = FilterSpec::Counting {
+        counters: 24_000,
+        probes: 4,
+        counter_bits: 4,
+    };
+    let split = FilterSpec::SplitCounting {
+        part: 6000,
+        probes: 4,
+        counter_bits: 3,
+    };
+    let dleft = |bucket_bits, remainder_bits| FilterSpec::Dleft {
+        bucket_bits,
+        remainder_bits,
+        counter_bits: 2,
+    };
+    for (spec, formula) in [
+        (
+            bloom(24_000, 4, BloomLayout::Anywhere),
+            bloom_fpr(24_000.0, 4, n),
+        ),
+        (
+            bloom(40_000, 7, BloomLayout::Anywhere),
+            bloom_fpr(40_000.0, 7, n),
+        ),
+        (
+            bloom(512 * 63, 8, BloomLayout::Lines),
+            blocked_fpr(63.0, 8, n),
+        ),
+        (
+            bloom(512 * 40, 5, BloomLayout::Lines),
+            blocked_fpr(40.0, 5, n),
+        ),
+        (subset(2, 63, 6, &[]), blocked_fpr(63.0, 6, n)),
+        // The cells of strangers are uniform, and so are those of elements that share no values.
+        (
+            FilterSpec::Cartesian {
+                attributes: 2,
+                size: 150,
+                probes: 4,
+            },
+            uncut_fpr(150.0, 4, n, 2),
+        ),
+        (
+            matrix(&[150, 150], &[], 4),
+            matrix_fpr(&[150, 150], &[], 4, n, 0.0, 0b11),
+        ),
+        (
+            matrix(&[9000, 9000], &[0b11], 3),
+            matrix_fpr(&[9000, 9000], &[0b11], 3, n, 0.0, 0b11),
+        ),
+        // Strangers have no value of an element, so the arrays' rates multiply.
+        (
+            FilterSpec::Mdbf {
+                attributes: 2,
+                bits: 1 << 14,
+                probes: 3,
+            },
+            bloom_fpr(16_384.0, 3, n).powi(2),
+        ),
+        (cmdbf(Combination::Joint), bloom_fpr(16_384.0, 3, n).powi(3)),
+        (
+            cmdbf(Combination::XorIndependent),
+            bloom_fpr(16_384.0, 3, n).powi(3),
+        ),
+        (counting, bloom_fpr(24_000.0, 4, n)),
+        (split, split_fpr(6000.0, 4, n)),
+        (dleft(8, 8), dleft_fpr(16, n)),
+        (dleft(7, 11), dleft_fpr(18, n)),
+        (dleft(8, 10), dleft_fpr(18, n)),
+        // Overfull: the stash takes what the buckets cannot, and changes no answer.
+        (dleft(7, 10), dleft_fpr(17, n)),
+    ] {
+        let rates: Vec<f64> = (0..RUNS)
+            .map(|run| {
+                let mut filter = spec.build();
+                insert_all(
+                    &mut *filter,
+                    &Elements::apart(arity(&spec), 1000 * run, 0..ELEMENTS),
+                );
+                let strangers =
+                    Elements::apart(arity(&spec), 1000 * run, ELEMENTS..ELEMENTS + STRANGERS);
+                let wrong = answers(&*filter, &strangers).into_iter().filter(|&yes| yes);
+                wrong.count() as f64 / f64::from(STRANGERS)
+            })
+            .collect();
+        let (mean, error, _) = mean_and_errors(&rates);
+        assert!(
+            (mean - formula).abs() < 4.0 * error,
+            "{spec:?}: {mean} ± {error}, formula {formula}"
+        );
+    }
+}
+
+#[test]
+fn a_chain_of_full_links_has_its_rate() {
+    use flowsieve::filters::ScalableFilter;
+    const STRANGERS: u32 = 12_000;
+    for (probes, links) in [(3, 1), (5, 2), (5, 4), (7, 8)] {
+        let rates: Vec<f64> = (0..60_u64)
+            .map(|run| {
+                let mut filter = ScalableFilter::new(512, probes, 4, links + 1, Refill::default());
+                let elements = Elements::apart(2, 1000 * run, 0..20_000);
+                for element in elements.iter() {
+                    filter.insert(element);
+                    if filter.links() > links as usize {
+                        break;
+                    }
+                }
+                let strangers = Elements::apart(2, 1000 * run, 20_000..20_000 + STRANGERS);
+                let wrong = answers(&filter, &strangers).into_iter().filter(|&yes| yes);
+                wrong.count() as f64 / f64::from(STRANGERS)
+            })
+            .collect();
+        let (mean, error, _) = mean_and_errors(&rates);
+        let formula = scalable_fpr(0.5_f64.powi(probes as i32), links);
+        assert!(
+            (mean - formula).abs() < 4.0 * error,
+            "{probes} {links}: {mean} ± {error}, formula {formula}"
+        );
+    }
+}

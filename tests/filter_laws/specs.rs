@@ -1,0 +1,225 @@
+//! The structures and parameters for which the laws hold.
+
+use flowsieve::filters::{
+    BloomLayout, Combination, FilterSpec, IndexMap, MatrixSpec, PlannedCombination, Refill,
+};
+
+/// Small filters, some of them far too small for the elements of the laws.
+pub(crate) fn specs() -> Vec<FilterSpec> {
+    let specs = [
+        of_bits(),
+        of_lines(),
+        matrices(),
+        of_counters(),
+        chains(),
+        of_cells(),
+    ]
+    .concat();
+    for spec in &specs {
+        spec.check().expect("the table has filters that can be");
+    }
+    specs
+}
+
+/// Plain arrays of bits, for the whole element or for each attribute.
+fn of_bits() -> Vec<FilterSpec> {
+    let mut specs = Vec::new();
+    for (bits, probes) in [(1, 1), (100, 3), (1 << 13, 4), (100_003, 7), (1 << 17, 32)] {
+        specs.push(bloom(bits, probes, BloomLayout::Anywhere));
+        for attributes in 1..=4 {
+            specs.push(FilterSpec::Mdbf {
+                attributes,
+                bits,
+                probes,
+            });
+        }
+    }
+    for combination in [
+        Combination::Joint,
+        Combination::XorIndependent,
+        Combination::XorSame,
+    ] {
+        for (attributes, bits, probes) in [
+            (1, 1 << 12, 3),
+            (2, 1 << 8, 2),
+            (2, 1 << 14, 4),
+            (3, 1 << 13, 5),
+            (5, 1 << 14, 2),
+        ] {
+            specs.push(FilterSpec::Cmdbf {
+                attributes,
+                bits,
+                probes,
+                combination,
+            });
+        }
+    }
+    for (attributes, size, probes) in [
+        (1, 4000, 3),
+        (2, 1, 1),
+        (2, 12, 3),
+        (2, 90, 4),
+        (2, 300, 7),
+        (3, 40, 2),
+        (3, 7, 5),
+        (4, 9, 1),
+    ] {
+        specs.push(FilterSpec::Cartesian {
+            attributes,
+            size,
+            probes,
+        });
+    }
+    specs
+}
+
+/// Cache lines, with combinations of the attributes and without.
+fn of_lines() -> Vec<FilterSpec> {
+    let mut specs = Vec::new();
+    for (lines, probes) in [(1, 1), (16, 4), (200, 8)] {
+        specs.push(bloom(lines * 512, probes, BloomLayout::Lines));
+        for (attributes, combinations) in [
+            (2, &[][..]),
+            (2, &[(0b01, 2), (0b10, 5)]),
+            (3, &[(0b001, 1), (0b011, 3), (0b110, 8)]),
+            (4, &[(0b0111, 4), (0b0001, 2), (0b1010, 6), (0b1110, 7)]),
+            (5, &[(0b00011, 3), (0b11100, 5)]),
+        ] {
+            specs.push(subset(attributes, lines, probes, combinations));
+        }
+    }
+    specs
+}
+
+/// BFM, CBFM and WCBFM: cuts that overlap, that contain each other and that do not.
+fn matrices() -> Vec<FilterSpec> {
+    let mut specs = Vec::new();
+    for (size, probes) in [(1, 1), (12, 3), (90, 4), (300, 7)] {
+        for cuts in [&[][..], &[0b11]] {
+            specs.push(matrix(&[size, size], cuts, probes));
+            specs.push(matrix(&[size, 2 * size + 1], cuts, probes));
+        }
+    }
+    let triples: Vec<u32> = (0..32)
+        .filter(|mask: &u32| mask.count_ones() == 3)
+        .collect();
+    for index_map in [IndexMap::Offset, IndexMap::Rank] {
+        for (sizes, cuts, probes) in [
+            (&[4000][..], &[][..], 3),
+            (&[30, 7, 18], &[], 2),
+            (&[12, 12, 12], &[0b111], 4),
+            (&[40, 25, 60], &[0b011, 0b110], 5),
+            (&[40, 25, 60], &[0b011, 0b111], 3),
+            (&[2000, 3000, 1000], &[0b011, 0b101, 0b110], 8),
+            (&[3, 17, 5, 9], &[0b0011, 0b1100], 6),
+            (&[8, 8, 8, 8], &[0b0111, 0b1110, 0b1001], 1),
+            (&[40, 3, 30, 5], &[0b0011, 0b0110], 32),
+            (&[6, 11, 4, 9, 7], &[0b0_0011, 0b1_1100], 3),
+            (&[20, 9, 20, 9, 20], &triples, 13),
+            (&[1, 1, 1, 1, 1], &[0b11], 2),
+        ] {
+            specs.push(FilterSpec::Matrix(MatrixSpec {
+                sizes: sizes.to_vec(),
+                cuts: cuts.to_vec(),
+                probes,
+                index_map,
+            }));
+        }
+    }
+    specs
+}
+
+/// Arrays of counters of every width.
+fn of_counters() -> Vec<FilterSpec> {
+    let mut specs = Vec::new();
+    for counter_bits in 1..=8 {
+        for (counters, probes) in COUNTERS {
+            specs.push(FilterSpec::Counting {
+                counters,
+                probes,
+                counter_bits,
+            });
+            specs.push(FilterSpec::SplitCounting {
+                part: counters / u64::from(probes),
+                probes,
+                counter_bits,
+            });
+        }
+    }
+    specs
+}
+
+/// Chains of such, too short and long enough, with both rules.
+fn chains() -> Vec<FilterSpec> {
+    let mut specs = Vec::new();
+    for counter_bits in 1..=8 {
+        for (counters, probes) in COUNTERS {
+            for most_links in [1, 3, 200] {
+                for refill in [Refill::FirstNotFull, Refill::Newest] {
+                    specs.push(FilterSpec::Scalable {
+                        part: counters / u64::from(probes) / 4,
+                        probes,
+                        counter_bits,
+                        most_links,
+                        refill,
+                    });
+                }
+            }
+        }
+    }
+    specs
+}
+
+/// Counters, and hash functions for them.
+const COUNTERS: [(u64, u32); 3] = [(50, 2), (1 << 12, 3), (30_000, 7)];
+
+/// Cells of a d-left filter, of 16 and of 32 bits.
+fn of_cells() -> Vec<FilterSpec> {
+    let mut specs = Vec::new();
+    for bucket_bits in [0, 3, 7, 10] {
+        for (remainder_bits, counter_bits) in [(3, 2), (12, 4), (14, 2), (20, 4), (30, 2)] {
+            specs.push(FilterSpec::Dleft {
+                bucket_bits,
+                remainder_bits,
+                counter_bits,
+            });
+        }
+    }
+    specs
+}
+
+/// A subset filter that also stores these combinations (mask, bits of each value).
+pub(crate) fn subset(
+    attributes: usize,
+    lines: u64,
+    probes: u32,
+    combinations: &[(u32, u32)],
+) -> FilterSpec {
+    FilterSpec::Subset {
+        attributes,
+        lines,
+        probes,
+        combinations: combinations
+            .iter()
+            .map(|&(mask, probes)| PlannedCombination { mask, probes })
+            .collect(),
+    }
+}
+
+/// BFM, CBFM or WCBFM.
+pub(crate) fn matrix(sizes: &[u64], cuts: &[u32], probes: u32) -> FilterSpec {
+    FilterSpec::Matrix(MatrixSpec {
+        sizes: sizes.to_vec(),
+        cuts: cuts.to_vec(),
+        probes,
+        index_map: IndexMap::default(),
+    })
+}
+
+pub(crate) fn bloom(bits: u64, probes: u32, layout: BloomLayout) -> FilterSpec {
+    FilterSpec::Bloom {
+        bits,
+        probes,
+        layout,
+    }
+}

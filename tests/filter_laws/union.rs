@@ -1,0 +1,208 @@
+//! The union of two filters.
+
+use crate::elements::{ByArity, Elements, arity};
+use crate::saved::{loaded, saved, saved_answers, sharded};
+use crate::specs::specs;
+use flowsieve::filters::FilterSpec;
+use flowsieve::filters::saved::{SavedFilter, UnionError};
+
+/// Elements of two inputs that have some in common, of both, and others besides.
+struct Inputs {
+    first: Elements,
+    second: Elements,
+    both: Elements,
+    others: Elements,
+}
+
+fn inputs() -> ByArity<Inputs> {
+    ByArity::new(|arity| {
+        let of = |numbers: &mut dyn Iterator<Item = u32>| Elements::sharing(arity, 21, 97, numbers);
+        Inputs {
+            first: of(&mut (0..500)),
+            second: of(&mut (300..900)),
+            both: of(&mut (0..500).chain(300..900)),
+            others: of(&mut (0..3000)),
+        }
+    })
+}
+
+const fn is_chain(spec: &FilterSpec) -> bool {
+    matches!(spec, FilterSpec::Scalable { .. })
+}
+
+/// The union, unless its chains have too many links: then nothing has changed.
+fn united(spec: &FilterSpec, inputs: &Inputs) -> Option<SavedFilter> {
+    let (mut union, with) = (sharded(spec, &inputs.first), sharded(spec, &inputs.second));
+    let before = saved(&union);
+    match union.unite(&with) {
+        Ok(()) => Some(union),
+        Err(UnionError::Links { links, most }) if is_chain(spec) => {
+            assert!(links > most as usize, "{spec:?}");
+            assert_eq!(saved(&union), before, "{spec:?}");
+            None
+        }
+        Err(error) => panic!("{spec:?}: {error}"),
+    }
+}
+
+/// Whether it has room for what it holds: a d-left filter that gave buckets up has no count any more.
+fn has_room(spec: &FilterSpec, filter: &SavedFilter) -> bool {
+    !matches!(spec, FilterSpec::Dleft { .. }) || filter.distinct().is_some()
+}
+
+#[test]
+fn a_union_is_the_filter_of_both_inputs() {
+    let inputs = inputs();
+    let (mut chains, mut refused, mut merged) = (0, 0, 0);
+    for spec in specs() {
+        let inputs = inputs.of(arity(&spec));
+        let Some(mut union) = united(&spec, inputs) else {
+            refused += 1;
+            continue;
+        };
+        let contained = saved_answers(&union, &inputs.both);
+        assert!(contained.iter().all(|(whole, _)| *whole), "{spec:?}");
+        let whole = sharded(&spec, &inputs.both);
+        // Chains and cells are filled by what came before. An H is stored once, whichever cell it has; a
+        // link of every shard that took all is one array of counters.
+        let dleft = matches!(spec, FilterSpec::Dleft { .. });
+        let one_link = union.stats().memory_bytes == 3 * spec.build().stats().memory_bytes
+            && union.stats().memory_bytes == whole.stats().memory_bytes;
+        chains += u32::from(is_chain(&spec));
+        merged += u32::from(is_chain(&spec) && one_link);
+        if !dleft && (!is_chain(&spec) || one_link) {
+            assert_eq!(union.stats(), whole.stats(), "{spec:?}");
+        }
+        let exact = if dleft {
+            has_room(&spec, &union) && has_room(&spec, &whole)
+        } else {
+            !is_chain(&spec) || one_link
+        };
+        if exact {
+            assert_eq!(
+                saved_answers(&union, &inputs.others),
+                saved_answers(&whole, &inputs.others),
+                "{spec:?}"
+            );
+        }
+        // What does not rest on a stream of insertions is bit for bit the same.
+        let (bytes, whole_bytes) = (saved(&union), saved(&whole));
+        if matches!(spec, FilterSpec::Mdbf { .. }) {
+            assert_eq!(bytes, whole_bytes, "{spec:?}");
+        }
+        let mut again = loaded(&bytes);
+        assert_eq!(saved(&again), bytes, "{spec:?}");
+        assert_eq!(again.distinct(), union.distinct(), "{spec:?}");
+        if let (Some(estimate), Some(watched)) = (union.distinct(), whole.distinct()) {
+            assert!(!is_chain(&spec), "{spec:?}");
+            let error = estimate.distinct - 900.0;
+            let allowed = 5.0 * estimate.std_error() + 5.0 * watched.std_error() + 9.0;
+            // A filter that is nearly full counts badly, and knows it.
+            if whole.stats().fill_ratio < 0.9 {
+                assert!(error.abs() < allowed, "{spec:?} {estimate:?}");
+            }
+        }
+        // It goes on as a filter, and so does the one that was loaded.
+        for element in inputs.others.iter().skip(2000) {
+            union.insert(element);
+            again.insert(element);
+            assert!(union.contains(element), "{spec:?}");
+        }
+        assert_eq!(saved(&again), saved(&union), "{spec:?}");
+    }
+    println!("of chains {chains} united, {merged} of them in one link; {refused} refused");
+    assert!(chains >= 40 && merged >= 10 && refused >= 10);
+}
+
+#[test]
+fn nothing_comes_from_nothing() {
+    let inputs = inputs();
+    for spec in specs() {
+        let some = sharded(&spec, &inputs.of(arity(&spec)).second);
+        let empty = || sharded(&spec, &Elements::sharing(2, 21, 97, []));
+        // The estimate of a stream stays.
+        let mut none = empty();
+        none.unite(&some).unwrap();
+        assert_eq!(saved(&none), saved(&some), "{spec:?}");
+        none.unite(&empty()).unwrap();
+        assert_eq!(saved(&none), saved(&some), "{spec:?}");
+    }
+}
+
+/// A removal takes from a union what one of its inputs had, and leaves what the other had.
+#[test]
+fn what_one_input_had_can_be_taken_back() {
+    let inputs = inputs();
+    let (mut undone, mut of_chains, mut of_cells) = (0, 0, 0);
+    for spec in specs() {
+        let Inputs {
+            first,
+            second,
+            others,
+            ..
+        } = inputs.of(arity(&spec));
+        if spec.build().as_removable().is_none() {
+            continue;
+        }
+        let Some(mut union) = united(&spec, inputs.of(arity(&spec))) else {
+            continue;
+        };
+        let counters = |filter: &SavedFilter| filter.stats().counters.expect("it has some");
+        let saturated = counters(&union).saturated != 0;
+        let room = has_room(&spec, &union);
+        second.iter().for_each(|element| {
+            assert!(union.remove(element));
+        });
+        assert_eq!(union.distinct(), None, "{spec:?}");
+        let left = first.iter().filter(|&element| !union.contains(element));
+        assert_eq!(left.count(), 0, "{spec:?}");
+        let ambiguous = counters(&union).ambiguous_removals;
+        assert!(is_chain(&spec) || ambiguous == 0, "{spec:?}");
+        if saturated || !room || ambiguous != 0 {
+            continue;
+        }
+        undone += 1;
+        of_chains += u32::from(is_chain(&spec));
+        of_cells += u32::from(matches!(spec, FilterSpec::Dleft { .. }));
+        assert_eq!(
+            saved_answers(&union, others),
+            saved_answers(&sharded(&spec, first), others),
+            "{spec:?}"
+        );
+        first.iter().for_each(|element| {
+            assert!(union.remove(element));
+        });
+        let stays = others.iter().filter(|&element| union.contains(element));
+        assert_eq!(stays.count(), 0, "{spec:?}");
+    }
+    println!("{undone} exact, {of_chains} of them chains, {of_cells} of cells");
+    assert!(undone >= 30 && of_chains >= 5 && of_cells >= 5);
+}
+
+/// Some elements of either input go; what is left is never missed.
+#[test]
+fn justified_removals_from_a_union_take_nothing_from_others() {
+    let inputs = inputs();
+    for spec in specs() {
+        let inputs = inputs.of(arity(&spec));
+        if spec.build().as_removable().is_none() {
+            continue;
+        }
+        let Some(mut union) = united(&spec, inputs) else {
+            continue;
+        };
+        // Those from 300 to 499 were inserted twice, and go once.
+        let numbers = (0..500).filter(|number| number % 3 != 0);
+        let gone: Vec<u32> = numbers.chain(600..800).collect();
+        let all: Vec<_> = inputs.others.iter().collect();
+        for &number in &gone {
+            union.remove(all[number as usize]);
+        }
+        for (number, &element) in all.iter().enumerate().take(900) {
+            let twice = (300..500).contains(&number);
+            if twice || !gone.contains(&(number as u32)) {
+                assert!(union.contains(element), "{spec:?} {number}");
+            }
+        }
+    }
+}
