@@ -20,7 +20,11 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
     };
     if !row.fits {
         prop_assert_eq!(row.spec(attributes), None);
-        prop_assert!(!row.notes.is_empty() || row.elements == Some(0), "{:?}", row);
+        prop_assert!(
+            !row.notes.is_empty() || row.elements == Some(0),
+            "{:?}",
+            row
+        );
         return Ok(());
     }
     let design = row.design.as_ref().unwrap();
@@ -83,7 +87,10 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
             counter_bits,
             ..
         } => {
-            prop_assert_eq!((Some(1 << bucket_bits), Some(4), Some(counter_bits)), counters);
+            prop_assert_eq!(
+                (Some(1 << bucket_bits), Some(4), Some(counter_bits)),
+                counters
+            );
             prop_assert_eq!(design.remainder_bits, Some(remainder_bits));
         }
         FilterSpec::Cartesian { size, .. } => prop_assert_eq!(design.size, Some(size)),
@@ -97,7 +104,10 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
                 None => prop_assert_eq!(sizes, &design.sizes),
             }
             prop_assert_eq!(cuts, &design.cuts);
-            prop_assert_eq!(spec.memory_bytes() as f64, (design.cells.unwrap() / 8.0).ceil());
+            prop_assert_eq!(
+                spec.memory_bytes() as f64,
+                (design.cells.unwrap() / 8.0).ceil()
+            );
         }
     }
     prop_assert_eq!(spec.attributes().unwrap_or(attributes), attributes);

@@ -1,6 +1,7 @@
 //! The shapes of machine-readable results: the only types that are serialized. One set of names for
 //! all formats; documented in `docs/output.md`.
 
+use super::count_combinations::{CombinationRow, CountDesign};
 use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
@@ -65,6 +66,9 @@ pub struct CountParameters {
     pub exact_limit_bytes: Option<u64>,
     /// Addresses of origins and destinations are replaced by others.
     pub anonymized: bool,
+    /// What the filter was designed for, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub design: Option<CountDesign>,
 }
 
 impl From<&CountPlan> for CountParameters {
@@ -93,6 +97,7 @@ impl From<&CountPlan> for CountParameters {
             seed: plan.seed,
             exact_limit_bytes: plan.exact_limit_bytes,
             anonymized: false,
+            design: CountDesign::of(plan),
         }
     }
 }
@@ -112,6 +117,8 @@ pub(super) struct SliceRow {
     rel_error: Option<f64>,
     observed_fpr: Option<f64>,
     saturated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) combinations: Vec<CombinationRow>,
 }
 
 impl From<&SliceResult> for SliceRow {
@@ -129,6 +136,7 @@ impl From<&SliceResult> for SliceRow {
             rel_error: slice.rel_error(),
             observed_fpr: slice.observed_fpr,
             saturated: slice.saturated,
+            combinations: Vec::new(),
         }
     }
 }
@@ -171,6 +179,8 @@ pub(super) struct TotalsRow {
     observed_fpr: Option<f64>,
     saturated_slices: u64,
     quantiles: Option<QuantilesRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) combinations: Vec<CombinationRow>,
 }
 
 /// Distinct elements of a slice at these quantiles.
@@ -211,6 +221,7 @@ impl From<&Totals> for TotalsRow {
                 p99: q.p99,
                 max: q.max,
             }),
+            combinations: Vec::new(),
         }
     }
 }

@@ -86,7 +86,29 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
         .map_or("recommended: none; ".to_owned(), |structure| {
             format!("recommended: {}; ", structure.name())
         });
-    wrapped(out, "", &(head + &plan.reason))
+    wrapped(out, "", &(head + &plan.reason))?;
+    match &report.command {
+        Some(words) => {
+            writeln!(out, "to build it:")?;
+            continued(out, words)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Writes the words of a command; lines go on behind a backslash, as a shell has it.
+fn continued(out: &mut impl Write, words: &[String]) -> io::Result<()> {
+    let mut line = "  ".to_owned();
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 && line.chars().count() + 1 + word.chars().count() > WIDTH - 2 {
+            writeln!(out, "{line} \\")?;
+            line = "    ".to_owned();
+        } else if index > 0 {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    writeln!(out, "{line}")
 }
 
 /// A line a structure.
