@@ -33,6 +33,8 @@ Examples:
     flowsieve count --element dns --queries-only --slice 1min --no-exact captures/
   How many flows there are altogether, for a program:
     flowsieve count --element flow --slice all --format json capture.pcap
+  Sources and destinations as well, in the same filter, designed for so many pairs a slice:
+    flowsieve count --want src,dst:2 --want src --want dst --expect 100k capture.pcap
   A page with figures, and who talks to whom by /24:
     flowsieve count --html report.html --od 24 capture.pcap";
 

@@ -1,6 +1,5 @@
 //! Counts of combinations of attributes, as every format of a count tells them.
 
-use super::model::CountParameters;
 use super::number::grouped;
 use super::parquet::ColumnKind;
 use crate::filters::{CounterSpec, FilterSpec};
@@ -57,9 +56,8 @@ pub(super) fn names(attributes: &[&'static str], mask: u32) -> Vec<&'static str>
 }
 
 /// The columns of the combinations, such as `src_estimate`; `src_dst_estimate` for both attributes.
-pub(super) fn column_names(parameters: &CountParameters) -> Vec<String> {
-    let design = parameters.design.iter();
-    let combinations = design.flat_map(|design| &design.combinations);
+pub(super) fn column_names(design: Option<&CountDesign>) -> Vec<String> {
+    let combinations = design.into_iter().flat_map(|design| &design.combinations);
     combinations
         .flat_map(|names| COUNTS.map(|(count, _)| format!("{}_{count}", names.join("_"))))
         .collect()

@@ -1,7 +1,6 @@
 //! A count as Parquet: a row a slice, with the names of the CSV.
 
-use super::count_combinations::{COUNTS, column_names};
-use super::model::CountParameters;
+use super::count_combinations::{COUNTS, CountDesign, column_names};
 use super::parquet::{Cell, Column, ColumnKind, ParquetTable};
 use crate::pipeline::SliceResult;
 use std::io::{self, Write};
@@ -28,8 +27,8 @@ pub(super) struct CountParquet<W: Write> {
 }
 
 impl<W: Write> CountParquet<W> {
-    pub(super) fn begin(out: W, parameters: &CountParameters) -> io::Result<Self> {
-        let names = column_names(parameters);
+    pub(super) fn begin(out: W, design: Option<&CountDesign>) -> io::Result<Self> {
+        let names = column_names(design);
         let kinds = COUNTS.iter().map(|(_, kind)| *kind).cycle();
         let more = names.iter().zip(kinds);
         let columns: Vec<Column<'_>> = COLUMNS

@@ -1,8 +1,8 @@
 //! CSV: a header, then a line a row; empty fields for what does not exist. Here is that of a count, and
 //! how a cell of the other tables is written.
 
-use super::count_combinations::column_names;
-use super::model::{CountParameters, SliceRow};
+use super::count_combinations::{CountDesign, column_names};
+use super::model::SliceRow;
 use super::parquet::Cell;
 use crate::pipeline::SliceResult;
 use std::io::{self, Write};
@@ -29,12 +29,12 @@ pub(super) struct CountCsv<W: Write> {
 }
 
 impl<W: Write> CountCsv<W> {
-    pub(super) fn begin(out: W, parameters: &CountParameters) -> io::Result<Self> {
+    pub(super) fn begin(out: W, design: Option<&CountDesign>) -> io::Result<Self> {
         // The header is written here and not by serde, so that it is there without any slice.
         let mut csv = csv::WriterBuilder::new()
             .has_headers(false)
             .from_writer(out);
-        let combinations = column_names(parameters);
+        let combinations = column_names(design);
         let header = HEADER
             .into_iter()
             .chain(combinations.iter().map(String::as_str));

@@ -38,6 +38,7 @@ mod reproduce_page;
 mod reproduce_table;
 mod rows;
 mod sparkline;
+mod stored_combinations;
 pub mod svg;
 mod table;
 pub mod traffic_table;
@@ -99,13 +100,16 @@ impl<W: Write> CountReport<W> {
             ReportFormat::Table => {
                 Writer::Table(Box::new(table::CountTable::begin(out, parameters, styled)?))
             }
-            ReportFormat::Csv => Writer::Csv(Box::new(csv::CountCsv::begin(out, parameters)?)),
+            ReportFormat::Csv => Writer::Csv(Box::new(csv::CountCsv::begin(
+                out,
+                parameters.design.as_ref(),
+            )?)),
             ReportFormat::Json => Writer::Json(json::CountJson::begin(out, parameters)?),
             ReportFormat::JsonLines => {
                 Writer::JsonLines(json::CountJsonLines::begin(out, parameters)?)
             }
             ReportFormat::Parquet => {
-                let table = count_parquet::CountParquet::begin(out, parameters)?;
+                let table = count_parquet::CountParquet::begin(out, parameters.design.as_ref())?;
                 Writer::Parquet(Box::new(table))
             }
         };

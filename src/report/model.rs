@@ -2,6 +2,7 @@
 //! all formats; documented in `docs/output.md`.
 
 use super::count_combinations::{CombinationRow, CountDesign};
+use super::stored_combinations::StoredRow;
 use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
@@ -264,6 +265,7 @@ pub(super) struct FilterRow {
     pub(super) std_error: Option<f64>,
     pub(super) saturated: Option<u64>,
     pub(super) overflows: Option<u64>,
+    pub(super) combinations: Vec<StoredRow>,
     /// For people.
     #[serde(skip)]
     pub(super) elements: String,
@@ -296,6 +298,7 @@ impl FilterRow {
             std_error: distinct.map(Estimate::std_error),
             saturated: stats.counters.map(|counters| counters.saturated),
             overflows: stats.counters.map(|counters| counters.overflows),
+            combinations: StoredRow::all(filter, label),
             elements: label.map_or_else(|| "of an unknown kind".to_owned(), described),
             parameters: parameters(filter.spec()),
         }
@@ -345,17 +348,7 @@ fn parameters(spec: &FilterSpec) -> String {
                 attributes + 1
             )
         }
-        FilterSpec::Subset {
-            lines,
-            combinations,
-            ..
-        } => {
-            let parts: Vec<String> = combinations
-                .iter()
-                .map(|part| format!(", combination {:#b}: {}", part.mask, part.probes))
-                .collect();
-            format!("{lines} lines of 512 bits, k = {k}{}", parts.concat())
-        }
+        FilterSpec::Subset { lines, .. } => format!("{lines} lines of 512 bits, k = {k}"),
         FilterSpec::Counting {
             counters,
             counter_bits,
