@@ -4,11 +4,12 @@
     clippy::unwrap_used,
     reason = "a test that unwraps fails where it should"
 )]
+#![expect(clippy::float_cmp, reason = "whole numbers are exact")]
 
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterSpec, MatrixSpec, PlannedCombination};
 use flowsieve::planner::{
-    Elements, Goal, Origin, PlanRequest, PlanRow, RateRule, Structure, Wanted, plan,
+    Design, Elements, Goal, Origin, PlanRequest, PlanRow, RateRule, Structure, Wanted, plan,
 };
 use proptest::prelude::*;
 
@@ -33,11 +34,32 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
     let spec = spec.unwrap();
     prop_assert_eq!(spec.check(), Ok(()));
     prop_assert_eq!(spec.memory_bytes() as f64, row.memory_bytes.unwrap());
+    check_parameters(&spec, design, attributes)?;
+    prop_assert_eq!(spec.attributes().unwrap_or(attributes), attributes);
+    // Small ones are built, and have room in proportion: words are whole.
+    if spec.memory_bytes() < 1 << 20 {
+        let built = spec.build().stats().memory_bytes;
+        let words = 8 * u64::from(design.arrays.unwrap_or(1));
+        let chain = matches!(kind, flowsieve::filters::FilterKind::Scalable);
+        prop_assert!(
+            chain || built.abs_diff(spec.memory_bytes()) < words,
+            "{row:?}: {built}"
+        );
+    }
+    Ok(())
+}
+
+/// The filter's parameters are those of the row.
+fn check_parameters(
+    spec: &FilterSpec,
+    design: &Design,
+    attributes: usize,
+) -> Result<(), TestCaseError> {
     if let Some(probes) = design.probes {
         prop_assert_eq!(spec.probes(), probes);
     }
     let counters = (design.size, design.arrays, design.counter_bits);
-    match spec {
+    match *spec {
         FilterSpec::Bloom { bits, .. } => {
             prop_assert_eq!((Some(bits), None), (design.size, design.arrays));
         }
@@ -99,27 +121,14 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
             ref cuts,
             ..
         }) => {
-            match design.size {
-                Some(size) => prop_assert_eq!(sizes, &vec![size; attributes]),
-                None => prop_assert_eq!(sizes, &design.sizes),
-            }
+            let equal = design.size.map(|size| vec![size; attributes]);
+            prop_assert_eq!(sizes, equal.as_ref().unwrap_or(&design.sizes));
             prop_assert_eq!(cuts, &design.cuts);
             prop_assert_eq!(
                 spec.memory_bytes() as f64,
                 (design.cells.unwrap() / 8.0).ceil()
             );
         }
-    }
-    prop_assert_eq!(spec.attributes().unwrap_or(attributes), attributes);
-    // Small ones are built, and have room in proportion: words are whole.
-    if spec.memory_bytes() < 1 << 20 {
-        let built = spec.build().stats().memory_bytes;
-        let words = 8 * u64::from(design.arrays.unwrap_or(1));
-        let chain = matches!(kind, flowsieve::filters::FilterKind::Scalable);
-        prop_assert!(
-            chain || built.abs_diff(spec.memory_bytes()) < words,
-            "{row:?}: {built}"
-        );
     }
     Ok(())
 }

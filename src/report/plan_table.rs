@@ -88,25 +88,26 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
         });
     wrapped(out, "", &(head + &plan.reason))?;
     match &report.command {
-        Some(words) => {
+        Some(parts) => {
             writeln!(out, "to build it:")?;
-            continued(out, words)
+            continued(out, parts)
         }
         None => Ok(()),
     }
 }
 
-/// Writes the words of a command; lines go on behind a backslash, as a shell has it.
-fn continued(out: &mut impl Write, words: &[String]) -> io::Result<()> {
+/// Writes the parts of a command; lines go on behind a backslash, as a shell has it.
+fn continued(out: &mut impl Write, parts: &[String]) -> io::Result<()> {
     let mut line = "  ".to_owned();
-    for (index, word) in words.iter().enumerate() {
-        if index > 0 && line.chars().count() + 1 + word.chars().count() > WIDTH - 2 {
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 && line.chars().count() + 1 + part.chars().count() > WIDTH - 2 {
             writeln!(out, "{line} \\")?;
-            line = "    ".to_owned();
+            line.clear();
+            line.push_str("    ");
         } else if index > 0 {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(part);
     }
     writeln!(out, "{line}")
 }

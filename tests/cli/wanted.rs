@@ -3,7 +3,7 @@
 
 use super::formats::{documented, documented_set, fields, parquet_is_the_csv};
 use super::{feed, flowsieve};
-use etherparse::{NetSlice, SlicedPacket};
+use etherparse::{LaxNetSlice, LaxSlicedPacket};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -33,12 +33,13 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
-/// Whether an estimate lies within four of its standard errors of the truth.
+/// Whether an estimate lies within four of its standard errors of the truth. Where losses are rare, each of
+/// them is whole and more than the standard error says.
 fn check_estimate(count: &Value, truth: usize) {
     let number = |name: &str| count[name].as_f64().unwrap();
     let (estimate, error) = (number("estimate"), number("std_error"));
-    let truth = truth as f64;
-    assert!((estimate - truth).abs() <= 4.0 * error, "{count}: {truth}");
+    let (truth, most) = (truth as f64, (4.0 * error).max(1.0));
+    assert!((estimate - truth).abs() <= most, "{count}: {truth}");
     assert!(number("first") <= truth, "{count}: {truth}");
 }
 
@@ -49,16 +50,16 @@ fn addresses(pcap: &[u8]) -> BTreeMap<u32, Vec<(IpAddr, IpAddr)>> {
     for ends in offsets.windows(2) {
         let record = &pcap[ends[0]..ends[1]];
         let second = u32::from_le_bytes(record[..4].try_into().unwrap());
-        let packet = SlicedPacket::from_ethernet(&record[16..]).unwrap();
+        let packet = LaxSlicedPacket::from_ethernet(&record[16..]).unwrap();
         let pair = match packet.net {
-            Some(NetSlice::Ipv4(ip)) => {
+            Some(LaxNetSlice::Ipv4(ip)) => {
                 let header = ip.header();
                 (
                     header.source_addr().into(),
                     header.destination_addr().into(),
                 )
             }
-            Some(NetSlice::Ipv6(ip)) => {
+            Some(LaxNetSlice::Ipv6(ip)) => {
                 let header = ip.header();
                 (
                     header.source_addr().into(),
@@ -163,10 +164,14 @@ fn every_format_tells_them_and_the_default_none() {
     assert_eq!(header[usual.len()..], columns);
     for (line, slice) in csv.zip(of_slices) {
         let counts = array(&slice["combinations"]).iter();
-        let values: Vec<String> = counts
-            .flat_map(|count| names.map(|name| count[name].to_string()))
+        let values: Vec<&Value> = counts
+            .flat_map(|count| names.map(|name| &count[name]))
             .collect();
-        assert_eq!(line[usual.len()..], values);
+        let cells: Vec<Value> = line[usual.len()..]
+            .iter()
+            .map(|cell| serde_json::from_str(cell).unwrap())
+            .collect();
+        assert_eq!(cells.iter().collect::<Vec<_>>(), values);
     }
     parquet_is_the_csv(&[&["count"], options.as_slice()].concat());
     // Without an answer there is nothing in the column.
@@ -418,8 +423,9 @@ fn a_filter_that_is_too_small_for_a_combination_says_so() {
     let wants = [
         "--want", "all", "--want", "src", "--want", "dst", "--expect", "500",
     ];
-    let document = counted(&[&wants[..], &["--memory", "64", CAPTURE]].concat());
-    assert_eq!(document["totals"]["saturated_slices"], 8);
+    let line = ["--memory", "64", "--slice", "all", CAPTURE];
+    let document = counted(&[&wants[..], &line].concat());
+    assert_eq!(document["totals"]["saturated_slices"], 1, "{document}");
     // Of a matrix only the values of single attributes have an estimate, and little memory each.
     let line = [
         "--filter", "bfm", "--memory", "512", "--slice", "all", CAPTURE,
@@ -450,6 +456,50 @@ fn command_of(table: &str, capture: &str) -> Vec<String> {
     let words: Vec<String> = words.collect();
     assert_eq!(words[0], "flowsieve");
     words[1..].to_vec()
+}
+
+/// Runs what a plan with these options prints, and compares what is built with what was planned.
+fn check_command(options: &[&str]) {
+    let table = flowsieve(&[&["plan"], options].concat()).done();
+    let (_, command) = table.split_once("to build it:\n").unwrap();
+    assert!(
+        command.lines().all(|line| line.chars().count() <= 98),
+        "{table}"
+    );
+    let json = flowsieve(&[&["plan", "--format", "json"], options].concat()).done();
+    let planned: Value = serde_json::from_str(&json).unwrap();
+    let structures = array(&planned["structures"]);
+    let row = structures
+        .iter()
+        .find(|row| row["recommended"] == true)
+        .unwrap();
+    let capture = if options.contains(&"dns") {
+        "traces/netns-dns.pcap"
+    } else {
+        CAPTURE
+    };
+    let words = command_of(&table, capture);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert_eq!(words[0], "count");
+    let built = counted(&words[1..]);
+    let parameters = &built["parameters"];
+    assert_eq!(parameters["filter"], row["structure"], "{words:?}");
+    assert_eq!(parameters["memory_bytes"], row["memory_bytes"], "{words:?}");
+    assert_eq!(parameters["probes"], row["probes"], "{words:?}");
+    let design = &parameters["design"];
+    assert_eq!(design["stored"], row["stored"], "{words:?}");
+    assert_eq!(design["cuts"], row["cuts"], "{words:?}");
+    if row["structure"] == "wcbfm" {
+        assert_eq!(design["sizes"], row["sizes"], "{words:?}");
+    }
+    assert!(built["totals"]["first"].as_u64().unwrap() > 0);
+    let partial = array(&planned["wanted"])
+        .iter()
+        .map(|wanted| &wanted["attributes"]);
+    let all = &planned["parameters"]["attributes"];
+    let partial: Vec<&Value> = partial.filter(|attributes| *attributes != all).collect();
+    let counted = array(&design["combinations"]);
+    assert_eq!(counted.iter().collect::<Vec<_>>(), partial);
 }
 
 /// What `plan` prints builds what it planned.
@@ -534,45 +584,7 @@ fn the_command_of_a_plan_builds_what_it_planned() {
         ],
         &["--element", "src", "--n", "50", "--filter", "counting"],
     ] {
-        let table = flowsieve(&[&["plan"], options].concat()).done();
-        assert!(
-            table.lines().all(|line| line.chars().count() <= 100),
-            "{table}"
-        );
-        let json = flowsieve(&[&["plan", "--format", "json"], options].concat()).done();
-        let planned: Value = serde_json::from_str(&json).unwrap();
-        let structures = array(&planned["structures"]);
-        let row = structures
-            .iter()
-            .find(|row| row["recommended"] == true)
-            .unwrap();
-        let capture = if options.contains(&"dns") {
-            "traces/netns-dns.pcap"
-        } else {
-            CAPTURE
-        };
-        let words = command_of(&table, capture);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        assert_eq!(words[0], "count");
-        let built = counted(&words[1..]);
-        let parameters = &built["parameters"];
-        assert_eq!(parameters["filter"], row["structure"], "{words:?}");
-        assert_eq!(parameters["memory_bytes"], row["memory_bytes"], "{words:?}");
-        assert_eq!(parameters["probes"], row["probes"], "{words:?}");
-        let design = &parameters["design"];
-        assert_eq!(design["stored"], row["stored"], "{words:?}");
-        assert_eq!(design["cuts"], row["cuts"], "{words:?}");
-        if row["structure"] == "wcbfm" {
-            assert_eq!(design["sizes"], row["sizes"], "{words:?}");
-        }
-        assert!(built["totals"]["first"].as_u64().unwrap() > 0);
-        let partial = array(&planned["wanted"])
-            .iter()
-            .map(|wanted| &wanted["attributes"]);
-        let all = &planned["parameters"]["attributes"];
-        let partial: Vec<&Value> = partial.filter(|attributes| *attributes != all).collect();
-        let counted = array(&design["combinations"]);
-        assert_eq!(counted.iter().collect::<Vec<_>>(), partial);
+        check_command(options);
     }
     // What `count` has no options for gets no command.
     for options in [

@@ -8,7 +8,7 @@ use flowsieve::filters::FilterKind;
 use flowsieve::planner::{Elements, Goal, Plan, PlanRequest, PlanRow, RateRule, Structure};
 
 impl PlanArgs {
-    /// `flowsieve count` with the options that make the recommended filter, word by word; `None` if
+    /// `flowsieve count` with the options that make the recommended filter, an option with its value as one; `None` if
     /// nothing is recommended, or if `count` has no options for it: for elements that it does not know,
     /// sizes by the rule of the paper's tables, or a share of known values that its design would depend on.
     pub(super) fn command(&self, request: &PlanRequest, plan: &Plan) -> Option<Vec<String>> {
@@ -24,7 +24,7 @@ impl PlanArgs {
             return None;
         }
         let mut words: Vec<String> = ["flowsieve", "count"].map(str::to_owned).into();
-        let mut add = |option: &str, value: &str| words.extend([option.into(), quoted(value)]);
+        let mut add = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));
         if kind != ElementKind::default() {
             add("--element", kind.name());
         }

@@ -51,7 +51,7 @@ impl FilterSpec {
         match self {
             Self::Subset { .. } => self.probes_of(mask).is_some(),
             Self::Matrix(matrix) => {
-                mask.count_ones() == 1 && (mask.trailing_zeros() as usize) < matrix.sizes.len()
+                mask.is_power_of_two() && (mask.trailing_zeros() as usize) < matrix.sizes.len()
             }
             _ => false,
         }
