@@ -76,7 +76,7 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = parse_seed, help_heading = "Filter")]
     seed: u64,
 
-    /// Partitions with a filter each [default: 8; published structures: 1]
+    /// Partitions with a filter each [default: 8; published structures, and with --want: 1]
     ///
     /// Elements are divided among them by their digest. Results depend on their number, and more
     /// than two threads need more than one.

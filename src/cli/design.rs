@@ -7,7 +7,7 @@ use clap::Args;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::FilterKind;
 use flowsieve::pipeline::CounterChoice;
-use flowsieve::planner::{Elements, Goal, PlanRequest, PlanRow, Structure, plan};
+use flowsieve::planner::{Elements, Goal, PlanRequest, Structure, plan};
 
 #[derive(Args, Clone, Debug)]
 pub(super) struct DesignArgs {
@@ -55,31 +55,34 @@ impl DesignArgs {
     ) -> Result<CounterChoice, UsageError> {
         let filter = self.filter(structure)?;
         let request = self.request(filter, kind, expect, goal)?;
+        let partial: Vec<u32> = request
+            .wanted
+            .iter()
+            .map(|wanted| wanted.mask)
+            .filter(|&mask| mask != request.full())
+            .collect();
+        if let (Some(&mask), true) = (partial.first(), filter.is_of_whole()) {
+            return Err(UsageError(format!(
+                "a {} filter knows whole elements only, and nothing of {}; --filter subset works",
+                filter.name(),
+                request.name(mask)
+            )));
+        }
         let planned = plan(&request).map_err(|error| UsageError(error.to_string()))?;
         let [row] = planned.rows.as_slice() else {
             unreachable!("one structure was asked for");
         };
-        if row.design.is_some()
-            && let Some(unanswered) = unanswered(&request, row)
-        {
-            return Err(UsageError(format!(
-                "a {} filter answers for all attributes together only, and not for {unanswered}; --filter subset works",
-                filter.name()
-            )));
-        }
         let Some(spec) = row.spec(request.attributes.len()) else {
             let why = row.notes.last().map_or("it does not fit", String::as_str);
             let works = match goal {
                 Goal::Memory { .. } => "more --memory works",
-                _ => "a higher --fpr works, or --memory instead of it",
+                _ => "--memory 64KiB instead of --fpr works",
             };
             return Err(UsageError(format!(
                 "no {} filter does what is wanted: {why}; {works}",
                 filter.name()
             )));
         };
-        let partial = request.wanted.iter().map(|wanted| wanted.mask);
-        let partial = partial.filter(|&mask| mask != request.full()).collect();
         Ok(CounterChoice::designed(filter, spec, partial))
     }
 
@@ -160,11 +163,4 @@ pub(super) fn none(attributes: &[String]) -> Result<Elements, UsageError> {
     let caps = vec![None; attributes.len()];
     Elements::new(&caps, &[], Some(1), |_| String::new())
         .map_err(|error| UsageError(error.to_string()))
-}
-
-/// The name of the first wanted combination to which the structure has no answer.
-fn unanswered(request: &PlanRequest, row: &PlanRow) -> Option<String> {
-    let mut wanted = request.wanted.iter().zip(&row.rates);
-    let (wanted, _) = wanted.find(|(_, rate)| rate.is_none())?;
-    Some(request.name(wanted.mask))
 }

@@ -646,6 +646,10 @@ fn what_cannot_be_designed_is_refused_with_what_works() {
             "--filter subset works",
         ),
         (
+            &[&want[..], &["--filter", "bloom", "--fpr", "0.01"]].concat(),
+            "--filter subset works",
+        ),
+        (
             &[&want[..], &["--filter", "dleft"]].concat(),
             "--filter subset works",
         ),
@@ -679,7 +683,7 @@ fn what_cannot_be_designed_is_refused_with_what_works() {
             &[
                 "--want", "all", "--expect", "1k", "--filter", "mdbf", "--fpr", "0.001",
             ],
-            "a higher --fpr works",
+            "--memory 64KiB instead of --fpr works",
         ),
     ] {
         let run = flowsieve(&[&["count"], options, &[CAPTURE]].concat());

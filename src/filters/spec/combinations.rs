@@ -29,22 +29,6 @@ impl FilterSpec {
         Some(stored.probes)
     }
 
-    /// Whether the filter has an answer for questions about some of the attributes, with the others left
-    /// open: by the combination itself, or by parts of it that cover it.
-    pub fn answers(&self, mask: u32) -> bool {
-        match self {
-            Self::Mdbf { .. } | Self::Cmdbf { .. } | Self::Cartesian { .. } | Self::Matrix(_) => {
-                true
-            }
-            Self::Subset { combinations, .. } => {
-                let parts = combinations.iter().map(|stored| stored.mask);
-                let covered = parts.filter(|part| part & !mask == 0);
-                covered.fold(0, |sum, part| sum | part) == mask
-            }
-            _ => false,
-        }
-    }
-
     /// Whether the structure has an unbiased count of the distinct values of a combination of some of
     /// the attributes ([`MultiAttributeFilter::distinct_of`](super::super::MultiAttributeFilter::distinct_of)).
     pub fn counts_distinct_of(&self, mask: u32) -> bool {
@@ -116,13 +100,6 @@ mod tests {
                 assert_eq!(spec.stored().contains(&mask), first, "{spec:?} {mask:b}");
             }
         }
-        let answered = |spec: &FilterSpec| -> Vec<u32> {
-            (1..0b111).filter(|&mask| spec.answers(mask)).collect()
-        };
-        assert_eq!(answered(&specs[0]), [] as [u32; 0]);
-        assert_eq!(answered(&specs[1]), [1, 2, 3, 4, 5, 6]);
-        assert_eq!(answered(&specs[3]), [] as [u32; 0]);
-        assert_eq!(answered(&specs[9]), [0b001, 0b110]);
         assert_eq!(specs[8].stored(), [0b001, 0b010, 0b100, 0b101, 0b110]);
         assert_eq!(specs[9].probes_of(0b110), Some(2));
         assert_eq!(specs[9].probes_of(0b010), None);
