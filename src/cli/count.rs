@@ -1,5 +1,6 @@
 //! `flowsieve count`: distinct elements in each time slice.
 
+use super::design::{DesignArgs, EXPECT};
 use super::inputs::{Inputs, total_bytes};
 use super::od::OdArgs;
 use super::output::{Output, refuse_terminal};
@@ -18,6 +19,7 @@ use flowsieve::filters::Sizing;
 use flowsieve::pipeline::{
     CountPlan, CountSummary, CounterChoice, RunError, SliceResult, SliceSink, count_and_more,
 };
+use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport, ReportFormat};
 use std::io::{self, IsTerminal, stderr};
 use std::path::PathBuf;
@@ -31,6 +33,8 @@ Examples:
     flowsieve count --element dns --queries-only --slice 1min --no-exact captures/
   How many flows there are altogether, for a program:
     flowsieve count --element flow --slice all --format json capture.pcap
+  Sources and destinations as well, in the same filter, designed for so many pairs a slice:
+    flowsieve count --want src,dst:2 --want src --want dst --expect 100k capture.pcap
   A page with figures, and who talks to whom by /24:
     flowsieve count --html report.html --od 24 capture.pcap";
 
@@ -59,11 +63,14 @@ pub(crate) struct CountArgs {
     )]
     fpr: Option<f64>,
 
-    /// Distinct elements expected in a slice
+    /// Distinct elements expected in a slice; with --want also src=5k for one combination
     ///
     /// Chooses the number of hash functions (4 if it is not known).
-    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = "Filter")]
-    expect: Option<u64>,
+    #[arg(long, value_name = "[NAMES=]COUNT", help_heading = "Filter")]
+    expect: Vec<String>,
+
+    #[command(flatten)]
+    design: DesignArgs,
 
     /// Seed of all hash functions
     ///
@@ -71,7 +78,7 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = parse_seed, help_heading = "Filter")]
     seed: u64,
 
-    /// Partitions with a filter each [default: 8; published structures: 1]
+    /// Partitions with a filter each [default: 8; published structures, and with --want: 1]
     ///
     /// Elements are divided among them by their digest. Results depend on their number, and more
     /// than two threads need more than one.
@@ -229,7 +236,6 @@ fn remark(
 impl CountArgs {
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<CountPlan, UsageError> {
         let usage = |error: flowsieve::pipeline::PlanError| UsageError(error.to_string());
-        let kind = self.trace.kind();
         self.trace.check(&inputs)?;
         let written = [
             ("--output", self.output.as_deref()),
@@ -238,29 +244,11 @@ impl CountArgs {
             ("--save-filter", self.save_filter.as_deref()),
         ];
         keep_apart(written, &inputs)?;
-        if self.expect == Some(0) {
-            return Err(UsageError(
-                "--expect is the number of distinct elements in a slice, at least 1, not 0; --expect 1000 works".into(),
-            ));
-        }
-        let sizing = match (self.fpr, self.expect) {
-            (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
-            (_, expected) => Sizing::Memory {
-                bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
-                expected,
-            },
+        let (counter, shards) = if self.design.is_asked() {
+            (Some(self.designed()?), 1)
+        } else {
+            self.usual()?
         };
-        let shards = self.shards.unwrap_or(match self.filter {
-            Structure::Subset | Structure::Exact => DEFAULT_SHARDS,
-            _ => 1,
-        });
-        let counter = match self.filter {
-            Structure::Hll => Some(CounterChoice::hyper_log_log(sizing, shards)),
-            filter => filter.kind().map(|filter| {
-                CounterChoice::filter(filter, kind.attributes().len(), sizing, shards)
-            }),
-        };
-        let counter = counter.transpose().map_err(usage)?;
         let plan = CountPlan {
             inputs,
             input_format: self.trace.input_format(),
@@ -297,6 +285,69 @@ impl CountArgs {
             }
         }
         Ok(plan)
+    }
+
+    /// The counter of each shard, sized by the rules of its structure, and the number of shards.
+    fn usual(&self) -> Result<(Option<CounterChoice>, u32), UsageError> {
+        let attributes = self.trace.kind().attributes().len();
+        let sizing = match (self.fpr, self.expected()?) {
+            (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
+            (_, expected) => Sizing::Memory {
+                bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
+                expected,
+            },
+        };
+        let shards = self.shards.unwrap_or(match self.filter {
+            Structure::Subset | Structure::Exact => DEFAULT_SHARDS,
+            _ => 1,
+        });
+        let counter = match self.filter {
+            Structure::Hll => Some(CounterChoice::hyper_log_log(sizing, shards)),
+            filter => filter
+                .kind()
+                .map(|filter| CounterChoice::filter(filter, attributes, sizing, shards)),
+        };
+        let counter = counter.transpose();
+        Ok((
+            counter.map_err(|error| UsageError(error.to_string()))?,
+            shards,
+        ))
+    }
+
+    /// The only number of `--expect`.
+    fn expected(&self) -> Result<Option<u64>, UsageError> {
+        let expected = match self.expect.as_slice() {
+            [] => return Ok(None),
+            [text] if !text.contains('=') => parse_count(text).map_err(|error| {
+                UsageError(format!("{error}; {text:?} is none (--expect 100k works)"))
+            })?,
+            _ => {
+                return Err(UsageError(
+                    "without --want there is one number of elements, and none of combinations; --expect 100k works".into(),
+                ));
+            }
+        };
+        if expected == 0 {
+            return Err(UsageError(EXPECT.not_zero.into()));
+        }
+        Ok(Some(expected))
+    }
+
+    /// The filter that the planner designs for what is wanted.
+    fn designed(&self) -> Result<CounterChoice, UsageError> {
+        if let Some(shards) = self.shards.filter(|&shards| shards != 1) {
+            return Err(UsageError(format!(
+                "the values of a combination would be spread over the shards, and none of them could count them, so a filter with --want, --cuts or --weights has 1 shard, not {shards}; leave out --shards"
+            )));
+        }
+        let goal = match self.fpr {
+            Some(fpr) => Goal::Rate { fpr },
+            None => Goal::Memory {
+                bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
+            },
+        };
+        let kind = self.trace.kind();
+        self.design.counter(self.filter, kind, &self.expect, goal)
     }
 }
 

@@ -35,8 +35,8 @@ const QUERY_EXAMPLES: &str = "\
 Examples:
   Was there a packet from one host to another:
     flowsieve filter query pairs.fsieve 10.0.0.1,10.0.0.2
-  And one to any, of a structure that keeps each attribute by itself:
-    flowsieve count --slice all --filter mdbf --save-filter pairs.fsieve capture.pcap
+  And one to any, of a filter that stores sources as well (so does one of a structure such as mdbf):
+    flowsieve count --slice all --want all --want src --expect 100k --save-filter pairs.fsieve capture.pcap
     flowsieve filter query pairs.fsieve '10.0.0.1,*'
   Many DNS triples, one a line:
     flowsieve filter query dns.fsieve - < triples.csv";

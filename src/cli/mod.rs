@@ -4,6 +4,7 @@ mod anonymize_args;
 mod compare;
 mod count;
 mod dedup;
+mod design;
 mod filter;
 mod flows;
 mod generate;
@@ -22,6 +23,7 @@ mod signals;
 mod structure;
 mod trace_args;
 mod units;
+mod wanted;
 
 use anyhow::anyhow;
 use clap::{Parser, Subcommand};

@@ -181,6 +181,7 @@ fn count_capture(
         counter: filter.map(|(kind, spec)| CounterChoice {
             name: kind.name(),
             shard: CounterSpec::Filter(spec),
+            combinations: None,
         }),
         exact_limit_bytes: Some(EXACT_LIMIT_BYTES),
         seed: 0,

@@ -1,7 +1,10 @@
 //! What counts the elements of a stream: a filter, which also says which of them are new, or a
 //! [`HyperLogLog`], which does not.
 
-use super::{DigestColumns, Estimate, FilterSpec, HyperLogLog, MembershipFilter, Sighting};
+use super::combination_count::MOST_REPEATS;
+use super::{
+    CombinationCount, DigestColumns, Estimate, FilterSpec, HyperLogLog, MembershipFilter, Sighting,
+};
 
 /// What counter is wanted, as plain data.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,6 +95,15 @@ impl Counter {
         }
     }
 
+    /// The counts of some of the attributes, as far as the structure has them.
+    pub fn combination(&self, mask: u32) -> CombinationCount {
+        let filter = match self {
+            Self::Filter(filter) => filter.as_multi_attribute(),
+            Self::HyperLogLog(_) => None,
+        };
+        CombinationCount::of(filter, mask)
+    }
+
     /// Whether the counter is so full that it notices less than one new element in a hundred. Then the
     /// count rests on too few sightings to say anything, and so does its standard error.
     ///
@@ -99,11 +111,12 @@ impl Counter {
     pub fn is_saturated(&self, spec: &CounterSpec, first: u64) -> bool {
         /// No element sets more than a quarter of so many bits.
         const BYTES_A_FIRST: u64 = 16;
-        const MOST_REPEATS: f64 = 0.99;
         let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
             return false;
         };
-        if first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes() {
+        // Combinations in the same lines set many more.
+        let whole_only = !matches!(parameters, FilterSpec::Subset { combinations, .. } if !combinations.is_empty());
+        if whole_only && first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes() {
             return false;
         }
         let probes = f64::from(parameters.probes());

@@ -205,6 +205,13 @@ pub trait MultiAttributeFilter {
         let _ = mask;
         None
     }
+
+    /// About the probability with which a new combination of the attributes in `mask` would be called a
+    /// repeat now, in time proportional to the size; `None` if the structure has no unbiased count of it.
+    fn repeat_probability_of(&self, mask: u32) -> Option<f64> {
+        let _ = mask;
+        None
+    }
 }
 
 /// Filters from which elements can be removed.

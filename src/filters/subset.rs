@@ -359,6 +359,11 @@ impl MultiAttributeFilter for SubsetFilter {
     fn first_of(&self, mask: u32) -> Option<u64> {
         self.counter_of(mask)?.firsts()
     }
+
+    fn repeat_probability_of(&self, mask: u32) -> Option<f64> {
+        let probes = self.counter_of(mask)?.probes();
+        Some(self.array.fill_ratio().powi(probes as i32))
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Puts the shards' tallies of a slice together and hands the slices on in the order of time.
 
+use super::combination_sums::CombinationSums;
 use super::results::{Quantiles, SliceResult, SliceSink, Totals};
 use super::shard::ShardTally;
 use super::time_slice::SliceGrid;
@@ -58,6 +59,7 @@ struct Sums {
     variance: Option<f64>,
     false_repeats: Option<f64>,
     saturated_slices: u64,
+    combinations: CombinationSums,
     /// The least and the most distinct elements of a slice: the histogram rounds them.
     least: u64,
     most: u64,
@@ -91,6 +93,7 @@ impl<'a> Collector<'a> {
                 variance: empty.estimate.map(|_| 0.0),
                 false_repeats: empty.exact.zip(empty.first).map(|_| 0.0),
                 saturated_slices: 0,
+                combinations: CombinationSums::new(&empty.combinations),
                 least: u64::MAX,
                 most: 0,
                 // Grows with the counts: one for all of them from the start is 240 KiB to be cleared.
@@ -201,6 +204,7 @@ fn empty_like(like: &SliceResult, start_ns: i64, end_ns: i64) -> SliceResult {
         std_error: like.std_error.map(|_| 0.0),
         observed_fpr: None,
         saturated: false,
+        combinations: CombinationSums::zeros(&like.combinations),
     }
 }
 
@@ -214,6 +218,7 @@ impl Sums {
         let (mut exact, mut first, mut over_limit) = (Some(0), Some(0), false);
         let (mut estimate, mut variance, mut false_repeats) = (Some(0.0), Some(0.0), 0);
         let mut saturated = false;
+        let mut combinations = Vec::new();
         for tally in tallies {
             exact = exact.zip(tally.exact).map(|(a, b)| a + b);
             first = first.zip(tally.first).map(|(a, b)| a + b);
@@ -222,7 +227,10 @@ impl Sums {
             over_limit |= tally.exact_over_limit;
             saturated |= tally.saturated;
             false_repeats += tally.false_repeats;
+            // Where there are any there is one shard.
+            combinations.extend(tally.combinations);
         }
+        self.combinations.add(&combinations);
         let judged = exact.filter(|_| first.is_some());
         self.exact = self.exact.zip(exact).map(|(a, b)| a + b);
         self.first = self.first.zip(first).map(|(a, b)| a + b);
@@ -246,6 +254,7 @@ impl Sums {
                 .filter(|&n| n > 0)
                 .map(|n| false_repeats as f64 / n as f64),
             saturated,
+            combinations: CombinationSums::of_slice(&combinations),
         }
     }
 
@@ -278,6 +287,7 @@ impl Sums {
             std_error: self.variance.map(f64::sqrt),
             observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
             saturated_slices: self.saturated_slices,
+            combinations: self.combinations.results(),
             quantiles: (!self.histogram.is_empty()).then(|| Quantiles {
                 min: self.least,
                 p50: quantile(0.5),

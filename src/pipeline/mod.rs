@@ -8,6 +8,7 @@
 //! ```
 
 mod collector;
+mod combination_sums;
 mod exact;
 mod feed;
 pub(crate) mod merge;
@@ -27,7 +28,9 @@ pub(crate) use crate::guard::{WorkerGone, guarded};
 pub(crate) use collector::ClosedSlice;
 pub(crate) use exact::ExactSet;
 pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
-pub use results::{CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch};
+pub use results::{
+    CombinationResult, CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch,
+};
 pub(crate) use run::{Read, Reading};
 pub use run::{RunError, count, count_and_keep, count_and_more};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};

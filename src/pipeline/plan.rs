@@ -23,6 +23,10 @@ pub struct CounterChoice {
     pub name: &'static str,
     /// Parameters of the counter of one shard.
     pub shard: CounterSpec,
+    /// Of a filter that was designed for certain combinations of attributes: those of some of them, bit i
+    /// for attribute i, whose counts are reported beside that of the whole element. With any there is one
+    /// shard.
+    pub combinations: Option<Vec<u32>>,
 }
 
 /// Everything that a count depends on.
@@ -110,7 +114,18 @@ impl CounterChoice {
         Ok(Self {
             name: kind.name(),
             shard: CounterSpec::Filter(shard),
+            combinations: None,
         })
+    }
+
+    /// A filter designed for certain combinations of attributes, in one shard; the counts of `combinations`,
+    /// those of some of the attributes, are reported.
+    pub fn designed(kind: FilterKind, filter: FilterSpec, combinations: Vec<u32>) -> Self {
+        Self {
+            name: kind.name(),
+            shard: CounterSpec::Filter(filter),
+            combinations: Some(combinations),
+        }
     }
 
     /// The `HyperLogLog` of each of `shards` shards, of the highest precision whose registers fit into
@@ -143,6 +158,7 @@ impl CounterChoice {
         Ok(Self {
             name: "hll",
             shard: CounterSpec::HyperLogLog { precision },
+            combinations: None,
         })
     }
 }
@@ -176,7 +192,7 @@ impl CountPlan {
     ///
     /// # Errors
     ///
-    /// A width of 0 or less, no or too many shards, nothing to count with, or filters that do not fit
+    /// A width of 0 or less, no or too many shards, several for combinations, nothing to count with, or filters that do not fit
     /// into the memory that the system gives.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slicing.width_ns.is_some_and(|width| width <= 0) {
@@ -185,6 +201,12 @@ impl CountPlan {
             ));
         }
         check_shards(self.shards)?;
+        if self.shards > 1 && !self.combinations().is_empty() {
+            return Err(PlanError(format!(
+                "elements are divided among shards, and the values of a combination with them, so that no shard could count them: a filter of combinations has 1 shard, not {}",
+                self.shards
+            )));
+        }
         if self.counter.is_none() && self.exact_limit_bytes.is_none() {
             return Err(PlanError(
                 "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact".into(),
@@ -232,6 +254,14 @@ impl CountPlan {
         Err(PlanError(format!(
             "the filters of up to {slices} open slices take {bytes} bytes, which this machine does not give; ask for less with --memory"
         )))
+    }
+
+    /// The combinations whose counts are reported.
+    pub fn combinations(&self) -> &[u32] {
+        let counter = self.counter.as_ref();
+        counter
+            .and_then(|counter| counter.combinations.as_deref())
+            .unwrap_or_default()
     }
 
     /// Bytes of the counters of one slice, over all shards.

@@ -29,9 +29,25 @@ pub struct SliceResult {
     pub std_error: Option<f64>,
     /// Share of the new elements that the filter called repeats; none without exact set or filter.
     pub observed_fpr: Option<f64>,
-    /// A shard's filter was so full that it noticed less than one new element in a hundred: the
-    /// estimate and its standard error are out of their range.
+    /// A shard's filter was so full that it noticed less than one new element (or one new value of a
+    /// combination) in a hundred: estimates and their standard errors are out of their range.
     pub saturated: bool,
+    /// Counts of the combinations that the plan names, in its order.
+    pub combinations: Vec<CombinationResult>,
+}
+
+/// Distinct values of some of the attributes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CombinationResult {
+    /// The attributes, bit i for attribute i.
+    pub mask: u32,
+    /// Values that the filter called new: a lower bound; none where the structure does not store the
+    /// combination.
+    pub first: Option<u64>,
+    /// Unbiased estimate, where the structure has one.
+    pub estimate: Option<f64>,
+    /// Standard error of the estimate.
+    pub std_error: Option<f64>,
 }
 
 impl SliceResult {
@@ -95,6 +111,8 @@ pub struct Totals {
     pub estimate: Option<f64>,
     /// Standard error of that sum.
     pub std_error: Option<f64>,
+    /// The same sums of the combinations.
+    pub combinations: Vec<CombinationResult>,
     /// Share of new elements called repeats over all slices.
     pub observed_fpr: Option<f64>,
     /// Slices in which a filter was saturated.

@@ -153,6 +153,7 @@ fn count_with(
     };
     let spec = ShardSpec {
         counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
+        combinations: plan.combinations().to_vec(),
         exact_limit_bytes: plan.exact_set_limit(),
         open_slices: plan.open_slices(),
         keep,
@@ -345,6 +346,7 @@ mod tests {
                 counter: Some(CounterChoice {
                     name: "broken",
                     shard: broken.clone(),
+                    combinations: None,
                 }),
                 exact_limit_bytes: None,
                 seed: 0,

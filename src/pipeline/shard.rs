@@ -2,12 +2,16 @@
 
 use super::exact::ExactSet;
 use crate::elements::ElementColumns;
-use crate::filters::{Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting};
+use crate::filters::{
+    CombinationCount, Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting,
+};
 
 /// What a shard is made of.
 #[derive(Clone, Debug)]
 pub(super) struct ShardSpec {
     pub(super) counter: Option<CounterSpec>,
+    /// Combinations whose counts are wanted.
+    pub(super) combinations: Vec<u32>,
     pub(super) exact_limit_bytes: Option<u64>,
     pub(super) open_slices: usize,
     /// Hand the filter out with the tally.
@@ -19,6 +23,8 @@ pub(super) struct ShardSpec {
 pub(super) struct ShardTally {
     pub(super) first: Option<u64>,
     pub(super) estimate: Option<Estimate>,
+    /// One entry a combination that is wanted.
+    pub(super) combinations: Vec<CombinationCount>,
     /// `None` if the exact set is off or passed its limit.
     pub(super) exact: Option<u64>,
     pub(super) exact_over_limit: bool,
@@ -39,6 +45,15 @@ impl ShardSpec {
             estimate: counter
                 .filter(|spec| spec.counts_distinct())
                 .map(|_| Estimate::default()),
+            combinations: counter
+                .and_then(CounterSpec::filter)
+                .map(|filter| {
+                    let wanted = self.combinations.iter();
+                    wanted
+                        .map(|&mask| CombinationCount::empty(filter, mask))
+                        .collect()
+                })
+                .unwrap_or_default(),
             exact: self.exact_limit_bytes.map(|_| 0),
             ..ShardTally::default()
         }
@@ -119,6 +134,16 @@ impl Shard {
             };
         };
         let exact = slice.exact.as_ref().and_then(ExactSet::len);
+        let combinations: Vec<CombinationCount> = slice
+            .counter
+            .iter()
+            .flat_map(|counter| {
+                self.spec
+                    .combinations
+                    .iter()
+                    .map(|&mask| counter.combination(mask))
+            })
+            .collect();
         let mut tally = ShardTally {
             first: empty.first.map(|_| slice.first),
             estimate: slice.counter.as_ref().and_then(Counter::distinct),
@@ -129,7 +154,9 @@ impl Shard {
                 .counter
                 .as_ref()
                 .zip(self.spec.counter.as_ref())
-                .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first)),
+                .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first))
+                || combinations.iter().any(|count| count.saturated),
+            combinations,
             filter: None,
         };
         if self.spec.keep {

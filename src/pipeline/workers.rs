@@ -288,6 +288,7 @@ mod tests {
     #[test]
     fn a_worker_that_panics_is_noticed_and_not_waited_for() {
         let spec = ShardSpec {
+            combinations: Vec::new(),
             counter: None,
             exact_limit_bytes: Some(1 << 20),
             open_slices: 1,

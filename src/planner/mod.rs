@@ -30,6 +30,7 @@ mod recommend;
 mod request;
 mod row;
 mod search;
+mod spec;
 #[cfg(test)]
 mod tests;
 
@@ -57,6 +58,9 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
             goal => row_for(request, structure, goal),
         })
         .collect();
+    for row in &mut rows {
+        row.refuse_what_cannot_be_built(request.attributes.len());
+    }
     let recommended = recommend::recommend(request, &rows);
     if let (Some(best), Goal::Memory { .. }) = (recommended.structure, request.goal)
         && let Some(fpr) = rows

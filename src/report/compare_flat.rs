@@ -39,7 +39,7 @@ const COLUMNS: [Column; 25] = {
 };
 
 impl FlatTable for CompareReport<'_> {
-    const COLUMNS: &'static [Column] = &COLUMNS;
+    const COLUMNS: &'static [Column<'static>] = &COLUMNS;
 
     fn each_row(&self, mut write: impl FnMut(&[Cell<'_>]) -> io::Result<()>) -> io::Result<()> {
         for entry in &self.comparison.entries {

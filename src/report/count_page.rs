@@ -397,6 +397,7 @@ mod tests {
             std_error: Some(0.0),
             observed_fpr: Some(0.0),
             saturated: false,
+            combinations: Vec::new(),
         }
     }
 

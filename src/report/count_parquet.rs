@@ -1,5 +1,6 @@
 //! A count as Parquet: a row a slice, with the names of the CSV.
 
+use super::count_combinations::{COUNTS, CountDesign, column_names};
 use super::parquet::{Cell, Column, ColumnKind, ParquetTable};
 use crate::pipeline::SliceResult;
 use std::io::{self, Write};
@@ -26,14 +27,21 @@ pub(super) struct CountParquet<W: Write> {
 }
 
 impl<W: Write> CountParquet<W> {
-    pub(super) fn begin(out: W) -> io::Result<Self> {
+    pub(super) fn begin(out: W, design: Option<&CountDesign>) -> io::Result<Self> {
+        let names = column_names(design);
+        let kinds = COUNTS.iter().map(|(_, kind)| *kind).cycle();
+        let more = names.iter().zip(kinds);
+        let columns: Vec<Column<'_>> = COLUMNS
+            .into_iter()
+            .chain(more.map(|(name, kind)| Column::nullable(name, kind)))
+            .collect();
         Ok(Self {
-            table: ParquetTable::begin(out, &COLUMNS)?,
+            table: ParquetTable::begin(out, &columns)?,
         })
     }
 
     pub(super) fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        self.table.row(&[
+        let row = [
             Cell::I64(slice.start_ns),
             Cell::I64(slice.end_ns),
             Cell::U64(slice.packets),
@@ -46,7 +54,17 @@ impl<W: Write> CountParquet<W> {
             slice.rel_error().into(),
             slice.observed_fpr.into(),
             Cell::Bool(slice.saturated),
-        ])
+        ];
+        let counts = slice.combinations.iter();
+        let counts = counts.flat_map(|count| {
+            [
+                count.first.into(),
+                count.estimate.into(),
+                count.std_error.into(),
+            ]
+        });
+        let cells: Vec<Cell<'_>> = row.into_iter().chain(counts).collect();
+        self.table.row(&cells)
     }
 
     pub(super) fn finish(self) -> io::Result<W> {

@@ -1,6 +1,7 @@
 //! CSV: a header, then a line a row; empty fields for what does not exist. Here is that of a count, and
 //! how a cell of the other tables is written.
 
+use super::count_combinations::{CountDesign, column_names};
 use super::model::SliceRow;
 use super::parquet::Cell;
 use crate::pipeline::SliceResult;
@@ -28,17 +29,29 @@ pub(super) struct CountCsv<W: Write> {
 }
 
 impl<W: Write> CountCsv<W> {
-    pub(super) fn begin(out: W) -> io::Result<Self> {
+    pub(super) fn begin(out: W, design: Option<&CountDesign>) -> io::Result<Self> {
         // The header is written here and not by serde, so that it is there without any slice.
         let mut csv = csv::WriterBuilder::new()
             .has_headers(false)
             .from_writer(out);
-        csv.write_record(HEADER).map_err(cause)?;
+        let combinations = column_names(design);
+        let header = HEADER
+            .into_iter()
+            .chain(combinations.iter().map(String::as_str));
+        csv.write_record(header).map_err(cause)?;
         Ok(Self { csv })
     }
 
     pub(super) fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        self.csv.serialize(SliceRow::from(slice)).map_err(cause)
+        let row = SliceRow::from(slice);
+        if slice.combinations.is_empty() {
+            return self.csv.serialize(row).map_err(cause);
+        }
+        let counts = slice.combinations.iter();
+        let counts: Vec<_> = counts
+            .map(|count| (count.first, count.estimate, count.std_error))
+            .collect();
+        self.csv.serialize((row, counts)).map_err(cause)
     }
 
     pub(super) fn finish(self) -> io::Result<W> {

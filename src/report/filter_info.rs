@@ -48,6 +48,10 @@ impl FilterInfo {
             for (name, value) in lines(row) {
                 writeln!(out, "  {name:<11} {value}")?;
             }
+            for stored in &row.combinations {
+                let name = stored.attributes.join(",");
+                writeln!(out, "  {name:<11} {}", stored.words())?;
+            }
         }
         Ok(())
     }

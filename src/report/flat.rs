@@ -7,7 +7,7 @@ use std::io::{self, Write};
 /// What has rows of the same columns.
 pub(super) trait FlatTable {
     /// The columns, in order; documented in `docs/output.md`.
-    const COLUMNS: &'static [Column];
+    const COLUMNS: &'static [Column<'static>];
 
     /// Hands on each row, a cell a column.
     fn each_row(&self, write: impl FnMut(&[Cell<'_>]) -> io::Result<()>) -> io::Result<()>;

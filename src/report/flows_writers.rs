@@ -205,7 +205,7 @@ impl<W: Write> FlowParquet<W> {
     }
 }
 
-fn column(field: Field, shape: FlowShape, names: FlowNames) -> Column {
+fn column(field: Field, shape: FlowShape, names: FlowNames) -> Column<'static> {
     let name = shape.name(field, names);
     match field {
         Field::End if names == FlowNames::Zeek => Column::new(name, ColumnKind::F64),

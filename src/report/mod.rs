@@ -7,6 +7,7 @@ mod compare_model;
 mod compare_page;
 mod compare_table;
 mod compare_words;
+mod count_combinations;
 mod count_figures;
 mod count_page;
 mod count_parquet;
@@ -37,11 +38,13 @@ mod reproduce_page;
 mod reproduce_table;
 mod rows;
 mod sparkline;
+mod stored_combinations;
 pub mod svg;
 mod table;
 pub mod traffic_table;
 
 pub use compare_model::CompareReport;
+pub use count_combinations::CountDesign;
 pub use count_page::{CountPage, figures as page_figures};
 pub use dedup::{DedupFormat, DedupParameters, write_dedup};
 pub use filter_info::FilterInfo;
@@ -97,13 +100,17 @@ impl<W: Write> CountReport<W> {
             ReportFormat::Table => {
                 Writer::Table(Box::new(table::CountTable::begin(out, parameters, styled)?))
             }
-            ReportFormat::Csv => Writer::Csv(Box::new(csv::CountCsv::begin(out)?)),
+            ReportFormat::Csv => Writer::Csv(Box::new(csv::CountCsv::begin(
+                out,
+                parameters.design.as_ref(),
+            )?)),
             ReportFormat::Json => Writer::Json(json::CountJson::begin(out, parameters)?),
             ReportFormat::JsonLines => {
                 Writer::JsonLines(json::CountJsonLines::begin(out, parameters)?)
             }
             ReportFormat::Parquet => {
-                Writer::Parquet(Box::new(count_parquet::CountParquet::begin(out)?))
+                let table = count_parquet::CountParquet::begin(out, parameters.design.as_ref())?;
+                Writer::Parquet(Box::new(table))
             }
         };
         Ok(Self { writer })

@@ -1,6 +1,8 @@
 //! The shapes of machine-readable results: the only types that are serialized. One set of names for
 //! all formats; documented in `docs/output.md`.
 
+use super::count_combinations::{CombinationRow, CountDesign};
+use super::stored_combinations::StoredRow;
 use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
@@ -65,6 +67,9 @@ pub struct CountParameters {
     pub exact_limit_bytes: Option<u64>,
     /// Addresses of origins and destinations are replaced by others.
     pub anonymized: bool,
+    /// What the filter was designed for, if that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub design: Option<CountDesign>,
 }
 
 impl From<&CountPlan> for CountParameters {
@@ -93,6 +98,7 @@ impl From<&CountPlan> for CountParameters {
             seed: plan.seed,
             exact_limit_bytes: plan.exact_limit_bytes,
             anonymized: false,
+            design: CountDesign::of(plan),
         }
     }
 }
@@ -112,6 +118,8 @@ pub(super) struct SliceRow {
     rel_error: Option<f64>,
     observed_fpr: Option<f64>,
     saturated: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) combinations: Vec<CombinationRow>,
 }
 
 impl From<&SliceResult> for SliceRow {
@@ -129,6 +137,7 @@ impl From<&SliceResult> for SliceRow {
             rel_error: slice.rel_error(),
             observed_fpr: slice.observed_fpr,
             saturated: slice.saturated,
+            combinations: Vec::new(),
         }
     }
 }
@@ -171,6 +180,8 @@ pub(super) struct TotalsRow {
     observed_fpr: Option<f64>,
     saturated_slices: u64,
     quantiles: Option<QuantilesRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) combinations: Vec<CombinationRow>,
 }
 
 /// Distinct elements of a slice at these quantiles.
@@ -211,6 +222,7 @@ impl From<&Totals> for TotalsRow {
                 p99: q.p99,
                 max: q.max,
             }),
+            combinations: Vec::new(),
         }
     }
 }
@@ -255,6 +267,7 @@ pub(super) struct FilterRow {
     pub(super) overflows: Option<u64>,
     pub(super) stashed: Option<u64>,
     pub(super) given_up: Option<u64>,
+    pub(super) combinations: Vec<StoredRow>,
     /// For people.
     #[serde(skip)]
     pub(super) elements: String,
@@ -290,6 +303,7 @@ impl FilterRow {
             overflows: stats.counters.map(|counters| counters.overflows),
             stashed: overflow.map(|overflow| overflow.stashed),
             given_up: overflow.map(|overflow| overflow.given_up),
+            combinations: StoredRow::all(filter, label),
             elements: label.map_or_else(|| "of an unknown kind".to_owned(), described),
             parameters: parameters(filter.spec()),
         }
@@ -339,17 +353,7 @@ fn parameters(spec: &FilterSpec) -> String {
                 attributes + 1
             )
         }
-        FilterSpec::Subset {
-            lines,
-            combinations,
-            ..
-        } => {
-            let parts: Vec<String> = combinations
-                .iter()
-                .map(|part| format!(", combination {:#b}: {}", part.mask, part.probes))
-                .collect();
-            format!("{lines} lines of 512 bits, k = {k}{}", parts.concat())
-        }
+        FilterSpec::Subset { lines, .. } => format!("{lines} lines of 512 bits, k = {k}"),
         FilterSpec::Counting {
             counters,
             counter_bits,

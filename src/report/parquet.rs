@@ -21,9 +21,9 @@ const GROUP_TEXT_BYTES: usize = 16 << 20;
 
 /// A column of a table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Column {
+pub struct Column<'a> {
     /// Its name.
-    pub name: &'static str,
+    pub name: &'a str,
     /// What it holds.
     pub kind: ColumnKind,
     /// Whether there may be nothing in it.
@@ -114,7 +114,7 @@ impl<W: Write> ParquetTable<W> {
     /// # Errors
     ///
     /// Writing failed.
-    pub fn begin(out: W, columns: &[Column]) -> io::Result<Self> {
+    pub fn begin(out: W, columns: &[Column<'_>]) -> io::Result<Self> {
         let fields = columns.iter().map(|column| column.field().map(Arc::new));
         let fields = fields.collect::<Result<_, _>>().map_err(io::Error::other)?;
         let schema = Type::group_type_builder("table").with_fields(fields);
@@ -188,9 +188,9 @@ impl<W: Write> ParquetTable<W> {
     }
 }
 
-impl Column {
+impl<'a> Column<'a> {
     /// A column in which every row has a value.
-    pub const fn new(name: &'static str, kind: ColumnKind) -> Self {
+    pub const fn new(name: &'a str, kind: ColumnKind) -> Self {
         Self {
             name,
             kind,
@@ -199,7 +199,7 @@ impl Column {
     }
 
     /// A column in which values may be missing.
-    pub const fn nullable(name: &'static str, kind: ColumnKind) -> Self {
+    pub const fn nullable(name: &'a str, kind: ColumnKind) -> Self {
         Self {
             name,
             kind,
@@ -233,7 +233,9 @@ impl Column {
 /// The values of a column that wait for their row group, and for each row whether it has one.
 #[derive(Debug)]
 struct Buffer {
-    column: Column,
+    name: String,
+    kind: ColumnKind,
+    nullable: bool,
     values: Values,
     /// 1 for a value, 0 for none; empty if the column is not nullable.
     present: Vec<i16>,
@@ -248,9 +250,11 @@ enum Values {
 }
 
 impl Buffer {
-    fn new(column: &Column) -> Self {
+    fn new(column: &Column<'_>) -> Self {
         Self {
-            column: *column,
+            name: column.name.to_owned(),
+            kind: column.kind,
+            nullable: column.nullable,
             values: match column.kind {
                 ColumnKind::I64 | ColumnKind::Timestamp | ColumnKind::U64 => {
                     Values::Whole(Vec::new())
@@ -264,11 +268,11 @@ impl Buffer {
     }
 
     fn push(&mut self, cell: Cell<'_>) {
-        if self.column.nullable {
+        if self.nullable {
             self.present.push(i16::from(cell != Cell::Null));
         }
-        match (&mut self.values, self.column.kind, cell) {
-            (_, _, Cell::Null) if self.column.nullable => {}
+        match (&mut self.values, self.kind, cell) {
+            (_, _, Cell::Null) if self.nullable => {}
             (Values::Whole(values), ColumnKind::I64 | ColumnKind::Timestamp, Cell::I64(value)) => {
                 values.push(value);
             }
@@ -279,7 +283,7 @@ impl Buffer {
             (Values::Float(values), _, Cell::F64(value)) => values.push(value),
             (Values::Bool(values), _, Cell::Bool(value)) => values.push(value),
             (Values::Text(values), _, Cell::Text(value)) => values.push(value.into()),
-            (_, kind, cell) => panic!("{}: {cell:?} is no {kind:?}", self.column.name),
+            (_, kind, cell) => panic!("{}: {cell:?} is no {kind:?}", self.name),
         }
     }
 
@@ -287,7 +291,7 @@ impl Buffer {
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
     ) -> Result<(), ParquetError> {
-        let present = self.column.nullable.then_some(self.present.as_slice());
+        let present = self.nullable.then_some(self.present.as_slice());
         match &mut self.values {
             Values::Whole(values) => write_column::<Int64Type>(group, values, present)?,
             Values::Float(values) => write_column::<DoubleType>(group, values, present)?,

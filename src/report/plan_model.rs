@@ -32,6 +32,9 @@ pub struct PlanReport<'a> {
     pub plan: &'a Plan,
     /// The captures that the numbers come from, if any.
     pub sample: Option<&'a SampleResult>,
+    /// The command that builds the recommended structure, in parts between which lines may end; none if there
+    /// is none.
+    pub command: Option<Vec<String>>,
 }
 
 impl PlanReport<'_> {

@@ -86,7 +86,30 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
         .map_or("recommended: none; ".to_owned(), |structure| {
             format!("recommended: {}; ", structure.name())
         });
-    wrapped(out, "", &(head + &plan.reason))
+    wrapped(out, "", &(head + &plan.reason))?;
+    match &report.command {
+        Some(parts) => {
+            writeln!(out, "to build it:")?;
+            continued(out, parts)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Writes the parts of a command; lines go on behind a backslash, as a shell has it.
+fn continued(out: &mut impl Write, parts: &[String]) -> io::Result<()> {
+    let mut line = "  ".to_owned();
+    for (index, part) in parts.iter().enumerate() {
+        if index > 0 && line.chars().count() + 1 + part.chars().count() > WIDTH - 2 {
+            writeln!(out, "{line} \\")?;
+            line.clear();
+            line.push_str("    ");
+        } else if index > 0 {
+            line.push(' ');
+        }
+        line.push_str(part);
+    }
+    writeln!(out, "{line}")
 }
 
 /// A line a structure.

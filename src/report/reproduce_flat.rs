@@ -24,7 +24,7 @@ const COLUMNS: [Column; 11] = {
 };
 
 impl FlatTable for ReproduceReport<'_> {
-    const COLUMNS: &'static [Column] = &COLUMNS;
+    const COLUMNS: &'static [Column<'static>] = &COLUMNS;
 
     fn each_row(&self, mut write: impl FnMut(&[Cell<'_>]) -> io::Result<()>) -> io::Result<()> {
         for experiment in self.experiments {

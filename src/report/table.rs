@@ -1,6 +1,7 @@
 //! A count for people: a line a slice, a picture of the series, and the totals.
 
 use super::INTERRUPTED;
+use super::count_combinations::{CombinationColumns, CountDesign};
 use super::model::CountParameters;
 use super::number::{duration, grouped, percent, size, time};
 use super::sparkline::Sparkline;
@@ -14,6 +15,7 @@ pub(super) struct CountTable<W: Write> {
     /// Decimals of the second that slice boundaries need.
     decimals: usize,
     columns: Columns,
+    combinations: CombinationColumns,
     elements: &'static str,
     series: Sparkline,
     last_end_ns: Option<i64>,
@@ -44,6 +46,7 @@ impl<W: Write> CountTable<W> {
             counter: parameters.memory_bytes.is_some(),
             filter: parameters.probes.is_some(),
         };
+        let combinations = CombinationColumns::new(parameters.design.as_ref());
         writeln!(out, "{}", title(parameters))?;
         let head = columns.line(
             time_width(decimals(parameters.slice_ns)),
@@ -59,7 +62,7 @@ impl<W: Write> CountTable<W> {
                 "observed FPR",
             ]
             .map(str::to_owned),
-        );
+        ) + &combinations.head();
         if styled {
             writeln!(out, "\x1b[1m{head}\x1b[0m")?;
         } else {
@@ -69,6 +72,7 @@ impl<W: Write> CountTable<W> {
             out,
             decimals: decimals(parameters.slice_ns),
             columns,
+            combinations,
             elements: parameters.elements_plural,
             series: Sparkline::default(),
             last_end_ns: None,
@@ -106,7 +110,8 @@ impl<W: Write> CountTable<W> {
         ];
         let start = time(slice.start_ns, self.decimals);
         let line = self.columns.line(time_width(self.decimals), &start, &cells);
-        writeln!(self.out, "{line}")
+        let more = self.combinations.cells(&slice.combinations);
+        writeln!(self.out, "{line}{more}")
     }
 
     pub(super) fn finish(mut self, summary: &CountSummary) -> io::Result<W> {
@@ -129,6 +134,9 @@ impl<W: Write> CountTable<W> {
                 grouped(q.p99),
                 grouped(q.max)
             )?;
+        }
+        if let Some(words) = CombinationColumns::words(&totals.combinations) {
+            writeln!(self.out, "{words}")?;
         }
         if totals.interrupted {
             writeln!(self.out, "{INTERRUPTED}")?;
@@ -198,7 +206,8 @@ impl<W: Write> CountTable<W> {
         ];
         let label = format!("sum of {} slices", grouped(totals.slices));
         let line = self.columns.line(time_width(self.decimals), &label, &cells);
-        writeln!(self.out, "{line}")
+        let more = self.combinations.cells(&totals.combinations);
+        writeln!(self.out, "{line}{more}")
     }
 }
 
@@ -238,7 +247,11 @@ fn title(parameters: &CountParameters) -> String {
         || "exact set only".to_owned(),
         |bytes| {
             let (what, probes) = match parameters.probes {
-                Some(probes) => ("filter", format!(", k = {probes}")),
+                Some(probes) => {
+                    let design = parameters.design.as_ref();
+                    let more = design.map_or_else(String::new, CountDesign::words);
+                    ("filter", format!(", k = {probes}{more}"))
+                }
                 None => ("counter", String::new()),
             };
             format!(

@@ -12,7 +12,7 @@ const CAPTURE: &str = "traces/netns-dns.pcap";
 
 /// The first cells of the table behind `heading` in docs/output.md, without their backticks; a cell
 /// may hold several names.
-fn documented(heading: &str) -> Vec<String> {
+pub(super) fn documented(heading: &str) -> Vec<String> {
     let rows = table(heading);
     rows.iter().flat_map(|cells| quoted(&cells[0])).collect()
 }

@@ -26,6 +26,7 @@ mod saved;
 mod signals;
 mod trouble;
 mod usage;
+mod wanted;
 
 use serde_json::Value;
 use std::ffi::OsStr;

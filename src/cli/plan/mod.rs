@@ -1,7 +1,7 @@
 //! `flowsieve plan`: which structure, how large, and with which parameters.
 
+mod command;
 mod measure;
-mod parse;
 mod planned;
 mod request;
 
@@ -191,6 +191,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
         request: &request,
         plan: &plan,
         sample: measured.as_ref(),
+        command: args.command(&request, &plan),
     };
     let format = match args.format {
         ResultFormat::Table => PlanFormat::Table,

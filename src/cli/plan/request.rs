@@ -1,13 +1,14 @@
 //! What is asked of the planner.
 
 use super::PlanArgs;
-use super::parse::{mask_of, number_of, parse_weight};
 use crate::cli::UsageError;
+use crate::cli::design::none;
 use crate::cli::trace_args::Element;
+use crate::cli::wanted::{NumberOption, Numbers, cuts_of, wanted_of, weights_of};
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::matrix_sizing::MAX_ATTRIBUTES;
 use flowsieve::pipeline::SampleResult;
-use flowsieve::planner::{Elements, Goal, Origin, PlanRequest, RateRule, Structure, Wanted};
+use flowsieve::planner::{Elements, Goal, Origin, PlanRequest, RateRule, Structure};
 
 impl PlanArgs {
     /// Everything but the numbers of elements, checked.
@@ -30,32 +31,9 @@ impl PlanArgs {
                 "--undirected needs two ends: it goes with host-pair, flow and dns".into(),
             ));
         }
-        let wants: &[String] = if self.want.is_empty() {
-            &["all".to_owned()]
-        } else {
-            &self.want
-        };
-        let wanted = wants
-            .iter()
-            .map(|want| {
-                let (names, weight) = match want.rsplit_once(':') {
-                    Some((names, weight)) => (names, parse_weight(weight)?),
-                    None => (want.as_str(), 1.0),
-                };
-                Ok(Wanted {
-                    mask: mask_of(&attributes, names)?,
-                    weight,
-                })
-            })
-            .collect::<Result<Vec<_>, UsageError>>()?;
-        let cuts = self.cuts.as_ref().map(|cuts| {
-            let cuts = cuts.split(';');
-            cuts.map(|cut| mask_of(&attributes, cut)).collect()
-        });
-        let weights = self.weights.as_ref().map(|weights| {
-            let weights = weights.split(',');
-            weights.map(parse_weight).collect()
-        });
+        let wanted = wanted_of(&attributes, &self.want)?;
+        let cuts = self.cuts.as_deref().map(|cuts| cuts_of(&attributes, cuts));
+        let weights = self.weights.as_deref().map(weights_of);
         let structures = if self.filter.is_empty() {
             Structure::ALL.to_vec()
         } else {
@@ -89,10 +67,8 @@ impl PlanArgs {
                 "--n max finds the number of elements itself; leave out the other numbers and samples".into(),
             ));
         }
-        let caps = vec![None; attributes.len()];
         let request = PlanRequest {
-            elements: Elements::new(&caps, &[], Some(1), |_| String::new())
-                .map_err(|error| usage(error.to_string()))?,
+            elements: none(&attributes)?,
             key_bytes: match self.kind() {
                 Some(ElementKind::HostPair) => 8,
                 Some(ElementKind::Flow | ElementKind::Source | ElementKind::Destination) => 16,
@@ -119,26 +95,15 @@ impl PlanArgs {
         sample: Option<&SampleResult>,
     ) -> Result<Elements, UsageError> {
         let names = &request.attributes;
-        let mut known: Vec<(u32, u64, Origin)> = Vec::new();
-        let mut for_all = None;
+        let mut numbers = Numbers::default();
         for n in &self.n {
             if n == "max" {
-                for_all = Some(1);
-            } else if let Some((combination, number)) = n.split_once('=') {
-                let mask = mask_of(names, combination)?;
-                if known.iter().any(|&(other, ..)| other == mask) {
-                    return Err(UsageError(format!(
-                        "the number of {} is there twice; leave one out",
-                        request.name(mask)
-                    )));
-                }
-                known.push((mask, number_of(number)?, Origin::Given));
-            } else if for_all.replace(number_of(n)?).is_some() {
-                return Err(UsageError(
-                    "there is one number for all combinations; --n 100k --n src=5k names another one".into(),
-                ));
+                numbers.for_all = Some(1);
+            } else {
+                numbers.add(N, names, n)?;
             }
         }
+        let Numbers { mut known, for_all } = numbers;
         for &(mask, distinct) in sample.iter().flat_map(|sample| &sample.distinct) {
             let given = known.iter().any(|&(other, ..)| other == mask);
             if let (false, Some(distinct)) = (given, distinct) {
@@ -158,6 +123,13 @@ impl PlanArgs {
             .map_err(|error| UsageError(error.to_string()))
     }
 }
+
+/// The numbers that a plan rests on.
+const N: NumberOption = NumberOption {
+    name: "--n",
+    takes: "100k, src=5k or max",
+    not_zero: "a plan is for at least one element, not 0; 100k works",
+};
 
 /// Filter memory unless the user says otherwise, as in `count`.
 const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;

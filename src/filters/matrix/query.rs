@@ -117,4 +117,14 @@ impl MultiAttributeFilter for MatrixFilter {
         let place = self.layout.place(mask)?;
         (!self.united).then(|| self.firsts[place])
     }
+
+    fn repeat_probability_of(&self, mask: u32) -> Option<f64> {
+        if mask.count_ones() != 1 {
+            return None;
+        }
+        let attribute = mask.trailing_zeros() as usize;
+        let single = self.singles.get(attribute)?;
+        let filled = single.ones as f64 / self.sizes[attribute] as f64;
+        Some(filled.powi(self.probes as i32))
+    }
 }

@@ -23,8 +23,8 @@ pub use self::state::{FilterState, StateReader, StateWriter};
 pub(super) use self::state::{same, unite_lines};
 
 use super::{
-    CounterStats, ElementDigests, Estimate, FilterSpec, FilterStats, MembershipFilter, Pattern,
-    PatternAnswer, SpecError,
+    CombinationCount, CounterStats, ElementDigests, Estimate, FilterSpec, FilterStats,
+    MembershipFilter, Pattern, PatternAnswer, SpecError,
 };
 use crate::hashing::{Digester, shard_of};
 use std::fs::File;
@@ -212,6 +212,16 @@ impl SavedFilter {
             [shard] => shard.as_multi_attribute()?.distinct_of(mask),
             _ => None,
         }
+    }
+
+    /// The counts of the distinct combinations of the attributes in `mask`, as far as the structure has
+    /// them and there is one shard only.
+    pub fn combination(&self, mask: u32) -> CombinationCount {
+        let shard = match &*self.shards {
+            [shard] => shard.as_multi_attribute(),
+            _ => None,
+        };
+        CombinationCount::of(shard, mask)
     }
 
     /// Memory and fill over all shards.

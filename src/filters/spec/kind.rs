@@ -30,6 +30,14 @@ pub enum FilterKind {
 }
 
 impl FilterKind {
+    /// Whether the structure knows whole elements only, and nothing of their attributes.
+    pub const fn is_of_whole(self) -> bool {
+        matches!(
+            self,
+            Self::Bloom | Self::Counting | Self::SplitCounting | Self::Scalable | Self::Dleft
+        )
+    }
+
     /// The name in the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {

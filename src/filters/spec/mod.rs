@@ -3,6 +3,7 @@
 mod bounds;
 mod build;
 mod check;
+mod combinations;
 mod counters;
 mod kind;
 mod matrices;

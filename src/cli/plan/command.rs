@@ -1,0 +1,157 @@
+//! The command that builds what is recommended.
+
+use super::PlanArgs;
+use crate::cli::trace_args::Header;
+use crate::cli::wanted::MOST_ELEMENTS;
+use flowsieve::elements::ElementKind;
+use flowsieve::filters::FilterKind;
+use flowsieve::planner::{Elements, Goal, Plan, PlanRequest, PlanRow, RateRule, Structure};
+
+impl PlanArgs {
+    /// `flowsieve count` with the options that make the recommended filter, an option with its value as one; `None` if
+    /// nothing is recommended, or if `count` has no options for it: for elements that it does not know,
+    /// sizes by the rule of the paper's tables, or a share of known values that its design would depend on.
+    pub(super) fn command(&self, request: &PlanRequest, plan: &Plan) -> Option<Vec<String>> {
+        let kind = self.kind()?;
+        let row = plan
+            .rows
+            .iter()
+            .find(|row| Some(row.structure) == plan.recommended)?;
+        let Structure::Filter(filter) = row.structure else {
+            return None;
+        };
+        if request.known < 1.0 && rests_on_attributes(filter) {
+            return None;
+        }
+        let mut words: Vec<String> = ["flowsieve", "count"].map(str::to_owned).into();
+        let mut add = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));
+        if kind != ElementKind::default() {
+            add("--element", kind.name());
+        }
+        if matches!(self.tunnel, Header::Inner) {
+            add("--tunnel", "inner");
+        }
+        if kind == ElementKind::Dns {
+            for port in &self.dns_port {
+                add("--dns-port", &port.to_string());
+            }
+        }
+        if !self.sample.is_empty() {
+            // The numbers are those of the whole sample.
+            add("--slice", "all");
+        }
+        add("--filter", filter.name());
+        for want in &self.want {
+            add("--want", want);
+        }
+        if self.want.is_empty() {
+            add("--want", "all");
+        }
+        if let (Some(cuts), FilterKind::Cbfm | FilterKind::Wcbfm) = (&self.cuts, filter) {
+            add("--cuts", cuts);
+        }
+        if let (Some(weights), FilterKind::Wcbfm) = (&self.weights, filter) {
+            add("--weights", weights);
+        }
+        match request.goal {
+            Goal::Memory { bytes } => add("--memory", &size(bytes)),
+            Goal::Rate { fpr }
+            | Goal::MostElements {
+                rate: RateRule::Weighted(fpr),
+                ..
+            } => add("--fpr", &fpr.to_string()),
+            Goal::AttributeRate { .. } | Goal::MostElements { .. } => return None,
+        }
+        for number in numbers(request, row, filter, kind)? {
+            add("--expect", &number);
+        }
+        if self.undirected {
+            words.push("--undirected".into());
+        }
+        if self.queries_only && kind == ElementKind::Dns {
+            words.push("--queries-only".into());
+        }
+        words.push("CAPTURE".into());
+        Some(words)
+    }
+}
+
+/// Whether a structure's design depends on how many values its attributes have, and on how many of those
+/// of a negative are known.
+const fn rests_on_attributes(filter: FilterKind) -> bool {
+    matches!(
+        filter,
+        FilterKind::Mdbf
+            | FilterKind::Cmdbf
+            | FilterKind::Cartesian
+            | FilterKind::Bfm
+            | FilterKind::Cbfm
+            | FilterKind::Wcbfm
+    )
+}
+
+/// The values of `--expect`: the number of elements, and those of combinations that do not follow from it
+/// but that the design depends on.
+fn numbers(
+    request: &PlanRequest,
+    row: &PlanRow,
+    filter: FilterKind,
+    kind: ElementKind,
+) -> Option<Vec<String>> {
+    let elements = match row.elements {
+        Some(elements) => request.elements.all(elements as f64),
+        None => request.elements.clone(),
+    };
+    let relevant: Vec<u32> = if rests_on_attributes(filter) {
+        (1..request.full()).collect()
+    } else if filter == FilterKind::Subset {
+        request.wanted.iter().map(|wanted| wanted.mask).collect()
+    } else {
+        Vec::new()
+    };
+    let whole = elements.whole();
+    if !(1.0..=MOST_ELEMENTS as f64).contains(&whole) {
+        return None;
+    }
+    let mut known = Vec::new();
+    let mut numbers = vec![(whole as u64).to_string()];
+    let told = |known: &[_]| {
+        let name = |mask| request.name(mask);
+        Elements::new(kind.most_values(), known, Some(whole as u64), name).ok()
+    };
+    for mask in relevant
+        .iter()
+        .copied()
+        .filter(|&mask| mask != request.full())
+    {
+        let number = elements.of(mask);
+        if told(&known)?.of(mask).total_cmp(&number).is_ne() {
+            known.push((mask, number as u64, elements.origin(mask)));
+            numbers.push(format!("{}={number}", request.name(mask)));
+        }
+    }
+    // One that was told later may bound one that was looked at before.
+    let all = told(&known)?;
+    let same = |&mask: &u32| all.of(mask).total_cmp(&elements.of(mask)).is_eq();
+    relevant.iter().all(same).then_some(numbers)
+}
+
+/// Bytes in the largest unit that keeps them whole, as options take them.
+fn size(bytes: u64) -> String {
+    for (unit, name) in [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")] {
+        if bytes >= unit && bytes.is_multiple_of(unit) {
+            return format!("{}{name}", bytes / unit);
+        }
+    }
+    bytes.to_string()
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ",.:=_-+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}

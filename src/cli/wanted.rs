@@ -1,0 +1,136 @@
+//! The small languages of options about combinations of attributes: what is wanted, how many values each
+//! has, cuts and weights. `plan` and `count` have them in common.
+
+use super::UsageError;
+use super::units::parse_count;
+use flowsieve::planner::{Origin, Wanted};
+
+/// Names, or numbers from 1, of attributes, separated by commas; or `all`.
+pub(super) fn mask_of(attributes: &[String], names: &str) -> Result<u32, UsageError> {
+    if names == "all" {
+        return Ok(((1_u64 << attributes.len()) - 1) as u32);
+    }
+    names.split(',').try_fold(0, |mask, name| {
+        let number = name.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        let place = attributes.iter().position(|attribute| attribute == name);
+        match place.or(number.filter(|&number| number < attributes.len())) {
+            Some(place) if mask >> place & 1 == 1 => Err(UsageError(format!(
+                "a combination names each attribute once, and {name} is there twice in {names:?}; leave one out"
+            ))),
+            Some(place) => Ok(mask | 1 << place),
+            None => Err(UsageError(format!(
+                "the attributes are {}, not {name:?}; {} works",
+                attributes.join(", "),
+                attributes[0]
+            ))),
+        }
+    })
+}
+
+/// The values of `--want`; without any, all attributes together.
+pub(super) fn wanted_of(
+    attributes: &[String],
+    wants: &[String],
+) -> Result<Vec<Wanted>, UsageError> {
+    if wants.is_empty() {
+        return wanted_of(attributes, &["all".to_owned()]);
+    }
+    let wanted = wants.iter().map(|want| {
+        let (names, weight) = match want.rsplit_once(':') {
+            Some((names, weight)) => (names, parse_weight(weight)?),
+            None => (want.as_str(), 1.0),
+        };
+        Ok(Wanted {
+            mask: mask_of(attributes, names)?,
+            weight,
+        })
+    });
+    wanted.collect()
+}
+
+/// The value of `--cuts`: combinations separated by semicolons.
+pub(super) fn cuts_of(attributes: &[String], cuts: &str) -> Result<Vec<u32>, UsageError> {
+    let cuts = cuts.split(';');
+    cuts.map(|cut| mask_of(attributes, cut)).collect()
+}
+
+/// The value of `--weights`: numbers separated by commas.
+pub(super) fn weights_of(weights: &str) -> Result<Vec<f64>, UsageError> {
+    weights.split(',').map(parse_weight).collect()
+}
+
+fn parse_weight(text: &str) -> Result<f64, UsageError> {
+    text.parse().map_err(|_| {
+        UsageError(format!(
+            "a weight is a number from 0 on, such as 3 or 0.5, not {text:?}"
+        ))
+    })
+}
+
+/// How many distinct values combinations have.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    /// Of single combinations.
+    pub(super) known: Vec<(u32, u64, Origin)>,
+    /// Of every other one, at most.
+    pub(super) for_all: Option<u64>,
+}
+
+/// An option that takes numbers, and what its messages say of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NumberOption {
+    /// `--n`
+    pub(super) name: &'static str,
+    /// What it takes.
+    pub(super) takes: &'static str,
+    /// The rule that 0 breaks.
+    pub(super) not_zero: &'static str,
+}
+
+impl Numbers {
+    /// Adds `100k`, or `src=5k`.
+    pub(super) fn add(
+        &mut self,
+        option: NumberOption,
+        attributes: &[String],
+        text: &str,
+    ) -> Result<(), UsageError> {
+        let name = option.name;
+        let Some((combination, number)) = text.split_once('=') else {
+            return match self.for_all.replace(option.number(text)?) {
+                None => Ok(()),
+                Some(_) => Err(UsageError(format!(
+                    "there is one number for all combinations; {name} 100k {name} src=5k names another one"
+                ))),
+            };
+        };
+        let mask = mask_of(attributes, combination)?;
+        if self.known.iter().any(|&(other, ..)| other == mask) {
+            return Err(UsageError(format!(
+                "the number of {combination} is there twice; leave one out"
+            )));
+        }
+        self.known
+            .push((mask, option.number(number)?, Origin::Given));
+        Ok(())
+    }
+}
+
+impl NumberOption {
+    fn number(self, text: &str) -> Result<u64, UsageError> {
+        match parse_count(text) {
+            Ok(0) => Err(UsageError(self.not_zero.into())),
+            Ok(number) if number > MOST_ELEMENTS => Err(UsageError(format!(
+                "a plan is for at most 2^40 elements, not {number}; 100M works"
+            ))),
+            Ok(number) => Ok(number),
+            Err(error) => Err(UsageError(format!(
+                "{error}; {text:?} is none ({} takes {})",
+                self.name, self.takes
+            ))),
+        }
+    }
+}
+
+/// Elements beyond which nothing is planned.
+pub(super) const MOST_ELEMENTS: u64 = 1 << 40;
