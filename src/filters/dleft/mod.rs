@@ -91,7 +91,6 @@ use self::query::Query;
 pub use self::rate::{dleft_given_up, dleft_overfull_fpr};
 use super::{
     CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
-    CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
     MembershipFilter, OverflowStats, RemovableFilter, Sighting, fill,
 };
 use crate::bits::{BitArray, Pages};
