@@ -112,35 +112,24 @@ pub struct CounterStats {
     pub overflows: u64,
     /// Removals that took nothing, because several links of a chain claimed the element.
     pub ambiguous_removals: u64,
-    /// Where elements that found no cell go, if the structure has such a place.
-    pub overflow: Option<OverflowStats>,
+    /// Elements that found the cells of a d-left filter taken: each has 16 bytes of its stash.
+    pub stashed: u64,
+    /// Buckets of a d-left filter given up since the stash was full: they answer yes to everything.
+    pub given_up: u64,
 }
 
 impl CounterStats {
     /// Of two filters together.
     pub(super) fn plus(self, other: Self) -> Self {
-        let overflow = self.overflow.zip(other.overflow);
+        let sum = |of: fn(Self) -> u64| of(self).saturating_add(of(other));
         Self {
-            saturated: self.saturated.saturating_add(other.saturated),
-            overflows: self.overflows.saturating_add(other.overflows),
-            ambiguous_removals: self
-                .ambiguous_removals
-                .saturating_add(other.ambiguous_removals),
-            overflow: overflow.map(|(one, other)| OverflowStats {
-                stashed: one.stashed.saturating_add(other.stashed),
-                given_up: one.given_up.saturating_add(other.given_up),
-            }),
+            saturated: sum(|stats| stats.saturated),
+            overflows: sum(|stats| stats.overflows),
+            ambiguous_removals: sum(|stats| stats.ambiguous_removals),
+            stashed: sum(|stats| stats.stashed),
+            given_up: sum(|stats| stats.given_up),
         }
     }
-}
-
-/// The elements of a d-left filter that found its cells taken.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct OverflowStats {
-    /// Elements in the stash, of which each takes 16 bytes beside the buckets.
-    pub stashed: u64,
-    /// Buckets given up since the stash was full: they answer yes to everything.
-    pub given_up: u64,
 }
 
 /// Approximate membership without false negatives.

@@ -37,7 +37,7 @@ pub use counting::CountingFilter;
 pub use dleft::{Bucket, Bucket16, Bucket32, DleftFilter};
 pub use filter::{
     CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter,
-    MultiAttributeFilter, OverflowStats, Pattern, PatternAnswer, RemovableFilter, Sighting,
+    MultiAttributeFilter, Pattern, PatternAnswer, RemovableFilter, Sighting,
 };
 pub use hip::HipCounter;
 pub use hll::HyperLogLog;

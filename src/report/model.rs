@@ -279,7 +279,8 @@ pub(super) struct FilterRow {
 impl FilterRow {
     pub(super) fn new(path: &Path, filter: &SavedFilter, label: Option<&ElementLabel>) -> Self {
         let (stats, distinct) = (filter.stats(), filter.distinct());
-        let overflow = stats.counters.and_then(|counters| counters.overflow);
+        let has_stash = matches!(filter.spec(), FilterSpec::Dleft { .. });
+        let overflow = stats.counters.filter(|_| has_stash);
         let rule = label.map(|label| &label.rule);
         Self {
             path: path.display().to_string(),
@@ -301,8 +302,8 @@ impl FilterRow {
             std_error: distinct.map(Estimate::std_error),
             saturated: stats.counters.map(|counters| counters.saturated),
             overflows: stats.counters.map(|counters| counters.overflows),
-            stashed: overflow.map(|overflow| overflow.stashed),
-            given_up: overflow.map(|overflow| overflow.given_up),
+            stashed: overflow.map(|counters| counters.stashed),
+            given_up: overflow.map(|counters| counters.given_up),
             combinations: StoredRow::all(filter, label),
             elements: label.map_or_else(|| "of an unknown kind".to_owned(), described),
             parameters: parameters(filter.spec()),

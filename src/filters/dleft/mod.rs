@@ -91,7 +91,7 @@ use self::query::Query;
 pub use self::rate::{dleft_given_up, dleft_overfull_fpr};
 use super::{
     CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
-    MembershipFilter, OverflowStats, RemovableFilter, Sighting, fill,
+    MembershipFilter, RemovableFilter, Sighting, fill,
 };
 use crate::bits::{BitArray, Pages};
 use crate::hashing::{Digest, mix};
@@ -440,10 +440,8 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
             counters: Some(CounterStats {
                 saturated: self.saturated + ended as u64,
                 overflows: self.overflows,
-                overflow: Some(OverflowStats {
-                    stashed: self.stash.len() as u64,
-                    given_up: self.given_up(),
-                }),
+                stashed: self.stash.len() as u64,
+                given_up: self.given_up(),
                 ..CounterStats::default()
             }),
         }

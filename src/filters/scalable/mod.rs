@@ -286,7 +286,7 @@ impl MembershipFilter for ScalableFilter {
                 saturated: counters().map(|c| c.saturated).sum(),
                 overflows: counters().map(|c| c.overflows).sum(),
                 ambiguous_removals: self.ambiguous_removals,
-                overflow: None,
+                ..CounterStats::default()
             }),
         }
     }
