@@ -23,18 +23,22 @@
 //! other, a CBFM says yes with certainty.
 
 mod arrays;
-mod cuts;
+mod climb;
+mod complex;
 mod elements;
+mod families;
 mod matrices;
+mod matrix;
 mod recommend;
 mod request;
 mod row;
 mod search;
 #[cfg(test)]
 mod tests;
+mod weights;
 
-pub use cuts::all_cut_families;
 pub use elements::{Elements, Origin};
+pub use families::all_cut_families;
 pub use request::{Goal, PlanRequest, PlannerError, RateRule, Structure, Wanted};
 pub use row::{Design, Plan, PlanRow};
 
