@@ -11,7 +11,7 @@ use crate::filters::FilterKind;
 const KEPT: usize = 8;
 
 /// Work of a search, in rates of one combination with one k: a fraction of a second.
-const WORK: u64 = 4_000_000;
+pub(super) const WORK: u64 = 4_000_000;
 
 /// How much larger than the best one a family may be to be climbed from, where memory is what is to be
 /// small. What is larger than that is not sized at all.
@@ -112,41 +112,64 @@ impl<'a> Climb<'a, '_> {
         Some((matrix, candidate?))
     }
 
-    /// Stores or cuts one set after the other, as long as one of them helps and more than the reserve
-    /// is left.
+    /// Stores or cuts one set after the other, and if none helps one for another, as long as that helps
+    /// and more than the reserve is left.
     fn up(&mut self, from: Sized<'a>, reserve: u64, kept: &mut Kept<'a>) {
         let mut here = from;
         loop {
-            let mut is_better = false;
-            for set in self.within.moves(&here.0.stored) {
-                if self.work <= reserve {
-                    return;
-                }
-                let stored = &here.0.stored;
-                let next = if stored.stores(set) {
-                    Some(stored.without(set))
-                } else {
-                    stored.with(set)
-                };
-                let most = match self.goal {
-                    Goal::Rate { .. } => here.1.cells,
-                    _ => f64::INFINITY,
-                };
-                if let Some(next) = next.and_then(|next| self.sized(next, most))
-                    && next.1.is_better(&here.1, self.goal)
-                {
-                    here = next;
-                    is_better = true;
-                    // Where an earlier climb has been, it went on.
-                    if !kept.add(here.0.clone(), here.1.clone()) {
-                        return;
-                    }
+            let one: Vec<[u32; 1]> = self
+                .within
+                .moves(&here.0.stored)
+                .into_iter()
+                .map(|set| [set])
+                .collect();
+            let Some(mut is_better) = self.try_all(&one, &mut here, reserve, kept) else {
+                return;
+            };
+            if !is_better {
+                let two = self.within.exchanges(&here.0.stored);
+                match self.try_all(&two, &mut here, reserve, kept) {
+                    Some(found) => is_better = found,
+                    None => return,
                 }
             }
             if !is_better {
                 return;
             }
         }
+    }
+
+    /// Tries to store, or to cut, the sets of each move, and goes where that is better. Says whether it
+    /// is, or nothing if the climb is over: the work is done, or an earlier climb has been here.
+    fn try_all<const SETS: usize>(
+        &mut self,
+        moves: &[[u32; SETS]],
+        here: &mut Sized<'a>,
+        reserve: u64,
+        kept: &mut Kept<'a>,
+    ) -> Option<bool> {
+        let mut is_better = false;
+        for sets in moves {
+            if self.work <= reserve {
+                return None;
+            }
+            let most = match self.goal {
+                Goal::Rate { .. } => here.1.cells,
+                _ => f64::INFINITY,
+            };
+            if let Some(next) = here.0.stored.changed(sets)
+                && let Some(next) = self.sized(next, most)
+                && next.1.is_better(&here.1, self.goal)
+            {
+                *here = next;
+                is_better = true;
+                // Where an earlier climb has been, it went on.
+                if !kept.add(here.0.clone(), here.1.clone()) {
+                    return None;
+                }
+            }
+        }
+        Some(is_better)
     }
 }
 

@@ -89,6 +89,21 @@ impl Stored {
         Some(Self::of_sets(self.attributes, sets))
     }
 
+    /// With each of these sets stored if it is not, and cut if it is, one after the other; `None` if a
+    /// filter does not store so many.
+    pub(super) fn changed(&self, sets: &[u32]) -> Option<Self> {
+        let (first, rest) = sets.split_first()?;
+        let changed = if self.stores(*first) {
+            self.without(*first)
+        } else {
+            self.with(*first)?
+        };
+        if rest.is_empty() {
+            return Some(changed);
+        }
+        changed.changed(rest)
+    }
+
     /// The least sets that are not stored, small ones first: the cuts that leave these combinations.
     pub(super) fn cuts(&self) -> Vec<u32> {
         let mut cuts = Vec::new();

@@ -122,13 +122,17 @@ impl Within {
         };
         let lies_in = |set: u32, some: &[u32]| some.iter().any(|larger| set & !larger == 0);
         add(&|_| true);
-        for few in 1..=self.wanted.len().min(MOST_STARTS) {
-            add(&|set| lies_in(set, &self.wanted[..few]));
+        let mut small_first = self.wanted.clone();
+        small_first.sort_by_key(|wanted| wanted.count_ones());
+        for wanted in [&self.wanted, &small_first] {
+            for few in 1..=wanted.len().min(MOST_STARTS) {
+                add(&|set| lies_in(set, &wanted[..few]));
+            }
         }
         for one in self.wanted.iter().take(MOST_STARTS) {
             add(&|set| lies_in(set, &[*one]));
         }
-        for most in (1..self.attributes as u32).rev() {
+        for most in 1..self.attributes as u32 {
             add(&|set| set.count_ones() <= most);
         }
         for size in 2..self.attributes as u32 {
@@ -169,6 +173,20 @@ impl Within {
         stored.cuts().into_iter().for_each(&mut add);
         stored.facets().into_iter().for_each(add);
         moves
+    }
+
+    /// A set that no other stored one contains, to be cut, and one that could be next, to be stored.
+    pub(super) fn exchanges(&self, stored: &Stored) -> Vec<[u32; 2]> {
+        let cuts: Vec<u32> = stored
+            .cuts()
+            .into_iter()
+            .filter(|&cut| self.contains[cut as usize])
+            .collect();
+        let facets = stored.facets().into_iter();
+        let facets = facets.filter(|facet| facet.count_ones() > 1);
+        facets
+            .flat_map(|facet| cuts.iter().map(move |&cut| [facet, cut]))
+            .collect()
     }
 }
 

@@ -9,17 +9,22 @@ use crate::filters::matrix_sizing::attribute_size;
 use crate::filters::{FilterKind, MAX_COMBINATIONS};
 
 /// Work of the search for weights, in rates of one combination with one k.
-const WEIGHTS_WORK: u64 = 16_000_000;
+pub(super) const WEIGHTS_WORK: u64 = 16_000_000;
 
-/// Plans one of the matrices.
-pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
+/// Plans one of the matrices; weights are searched for with at most so much work.
+pub(super) fn row(
+    request: &PlanRequest,
+    kind: FilterKind,
+    goal: Goal,
+    weights_work: u64,
+) -> PlanRow {
     let mut found = match given_cuts(request, kind) {
         Some(cuts) => with_cuts(request, kind, goal, cuts),
         None => best_families(request, kind, goal),
     };
     let by_table = matches!(goal, Goal::AttributeRate { .. });
     if kind == FilterKind::Wcbfm && request.weights.is_none() && !by_table {
-        weigh(&mut found, goal);
+        weigh(&mut found, goal, weights_work);
     }
     let best = found.into_iter().reduce(|best, next| {
         if next.1.is_better(&best.1, goal) {
@@ -67,8 +72,8 @@ fn matrix<'a>(request: &'a PlanRequest, kind: FilterKind, cuts: &[u32]) -> Matri
 }
 
 /// Gives each family the best weights that are found with its share of the work.
-fn weigh(found: &mut [Sized<'_>], goal: Goal) {
-    let mut left = WEIGHTS_WORK;
+fn weigh(found: &mut [Sized<'_>], goal: Goal, work: u64) {
+    let mut left = work;
     let mut families = found.len() as u64;
     for (matrix, candidate) in found {
         let share = left / families;

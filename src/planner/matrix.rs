@@ -31,6 +31,8 @@ pub(super) struct Candidate {
     pub(super) probes: u32,
     /// Weighted rate.
     pub(super) fpr: f64,
+    /// The highest rate of a combination that is asked for at all.
+    worst: f64,
     pub(super) cells: f64,
 }
 
@@ -39,7 +41,8 @@ impl Candidate {
     fn cost(&self, goal: Goal) -> (bool, f64) {
         match goal {
             Goal::Rate { .. } => (false, self.cells),
-            Goal::AttributeRate { fpr } => (self.fpr > fpr, self.cells),
+            // The rate is the attributes', so that what is told at all is told better.
+            Goal::AttributeRate { fpr } => (self.worst > fpr, self.cells),
             Goal::Memory { .. } | Goal::MostElements { .. } => (false, self.fpr),
         }
     }
@@ -217,10 +220,14 @@ impl<'a> Matrix<'a> {
                 .min_by(|a, b| a.1.total_cmp(&b.1))
                 .expect("there is at least one number of hash functions"),
         };
+        let rates = self.rates_of(&loads, probes).into_iter().flatten();
+        let asked = rates.zip(&self.request.wanted);
+        let asked = asked.filter(|(_, wanted)| wanted.weight > 0.0);
         Candidate {
             sizes: sizes.to_vec(),
             probes,
             fpr,
+            worst: asked.map(|(rate, _)| rate).fold(0.0, f64::max),
             cells: self.cells(sizes),
         }
     }
@@ -263,7 +270,11 @@ impl<'a> Matrix<'a> {
             Goal::Memory { bytes } => largest(most.min(bytes as f64 * 8.0))?,
             Goal::Rate { fpr } => {
                 let reaches = |heavy: u64| self.reaches(&sizes(heavy), fpr);
-                least(1, largest(most)?, reaches)?
+                let largest = largest(most)?;
+                if !reaches(largest) {
+                    return None;
+                }
+                least(1, largest, reaches)?
             }
             Goal::AttributeRate { fpr } => {
                 let probes = table_probes(fpr).clamp(1, MAX_PROBES as u32);
