@@ -40,7 +40,7 @@ pub(super) fn all(
     let mut kept = Kept::new(goal);
     let mut most = f64::INFINITY;
     for sets in families {
-        let stored = Stored::of_sets(request.attributes.len(), sets);
+        let stored = Stored::of_sets(request.attributes.len(), &sets);
         let matrix = Matrix::new(request, kind, stored);
         if let Some(candidate) = matrix.fit(matrix.given_weights(), goal, most) {
             // A family that does not reach the rate with the cells of the best so far is out.

@@ -26,20 +26,20 @@ impl Stored {
             legal[set] = legal[set] && members(set as u32).all(|one| legal[set & !(1 << one)]);
         }
         let masks = (0..1_u32 << attributes).filter(|&set| legal[set as usize]);
-        let masks = masks.collect();
-        Self::of(attributes, masks, legal)
+        let masks: Vec<u32> = masks.collect();
+        Self::of(attributes, &masks, legal)
     }
 
     /// These sets, ascending: with each of them all of its subsets, and every single attribute.
-    pub(super) fn of_sets(attributes: usize, sets: Vec<u32>) -> Self {
+    pub(super) fn of_sets(attributes: usize, sets: &[u32]) -> Self {
         let mut legal = vec![false; 1 << attributes];
-        for &set in &sets {
+        for &set in sets {
             legal[set as usize] = true;
         }
         Self::of(attributes, sets, legal)
     }
 
-    fn of(attributes: usize, sets: Vec<u32>, legal: Vec<bool>) -> Self {
+    fn of(attributes: usize, sets: &[u32], legal: Vec<bool>) -> Self {
         let mut by_order = vec![0.0; attributes + 1];
         let step = |&set: &u32| {
             by_order[set.count_ones() as usize] += 1.0;
@@ -68,8 +68,8 @@ impl Stored {
 
     /// Without a set of two or more attributes, and all that contain it.
     pub(super) fn without(&self, set: u32) -> Self {
-        let left = self.sets().filter(|&stored| stored & set != set).collect();
-        Self::of_sets(self.attributes, left)
+        let left = self.sets().filter(|&stored| stored & set != set);
+        Self::of_sets(self.attributes, &left.collect::<Vec<u32>>())
     }
 
     /// With a set and all of its subsets; `None` if a filter does not store so many.
@@ -86,7 +86,7 @@ impl Stored {
             subset = (subset - 1) & set;
         }
         sets.sort_unstable();
-        Some(Self::of_sets(self.attributes, sets))
+        Some(Self::of_sets(self.attributes, &sets))
     }
 
     /// With each of these sets stored if it is not, and cut if it is, one after the other; `None` if a

@@ -28,7 +28,7 @@ pub fn all_cut_families(attributes: usize) -> Option<Vec<Vec<u32>>> {
     let families = families.into_iter();
     Some(
         families
-            .map(|sets| Stored::of_sets(attributes, sets).cuts())
+            .map(|sets| Stored::of_sets(attributes, &sets).cuts())
             .collect(),
     )
 }
@@ -146,7 +146,7 @@ impl Within {
         }
         let starts = starts.into_iter();
         starts
-            .map(|sets| Stored::of_sets(self.attributes, sets))
+            .map(|sets| Stored::of_sets(self.attributes, &sets))
             .collect()
     }
 
@@ -166,7 +166,9 @@ impl Within {
         }
         let some = &self.wanted[..self.wanted.len().min(MOST_STARTS)];
         for one in some {
-            some.iter().for_each(|other| add(one & other));
+            for other in some {
+                add(one & other);
+            }
         }
         let pairs = self.sets.iter().filter(|set| set.count_ones() == 2);
         pairs.copied().for_each(&mut add);
@@ -229,7 +231,7 @@ mod tests {
                     sets.iter().filter(|set| set.count_ones() < 2).count(),
                     attributes + 1
                 );
-                let stored = Stored::of_sets(attributes, sets.clone());
+                let stored = Stored::of_sets(attributes, &sets);
                 let legal = Stored::new(attributes, &stored.cuts());
                 assert_eq!(legal.sets().collect::<Vec<u32>>(), sets);
             }
