@@ -136,7 +136,7 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
     if !matrix.stored.is_buildable() && kind != FilterKind::Cartesian {
         row.fits = false;
         row.notes.push(format!(
-            "stores {} combinations of attributes, and a matrix that is built has at most {MAX_COMBINATIONS}; with more cuts it has fewer",
+            "stores {} combinations of attributes, and a matrix that is built has at most {MAX_COMBINATIONS}; a cbfm with more cuts has fewer",
             matrix.stored.sets().len()
         ));
     }
