@@ -114,9 +114,11 @@ pub(crate) enum Command {
     ///
     /// What is planned for is a mixture of queries: combinations of attributes (--want) with weights.
     /// Predicted are the rates of negatives, combinations that do not occur; see --known. For CBFM and
-    /// WCBFM the cuts and weights with the least weighted rate are searched for: among all families of cuts
-    /// up to five attributes, among symmetric ones beyond (name better ones with --cuts); weights up to six
-    /// attributes.
+    /// WCBFM the cuts and weights with the least weighted rate are searched for. What no wanted combination
+    /// contains is cut. Of the rest every family of cuts is looked at if there are at most 6894, so for up
+    /// to five attributes, and for more where what is wanted is small; else a search with bounded work
+    /// starts from several families and need not find the best one (--cuts names another one). Weights are
+    /// searched for likewise, for the eight best families, and are never worse than equal ones.
     Plan(Box<plan::PlanArgs>),
     /// Recompute the tables and figures of the papers that the filters come from
     ///

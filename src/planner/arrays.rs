@@ -75,17 +75,14 @@ fn bit_arrays(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
             .min_by(|&a, &b| answered(bits, a).total_cmp(&answered(bits, b)))
             .expect("there is at least one number of hash functions")
     };
+    let mut too_large = None;
     let (bits, probes) = match goal {
         Goal::Memory { bytes } => {
             let bits = bytes / arrays as u64 / 8 * 64;
             if bits == 0 {
-                return impossible(
-                    request,
-                    kind,
-                    format!("the smallest has {} bytes", arrays * 8),
-                );
+                too_large = Some(format!("the smallest has {} bytes", arrays * 8));
             }
-            (bits, best(bits))
+            (bits.max(64), best(bits.max(64)))
         }
         Goal::AttributeRate { fpr } => {
             let elements = match kind {
@@ -118,6 +115,8 @@ fn bit_arrays(request: &PlanRequest, kind: FilterKind, goal: Goal) -> PlanRow {
     let memory = arrays as f64 * bits.div_ceil(8) as f64;
     let rates = rates(bits as f64, probes);
     let mut row = PlanRow::new(request, Structure::Filter(kind), design, memory, rates);
+    row.fits = too_large.is_none();
+    row.notes.extend(too_large);
     let partial = request
         .wanted
         .iter()

@@ -19,13 +19,35 @@
 //!
 //! The rates of matrices are for values that are evenly spread: each value of an attribute occurs with
 //! equally many others, whose cells in its rows are taken into account (the papers' formula leaves
-//! them out, and is too low where rows are short). And they rest on the second half of the assumption: where all stored parts of a query do occur, apart from each
-//! other, a CBFM says yes with certainty.
+//! them out, and is too low where rows are short). And they rest on the second half of the assumption:
+//! where all stored parts of a query do occur, apart from each other, a CBFM says yes with certainty.
+//! An MDBF knows single values only: with α = 1 it says yes to every negative of two or more attributes,
+//! and so does a CMDBF unless all attributes are asked for.
+//!
+//! # What is searched
+//!
+//! - Sizes and k: the best there are, by halving, and for every k from 1 to 32.
+//! - Cuts of CBFM and WCBFM: a query looks at subsets of its own attributes only, so only the wanted
+//!   combinations and their subsets are worth storing. If these make at most 6894 families, as many as
+//!   there are for five attributes, each of them is looked at (with equal sizes): so for up to five
+//!   attributes, and for more where what is wanted is small. Else a search climbs from several
+//!   families (what is wanted, a part of it, all sets of few attributes, blocks, disjoint pairs
+//!   cut), storing or cutting one combination after the other as long as that helps. Its
+//!   work is bounded by 4 million rates, a fraction of a second; it need not find the best family.
+//! - Weights of a WCBFM: for the eight best families by changing one attribute after the other, from
+//!   several starts, with at most 16 million rates; never worse than equal sizes.
+//! - The most elements: with the best cuts and weights that are found for one more than fit, at most six
+//!   times.
 
 mod arrays;
-mod cuts;
+mod climb;
+#[cfg(test)]
+mod climb_tests;
+mod complex;
 mod elements;
+mod families;
 mod matrices;
+mod matrix;
 mod recommend;
 mod request;
 mod row;
@@ -33,13 +55,15 @@ mod search;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod weights;
 
-pub use cuts::all_cut_families;
 pub use elements::{Elements, Origin};
+pub use families::all_cut_families;
 pub use request::{Goal, PlanRequest, PlannerError, RateRule, Structure, Wanted};
 pub use row::{Design, Plan, PlanRow};
 
 use crate::filters::FilterKind;
+use matrices::WEIGHTS_WORK;
 
 /// Plans every structure of the request and recommends one.
 ///
@@ -87,12 +111,17 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
 
 /// One structure for a goal.
 fn row_for(request: &PlanRequest, structure: Structure, goal: Goal) -> PlanRow {
+    row_with(request, structure, goal, WEIGHTS_WORK)
+}
+
+/// The same with so much work for weights.
+fn row_with(request: &PlanRequest, structure: Structure, goal: Goal, weights_work: u64) -> PlanRow {
     match structure {
         Structure::Exact => arrays::exact(request, goal),
         Structure::Hll => arrays::hll(request, goal),
         Structure::Filter(
             kind @ (FilterKind::Cartesian | FilterKind::Bfm | FilterKind::Cbfm | FilterKind::Wcbfm),
-        ) => matrices::row(request, kind, goal),
+        ) => matrices::row(request, kind, goal, weights_work),
         Structure::Filter(kind) => arrays::row(request, kind, goal),
     }
 }
@@ -100,22 +129,65 @@ fn row_for(request: &PlanRequest, structure: Structure, goal: Goal) -> PlanRow {
 /// The largest number of elements (of values of every combination) for which the structure keeps
 /// within memory and rate.
 fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: Goal) -> PlanRow {
-    let with = |elements: u64| PlanRequest {
-        elements: request.elements.all(elements as f64),
-        ..request.clone()
+    let row = |request: &PlanRequest, elements: u64| {
+        let elements = request.elements.all(elements as f64);
+        let request = PlanRequest {
+            elements,
+            ..request.clone()
+        };
+        let share = WEIGHTS_WORK / u64::from(MOST_SEARCHES);
+        row_with(&request, structure, rate, share)
     };
-    let row = |elements: u64| row_for(&with(elements), structure, rate);
-    let fits = |elements: u64| {
-        row(elements)
-            .memory_bytes
+    let fits = |row: &PlanRow| {
+        row.memory_bytes
             .is_some_and(|memory| memory <= bytes as f64)
     };
-    let most = search::last(1, 1 << 40, fits);
-    let mut row = row(most.unwrap_or(1));
-    row.fits = most.is_some();
-    row.elements = Some(most.unwrap_or(0));
-    if let (Structure::Filter(kind), Goal::AttributeRate { fpr }) = (structure, rate) {
-        row.elements_unrounded = matrices::real_elements(request, kind, bytes, fpr);
+    let mut most = 0;
+    let mut best = row(request, 1);
+    // Equal weights first, so that others are never worse.
+    let is_weighted = structure == Structure::Filter(FilterKind::Wcbfm);
+    let equal = (is_weighted && request.weights.is_none()).then(|| PlanRequest {
+        weights: Some(vec![1.0; request.attributes.len()]),
+        ..request.clone()
+    });
+    for request in equal.iter().chain([request]) {
+        // With the cuts and weights that are the best for one element more than fit, as many as fit; and
+        // so on until one more fits with none.
+        for _ in 0..MOST_SEARCHES {
+            let next = row(request, most + 1);
+            if !fits(&next) {
+                break;
+            }
+            let found = with_parameters_of(request, &next);
+            let fits = |elements: u64| fits(&row(&found, elements));
+            let Some(more) = search::last(most + 1, MOST_ELEMENTS, fits) else {
+                break;
+            };
+            most = more;
+            best = row(&found, most);
+        }
     }
-    row
+    best.fits = most > 0;
+    best.elements = Some(most);
+    if let (Structure::Filter(kind), Goal::AttributeRate { fpr }) = (structure, rate) {
+        best.elements_unrounded = matrices::real_elements(request, kind, bytes, fpr);
+    }
+    best
+}
+
+/// Most elements that are planned for.
+const MOST_ELEMENTS: u64 = 1 << 40;
+
+/// Most searches for cuts and weights on the way to the most elements; a few suffice.
+const MOST_SEARCHES: u32 = 6;
+
+/// The request with the cuts and weights of a row, so that they are not searched for.
+fn with_parameters_of(request: &PlanRequest, row: &PlanRow) -> PlanRequest {
+    let design = row.design.as_ref();
+    let weights = |design: &Design| design.sizes.iter().map(|&size| size as f64).collect();
+    PlanRequest {
+        cuts: design.map(|design| design.cuts.clone()),
+        weights: request.weights.clone().or(design.map(weights)),
+        ..request.clone()
+    }
 }

@@ -198,6 +198,13 @@ impl PlanRequest {
                 self.known
             ));
         }
+        self.check_goal()?;
+        self.check_cuts()?;
+        self.check_matrix_weights()
+    }
+
+    fn check_goal(&self) -> Result<(), PlannerError> {
+        let error = |text: String| Err(PlannerError(text));
         let (bytes, fpr) = match self.goal {
             Goal::Memory { bytes } => (Some(bytes), None),
             Goal::Rate { fpr } | Goal::AttributeRate { fpr } => (None, Some(fpr)),
@@ -230,9 +237,25 @@ impl PlanRequest {
                 "the rate of an attribute lies from 2^-32 to 0.5, so that it has 1 to 32 hash functions, and is not {fpr}; 0.001 works"
             ));
         }
+        Ok(())
+    }
+
+    /// Whether any of the structures is to be planned.
+    fn plans(&self, kinds: &[FilterKind]) -> bool {
+        let mut structures = self.structures.iter();
+        structures.any(|s| kinds.iter().any(|&kind| *s == Structure::Filter(kind)))
+    }
+
+    fn check_cuts(&self) -> Result<(), PlannerError> {
+        let (attributes, whole) = (self.attributes.len(), self.name(self.full()));
+        if self.cuts.is_some() && !self.plans(&[FilterKind::Cbfm, FilterKind::Wcbfm]) {
+            return Err(PlannerError::new(
+                "cuts are for cbfm and wcbfm, and neither is among the structures; --filter cbfm works",
+            ));
+        }
         for &cut in self.cuts.iter().flatten() {
             if cut.count_ones() < 2 || cut > self.full() {
-                return error(
+                return Err(PlannerError(
                     format!(
                         "a cut has at least two of the attributes {whole}, since what is cut alone could never be asked for, and {} has not",
                         if cut > self.full() || cut == 0 {
@@ -245,10 +268,32 @@ impl PlanRequest {
                     } else {
                         "; leave --cuts out"
                     },
-                );
+                ));
             }
         }
+        Ok(())
+    }
+
+    fn check_matrix_weights(&self) -> Result<(), PlannerError> {
+        let attributes = self.attributes.len();
+        let error = |text: String| Err(PlannerError(text));
         if let Some(weights) = &self.weights {
+            if !self.plans(&[FilterKind::Wcbfm]) {
+                return error(
+                    "weights are for wcbfm, which is not among the structures; --filter wcbfm works"
+                        .into(),
+                );
+            }
+            if let Goal::AttributeRate { .. }
+            | Goal::MostElements {
+                rate: RateRule::Attribute(_),
+                ..
+            } = self.goal
+            {
+                return error(
+                    "the rate of an attribute gives each attribute its size, and leaves nothing to weights; --fpr instead of --attribute-fpr works".into(),
+                );
+            }
             if weights.len() != attributes {
                 return error(format!(
                     "there is one weight for each of the {attributes} attributes, not {}; {} works",

@@ -7,7 +7,12 @@ use crate::filters::matrix_sizing::{cells, matrix_fpr};
 use proptest::prelude::*;
 
 /// A request for abstract attributes; `known` by mask.
-fn request(attributes: usize, wanted: &[(u32, f64)], n: &[(u32, u64)], goal: Goal) -> PlanRequest {
+pub(super) fn request(
+    attributes: usize,
+    wanted: &[(u32, f64)],
+    n: &[(u32, u64)],
+    goal: Goal,
+) -> PlanRequest {
     let known: Vec<_> = n
         .iter()
         .map(|&(mask, n)| (mask, n, Origin::Given))
@@ -18,7 +23,10 @@ fn request(attributes: usize, wanted: &[(u32, f64)], n: &[(u32, u64)], goal: Goa
             .iter()
             .map(|&(mask, weight)| Wanted { mask, weight })
             .collect(),
-        elements: Elements::new(&vec![None; attributes], &known, None, |m| m.to_string()).unwrap(),
+        elements: {
+            let for_all = known.is_empty().then_some(1);
+            Elements::new(&vec![None; attributes], &known, for_all, |m| m.to_string()).unwrap()
+        },
         goal,
         known: 1.0,
         structures: Structure::ALL.to_vec(),
@@ -29,11 +37,16 @@ fn request(attributes: usize, wanted: &[(u32, f64)], n: &[(u32, u64)], goal: Goa
     }
 }
 
-fn row(request: &PlanRequest, kind: FilterKind) -> PlanRow {
-    row_for(request, Structure::Filter(kind), request.goal)
+pub(super) fn row(request: &PlanRequest, kind: FilterKind) -> PlanRow {
+    match request.goal {
+        Goal::MostElements { bytes, rate } => {
+            most_elements(request, Structure::Filter(kind), bytes, rate.into())
+        }
+        goal => row_for(request, Structure::Filter(kind), goal),
+    }
 }
 
-fn near(ours: f64, theirs: f64, relative: f64) -> bool {
+pub(super) fn near(ours: f64, theirs: f64, relative: f64) -> bool {
     (ours / theirs - 1.0).abs() < relative
 }
 

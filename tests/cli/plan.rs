@@ -134,6 +134,76 @@ fn a_structure_that_cannot_fit_is_not_hidden() {
     assert!(table.contains("larger than 1 TiB"), "{table}");
 }
 
+/// What is too large for the memory is shown with its smallest size, and with each reason why it cannot be.
+#[test]
+fn a_structure_that_does_not_fit_is_shown_with_its_size_and_all_reasons() {
+    let line = |goal: [&'static str; 2]| {
+        let line = ["--attributes", "13", "--n", "1000", "--want", "1,2"];
+        [&line[..], &goal].concat()
+    };
+    let structures = |goal: [&'static str; 2]| plan(&line(goal));
+    for (goal, name, bytes, reasons) in [
+        (
+            ["--memory", "512"],
+            "bfm",
+            1024,
+            &["1024 bytes", "8192 combinations"][..],
+        ),
+        (["--memory", "64KiB"], "bfm", 1024, &["8192 combinations"]),
+        (["--memory", "64"], "mdbf", 104, &["104 bytes"]),
+    ] {
+        let document = structures(goal);
+        let row = structure(&document, name);
+        assert_eq!(
+            (&row["fits"], &row["memory_bytes"]),
+            (&false.into(), &bytes.into())
+        );
+        let notes = row["notes"].to_string();
+        assert!(
+            reasons.iter().all(|reason| notes.contains(reason)),
+            "{notes}"
+        );
+        assert_eq!(structure(&document, "cbfm")["fits"], true);
+    }
+    let bfm = structures(["--fpr", "0.001"]);
+    let notes = structure(&bfm, "bfm")["notes"].to_string();
+    assert!(
+        notes.contains("1 TiB") && notes.contains("8192 combinations"),
+        "{notes}"
+    );
+}
+
+/// Only the wanted pair is stored: by hand, m = 721 and a rate of 2.7e-39.
+#[test]
+fn cuts_of_six_attributes_follow_what_is_wanted() {
+    let line = [
+        "--attributes",
+        "6",
+        "--n",
+        "1000",
+        "--want",
+        "1,2",
+        "--filter",
+        "cbfm,wcbfm",
+    ];
+    let document = plan(&line);
+    let cbfm = structure(&document, "cbfm");
+    assert_eq!(
+        (&cbfm["size"], cbfm["cuts"].as_array().unwrap().len()),
+        (&721.into(), 14)
+    );
+    let [equal, weighted] =
+        ["cbfm", "wcbfm"].map(|name| structure(&document, name)["weighted_fpr"].as_f64().unwrap());
+    assert!(weighted <= equal && equal < 2.8e-39, "{weighted} {equal}");
+}
+
+/// Options that only one of all structures takes are for that one.
+#[test]
+fn cuts_and_weights_go_with_all_structures() {
+    let line = ["--n", "1k", "--cuts", "src,dst", "--weights", "1,2"];
+    assert_eq!(plan(&line)["structures"].as_array().unwrap().len(), 14);
+}
+
 #[test]
 fn a_sample_is_counted_exactly() {
     let document = plan(&[
@@ -294,6 +364,18 @@ fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
         (&["--n", "1k", "--weights", "1"], "1,1 works"),
         (&["--n", "1k", "--weights", "0,0"], "sum above 0"),
         (&["--n", "1k", "--weights", "-1,2"], "1 works"),
+        (
+            &["--n", "1k", "--weights", "1,2", "--filter", "cbfm,bfm"],
+            "--filter wcbfm works",
+        ),
+        (
+            &["--n", "1k", "--cuts", "src,dst", "--filter", "bfm"],
+            "--filter cbfm works",
+        ),
+        (
+            &["--n", "1k", "--weights", "1,2", "--attribute-fpr", "0.1"],
+            "--fpr instead",
+        ),
         (&["--n", "max"], "--memory 1MiB"),
         (
             &["--n", "1k", "--memory", "1MiB", "--fpr", "0.1"],

@@ -56,8 +56,9 @@ pub(crate) struct PlanArgs {
 
     /// Share of the single values of a negative that occur in the set, though not together
     ///
-    /// 1 is the worst case, and what traffic has: known hosts that did not talk to each other. A
-    /// negative with one attribute is always a value that does not occur.
+    /// 1 is the worst case, and what traffic has: known hosts that did not talk to each other. MDBF, which
+    /// keeps every attribute by itself, then says yes to each negative with two and more attributes; so does
+    /// CMDBF unless all are asked for. A negative with one attribute is always a value that does not occur.
     #[arg(
         long,
         value_name = "0..1",
@@ -135,11 +136,11 @@ pub(crate) struct PlanArgs {
     )]
     filter: Vec<Planned>,
 
-    /// Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain'
+    /// Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain' [default: searched for]
     #[arg(long, value_name = "CUTS", help_heading = "Filter")]
     cuts: Option<String>,
 
-    /// Weights of WCBFM by hand, one an attribute, such as 1,2,1
+    /// Weights of WCBFM by hand, one an attribute, such as 1,2,1 [default: searched for]
     #[arg(
         long,
         value_name = "WEIGHTS",

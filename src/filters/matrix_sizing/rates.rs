@@ -90,9 +90,22 @@ pub fn rate_in_rows(
 ) -> f64 {
     let elements = elements_of(subset);
     let cells: f64 = members(subset).map(|member| sizes[member]).product();
-    let of_rows: f64 = members(subset)
+    let of_rows = load_of_rows(sizes, subset, elements_of);
+    rate_with_rows(cells, of_rows, probes, elements)
+}
+
+/// What the values of a query have filled of the cells that they share with others, as a load: the sum
+/// of D/c over the attributes of [`rate_in_rows`].
+pub fn load_of_rows(sizes: &[f64], subset: u32, elements_of: impl Fn(u32) -> f64) -> f64 {
+    let elements = elements_of(subset);
+    let cells: f64 = members(subset).map(|member| sizes[member]).product();
+    members(subset)
         .map(|member| elements / elements_of(1 << member) * sizes[member] / cells)
-        .sum();
+        .sum()
+}
+
+/// [`rate_in_rows`] of a combination of so many `cells`, with the [`load_of_rows`].
+pub fn rate_with_rows(cells: f64, of_rows: f64, probes: u32, elements: f64) -> f64 {
     let load = f64::from(probes) * elements / cells;
     (-(-load - of_rows).exp_m1()).powi(probes as i32)
 }

@@ -1,0 +1,203 @@
+//! Which combinations a matrix stores: every family is looked at where there are few, else a search
+//! climbs from several of them.
+
+use super::complex::Stored;
+use super::families::Within;
+use super::matrix::{Candidate, Matrix};
+use super::{Goal, PlanRequest};
+use crate::filters::FilterKind;
+
+/// Families that are kept: those of a WCBFM's weights.
+const KEPT: usize = 8;
+
+/// Work of a search, in rates of one combination with one k: a fraction of a second.
+pub(super) const WORK: u64 = 4_000_000;
+
+/// How much larger than the best one a family may be to be climbed from, where memory is what is to be
+/// small. What is larger than that is not sized at all.
+const WORTH_CLIMBING: f64 = 4.0;
+
+/// A matrix with its sizes and k.
+pub(super) type Sized<'a> = (Matrix<'a>, Candidate);
+
+/// The best families of stored combinations, at most [`KEPT`], the best first: with equal sizes, with
+/// the weights of the request, or by the rule of the paper's tables if that is the goal.
+pub(super) fn best_families(request: &PlanRequest, kind: FilterKind, goal: Goal) -> Vec<Sized<'_>> {
+    let within = Within::of(request);
+    match within.all() {
+        Some(families) => all(request, kind, goal, families),
+        None => climbed(request, kind, goal, &within, WORK),
+    }
+}
+
+/// The best of all of these families.
+pub(super) fn all(
+    request: &PlanRequest,
+    kind: FilterKind,
+    goal: Goal,
+    families: Vec<Vec<u32>>,
+) -> Vec<Sized<'_>> {
+    let mut kept = Kept::new(goal);
+    let mut most = f64::INFINITY;
+    for sets in families {
+        let stored = Stored::of_sets(request.attributes.len(), &sets);
+        let matrix = Matrix::new(request, kind, stored);
+        if let Some(candidate) = matrix.fit(matrix.given_weights(), goal, most) {
+            // A family that does not reach the rate with the cells of the best so far is out.
+            if matches!(goal, Goal::Rate { .. }) {
+                most = most.min(candidate.cells);
+            }
+            kept.add(matrix, candidate);
+        }
+    }
+    kept.best
+}
+
+/// From several families step by step to better ones, with at most so much work.
+pub(super) fn climbed<'a>(
+    request: &'a PlanRequest,
+    kind: FilterKind,
+    goal: Goal,
+    within: &Within,
+    work: u64,
+) -> Vec<Sized<'a>> {
+    let mut climb = Climb {
+        request,
+        kind,
+        goal,
+        within,
+        work,
+    };
+    let mut kept = Kept::new(goal);
+    let mut starts = Vec::new();
+    let mut most = f64::INFINITY;
+    for start in within.starts() {
+        // One start is always looked at, and half of the work is for the steps.
+        if climb.work < work / 2 && !starts.is_empty() {
+            break;
+        }
+        if let Some(start) = climb.sized(start, most) {
+            if matches!(goal, Goal::Rate { .. }) {
+                most = most.min(start.1.cells * WORTH_CLIMBING);
+            }
+            starts.push(start);
+        }
+    }
+    starts.sort_by(|(_, a), (_, b)| a.compare(b, goal));
+    for (matrix, candidate) in starts {
+        kept.add(matrix.clone(), candidate.clone());
+        // Later climbs have something left, too.
+        let reserve = climb.work / 2;
+        climb.up((matrix, candidate), reserve, &mut kept);
+    }
+    kept.best
+}
+
+/// A search for the best family.
+struct Climb<'a, 'b> {
+    request: &'a PlanRequest,
+    kind: FilterKind,
+    goal: Goal,
+    within: &'b Within,
+    /// What is left.
+    work: u64,
+}
+
+impl<'a> Climb<'a, '_> {
+    /// A family with its sizes, if it serves the goal with at most so many cells.
+    fn sized(&mut self, stored: Stored, most: f64) -> Option<Sized<'a>> {
+        let matrix = Matrix::new(self.request, self.kind, stored);
+        let candidate = matrix.fit(matrix.given_weights(), self.goal, most);
+        self.work = self.work.saturating_sub(matrix.take_work());
+        Some((matrix, candidate?))
+    }
+
+    /// Stores or cuts one set after the other, and if none helps one for another, as long as that helps
+    /// and more than the reserve is left.
+    fn up(&mut self, from: Sized<'a>, reserve: u64, kept: &mut Kept<'a>) {
+        let mut here = from;
+        loop {
+            let one: Vec<[u32; 1]> = self
+                .within
+                .moves(&here.0.stored)
+                .into_iter()
+                .map(|set| [set])
+                .collect();
+            let Some(mut is_better) = self.try_all(&one, &mut here, reserve, kept) else {
+                return;
+            };
+            if !is_better {
+                let two = self.within.exchanges(&here.0.stored);
+                match self.try_all(&two, &mut here, reserve, kept) {
+                    Some(found) => is_better = found,
+                    None => return,
+                }
+            }
+            if !is_better {
+                return;
+            }
+        }
+    }
+
+    /// Tries to store, or to cut, the sets of each move, and goes where that is better. Says whether it
+    /// is, or nothing if the climb is over: the work is done, or an earlier climb has been here.
+    fn try_all<const SETS: usize>(
+        &mut self,
+        moves: &[[u32; SETS]],
+        here: &mut Sized<'a>,
+        reserve: u64,
+        kept: &mut Kept<'a>,
+    ) -> Option<bool> {
+        let mut is_better = false;
+        for sets in moves {
+            if self.work <= reserve {
+                return None;
+            }
+            let most = match self.goal {
+                Goal::Rate { .. } => here.1.cells,
+                _ => f64::INFINITY,
+            };
+            if let Some(next) = here.0.stored.changed(sets)
+                && let Some(next) = self.sized(next, most)
+                && next.1.is_better(&here.1, self.goal)
+            {
+                *here = next;
+                is_better = true;
+                // Where an earlier climb has been, it went on.
+                if !kept.add(here.0.clone(), here.1.clone()) {
+                    return None;
+                }
+            }
+        }
+        Some(is_better)
+    }
+}
+
+/// The best families so far, each once.
+struct Kept<'a> {
+    goal: Goal,
+    best: Vec<Sized<'a>>,
+}
+
+impl<'a> Kept<'a> {
+    fn new(goal: Goal) -> Self {
+        Self {
+            goal,
+            best: Vec::with_capacity(KEPT + 1),
+        }
+    }
+
+    /// Adds a family; says no if it is among the best already. Of equal ones the first comes first.
+    fn add(&mut self, matrix: Matrix<'a>, candidate: Candidate) -> bool {
+        let place = self
+            .best
+            .partition_point(|(_, best)| best.compare(&candidate, self.goal).is_le());
+        let known = |(best, _): &Sized<'a>| best.stored.sets().eq(matrix.stored.sets());
+        if self.best[..place].iter().any(known) {
+            return false;
+        }
+        self.best.insert(place, (matrix, candidate));
+        self.best.truncate(KEPT);
+        true
+    }
+}
