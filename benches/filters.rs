@@ -532,6 +532,15 @@ fn counters(criterion: &mut Criterion) {
         rows(&mut group, "counting of equal rate", load, &all, || {
             Ours::new(&equal_rate)
         });
+        // A filter with few elements says no at the first look, and one that is used as it is made for does not.
+        let half = (elements / 2, elements);
+        if load != half {
+            rows(&mut group, "dleft, half full", half, &[Miss], || {
+                Ours::new(&dleft)
+            });
+            let name = "counting of equal rate, half full";
+            rows(&mut group, name, half, &[Miss], || Ours::new(&equal_rate));
+        }
         // Half as many bits an element, for a rate 50 times as high: fewer elements.
         let fewer = (load.0 / 4, load.1 / 4);
         rows(&mut group, "counting of equal memory", fewer, &all, || {
