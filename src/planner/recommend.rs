@@ -86,7 +86,6 @@ fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
             ..
         } => "holds the most elements",
     };
-    let mut reason = format!("{of_those}{name} {what}");
     let lower = |row: &&PlanRow| {
         row.structure != best.structure
             && matches!(row.structure, Structure::Filter(_))
@@ -94,13 +93,24 @@ fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
             && row.answers_all()
             && unweighed(request, row) < unweighed(request, best) * (1.0 - 1e-9)
     };
-    if is_matrix(best) {
-        reason.push_str(", if values are evenly spread and the parts of a negative do not occur");
-    } else if let Some(rival) = rows
+    let rival = rows
         .iter()
         .filter(lower)
-        .min_by(|a, b| unweighed(request, a).total_cmp(&unweighed(request, b)))
-    {
+        .min_by(|a, b| unweighed(request, a).total_cmp(&unweighed(request, b)));
+    let is_next_to_none = |row: &PlanRow| {
+        matches!(request.goal, Goal::Memory { .. }) && row.weighted.is_some_and(|f| f < NEGLIGIBLE)
+    };
+    if let Some(rival) = rival.filter(|rival| is_next_to_none(rival) && !is_matrix(rival)) {
+        return format!(
+            "{of_those}{name} has one of the rates in this memory that are next to none ({} has a lower one), touches one cache line a combination and counts each{}",
+            rival.structure.name(),
+            exact_too(request, rows)
+        );
+    }
+    let mut reason = format!("{of_those}{name} {what}");
+    if is_matrix(best) {
+        reason.push_str(", if values are evenly spread and the parts of a negative do not occur");
+    } else if let Some(rival) = rival {
         let rival_name = rival.structure.name();
         if is_matrix(rival) {
             let _ = write!(
@@ -114,14 +124,17 @@ fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
             );
         }
     }
-    if let (Some(exact), Goal::Memory { .. }) = (
-        rows.iter().find(|row| row.structure == Structure::Exact),
-        request.goal,
-    ) && exact.fits
-    {
-        reason.push_str("; an exact set fits as well");
-    }
+    reason.push_str(exact_too(request, rows));
     reason
+}
+
+/// Whether no filter is needed.
+fn exact_too(request: &PlanRequest, rows: &[PlanRow]) -> &'static str {
+    let exact = rows.iter().find(|row| row.structure == Structure::Exact);
+    match (exact, request.goal) {
+        (Some(exact), Goal::Memory { .. }) if exact.fits => "; an exact set fits as well",
+        _ => "",
+    }
 }
 
 /// What is to be small, without the margins.

@@ -313,6 +313,38 @@ fn what_is_not_answered_is_said_and_not_recommended() {
     assert!(plan.reason.contains(best.structure.name()));
 }
 
+/// The reason does not call a rate lower by less than a half what is lower by orders of magnitude.
+#[test]
+fn rates_that_are_next_to_none_are_called_so() {
+    let plan_in = |bytes: u64| {
+        let n = [(3, 2000), (1, 900), (2, 900)];
+        let mut request = request(2, &[(3, 3.0), (1, 1.0)], &n, Goal::Memory { bytes });
+        request.skewed = true;
+        plan(&request).unwrap()
+    };
+    let roomy = plan_in(1 << 16);
+    let weighted = |kind: FilterKind| {
+        let rows = &roomy.rows;
+        let row = rows
+            .iter()
+            .find(|row| row.structure == Structure::Filter(kind));
+        row.unwrap().weighted.unwrap()
+    };
+    assert!(weighted(FilterKind::Cmdbf) < weighted(FilterKind::Subset) / 1e3);
+    assert!(
+        roomy.reason.contains("subset has one of the rates")
+            && roomy.reason.contains("cmdbf has a lower one"),
+        "{}",
+        roomy.reason
+    );
+    let tight = plan_in(1 << 12);
+    assert!(
+        tight.reason.contains("has the lowest predicted rate"),
+        "{}",
+        tight.reason
+    );
+}
+
 #[test]
 fn a_matrix_is_not_recommended_where_values_are_skewed() {
     let n = [(7, 100_000), (1, 100_000), (2, 100_000), (4, 100_000)];
