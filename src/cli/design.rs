@@ -14,7 +14,8 @@ pub(super) struct DesignArgs {
     /// A combination to store and count as well, and its weight, such as src:2 or all; needs --expect
     ///
     /// The filter is the one that `flowsieve plan` plans for the same options: for queries about these
-    /// combinations, as often as their weights say. It has one shard.
+    /// combinations, as often as their weights say. It has one shard. Whole elements are counted in any case, but
+    /// asked for only if they are wanted as well (all): else they get the fewest bits.
     #[arg(long, value_name = "NAMES[:WEIGHT]", help_heading = "Filter")]
     want: Vec<String>,
 
