@@ -1,5 +1,6 @@
 //! `flowsieve compare`: structures side by side on the same traffic, at equal memory.
 
+use super::design::EXPECT;
 use super::inputs::{Inputs, total_bytes};
 use super::od::OdArgs;
 use super::output::{Output, refuse_terminal};
@@ -272,9 +273,7 @@ impl CompareArgs {
             }
         }
         if self.expect == Some(0) {
-            return Err(UsageError(
-                "--expect is the number of distinct elements in a slice, at least 1, not 0; --expect 1000 works".into(),
-            ));
+            return Err(UsageError(EXPECT.not_zero.into()));
         }
         if contenders.is_empty() {
             contenders.extend(USUAL);

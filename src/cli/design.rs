@@ -140,7 +140,7 @@ impl DesignArgs {
             ));
         }
         let mut request = PlanRequest {
-            elements: none(&attributes)?,
+            elements: unknown_numbers(&attributes)?,
             attributes,
             wanted,
             goal,
@@ -160,7 +160,7 @@ impl DesignArgs {
 }
 
 /// Numbers that stand there until the real ones are known.
-pub(super) fn none(attributes: &[String]) -> Result<Elements, UsageError> {
+pub(super) fn unknown_numbers(attributes: &[String]) -> Result<Elements, UsageError> {
     let caps = vec![None; attributes.len()];
     Elements::new(&caps, &[], Some(1), |_| String::new())
         .map_err(|error| UsageError(error.to_string()))

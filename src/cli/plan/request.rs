@@ -2,7 +2,7 @@
 
 use super::PlanArgs;
 use crate::cli::UsageError;
-use crate::cli::design::none;
+use crate::cli::design::unknown_numbers;
 use crate::cli::trace_args::Element;
 use crate::cli::wanted::{NumberOption, Numbers, cuts_of, wanted_of, weights_of};
 use flowsieve::elements::ElementKind;
@@ -68,7 +68,7 @@ impl PlanArgs {
             ));
         }
         let request = PlanRequest {
-            elements: none(&attributes)?,
+            elements: unknown_numbers(&attributes)?,
             key_bytes: match self.kind() {
                 Some(ElementKind::HostPair) => 8,
                 Some(ElementKind::Flow | ElementKind::Source | ElementKind::Destination) => 16,

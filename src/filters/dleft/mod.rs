@@ -318,7 +318,7 @@ impl<B: Bucket> DleftFilter<B> {
             Some(Found::Stash) => {
                 let count = self.stash.entry(hash).or_default();
                 if *count == STASH_LARGEST {
-                    self.overflows += 1;
+                    self.lose(1);
                 } else {
                     *count += 1;
                 }
@@ -334,7 +334,7 @@ impl<B: Bucket> DleftFilter<B> {
         let value = bucket.get(cell);
         let count = value & largest;
         if count == largest {
-            self.overflows += 1;
+            self.lose(1);
         } else {
             bucket.set(cell, value + 1);
             self.saturated += u64::from(count + 1 == largest);
@@ -349,6 +349,11 @@ impl<B: Bucket> DleftFilter<B> {
         if let Some(counter) = &mut self.counter {
             counter.record(repeat_probability);
         }
+    }
+
+    /// Counts increments that are lost; a file may say that there were any number before.
+    const fn lose(&mut self, increments: u32) {
+        self.overflows = self.overflows.saturating_add(increments as u64);
     }
 
     /// An element that is not there, with its count as the stash has it: into the least loaded bucket, or
@@ -369,7 +374,7 @@ impl<B: Bucket> DleftFilter<B> {
             buckets[least.0].set(free, least.1 + in_cell);
             self.occupied += 1;
             self.saturated += u64::from(in_cell == self.largest());
-            self.overflows += u64::from(self.known(count) - in_cell);
+            self.lose(self.known(count) - in_cell);
         } else if self.stash.len() < self.stash_limit {
             self.stash.insert(hash, count);
         } else {

@@ -205,3 +205,16 @@ fn a_bucket_holds_what_it_matches() {
     check::<Bucket32>(30, 2);
     check::<Bucket32>(20, 4);
 }
+
+/// Files may say that nearly as many increments were lost as can be counted, and several are united.
+#[test]
+fn lost_increments_are_counted_up_to_the_last() {
+    let mut filter = DleftFilter::<Bucket16>::new(4, 10, 2);
+    filter.overflows = u64::MAX - 1;
+    for _ in 0..9 {
+        filter.insert(whole(1));
+    }
+    assert_eq!(filter.stats().counters.unwrap().overflows, u64::MAX);
+    filter.unite_with(&filter.clone());
+    assert_eq!(filter.stats().counters.unwrap().overflows, u64::MAX);
+}

@@ -104,7 +104,7 @@ impl<B: Bucket> DleftFilter<B> {
                 let value = self.buckets.as_slice()[bucket].get(cell);
                 let here = value & self.largest();
                 let sum = self.in_cell(here.saturating_add(count));
-                self.overflows += u64::from(here + self.known(count) - sum);
+                self.lose(here + self.known(count) - sum);
                 self.saturated += u64::from(here < sum && sum == self.largest());
                 self.buckets.as_mut_slice()[bucket].set(cell, value - here + sum);
             }

@@ -182,7 +182,7 @@ impl ScalableFilter {
         let first = self.claims(digest)?;
         let mut later = self.links[first + 1..].iter();
         if self.rule() == Refill::FirstNotFull && later.any(|link| link.contains(digest)) {
-            self.ambiguous_removals += 1;
+            self.ambiguous_removals = self.ambiguous_removals.saturating_add(1);
             return None;
         }
         Some(first)
