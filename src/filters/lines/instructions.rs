@@ -21,6 +21,15 @@ pub(super) trait Instructions: Copy {
     /// The line with a digest's bits set, and the words in which its bit was clear.
     fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8);
 
+    /// The line with a digest's bits cleared in these words.
+    fn clear(self, line: &Line, bits: u64, words: u8) -> Line;
+
+    /// The probed words of a line, and words with a single one in place of the others.
+    fn only(self, line: &Line, probed: u8) -> Line;
+
+    /// Which of these are `tag`, the first one lowest.
+    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32;
+
     /// Which of these are not 0, the first one lowest.
     fn not_zero(self, all: &[u8; BATCH]) -> u32;
 }
@@ -34,6 +43,7 @@ impl Instructions for AnyMachine {
     fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
         for (i, &digest) in batch.iter().enumerate() {
             places.lines[i] = reduce(digest.value(), lines);
+            places.tags[i] = places.lines[i] as u16;
             places.bits[i] = bits_of(digest);
             places.probed[i] = probed(places.bits[i], probes);
         }
@@ -58,6 +68,33 @@ impl Instructions for AnyMachine {
             after[word] |= masks[word];
         }
         (after, cleared)
+    }
+
+    #[inline(always)]
+    fn clear(self, line: &Line, bits: u64, words: u8) -> Line {
+        let mut line = *line;
+        for (word, mask) in line.iter_mut().zip(masks(bits, words)) {
+            *word &= !mask;
+        }
+        line
+    }
+
+    #[inline(always)]
+    fn only(self, line: &Line, probed: u8) -> Line {
+        let mut line = *line;
+        for (number, word) in line.iter_mut().enumerate() {
+            *word = if probed >> number & 1 == 0 { 1 } else { *word };
+        }
+        line
+    }
+
+    #[inline(always)]
+    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32 {
+        let mut found = 0;
+        for (i, &other) in tags.iter().enumerate() {
+            found |= u32::from(other == tag) << i;
+        }
+        found
     }
 
     #[inline(always)]
@@ -110,6 +147,18 @@ mod tests {
             for other in others!(it => it.set(&line, bits, probed)) {
                 prop_assert_eq!(other, (after, cleared));
             }
+            prop_assert_eq!(AnyMachine.clear(&after, bits, cleared), line);
+            for other in others!(it => it.clear(&after, bits, cleared)) {
+                prop_assert_eq!(other, line);
+            }
+            let only = AnyMachine.only(&line, probed);
+            for word in 0..WORDS_PER_LINE {
+                let is_probed = probed >> word & 1 == 1;
+                prop_assert_eq!(only[word], if is_probed { line[word] } else { 1 });
+            }
+            for other in others!(it => it.only(&line, probed)) {
+                prop_assert_eq!(other, only);
+            }
         }
 
         #[test]
@@ -125,12 +174,14 @@ mod tests {
             let mut places = Places::NONE;
             AnyMachine.find(&batch, count, probes, &mut places);
             prop_assert_eq!(places.lines[0] as usize, line_of(batch[0], count as usize));
+            prop_assert_eq!(u64::from(places.tags[0]), places.lines[0] % (1 << 16));
             for other in others!(it => {
                 let mut found = Places::NONE;
                 it.find(&batch, count, probes, &mut found);
                 found
             }) {
                 prop_assert_eq!(other.lines, places.lines);
+                prop_assert_eq!(other.tags, places.tags);
                 prop_assert_eq!(other.bits, places.bits);
                 prop_assert_eq!(other.probed, places.probed);
             }
@@ -140,6 +191,7 @@ mod tests {
         fn all_instructions_take_the_same(
             values in any::<[u64; BATCH]>(),
             numbers in any::<[u8; BATCH]>(),
+            tags in any::<[u16; BATCH]>(),
             shift in 0_u32..7,
         ) {
             let batch = values.map(Digest::from_value);
@@ -147,12 +199,20 @@ mod tests {
             let sample = Sample::new(shift);
             let found = AnyMachine.not_zero(&numbers);
             let taken = AnyMachine.sampled(&batch, sample);
+            // Few enough for some of them to be equal.
+            let tags = tags.map(|tag| tag % 8 * 0x1111);
+            let equal = AnyMachine.equal(&tags, tags[0]);
             for i in 0..BATCH {
                 prop_assert_eq!(found >> i & 1 == 1, numbers[i] != 0);
                 prop_assert_eq!(taken >> i & 1 == 1, sample.has(batch[i]));
+                prop_assert_eq!(equal >> i & 1 == 1, tags[i] == tags[0]);
             }
-            for other in others!(it => (it.not_zero(&numbers), it.sampled(&batch, sample))) {
-                prop_assert_eq!(other, (found, taken));
+            for other in others!(it => (
+                it.not_zero(&numbers),
+                it.sampled(&batch, sample),
+                it.equal(&tags, tags[0]),
+            )) {
+                prop_assert_eq!(other, (found, taken, equal));
             }
         }
     }

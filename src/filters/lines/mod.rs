@@ -11,6 +11,7 @@ mod count;
 mod instructions;
 mod places;
 mod probe;
+mod row;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 
@@ -187,6 +188,30 @@ mod tests {
                 assert_eq!(count.firsts(), counter.firsts());
             }
         }
+    }
+
+    /// Digests of a few lines of a large array, most of which share their lowest 16 bits, all in the sample.
+    #[test]
+    fn lines_that_look_alike_are_counted_to_the_bit_as_one_by_one() {
+        let digests: Vec<Digest> = (0..6_000_u64)
+            .map(|i| {
+                let number = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+                let line = (number % 4) << 16 | number / 4 % 2;
+                Digest::from_value(line << 46 | (number / 8) << 6)
+            })
+            .collect();
+        let mut array = LineArray::new(1 << 18);
+        let mut counter = array.counter(3);
+        let one_by_one: Vec<Sighting> = digests
+            .iter()
+            .map(|&digest| array.insert(&mut counter, digest))
+            .collect();
+        let mut batched = LineArray::new(1 << 18);
+        let (mut count, mut sightings) = (batched.counter(3), Vec::new());
+        batched.insert_all(&mut count, &digests, &mut sightings);
+        assert_eq!(sightings, one_by_one);
+        assert_eq!(count.known(), counter.known());
+        assert!(counter.known().unwrap().distinct > counter.firsts().unwrap() as f64);
     }
 
     #[test]

@@ -16,10 +16,15 @@ pub(super) const MULTIPLIERS: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a8
 pub(super) const BATCH: usize = 32;
 
 /// Where the bits of a batch of digests are.
+///
+/// Vectors are stored into it: they shall lie in one line of the cache each.
 #[derive(Clone, Copy)]
+#[repr(align(64))]
 pub(super) struct Places {
     /// What [`line_of`] gives.
     pub(super) lines: [u64; BATCH],
+    /// The lowest bits of [`Places::lines`]: few vectors have them all, and few lines share them.
+    pub(super) tags: [u16; BATCH],
     /// What [`bits_of`] gives.
     pub(super) bits: [u64; BATCH],
     /// The words that [`probed`] gives.
@@ -29,6 +34,7 @@ pub(super) struct Places {
 impl Places {
     pub(super) const NONE: Self = Self {
         lines: [0; BATCH],
+        tags: [0; BATCH],
         bits: [0; BATCH],
         probed: [0; BATCH],
     };

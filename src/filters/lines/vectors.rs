@@ -62,13 +62,33 @@ fn probed_v4(simd: V4, bits: u64x8, answers: u64) -> [u8; 8] {
     probed
 }
 
+/// What [`HalfProducts::reduce`] does, eight times: its products as one instruction each, which the
+/// compiler does not find.
+#[inline(always)]
+fn reduce_v4(simd: V4, digests: u64x8, n: u64) -> u64x8 {
+    let f = simd.avx512f;
+    let (digests, n) = (bytemuck::cast(digests), bytemuck::cast(simd.splat_u64x8(n)));
+    let low = f._mm512_srli_epi64::<32>(f._mm512_mul_epu32(digests, n));
+    let high = f._mm512_mul_epu32(f._mm512_srli_epi64::<32>(digests), n);
+    bytemuck::cast(f._mm512_srli_epi64::<32>(f._mm512_add_epi64(low, high)))
+}
+
+/// The lowest 16 bits of each.
+#[inline(always)]
+fn lowest_v4(simd: V4, words: u64x8) -> [u16; 8] {
+    bytemuck::cast(simd.avx512f._mm512_cvtepi64_epi16(bytemuck::cast(words)))
+}
+
 /// The bit of each word, of those that are not probed too.
 #[inline(always)]
 fn ones_v4(simd: V4, bits: u64) -> u64x8 {
     let bits = bytemuck::cast(simd.splat_u64x8(bits));
     let one = bytemuck::cast(simd.splat_u64x8(1));
     let f = simd.avx512f;
-    let place = f._mm512_srlv_epi64(bits, bytemuck::cast(PLACES));
+    // The compiler has to see that no place is beyond a word: else it adds masks for those.
+    let below_64 = bytemuck::cast(simd.splat_u64x8(63));
+    let places = f._mm512_and_si512(bytemuck::cast(PLACES), below_64);
+    let place = f._mm512_srlv_epi64(bits, places);
     // A rotation takes its amount modulo 64.
     bytemuck::cast(f._mm512_rolv_epi64(one, place))
 }
@@ -78,22 +98,27 @@ impl Instructions for V4 {
     fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
         let answers: [u8; WORDS_PER_LINE] =
             std::array::from_fn(|first| probed((first as u64) << 61, probes));
-        let (digests, _) = batch.as_chunks::<8>();
+        let digests: [u64x8; BATCH / 8] = bytemuck::cast(batch.map(Digest::value));
         let (bits, _) = places.bits.as_chunks_mut::<8>();
         let (probed, _) = places.probed.as_chunks_mut::<8>();
         // Loops and not `map`, whose closures are not compiled for these instructions.
         for ((digests, bits), probed) in digests.iter().zip(bits).zip(probed) {
-            let of_eight = bits_v4(self, bytemuck::cast(digests.map(Digest::value)));
+            let of_eight = bits_v4(self, *digests);
             *bits = bytemuck::cast(of_eight);
             *probed = probed_v4(self, of_eight, u64::from_le_bytes(answers));
         }
+        let (found, _) = places.lines.as_chunks_mut::<8>();
+        let (tags, _) = places.tags.as_chunks_mut::<8>();
         if HalfProducts::fits(lines) {
-            for (line, digest) in places.lines.iter_mut().zip(batch) {
-                *line = HalfProducts::reduce(digest.value(), lines);
+            for ((digests, found), tags) in digests.iter().zip(found).zip(tags) {
+                let of_eight = reduce_v4(self, *digests, lines);
+                *found = bytemuck::cast(of_eight);
+                *tags = lowest_v4(self, of_eight);
             }
         } else {
-            for (line, digest) in places.lines.iter_mut().zip(batch) {
-                *line = reduce(digest.value(), lines);
+            for (i, &digest) in batch.iter().enumerate() {
+                places.lines[i] = reduce(digest.value(), lines);
+                places.tags[i] = places.lines[i] as u16;
             }
         }
     }
@@ -119,6 +144,27 @@ impl Instructions for V4 {
         let cleared = f._mm512_mask_testn_epi64_mask(probed, before, ones);
         let after = f._mm512_mask_or_epi64(before, probed, before, ones);
         (bytemuck::cast(after), cleared)
+    }
+
+    #[inline(always)]
+    fn clear(self, line: &Line, bits: u64, words: u8) -> Line {
+        let ones = bytemuck::cast(ones_v4(self, bits));
+        let line = bytemuck::cast(*line);
+        let f = self.avx512f;
+        bytemuck::cast(f._mm512_mask_andnot_epi64(line, words, ones, line))
+    }
+
+    #[inline(always)]
+    fn only(self, line: &Line, probed: u8) -> Line {
+        let one = bytemuck::cast(self.splat_u64x8(1));
+        let f = self.avx512f;
+        bytemuck::cast(f._mm512_mask_blend_epi64(probed, one, bytemuck::cast(*line)))
+    }
+
+    #[inline(always)]
+    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32 {
+        let (tags, tag) = (bytemuck::cast(*tags), bytemuck::cast([tag; BATCH]));
+        self.avx512bw._mm512_cmpeq_epi16_mask(tags, tag)
     }
 
     #[inline(always)]
@@ -161,6 +207,28 @@ impl Instructions for V3 {
             same |= self.avx._mm256_movemask_pd(bytemuck::cast(equal)) << (4 * half);
         }
         (bytemuck::cast(after), !same as u8)
+    }
+
+    #[inline(always)]
+    fn clear(self, line: &Line, bits: u64, words: u8) -> Line {
+        AnyMachine.clear(line, bits, words)
+    }
+
+    #[inline(always)]
+    fn only(self, line: &Line, probed: u8) -> Line {
+        AnyMachine.only(line, probed)
+    }
+
+    #[inline(always)]
+    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32 {
+        let tag = bytemuck::cast([tag; 16]);
+        let [low, high]: [[u16; 16]; 2] = bytemuck::cast(*tags);
+        let low = self.avx2._mm256_cmpeq_epi16(bytemuck::cast(low), tag);
+        let high = self.avx2._mm256_cmpeq_epi16(bytemuck::cast(high), tag);
+        // Packed within halves of 128 bits, so that the middle quarters change places.
+        let equal = self.avx2._mm256_packs_epi16(low, high);
+        let equal = self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(equal);
+        self.avx2._mm256_movemask_epi8(equal) as u32
     }
 
     #[inline(always)]
