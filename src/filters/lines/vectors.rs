@@ -173,14 +173,31 @@ impl Instructions for V4 {
     }
 }
 
+/// Four words for each number below 16: a one for each of its bits that is set.
+static ONES: Ones = Ones::new();
+
+/// Each row lies in one line of the cache.
+#[repr(align(64))]
+struct Ones([[u64; 4]; 16]);
+
+impl Ones {
+    const fn new() -> Self {
+        let mut ones = [[0; 4]; 16];
+        let mut place = 0;
+        while place < 64 {
+            ones[place / 4][place % 4] = (place / 4 >> (place % 4) & 1) as u64;
+            place += 1;
+        }
+        Self(ones)
+    }
+}
+
 #[inline(always)]
 fn masks_v3(simd: V3, bits: u64, probed: u8, half: usize) -> u64x4 {
-    let words = [u64x4(0, 1, 2, 3), u64x4(4, 5, 6, 7)];
     let places = [u64x4(0, 6, 12, 18), u64x4(24, 30, 36, 42)];
     let place = simd.shr_dyn_u64x4(simd.splat_u64x4(bits), places[half]);
     let place = simd.and_u64x4(place, simd.splat_u64x4(63));
-    let one = simd.shr_dyn_u64x4(simd.splat_u64x4(u64::from(probed)), words[half]);
-    let one = simd.and_u64x4(one, simd.splat_u64x4(1));
+    let one = bytemuck::cast(ONES.0[usize::from(probed >> (4 * half) & 15)]);
     simd.shl_dyn_u64x4(one, place)
 }
 
