@@ -196,8 +196,8 @@ mod tests {
         let digests: Vec<Digest> = (0..6_000_u64)
             .map(|i| {
                 let number = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-                let line = (number % 4) << 16 | number / 4 % 2;
-                Digest::from_value(line << 46 | (number / 8) << 6)
+                let (high, low, bits) = (number % 4, number / 4 % 2, number / 8);
+                Digest::from_value(high << 62 | low << 46 | bits << 6)
             })
             .collect();
         let mut array = LineArray::new(1 << 18);

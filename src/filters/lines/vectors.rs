@@ -185,7 +185,8 @@ impl Ones {
         let mut ones = [[0; 4]; 16];
         let mut place = 0;
         while place < 64 {
-            ones[place / 4][place % 4] = (place / 4 >> (place % 4) & 1) as u64;
+            let (number, word) = (place / 4, place % 4);
+            ones[number][word] = number as u64 >> word & 1;
             place += 1;
         }
         Self(ones)
