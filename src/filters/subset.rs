@@ -53,7 +53,7 @@
 //! Reference: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007,
 //! for the blocked layout; the shared array, the counter and their use are this project's.
 
-use super::lines::{LineArray, LineCounter};
+use super::lines::{LineArray, LineCounter, MOST_IN_TURN};
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::{MAX_LINE_PROBES, shared_blocked_fpr};
@@ -111,24 +111,17 @@ impl PlannedCombination {
 #[derive(Clone, Debug)]
 pub struct SubsetFilter {
     array: LineArray,
-    counter: LineCounter,
+    /// The count of the whole elements, and of the distinct values of each planned combination.
+    counters: Vec<LineCounter>,
     /// All attributes, where their number is known.
     full: Option<u32>,
-    parts: Vec<Part>,
+    /// The planned combinations.
+    masks: Vec<u32>,
 }
 
-/// A planned combination and the count of its distinct values.
-#[derive(Clone, Debug)]
-struct Part {
-    mask: u32,
-    counter: LineCounter,
-}
-
-impl Part {
-    /// The joint digest of the combination, given its attributes' digests.
-    fn digest(&self, digest: impl Fn(usize) -> Digest) -> Digest {
-        Digest::join(self.mask, members(self.mask).map(digest))
-    }
+/// The joint digest of a combination, given its attributes' digests.
+fn join(mask: u32, digest: impl Fn(usize) -> Digest) -> Digest {
+    Digest::join(mask, members(mask).map(digest))
 }
 
 impl SubsetFilter {
@@ -137,10 +130,10 @@ impl SubsetFilter {
     pub fn new(lines: u64, probes: u32) -> Self {
         let array = LineArray::new(lines);
         Self {
-            counter: array.counter(probes),
+            counters: vec![array.counter(probes)],
             array,
             full: None,
-            parts: Vec::new(),
+            masks: Vec::new(),
         }
     }
 
@@ -158,11 +151,10 @@ impl SubsetFilter {
     ) -> Result<Self, SpecError> {
         PlannedCombination::check_all(combinations, attributes)?;
         let mut filter = Self::new(lines, probes);
-        let part = |&PlannedCombination { mask, probes }: &PlannedCombination| Part {
-            mask,
-            counter: filter.array.counter(probes),
-        };
-        filter.parts = combinations.iter().map(part).collect();
+        for &PlannedCombination { mask, probes } in combinations {
+            filter.masks.push(mask);
+            filter.counters.push(filter.array.counter(probes));
+        }
         filter.full = (attributes <= MAX_ATTRIBUTES).then(|| (1 << attributes) - 1);
         Ok(filter)
     }
@@ -170,10 +162,9 @@ impl SubsetFilter {
     /// False-positive rates when there are `elements` distinct elements and `of_parts` distinct values
     /// of each planned combination: that of the whole element first.
     pub fn predicted_fpr(&self, elements: f64, of_parts: &[f64]) -> Vec<f64> {
-        let parts = of_parts.iter().zip(&self.parts);
-        let written: Vec<(f64, u32)> = std::iter::once((elements, self.counter.probes()))
-            .chain(parts.map(|(&values, part)| (values, part.counter.probes())))
-            .collect();
+        let values = std::iter::once(elements).chain(of_parts.iter().copied());
+        let probes = self.counters.iter().map(LineCounter::probes);
+        let written: Vec<(f64, u32)> = values.zip(probes).collect();
         let lines = self.array.lines.len() as f64;
         written
             .iter()
@@ -181,31 +172,18 @@ impl SubsetFilter {
             .collect()
     }
 
-    fn insert_parts(&mut self, attributes: &[Digest]) {
-        for part in &mut self.parts {
-            let digest = part.digest(|attribute| attributes[attribute]);
-            self.array.insert(&mut part.counter, digest);
-        }
-    }
-
-    /// The counts of the whole element and of the planned combinations.
-    fn counters(&self) -> impl Iterator<Item = &LineCounter> {
-        std::iter::once(&self.counter).chain(self.parts.iter().map(|part| &part.counter))
-    }
-
-    /// The same, to be changed.
-    fn counters_mut(&mut self) -> impl Iterator<Item = &mut LineCounter> {
-        std::iter::once(&mut self.counter)
-            .chain(self.parts.iter_mut().map(|part| &mut part.counter))
+    /// Bits that a whole element sets.
+    fn probes(&self) -> u32 {
+        self.counters[0].probes()
     }
 
     /// The count of a stored combination.
     fn counter_of(&self, mask: u32) -> Option<&LineCounter> {
         if self.full == Some(mask) {
-            return Some(&self.counter);
+            return Some(&self.counters[0]);
         }
-        let part = self.parts.iter().find(|part| part.mask == mask)?;
-        Some(&part.counter)
+        let part = self.masks.iter().position(|&part| part == mask)?;
+        Some(&self.counters[part + 1])
     }
 }
 
@@ -251,18 +229,21 @@ pub(super) fn answer(
 
 impl MembershipFilter for SubsetFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let sighting = self.array.insert(&mut self.counter, element.whole);
-        self.insert_parts(element.attributes);
+        let sighting = self.array.insert(&mut self.counters[0], element.whole);
+        for (&mask, counter) in self.masks.iter().zip(&mut self.counters[1..]) {
+            let digest = join(mask, |attribute| element.attributes[attribute]);
+            self.array.insert(counter, digest);
+        }
         sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
-        self.array.contains(self.counter.probes(), element.whole)
+        self.array.contains(self.probes(), element.whole)
     }
 
     fn clear(&mut self) {
         self.array.clear();
-        self.counters_mut().for_each(LineCounter::clear);
+        self.counters.iter_mut().for_each(LineCounter::clear);
     }
 
     fn stats(&self) -> FilterStats {
@@ -274,17 +255,33 @@ impl MembershipFilter for SubsetFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        self.counter.known().or_else(|| {
+        self.counters[0].known().or_else(|| {
             // Where combinations are stored as well, nobody knows whose bits fill the lines.
-            let fill = || self.array.count_from_fill(self.counter.probes());
-            self.parts.is_empty().then(fill)?
+            let fill = || self.array.count_from_fill(self.probes());
+            self.masks.is_empty().then(fill)?
         })
     }
 
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
-        if self.parts.is_empty() {
-            self.array
-                .insert_all(&mut self.counter, elements.whole, sightings);
+        let Self {
+            array,
+            counters,
+            masks,
+            ..
+        } = self;
+        let number = elements.whole.len();
+        if masks.is_empty() {
+            array.insert_all(&mut counters[0], elements.whole, sightings);
+        } else if counters.len() <= MOST_IN_TURN {
+            let arity = elements.attributes.len().checked_div(number).unwrap_or(0);
+            let digests_of = |element: usize, digests: &mut [Digest]| {
+                let attributes = &elements.attributes[element * arity..][..arity];
+                digests[0] = elements.whole[element];
+                for (digest, &mask) in digests[1..].iter_mut().zip(&*masks) {
+                    *digest = join(mask, |attribute| attributes[attribute]);
+                }
+            };
+            array.insert_in_turn(counters, number, digests_of, sightings);
         } else {
             sightings.extend(elements.iter().map(|element| self.insert(element)));
         }
@@ -292,7 +289,7 @@ impl MembershipFilter for SubsetFilter {
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
         self.array
-            .contains_all(self.counter.probes(), elements.whole, answers);
+            .contains_all(self.probes(), elements.whole, answers);
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
@@ -302,7 +299,7 @@ impl MembershipFilter for SubsetFilter {
 
 impl FilterState for SubsetFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        for counter in self.counters() {
+        for counter in &self.counters {
             state.line_count(counter.parts())?;
         }
         state.lines(&self.array.lines)
@@ -310,14 +307,15 @@ impl FilterState for SubsetFilter {
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
         let counts = self
-            .counters()
+            .counters
+            .iter()
             .map(|_| state.line_count())
             .collect::<Result<Vec<_>, _>>()?;
-        let probes: Vec<u32> = self.counters().map(LineCounter::probes).collect();
+        let probes: Vec<u32> = self.counters.iter().map(LineCounter::probes).collect();
         let values = counts.iter().map(|&(firsts, _)| firsts).zip(probes);
         self.array.set_written(values);
         let written = self.array.written();
-        for (counter, (firsts, lost)) in self.counters_mut().zip(counts) {
+        for (counter, (firsts, lost)) in self.counters.iter_mut().zip(counts) {
             counter.restore(firsts, lost, written);
         }
         state.lines(&mut self.array.lines)
@@ -327,7 +325,7 @@ impl FilterState for SubsetFilter {
         let other: &Self = same(other)?;
         self.array.unite(&other.array);
         let written = self.array.written();
-        for (counter, more) in self.counters_mut().zip(other.counters()) {
+        for (counter, more) in self.counters.iter_mut().zip(&other.counters) {
             counter.unite(more, written);
         }
         Ok(())
@@ -338,14 +336,14 @@ impl MultiAttributeFilter for SubsetFilter {
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
         let is_set = |probes, digest| self.array.contains(probes, digest);
         if let Some(whole) = pattern.whole {
-            return of_bits(is_set(self.counter.probes(), whole));
+            return of_bits(is_set(self.probes(), whole));
         }
         if pattern.mask() == 0 {
             // Any element fits, so it is enough that one was inserted.
-            return of_bits(!self.counter.is_empty());
+            return of_bits(!self.counters[0].is_empty());
         }
-        let parts = self.parts.iter();
-        let parts = parts.map(|part| (part.mask, part.counter.probes()));
+        let probes = self.counters[1..].iter().map(LineCounter::probes);
+        let parts = self.masks.iter().copied().zip(probes);
         answer(pattern, parts, is_set)
     }
 

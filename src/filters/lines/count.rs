@@ -133,9 +133,23 @@ impl LineCounter {
 
     /// The sample, if it is the same for each of the next `elements`, however many of them are new.
     #[inline]
-    pub(super) fn sample(&self, written: u64, elements: usize) -> Option<Sample> {
-        let at_most = written + u64::from(self.probes) * elements as u64;
-        (at_most < self.falls_at).then(|| Sample::new(self.shift))
+    pub(super) fn sample(&mut self, written: u64, elements: usize) -> Option<Sample> {
+        self.sample_until(written, written + u64::from(self.probes) * elements as u64)
+    }
+
+    /// The sample, if it is the same while more bits are written, until they are `most`.
+    #[inline]
+    pub(super) fn sample_until(&mut self, written: u64, most: u64) -> Option<Sample> {
+        if written >= self.falls_at {
+            self.follow(written);
+        }
+        (most < self.falls_at).then(|| self.current_sample())
+    }
+
+    /// The sample at the number of written bits that was last looked at.
+    #[inline]
+    pub(super) fn current_sample(&self) -> Sample {
+        Sample::new(self.shift)
     }
 
     /// Records `firsts` new values.
@@ -150,7 +164,7 @@ impl LineCounter {
         if written >= self.falls_at {
             self.follow(written);
         }
-        Sample::new(self.shift).has(digest)
+        self.current_sample().has(digest)
     }
 
     /// Records what was lost beside a new value of the sample, which had this probability to be called a
@@ -174,7 +188,7 @@ impl LineCounter {
 
 /// One digest in 2^s: those whose lowest s bits are clear. The line depends on the highest bits, and the
 /// bits in it on a mixture of all.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Eq, PartialEq)]
 pub(super) struct Sample {
     mask: u64,
 }

@@ -6,14 +6,18 @@
 )]
 
 use super::count::Sample;
-use super::places::{BATCH, Places, bits_of, masks, probed};
+#[cfg(doc)]
+use super::places::windows;
+use super::places::{BATCH, Places, bits_of, masks};
+#[cfg(target_arch = "x86_64")]
+use super::vectors::Run;
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::{Digest, reduce};
 
 /// What instructions do with digests and lines.
 pub(super) trait Instructions: Copy {
-    /// Finds the places of a batch, of `probes` bits each in one of so many lines.
-    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places);
+    /// Finds the places of a batch in one of so many lines, in the words of these [`windows`] each.
+    fn find(self, batch: &[Digest; BATCH], lines: u64, windows: &[u64; BATCH], places: &mut Places);
 
     /// Which digests are in the sample, the first one lowest.
     fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32;
@@ -34,18 +38,43 @@ pub(super) trait Instructions: Copy {
     fn not_zero(self, all: &[u8; BATCH]) -> u32;
 }
 
+/// What is done with the instructions of the machine at hand.
+pub(super) trait Work {
+    fn run_with(self, instructions: impl Instructions);
+}
+
+/// Does it.
+pub(super) fn run(work: impl Work) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(simd) = pulp::x86::V4::try_new() {
+            return simd.vectorize(Run(simd, work));
+        }
+        if let Some(simd) = pulp::x86::V3::try_new() {
+            return simd.vectorize(Run(simd, work));
+        }
+    }
+    work.run_with(AnyMachine);
+}
+
 /// What every machine has.
 #[derive(Clone, Copy)]
 pub(super) struct AnyMachine;
 
 impl Instructions for AnyMachine {
     #[inline(always)]
-    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
+    fn find(
+        self,
+        batch: &[Digest; BATCH],
+        lines: u64,
+        windows: &[u64; BATCH],
+        places: &mut Places,
+    ) {
         for (i, &digest) in batch.iter().enumerate() {
             places.lines[i] = reduce(digest.value(), lines);
             places.tags[i] = places.lines[i] as u16;
             places.bits[i] = bits_of(digest);
-            places.probed[i] = probed(places.bits[i], probes);
+            places.probed[i] = (windows[i] >> (8 * (places.bits[i] >> 61))) as u8;
         }
     }
 
@@ -116,7 +145,7 @@ const fn is_not_zero(number: u64) -> u8 {
 #[cfg(test)]
 #[cfg(target_arch = "x86_64")]
 mod tests {
-    use super::super::places::line_of;
+    use super::super::places::{line_of, probed, windows};
     use super::*;
     use proptest::prelude::*;
 
@@ -167,17 +196,22 @@ mod tests {
             many_lines in 1_u64..1 << 48,
             few_lines in 1_u64..1 << 32,
             few in any::<bool>(),
-            probes in 1_u32..9,
+            probes in any::<[u8; BATCH]>(),
         ) {
             let batch = values.map(Digest::from_value);
             let count = if few { few_lines } else { many_lines };
             let mut places = Places::NONE;
-            AnyMachine.find(&batch, count, probes, &mut places);
+            let probes = probes.map(|probes| u32::from(probes % 8 + 1));
+            let windows = probes.map(windows);
+            AnyMachine.find(&batch, count, &windows, &mut places);
+            for ((found, bits), probes) in places.probed.iter().zip(places.bits).zip(probes) {
+                prop_assert_eq!(*found, probed(bits, probes));
+            }
             prop_assert_eq!(places.lines[0] as usize, line_of(batch[0], count as usize));
             prop_assert_eq!(u64::from(places.tags[0]), places.lines[0] % (1 << 16));
             for other in others!(it => {
                 let mut found = Places::NONE;
-                it.find(&batch, count, probes, &mut found);
+                it.find(&batch, count, &windows, &mut found);
                 found
             }) {
                 prop_assert_eq!(other.lines, places.lines);

@@ -8,6 +8,7 @@
 //! more than it brings.
 
 mod count;
+mod in_turn;
 mod instructions;
 mod places;
 mod probe;
@@ -21,10 +22,16 @@ use super::saved::unite_lines;
 use super::{Estimate, Sighting, fill};
 use crate::bits::{Line, Lines};
 use crate::hashing::Digest;
+use in_turn::InsertInTurn;
+use places::BATCH;
 use probe::{ContainsAll, InsertAll};
+use row::{DIGESTS, ROW, Row};
 
 /// Bytes from which lines are touched first: what is well beyond the second-level cache.
 const TOUCH_FROM_BYTES: u64 = 4 << 20;
+
+/// Most digests an element that [`LineArray::insert_in_turn`] takes.
+pub(super) const MOST_IN_TURN: usize = DIGESTS;
 
 /// Most bits written that came from elsewhere: more make no difference, and leave room to count on.
 const MOST_WRITTEN: u64 = 1 << 62;
@@ -82,15 +89,48 @@ impl LineArray {
         digests: &[Digest],
         sightings: &mut Vec<Sighting>,
     ) {
-        InsertAll {
+        instructions::run(InsertAll {
             touch: self.is_touched_first(),
             lines: self.lines.as_mut_slice(),
             written: &mut self.written,
             counter,
             digests,
             sightings,
+        });
+    }
+
+    /// Sets the bits of `elements` of as many digests each as there are counters (1 to [`MOST_IN_TURN`]), one after the other, and
+    /// counts each digest that is new; what is told of the first digest of each is appended.
+    ///
+    /// `digests_of` writes the digests of an element, whose number it is given.
+    pub(super) fn insert_in_turn(
+        &mut self,
+        counters: &mut [LineCounter],
+        elements: usize,
+        mut digests_of: impl FnMut(usize, &mut [Digest]),
+        sightings: &mut Vec<Sighting>,
+    ) {
+        let columns = counters.len();
+        let mut row = Row::new(counters.iter().map(LineCounter::probes));
+        let mut digests = [[Digest::from_value(0); BATCH]; ROW];
+        let in_row = DIGESTS / columns;
+        for begin in (0..elements).step_by(in_row) {
+            let of_row = begin..elements.min(begin + in_row);
+            let places = digests.as_flattened_mut().chunks_exact_mut(columns);
+            for (element, place) in of_row.clone().zip(places) {
+                digests_of(element, place);
+            }
+            instructions::run(InsertInTurn {
+                touch: self.is_touched_first(),
+                lines: self.lines.as_mut_slice(),
+                written: &mut self.written,
+                counters,
+                row: &mut row,
+                digests: &digests,
+                elements: of_row.len(),
+                sightings,
+            });
         }
-        .run();
     }
 
     /// Whether the `probes` bits of `digest` are all set.
@@ -101,14 +141,13 @@ impl LineArray {
 
     /// The same for many digests; the answers are appended.
     pub(super) fn contains_all(&self, probes: u32, digests: &[Digest], answers: &mut Vec<bool>) {
-        ContainsAll {
+        instructions::run(ContainsAll {
             touch: self.is_touched_first(),
             lines: self.lines.as_slice(),
             probes,
             digests,
             answers,
-        }
-        .run();
+        });
     }
 
     /// Clears all bits.
@@ -186,6 +225,50 @@ mod tests {
                 assert_eq!(batched.lines, array.lines);
                 assert_eq!(count.known(), counter.known());
                 assert_eq!(count.firsts(), counter.firsts());
+            }
+        }
+    }
+
+    /// From empty to crowded, of few values and many, with a count that is not known among the others.
+    #[test]
+    fn digests_in_turn_count_to_the_bit_as_one_by_one() {
+        let digester = Digester::new(5);
+        for (columns, elements) in [(2, 6_000), (3, 4_000), (5, 2_500), (128, 100)] {
+            let digest = |element: usize, column: usize| {
+                let number = element % (elements / (1 + column % 3));
+                digester.digest(&[number, column].map(usize::to_le_bytes).concat())
+            };
+            let mut array = LineArray::new(40);
+            let counter = |column: usize| match column {
+                1 if columns == 5 => array.no_counter(3),
+                _ => array.counter(1 + column as u32 * 5 % 8),
+            };
+            let counters: Vec<LineCounter> = (0..columns).map(counter).collect();
+            let (mut in_turn, mut sightings) = (array.clone(), Vec::new());
+            let mut counts = counters.clone();
+            // In several calls, so that rows end anywhere.
+            for (begin, end) in [(0, 1), (1, elements / 3), (elements / 3, elements)] {
+                let digests_of = |element: usize, digests: &mut [Digest]| {
+                    for (column, place) in digests.iter_mut().enumerate() {
+                        *place = digest(begin + element, column);
+                    }
+                };
+                in_turn.insert_in_turn(&mut counts, end - begin, digests_of, &mut sightings);
+            }
+            let (mut one_by_one, mut firsts) = (counters, Vec::new());
+            for element in 0..elements {
+                let all = one_by_one.iter_mut().enumerate();
+                let told: Vec<Sighting> = all
+                    .map(|(column, counter)| array.insert(counter, digest(element, column)))
+                    .collect();
+                firsts.push(told[0]);
+            }
+            assert_eq!(sightings, firsts);
+            assert_eq!(in_turn.lines, array.lines);
+            assert_eq!(in_turn.written(), array.written());
+            for (count, expected) in counts.iter().zip(&one_by_one) {
+                assert_eq!(count.known(), expected.known());
+                assert_eq!(count.firsts(), expected.firsts());
             }
         }
     }

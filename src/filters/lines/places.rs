@@ -62,6 +62,17 @@ pub(super) const fn probed(bits: u64, probes: u32) -> u8 {
     (ones | ones >> WORDS_PER_LINE) as u8
 }
 
+/// The words that [`probed`] gives for each first word, a byte each, the first one lowest.
+pub(super) const fn windows(probes: u32) -> u64 {
+    let mut windows = [0; WORDS_PER_LINE];
+    let mut first = 0;
+    while first < WORDS_PER_LINE {
+        windows[first] = probed((first as u64) << 61, probes);
+        first += 1;
+    }
+    u64::from_le_bytes(windows)
+}
+
 /// The bit of each word, or none in words that are not probed: bits 0 to 47 of the mixed digest are a
 /// place of six bits for each word, bits 61 to 63 the first word.
 #[inline(always)]
@@ -83,7 +94,9 @@ mod tests {
             let digest = Digest::from_value(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             for probes in 1..=8 {
                 let bits = bits_of(digest);
-                let masks = masks(bits, probed(bits, probes));
+                let window = probed(bits, probes);
+                assert_eq!(windows(probes).to_le_bytes()[(bits >> 61) as usize], window);
+                let masks = masks(bits, window);
                 assert!(masks.iter().all(|mask| mask.count_ones() <= 1));
                 let probed: Vec<usize> = (0..8).filter(|&word| masks[word] != 0).collect();
                 assert_eq!(probed.len() as u32, probes);

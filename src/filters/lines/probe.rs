@@ -10,11 +10,9 @@
 )]
 
 use super::count::LineCounter;
-use super::instructions::{AnyMachine, Instructions};
+use super::instructions::{AnyMachine, Instructions, Work};
 use super::places::{BATCH, bits_of, line_of, probed};
-use super::row::{ROW, Row, repeat_probability};
-#[cfg(target_arch = "x86_64")]
-use super::vectors::Run;
+use super::row::{ROW, Row, repeat_probability, sampled};
 use crate::bits::Line;
 use crate::filters::Sighting;
 use crate::hashing::Digest;
@@ -68,23 +66,9 @@ pub(super) struct InsertAll<'a> {
     pub(super) sightings: &'a mut Vec<Sighting>,
 }
 
-impl InsertAll<'_> {
-    /// Inserts all.
-    pub(super) fn run(self) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if let Some(simd) = pulp::x86::V4::try_new() {
-                return simd.vectorize(Run(simd, self));
-            }
-            if let Some(simd) = pulp::x86::V3::try_new() {
-                return simd.vectorize(Run(simd, self));
-            }
-        }
-        self.run_with(AnyMachine);
-    }
-
+impl Work for InsertAll<'_> {
     #[inline(always)]
-    pub(super) fn run_with(self, instructions: impl Instructions) {
+    fn run_with(self, instructions: impl Instructions) {
         let start = self.sightings.len();
         self.sightings
             .resize(start + self.digests.len(), Sighting::Repeat);
@@ -92,18 +76,25 @@ impl InsertAll<'_> {
         let (answers, rest_answers) = self.sightings[start..].as_chunks_mut::<BATCH>();
         let (lines, counter) = (self.lines, self.counter);
         let probes = counter.probes();
-        let mut row = Row::new();
+        let mut row = Row::new(std::iter::once(probes));
         for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
+            let len = BATCH * batches.len();
             if !counter.counts() {
-                row.find(instructions, lines, batches, probes);
+                row.find(instructions, lines, batches, len);
                 row.insert(instructions, lines, self.touch);
                 row.tell(answers);
-            } else if let Some(sample) = counter.sample(*self.written, BATCH * batches.len()) {
-                row.find(instructions, lines, batches, probes);
+            } else if let Some(sample) = counter.sample(*self.written, len) {
+                row.find(instructions, lines, batches, len);
                 row.insert(instructions, lines, self.touch);
                 row.tell(answers);
-                let new = row.count(instructions, lines, batches, sample, counter);
-                *self.written += u64::from(probes) * new;
+                let new = row.new_ones(instructions);
+                counter.add(u64::from(new.count_ones()));
+                *self.written += u64::from(probes) * u64::from(new.count_ones());
+                let mut taken = new & sampled(instructions, batches, sample);
+                while taken != 0 {
+                    row.record_lost(instructions, lines, taken.trailing_zeros(), counter);
+                    taken &= taken - 1;
+                }
             } else {
                 let all = answers.as_flattened_mut().iter_mut();
                 for (answer, &digest) in all.zip(batches.as_flattened()) {
@@ -126,30 +117,16 @@ pub(super) struct ContainsAll<'a> {
     pub(super) answers: &'a mut Vec<bool>,
 }
 
-impl ContainsAll<'_> {
-    /// Asks for all.
-    pub(super) fn run(self) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if let Some(simd) = pulp::x86::V4::try_new() {
-                return simd.vectorize(Run(simd, self));
-            }
-            if let Some(simd) = pulp::x86::V3::try_new() {
-                return simd.vectorize(Run(simd, self));
-            }
-        }
-        self.run_with(AnyMachine);
-    }
-
+impl Work for ContainsAll<'_> {
     #[inline(always)]
-    pub(super) fn run_with(self, instructions: impl Instructions) {
+    fn run_with(self, instructions: impl Instructions) {
         let start = self.answers.len();
         self.answers.resize(start + self.digests.len(), false);
         let (batches, rest) = self.digests.as_chunks::<BATCH>();
         let (answers, rest_answers) = self.answers[start..].as_chunks_mut::<BATCH>();
-        let mut row = Row::new();
+        let mut row = Row::new(std::iter::once(self.probes));
         for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
-            row.find(instructions, self.lines, batches, self.probes);
+            row.find(instructions, self.lines, batches, BATCH * batches.len());
             row.contains(instructions, self.lines, self.touch);
             row.tell_contained(answers);
         }

@@ -13,8 +13,8 @@
 
 use super::count::{LineCounter, Sample};
 use super::instructions::Instructions;
-use super::places::{BATCH, Places};
-use crate::bits::Line;
+use super::places::{BATCH, Places, windows};
+use crate::bits::{Line, WORDS_PER_LINE};
 use crate::filters::Sighting;
 use crate::hashing::Digest;
 use std::hint::black_box;
@@ -24,40 +24,63 @@ use std::hint::black_box;
 /// read, and the answers are written after the last line.
 pub(super) const ROW: usize = 4;
 
+/// Digests in a row.
+pub(super) const DIGESTS: usize = ROW * BATCH;
+
 /// Digests of a row, the first one lowest.
-type Digests = u128;
-const _: () = assert!(ROW * BATCH == Digests::BITS as usize);
+pub(super) type Set = u128;
+const _: () = assert!(DIGESTS == Set::BITS as usize);
+
+/// [`windows`] of 0 to 8 bits.
+const WINDOWS: [u64; WORDS_PER_LINE + 1] = {
+    let mut all = [0; WORDS_PER_LINE + 1];
+    let mut probes = 1;
+    while probes <= WORDS_PER_LINE {
+        all[probes] = windows(probes as u32);
+        probes += 1;
+    }
+    all
+};
 
 /// Batches of digests.
 pub(super) struct Row {
-    /// How many there are.
-    batches: usize,
+    /// What [`windows`] gives for each digest.
+    windows: [[u64; BATCH]; ROW],
+    /// How many digests there are.
+    len: usize,
     places: [Places; ROW],
     /// The words in which each one's bit was clear; none if it was a repeat.
     cleared: [[u8; BATCH]; ROW],
 }
 
 impl Row {
-    pub(super) const fn new() -> Self {
+    /// A row of digests that set so many bits, in turn.
+    pub(super) fn new(probes: impl Iterator<Item = u32> + Clone) -> Self {
+        let mut all = [[0; BATCH]; ROW];
+        for (all, probes) in all.as_flattened_mut().iter_mut().zip(probes.cycle()) {
+            *all = WINDOWS[probes as usize];
+        }
         Self {
-            batches: 0,
+            windows: all,
+            len: 0,
             places: [Places::NONE; ROW],
             cleared: [[0; BATCH]; ROW],
         }
     }
 
-    /// Finds the places of these, of `probes` bits each, and forgets those that were there.
+    /// Finds the places of these, of which the first `len` count, and forgets those that were there.
     #[inline(always)]
     pub(super) fn find(
         &mut self,
         instructions: impl Instructions,
         lines: &[Line],
         batches: &[[Digest; BATCH]],
-        probes: u32,
+        len: usize,
     ) {
-        self.batches = batches.len();
-        for (digests, places) in batches.iter().zip(&mut self.places) {
-            instructions.find(digests, lines.len() as u64, probes, places);
+        self.len = len;
+        let all = batches.iter().zip(&self.windows).zip(&mut self.places);
+        for ((digests, windows), places) in all {
+            instructions.find(digests, lines.len() as u64, windows, places);
         }
     }
 
@@ -69,8 +92,9 @@ impl Row {
         lines: &mut [Line],
         touch: bool,
     ) {
-        let places = &self.places[..self.batches];
-        for (places, cleared) in places.iter().zip(&mut self.cleared) {
+        let (batches, rest) = (self.len / BATCH, self.len % BATCH);
+        let whole = self.places.iter().zip(&mut self.cleared);
+        for (places, cleared) in whole.take(batches) {
             if touch {
                 touch_lines(lines, &places.lines);
             }
@@ -83,9 +107,20 @@ impl Row {
                 }
             }
         }
+        if rest > 0 {
+            let (places, cleared) = (&self.places[batches], &mut self.cleared[batches]);
+            if touch {
+                touch_lines(lines, &places.lines);
+            }
+            cleared.fill(0);
+            for (i, cleared) in cleared[..rest].iter_mut().enumerate() {
+                let line = &mut lines[places.lines[i] as usize];
+                (*line, *cleared) = instructions.set(line, places.bits[i], places.probed[i]);
+            }
+        }
     }
 
-    /// Asks for their bits.
+    /// Asks for the bits of whole batches.
     #[inline(always)]
     pub(super) fn contains(
         &mut self,
@@ -93,8 +128,8 @@ impl Row {
         lines: &[Line],
         touch: bool,
     ) {
-        let places = &self.places[..self.batches];
-        for (places, cleared) in places.iter().zip(&mut self.cleared) {
+        let whole = self.places.iter().zip(&mut self.cleared);
+        for (places, cleared) in whole.take(self.len / BATCH) {
             if touch {
                 touch_lines(lines, &places.lines);
             }
@@ -128,32 +163,40 @@ impl Row {
         }
     }
 
-    /// Counts the new ones of these digests, which were inserted, and gives their number.
+    /// Whether this digest was new when it was inserted.
     #[inline(always)]
-    pub(super) fn count(
+    pub(super) fn is_new(&self, number: usize) -> bool {
+        self.cleared.as_flattened()[number] != 0
+    }
+
+    /// Which digests were new when they were inserted.
+    #[inline(always)]
+    pub(super) fn new_ones(&self, instructions: impl Instructions) -> Set {
+        let mut new = 0;
+        for (number, cleared) in self.cleared.iter().enumerate() {
+            new |= Set::from(instructions.not_zero(cleared)) << (BATCH * number);
+        }
+        new & self.all()
+    }
+
+    /// All digests.
+    const fn all(&self) -> Set {
+        Set::MAX >> (DIGESTS - self.len)
+    }
+
+    /// Records what was lost beside a digest that was new, after all were inserted.
+    #[inline(always)]
+    pub(super) fn record_lost(
         &self,
         instructions: impl Instructions,
         lines: &[Line],
-        batches: &[[Digest; BATCH]],
-        sample: Sample,
+        number: u32,
         counter: &mut LineCounter,
-    ) -> u64 {
-        let (mut new, mut taken): (u64, Digests) = (0, 0);
-        for (number, digests) in batches.iter().enumerate() {
-            let new_ones = instructions.not_zero(&self.cleared[number]);
-            new += u64::from(new_ones.count_ones());
-            let sampled = new_ones & instructions.sampled(digests, sample);
-            taken |= Digests::from(sampled) << (BATCH * number);
-        }
-        counter.add(new);
-        while taken != 0 {
-            let (batch, i) = place_of(taken.trailing_zeros());
-            let before = self.line_before(instructions, lines, taken.trailing_zeros());
-            taken &= taken - 1;
-            let probed = instructions.only(&before, self.places[batch].probed[i]);
-            counter.record_lost(repeat_probability(&probed, counter.probes()));
-        }
-        new
+    ) {
+        let (batch, i) = place_of(number);
+        let before = self.line_before(instructions, lines, number);
+        let probed = instructions.only(&before, self.places[batch].probed[i]);
+        counter.record_lost(repeat_probability(&probed, counter.probes()));
     }
 
     /// The line of a digest as it was before it, from what it is after the row: the bits that it and the
@@ -163,13 +206,13 @@ impl Row {
         let (batch, i) = place_of(number);
         let index = self.places[batch].lines[i];
         let mut line = self.clear_again(instructions, &lines[index as usize], number);
-        let mut same: Digests = 0;
-        for (number, places) in self.places[..self.batches].iter().enumerate() {
+        let mut same: Set = 0;
+        for (number, places) in self.places.iter().enumerate() {
             let equal = instructions.equal(&places.tags, index as u16);
-            same |= Digests::from(equal) << (BATCH * number);
+            same |= Set::from(equal) << (BATCH * number);
         }
         // Few lines are there twice in a row.
-        let mut later = same & (Digests::MAX - 1) << number;
+        let mut later = same & self.all() & (Set::MAX - 1) << number;
         while later != 0 {
             let (batch, i) = place_of(later.trailing_zeros());
             if self.places[batch].lines[i] == index {
@@ -186,6 +229,21 @@ impl Row {
         let (batch, i) = place_of(number);
         instructions.clear(line, self.places[batch].bits[i], self.cleared[batch][i])
     }
+}
+
+/// Which of these digests are in the sample.
+#[inline(always)]
+pub(super) fn sampled(
+    instructions: impl Instructions,
+    batches: &[[Digest; BATCH]],
+    sample: Sample,
+) -> Set {
+    let mut sampled = 0;
+    for (number, digests) in batches.iter().enumerate() {
+        let of_batch = instructions.sampled(digests, sample);
+        sampled |= Set::from(of_batch) << (BATCH * number);
+    }
+    sampled
 }
 
 /// The batch of a row, and the place in it, of a digest of the row.

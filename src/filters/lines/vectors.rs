@@ -6,10 +6,9 @@
 )]
 
 use super::count::Sample;
-use super::instructions::{AnyMachine, Instructions};
-use super::places::{BATCH, MULTIPLIERS, Places, probed};
-use super::probe::{ContainsAll, InsertAll};
-use crate::bits::{Line, WORDS_PER_LINE};
+use super::instructions::{AnyMachine, Instructions, Work};
+use super::places::{BATCH, MULTIPLIERS, Places};
+use crate::bits::Line;
 use crate::hashing::{Digest, HalfProducts, Products, reduce};
 use pulp::x86::{V3, V4};
 use pulp::{NullaryFnOnce, u64x4, u64x8};
@@ -17,16 +16,7 @@ use pulp::{NullaryFnOnce, u64x4, u64x8};
 /// Work together with the proof that the machine has its instructions.
 pub(super) struct Run<I, T>(pub(super) I, pub(super) T);
 
-impl<I: Instructions> NullaryFnOnce for Run<I, InsertAll<'_>> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        self.1.run_with(self.0);
-    }
-}
-
-impl<I: Instructions> NullaryFnOnce for Run<I, ContainsAll<'_>> {
+impl<I: Instructions, T: Work> NullaryFnOnce for Run<I, T> {
     type Output = ();
 
     #[inline(always)]
@@ -50,14 +40,14 @@ fn bits_v4(simd: V4, digests: u64x8) -> u64x8 {
     bytemuck::cast(bits)
 }
 
-/// What [`probed`] does, eight times, with its answers for each first word in one number.
+/// What [`super::places::probed`] does, eight times, with its answers for each first word.
 #[inline(always)]
-fn probed_v4(simd: V4, bits: u64x8, answers: u64) -> [u8; 8] {
+fn probed_v4(simd: V4, bits: u64x8, windows: u64x8) -> [u8; 8] {
     let f = simd.avx512f;
     let first = f._mm512_srli_epi64::<61>(bytemuck::cast(bits));
     let amount = f._mm512_slli_epi64::<3>(first);
-    let answers = bytemuck::cast(simd.splat_u64x8(answers));
-    let probed = f._mm512_cvtepi64_epi8(f._mm512_srlv_epi64(answers, amount));
+    let shifted = f._mm512_srlv_epi64(bytemuck::cast(windows), amount);
+    let probed = f._mm512_cvtepi64_epi8(shifted);
     let [probed, _]: [[u8; 8]; 2] = bytemuck::cast(probed);
     probed
 }
@@ -95,17 +85,23 @@ fn ones_v4(simd: V4, bits: u64) -> u64x8 {
 
 impl Instructions for V4 {
     #[inline(always)]
-    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
-        let answers: [u8; WORDS_PER_LINE] =
-            std::array::from_fn(|first| probed((first as u64) << 61, probes));
+    fn find(
+        self,
+        batch: &[Digest; BATCH],
+        lines: u64,
+        windows: &[u64; BATCH],
+        places: &mut Places,
+    ) {
         let digests: [u64x8; BATCH / 8] = bytemuck::cast(batch.map(Digest::value));
         let (bits, _) = places.bits.as_chunks_mut::<8>();
         let (probed, _) = places.probed.as_chunks_mut::<8>();
         // Loops and not `map`, whose closures are not compiled for these instructions.
-        for ((digests, bits), probed) in digests.iter().zip(bits).zip(probed) {
+        let (windows, _) = windows.as_chunks::<8>();
+        let all = digests.iter().zip(windows).zip(bits).zip(probed);
+        for (((digests, windows), bits), probed) in all {
             let of_eight = bits_v4(self, *digests);
             *bits = bytemuck::cast(of_eight);
-            *probed = probed_v4(self, of_eight, u64::from_le_bytes(answers));
+            *probed = probed_v4(self, of_eight, bytemuck::cast(*windows));
         }
         let (found, _) = places.lines.as_chunks_mut::<8>();
         let (tags, _) = places.tags.as_chunks_mut::<8>();
@@ -204,8 +200,14 @@ fn masks_v3(simd: V3, bits: u64, probed: u8, half: usize) -> u64x4 {
 
 impl Instructions for V3 {
     #[inline(always)]
-    fn find(self, batch: &[Digest; BATCH], lines: u64, probes: u32, places: &mut Places) {
-        AnyMachine.find(batch, lines, probes, places);
+    fn find(
+        self,
+        batch: &[Digest; BATCH],
+        lines: u64,
+        windows: &[u64; BATCH],
+        places: &mut Places,
+    ) {
+        AnyMachine.find(batch, lines, windows, places);
     }
 
     #[inline(always)]
