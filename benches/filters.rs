@@ -11,7 +11,7 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
 use flowsieve::bits::Lines;
 use flowsieve::filters::{
     BloomLayout, BloomLineFilter, DigestColumns, ElementDigests, FilterSpec, MatrixSpec,
-    MembershipFilter, Sighting,
+    MembershipFilter, PlannedCombination, Sighting,
 };
 use flowsieve::hashing::{Digest, reduce};
 use std::hint::black_box;
@@ -52,6 +52,11 @@ trait Table {
     /// Whether it is never wrong.
     const EXACT: bool = false;
 
+    /// What has to be there before [`Table::insert`] of these, outside of the time.
+    fn prepare(&mut self, digests: &[Digest]) {
+        let _ = digests;
+    }
+
     /// Inserts them all; how many were new.
     fn insert(&mut self, digests: &[Digest]) -> usize;
 
@@ -90,13 +95,9 @@ fn whole(digest: Digest) -> ElementDigests<'static> {
     }
 }
 
-impl Table for Ours {
-    fn insert(&mut self, digests: &[Digest]) -> usize {
+impl Ours {
+    fn insert_columns(&mut self, columns: DigestColumns<'_>) -> usize {
         self.sightings.clear();
-        let columns = DigestColumns {
-            whole: digests,
-            attributes: &[],
-        };
         self.filter.insert_batch(columns, &mut self.sightings);
         // In bytes, of which vectors have many: the counting is not what is measured.
         let firsts_of = |some: &[Sighting]| -> u8 {
@@ -104,6 +105,15 @@ impl Table for Ours {
         };
         let some = self.sightings.chunks(usize::from(u8::MAX));
         some.map(|some| usize::from(firsts_of(some))).sum()
+    }
+}
+
+impl Table for Ours {
+    fn insert(&mut self, digests: &[Digest]) -> usize {
+        self.insert_columns(DigestColumns {
+            whole: digests,
+            attributes: &[],
+        })
     }
 
     fn count(&self, digests: &[Digest]) -> usize {
@@ -127,6 +137,60 @@ impl Table for Ours {
         for &digest in digests {
             filter.remove(whole(digest));
         }
+    }
+}
+
+/// The subset filter for elements of three attributes, with planned combinations.
+struct Planned {
+    ours: Ours,
+    attributes: Vec<Digest>,
+}
+
+impl Planned {
+    /// Values that are stored of each element: the whole, and its combinations.
+    const VALUES: u64 = 4;
+
+    fn new(lines: u64) -> Self {
+        let combination = |mask| PlannedCombination {
+            mask,
+            probes: LINE_PROBES,
+        };
+        let spec = FilterSpec::Subset {
+            attributes: 3,
+            lines,
+            probes: LINE_PROBES,
+            combinations: [0b001, 0b010, 0b011].map(combination).to_vec(),
+        };
+        Self {
+            ours: Ours::new(&spec),
+            attributes: Vec::new(),
+        }
+    }
+}
+
+impl Table for Planned {
+    fn prepare(&mut self, digests: &[Digest]) {
+        // A combination is new when the whole is.
+        let attribute_of = |digest: &Digest, number| key(digest.value() ^ number);
+        self.attributes.clear();
+        let all = digests.iter();
+        self.attributes
+            .extend(all.flat_map(|digest| [1, 2, 3].map(|number| attribute_of(digest, number))));
+    }
+
+    fn insert(&mut self, digests: &[Digest]) -> usize {
+        self.ours.insert_columns(DigestColumns {
+            whole: digests,
+            attributes: &self.attributes,
+        })
+    }
+
+    fn count(&self, digests: &[Digest]) -> usize {
+        self.ours.count(digests)
+    }
+
+    fn clear(&mut self) {
+        self.ours.clear();
     }
 }
 
@@ -326,6 +390,7 @@ impl<T: Table> Bench<T> {
         for from in (0..self.loaded).step_by(CHUNK) {
             chunk.clear();
             chunk.extend((from..self.loaded.min(from + CHUNK as u64)).map(key));
+            self.table.prepare(&chunk);
             self.table.insert(&chunk);
         }
         self.next = self.loaded;
@@ -356,6 +421,7 @@ impl<T: Table> Bench<T> {
             if operation == Operation::Remove {
                 self.table.insert(&chunk);
             }
+            self.table.prepare(&chunk);
             let begin = Instant::now();
             let counted = match operation {
                 Operation::Hit | Operation::Miss => self.table.count(black_box(&chunk)),
@@ -471,6 +537,15 @@ fn filters(criterion: &mut Criterion) {
             filter: Box::new(BloomLineFilter::without_count(lines, LINE_PROBES)),
             sightings: Vec::with_capacity(CHUNK),
         });
+        let fewer = (load.0 / Planned::VALUES, load.1 / Planned::VALUES);
+        let inserts = [HalfNew, New, MostlyRepeats];
+        rows(
+            &mut group,
+            "subset, 3 combinations",
+            fewer,
+            &inserts,
+            || Planned::new(lines),
+        );
         rows(&mut group, "bloom", load, &all, || {
             Ours::new(&bloom(PROBES, BloomLayout::Anywhere))
         });

@@ -13,10 +13,9 @@ use super::count::LineCounter;
 use super::instructions::{Instructions, Work};
 use super::places::BATCH;
 use super::probe;
-use super::row::{DIGESTS, ROW, Row, Set, sampled};
+use super::row::{DIGESTS, Digests, Row, Set, sampled};
 use crate::bits::Line;
 use crate::filters::Sighting;
-use crate::hashing::Digest;
 
 /// A row's worth of elements to be inserted, one after the other.
 pub(super) struct InsertInTurn<'a> {
@@ -28,9 +27,11 @@ pub(super) struct InsertInTurn<'a> {
     /// For digests that set as many bits as the counters say.
     pub(super) row: &'a mut Row,
     /// The digests of all elements, and whatever there is after them.
-    pub(super) digests: &'a [[Digest; BATCH]; ROW],
+    pub(super) digests: &'a Digests,
     /// How many elements.
     pub(super) elements: usize,
+    /// Which digests of a whole row are an element's first, as [`every`] gives them.
+    pub(super) first: Set,
     /// What is told of the first digest of each element.
     pub(super) sightings: &'a mut Vec<Sighting>,
 }
@@ -78,7 +79,7 @@ impl InsertInTurn<'_> {
             let Some(sample) = counter.counts().then(|| counter.current_sample()) else {
                 continue;
             };
-            let of_column = new & every(columns) << column;
+            let of_column = new & self.first << column;
             let firsts = u64::from(of_column.count_ones());
             counter.add(firsts);
             *self.written += u64::from(counter.probes()) * firsts;
@@ -114,7 +115,7 @@ impl InsertInTurn<'_> {
 }
 
 /// The first of so many, and every one as far from the last.
-const fn every(columns: usize) -> Set {
+pub(super) const fn every(columns: usize) -> Set {
     let mut set = 0;
     let mut number = 0;
     while number < DIGESTS {

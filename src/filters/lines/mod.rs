@@ -13,6 +13,8 @@ mod instructions;
 mod places;
 mod probe;
 mod row;
+#[cfg(test)]
+mod tests;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
 
@@ -25,7 +27,7 @@ use crate::hashing::Digest;
 use in_turn::InsertInTurn;
 use places::BATCH;
 use probe::{ContainsAll, InsertAll};
-use row::{DIGESTS, ROW, Row};
+use row::{DIGESTS, Digests, ROW, Row};
 
 /// Bytes from which lines are touched first: what is well beyond the second-level cache.
 const TOUCH_FROM_BYTES: u64 = 4 << 20;
@@ -111,25 +113,37 @@ impl LineArray {
         sightings: &mut Vec<Sighting>,
     ) {
         let columns = counters.len();
-        let mut row = Row::new(counters.iter().map(LineCounter::probes));
-        let mut digests = [[Digest::from_value(0); BATCH]; ROW];
         let in_row = DIGESTS / columns;
-        for begin in (0..elements).step_by(in_row) {
-            let of_row = begin..elements.min(begin + in_row);
+        let (touch, first) = (self.is_touched_first(), in_turn::every(columns));
+        let mut row = Row::new(counters.iter().map(LineCounter::probes));
+        let mut write = |begin: usize, digests: &mut Digests| {
+            let of_row = begin.min(elements)..elements.min(begin + in_row);
             let places = digests.as_flattened_mut().chunks_exact_mut(columns);
             for (element, place) in of_row.clone().zip(places) {
                 digests_of(element, place);
             }
+            of_row.len()
+        };
+        // What was written digest by digest cannot be read as vectors at once. So the digests of a row are
+        // written before the row ahead of it is inserted.
+        let mut rows = [[[Digest::from_value(0); BATCH]; ROW]; 2];
+        let [this, next] = &mut rows;
+        let (mut this, mut next) = (this, next);
+        let mut of_this = write(0, this);
+        for begin in (0..elements).step_by(in_row) {
+            let of_next = write(begin + in_row, next);
             instructions::run(InsertInTurn {
-                touch: self.is_touched_first(),
                 lines: self.lines.as_mut_slice(),
+                touch,
                 written: &mut self.written,
                 counters,
                 row: &mut row,
-                digests: &digests,
-                elements: of_row.len(),
+                digests: this,
+                elements: of_this,
+                first,
                 sightings,
             });
+            (this, next, of_this) = (next, this, of_next);
         }
     }
 
@@ -185,178 +199,5 @@ impl LineArray {
 
     fn is_touched_first(&self) -> bool {
         self.lines.memory_bytes() >= TOUCH_FROM_BYTES
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::hashing::Digester;
-    use std::collections::HashSet;
-
-    fn digests(count: u64) -> Vec<Digest> {
-        let digester = Digester::new(3);
-        // Among them repeats.
-        let number = |i: u64| if i % 3 == 2 { i / 2 } else { i };
-        (0..count)
-            .map(|i| digester.digest(&number(i).to_le_bytes()))
-            .collect()
-    }
-
-    /// From empty to crowded, through every rate of the sample.
-    #[test]
-    fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
-        for probes in [1, 4, 8] {
-            let digests = digests(12_000);
-            let mut array = LineArray::new(40);
-            let mut counter = array.counter(probes);
-            let one_by_one: Vec<Sighting> = digests
-                .iter()
-                .map(|&digest| array.insert(&mut counter, digest))
-                .collect();
-            for length in [1, 31, 32, 33, 100, 128, 4096, 12_000] {
-                let mut batched = LineArray::new(40);
-                let mut count = batched.counter(probes);
-                let mut sightings = Vec::new();
-                for batch in digests.chunks(length) {
-                    batched.insert_all(&mut count, batch, &mut sightings);
-                }
-                assert_eq!(sightings, one_by_one);
-                assert_eq!(batched.lines, array.lines);
-                assert_eq!(count.known(), counter.known());
-                assert_eq!(count.firsts(), counter.firsts());
-            }
-        }
-    }
-
-    /// From empty to crowded, of few values and many, with a count that is not known among the others.
-    #[test]
-    fn digests_in_turn_count_to_the_bit_as_one_by_one() {
-        let digester = Digester::new(5);
-        for (columns, elements) in [(2, 6_000), (3, 4_000), (5, 2_500), (128, 100)] {
-            let digest = |element: usize, column: usize| {
-                let number = element % (elements / (1 + column % 3));
-                digester.digest(&[number, column].map(usize::to_le_bytes).concat())
-            };
-            let mut array = LineArray::new(40);
-            let counter = |column: usize| match column {
-                1 if columns == 5 => array.no_counter(3),
-                _ => array.counter(1 + column as u32 * 5 % 8),
-            };
-            let counters: Vec<LineCounter> = (0..columns).map(counter).collect();
-            let (mut in_turn, mut sightings) = (array.clone(), Vec::new());
-            let mut counts = counters.clone();
-            // In several calls, so that rows end anywhere.
-            for (begin, end) in [(0, 1), (1, elements / 3), (elements / 3, elements)] {
-                let digests_of = |element: usize, digests: &mut [Digest]| {
-                    for (column, place) in digests.iter_mut().enumerate() {
-                        *place = digest(begin + element, column);
-                    }
-                };
-                in_turn.insert_in_turn(&mut counts, end - begin, digests_of, &mut sightings);
-            }
-            let (mut one_by_one, mut firsts) = (counters, Vec::new());
-            for element in 0..elements {
-                let all = one_by_one.iter_mut().enumerate();
-                let told: Vec<Sighting> = all
-                    .map(|(column, counter)| array.insert(counter, digest(element, column)))
-                    .collect();
-                firsts.push(told[0]);
-            }
-            assert_eq!(sightings, firsts);
-            assert_eq!(in_turn.lines, array.lines);
-            assert_eq!(in_turn.written(), array.written());
-            for (count, expected) in counts.iter().zip(&one_by_one) {
-                assert_eq!(count.known(), expected.known());
-                assert_eq!(count.firsts(), expected.firsts());
-            }
-        }
-    }
-
-    /// Digests of a few lines of a large array, most of which share their lowest 16 bits, all in the sample.
-    #[test]
-    fn lines_that_look_alike_are_counted_to_the_bit_as_one_by_one() {
-        let digests: Vec<Digest> = (0..6_000_u64)
-            .map(|i| {
-                let number = i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-                let (high, low, bits) = (number % 4, number / 4 % 2, number / 8);
-                Digest::from_value(high << 62 | low << 46 | bits << 6)
-            })
-            .collect();
-        let mut array = LineArray::new(1 << 18);
-        let mut counter = array.counter(3);
-        let one_by_one: Vec<Sighting> = digests
-            .iter()
-            .map(|&digest| array.insert(&mut counter, digest))
-            .collect();
-        let mut batched = LineArray::new(1 << 18);
-        let (mut count, mut sightings) = (batched.counter(3), Vec::new());
-        batched.insert_all(&mut count, &digests, &mut sightings);
-        assert_eq!(sightings, one_by_one);
-        assert_eq!(count.known(), counter.known());
-        assert!(counter.known().unwrap().distinct > counter.firsts().unwrap() as f64);
-    }
-
-    #[test]
-    fn without_a_count_bits_and_answers_are_the_same() {
-        let digests = digests(3_000);
-        let mut array = LineArray::new(100);
-        let (mut counter, mut sightings) = (array.counter(5), Vec::new());
-        array.insert_all(&mut counter, &digests, &mut sightings);
-        let mut other = LineArray::new(100);
-        let (mut off, mut answers) = (other.no_counter(5), Vec::new());
-        other.insert_all(&mut off, &digests[..2_000], &mut answers);
-        answers.extend(
-            digests[2_000..]
-                .iter()
-                .map(|&digest| other.insert(&mut off, digest)),
-        );
-        assert_eq!(answers, sightings);
-        assert_eq!(other.lines, array.lines);
-        off.clear();
-        assert_eq!((off.known(), off.firsts()), (None, None));
-        let estimate = other.count_from_fill(5).unwrap();
-        let exact = digests.iter().collect::<HashSet<_>>().len() as f64;
-        assert!((estimate.distinct - exact).abs() < 5.0 * estimate.std_error());
-    }
-
-    /// Mean error and its scatter over 400 arrays, at loads where the sample takes one in 64 to all, beside
-    /// the variance that each count states.
-    #[test]
-    fn sampled_counts_are_unbiased_and_know_their_error() {
-        const ARRAYS: u64 = 400;
-        for (probes, elements) in [
-            (6, 1_500_u64),
-            (6, 2_400),
-            (4, 2_400),
-            (8, 3_600),
-            (2, 1_200),
-        ] {
-            let (mut sum, mut squares, mut stated) = (0.0, 0.0, 0.0);
-            for seed in 0..ARRAYS {
-                let digester = Digester::new(1_000 + seed);
-                let digests: Vec<Digest> = (0..elements)
-                    .map(|i| digester.digest(&i.to_le_bytes()))
-                    .collect();
-                let mut array = LineArray::new(32);
-                let mut counter = array.counter(probes);
-                array.insert_all(&mut counter, &digests, &mut Vec::new());
-                let estimate = counter.known().unwrap();
-                let error = estimate.distinct - elements as f64;
-                sum += error;
-                squares += error * error;
-                stated += estimate.variance;
-            }
-            let n = ARRAYS as f64;
-            let (mean, variance) = (sum / n, squares / n);
-            let std_error = (variance / n).sqrt();
-            assert!(
-                mean.abs() < 4.0 * std_error,
-                "k {probes}: {mean} ± {std_error}"
-            );
-            let ratio = stated / n / variance;
-            // The scatter of 400 squares is 7 % of their mean for a normal error.
-            assert!((0.72..1.38).contains(&ratio), "k {probes}: {ratio}");
-        }
     }
 }

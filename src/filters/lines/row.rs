@@ -27,7 +27,10 @@ pub(super) const ROW: usize = 4;
 /// Digests in a row.
 pub(super) const DIGESTS: usize = ROW * BATCH;
 
-/// Digests of a row, the first one lowest.
+/// The digests of a whole row.
+pub(super) type Digests = [[Digest; BATCH]; ROW];
+
+/// Some digests of a row, the first one lowest.
 pub(super) type Set = u128;
 const _: () = assert!(DIGESTS == Set::BITS as usize);
 
