@@ -101,8 +101,9 @@ impl LineArray {
         });
     }
 
-    /// Sets the bits of `elements` of as many digests each as there are counters (1 to [`MOST_IN_TURN`]), one after the other, and
-    /// counts each digest that is new; what is told of the first digest of each is appended.
+    /// Sets the bits of `elements` of as many digests each as there are counters (1 to [`MOST_IN_TURN`]),
+    /// one after the other, and counts each digest that is new; what is told of the first digest of each
+    /// element is appended.
     ///
     /// `digests_of` writes the digests of an element, whose number it is given.
     pub(super) fn insert_in_turn(
