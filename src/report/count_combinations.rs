@@ -1,5 +1,6 @@
 //! Counts of combinations of attributes, as every format of a count tells them.
 
+use super::figure::DataTable;
 use super::number::grouped;
 use super::parquet::ColumnKind;
 use crate::filters::{CounterSpec, FilterSpec};
@@ -103,6 +104,22 @@ impl CountDesign {
             std_error: count.std_error,
         })
         .collect()
+    }
+
+    /// The counts of all slices, for a page.
+    pub(super) fn table(&self, counts: &[CombinationResult], slices: u64) -> DataTable {
+        let rows = self.combinations.iter().zip(counts);
+        let sum = match slices {
+            0 | 1 => "distinct values".to_owned(),
+            slices => format!("distinct values, sum of {} slices", grouped(slices)),
+        };
+        DataTable {
+            columns: vec!["combination".to_owned(), sum],
+            numeric: vec![false, true],
+            rows: rows
+                .map(|(names, count)| vec![names.join(","), cell(count)])
+                .collect(),
+        }
     }
 
     /// The parameters besides k, for people: `, src k = 7`.

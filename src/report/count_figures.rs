@@ -1,5 +1,6 @@
 //! The figures of a count.
 
+use super::count_combinations::CountDesign;
 use super::count_page::error_of;
 use super::figure::{Axis, DataTable, Drawing, Figure, Point, Scale, Series as Curve, SeriesStyle};
 use super::number::{grouped, percent, time};
@@ -137,6 +138,49 @@ impl Series<'_> {
             Scale::Linear,
             series,
         )
+    }
+
+    /// The counts of the first combinations that are counted: there are colours for eight.
+    pub(super) fn combinations(&self, design: &CountDesign) -> Option<Figure> {
+        let names = design.combinations.iter().map(|names| names.join(","));
+        let count = |slice: &SliceResult, index: usize| slice.combinations.get(index).copied();
+        let series: Vec<Curve> = names
+            .enumerate()
+            .filter_map(|(index, name)| {
+                let counts = || self.slices.iter().filter_map(|slice| count(slice, index));
+                if counts().any(|count| count.estimate.is_some()) {
+                    Some(self.curve(&name, SeriesStyle::Line, |slice| {
+                        let count = count(slice, index).unwrap_or_default();
+                        (count.estimate, count.std_error)
+                    }))
+                } else if counts().any(|count| count.first.is_some()) {
+                    let name = format!("{name}, lower bound");
+                    Some(self.curve(&name, SeriesStyle::Dashed, |slice| {
+                        let count = count(slice, index).unwrap_or_default();
+                        (count.first.map(|n| n as f64), None)
+                    }))
+                } else {
+                    None
+                }
+            })
+            .take(8)
+            .collect();
+        if series.is_empty() {
+            return None;
+        }
+        let caption = if series.iter().any(|curve| curve.style == SeriesStyle::Line) {
+            "An estimate has no bias; bars are its standard error."
+        } else {
+            ""
+        };
+        Some(figure(
+            "combinations-over-time",
+            "Distinct values of combinations in each slice".to_owned(),
+            caption.to_owned(),
+            "distinct values a slice".to_owned(),
+            Scale::Linear,
+            series,
+        ))
     }
 
     /// A value of each slice at its beginning; a gap where there are no slices.

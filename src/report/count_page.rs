@@ -2,6 +2,7 @@
 //!
 //! Slices are taken as they come; of many a bounded number is kept, with the peaks of counts and errors.
 
+use super::count_combinations::{CombinationColumns, CountDesign};
 use super::count_figures::{Series, distribution, heat_map, skipped, slices_of};
 use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
 use super::model::CountParameters;
@@ -101,6 +102,10 @@ impl CountPage {
         }
         let totals = &summary.totals;
         let mut sections = vec![self.over_time(parameters)];
+        let design = parameters.design.as_ref();
+        if let Some(design) = design.filter(|design| !design.combinations.is_empty()) {
+            sections.push(self.combinations(parameters, design, totals));
+        }
         if let Some(figure) = distribution(&self.counts, parameters.elements_plural) {
             sections.push(section("How large slices are", vec![Block::Figure(figure)]));
         }
@@ -126,19 +131,11 @@ impl CountPage {
     }
 
     fn over_time(&self, parameters: &CountParameters) -> PageSection {
-        let plural = parameters.elements_plural;
         if self.kept.len() < 2 {
             let table = slices_of(&self.kept);
             return section("The count", vec![Block::Table(table)]);
         }
-        let series = Series {
-            slices: &self.kept,
-            seen: self.seen,
-            plural,
-            has_filter: parameters.memory_bytes.is_some(),
-            has_exact: parameters.exact_limit_bytes.is_some(),
-            filter: parameters.filter,
-        };
+        let series = self.series(parameters);
         let mut blocks = Vec::new();
         if (self.kept.len() as u64) < self.seen {
             blocks.push(Block::Text(format!(
@@ -154,6 +151,36 @@ impl CountPage {
         ];
         blocks.extend(figures.into_iter().flatten().map(Block::Figure));
         section("Over time", blocks)
+    }
+
+    fn series<'a>(&'a self, parameters: &'a CountParameters) -> Series<'a> {
+        Series {
+            slices: &self.kept,
+            seen: self.seen,
+            plural: parameters.elements_plural,
+            has_filter: parameters.memory_bytes.is_some(),
+            has_exact: parameters.exact_limit_bytes.is_some(),
+            filter: parameters.filter,
+        }
+    }
+
+    /// How many distinct values some of the attributes have.
+    fn combinations(
+        &self,
+        parameters: &CountParameters,
+        design: &CountDesign,
+        totals: &Totals,
+    ) -> PageSection {
+        let mut blocks = Vec::new();
+        if self.kept.len() > 1 {
+            let figure = self.series(parameters).combinations(design);
+            blocks.extend(figure.map(Block::Figure));
+        }
+        let counts = &totals.combinations;
+        blocks.push(Block::Table(design.table(counts, totals.slices)));
+        let words = CombinationColumns::words(counts);
+        blocks.extend(words.map(|words| Block::Text(format!("{words}."))));
+        section("Combinations of attributes", blocks)
     }
 
     /// The answer in words.

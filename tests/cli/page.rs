@@ -52,6 +52,49 @@ fn counted(bits: u8) -> BTreeMap<(String, String), u64> {
     pairs
 }
 
+/// The counts of combinations in a page are those of the table for programs.
+#[test]
+fn a_page_tells_the_counts_of_combinations() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, figures) = (folder.path().join("page.html"), folder.path().join("f"));
+    let wanted = [
+        "traces/generated.pcap",
+        "--want",
+        "src,dst",
+        "--want",
+        "src",
+        "--expect",
+        "500",
+    ];
+    let files = [
+        "--html",
+        page.to_str().unwrap(),
+        "--svg",
+        figures.to_str().unwrap(),
+    ];
+    let counted = slices(&[&wanted[..], &files].concat());
+    assert_eq!(counted, slices(&wanted));
+    let mut table = csv::Reader::from_reader(counted.as_bytes());
+    let column = table.headers().unwrap().iter();
+    let column = column.position(|name| name == "src_estimate").unwrap();
+    let estimates = table.records().map(|row| row.unwrap()[column].to_owned());
+    let sum: f64 = estimates.map(|text| text.parse::<f64>().unwrap()).sum();
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("Combinations of attributes"));
+    let (thousands, rest) = (sum.round() as u64 / 1000, sum.round() as u64 % 1000);
+    let told = format!(">{thousands},{rest:03} \u{b1} ");
+    assert!(thousands > 0 && html.contains(&told), "{told}");
+    let svg = fs::read_to_string(figures.join("combinations-over-time.svg")).unwrap();
+    let names: Vec<String> = Document::parse(&svg)
+        .unwrap()
+        .descendants()
+        .filter_map(|node| node.text().map(str::to_owned))
+        .collect();
+    for name in ["src,dst", "src"] {
+        assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+    }
+}
+
 #[test]
 fn a_page_leaves_the_results_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
