@@ -173,9 +173,13 @@ impl Series<'_> {
         } else {
             ""
         };
+        let title = match series.as_slice() {
+            [only] => format!("Distinct values of {} in each slice", only.name),
+            _ => "Distinct values of combinations in each slice".to_owned(),
+        };
         Some(figure(
             "combinations-over-time",
-            "Distinct values of combinations in each slice".to_owned(),
+            title,
             caption.to_owned(),
             "distinct values a slice".to_owned(),
             Scale::Linear,
