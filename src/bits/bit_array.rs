@@ -66,6 +66,22 @@ impl BitArray {
         fresh != 0
     }
 
+    /// Sets the bits at these positions; how many of them were clear before.
+    #[inline]
+    pub fn set_all(&mut self, positions: impl Iterator<Item = u64>) -> u64 {
+        let words = self.words.as_mut_slice();
+        let mut fresh = 0;
+        for position in positions {
+            let word = &mut words[(position / 64) as usize];
+            let bit = position % 64;
+            fresh += !*word >> bit & 1;
+            *word |= 1 << bit;
+        }
+        // Once and not for each: else every one waits for the last.
+        self.ones += fresh;
+        fresh
+    }
+
     /// The words: bit i is bit i mod 64 of word i / 64; bits beyond the last are zero.
     #[inline]
     pub fn words(&self) -> &[u64] {
@@ -169,6 +185,11 @@ mod tests {
                 let position = write % len;
                 prop_assert_eq!(bits.set(position), !twin[position as usize]);
                 twin[position as usize] = true;
+                // One that is there twice, and two that may be.
+                let several = [position, position / 2, position / 3, position / 3];
+                let fresh = several[1..].iter().filter(|&&it| !std::mem::replace(&mut twin[it as usize], true));
+                let fresh = fresh.count() as u64;
+                prop_assert_eq!(bits.set_all(several.into_iter()), fresh);
             }
             for (position, &expected) in twin.iter().enumerate() {
                 prop_assert_eq!(bits.get(position as u64), expected);

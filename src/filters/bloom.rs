@@ -231,6 +231,14 @@ impl FilterState for BloomLineFilter {
     }
 }
 
+/// What is told of an element so many bits of which were clear.
+const fn told(fresh: u64) -> Sighting {
+    match fresh {
+        0 => Sighting::Repeat,
+        _ => Sighting::First,
+    }
+}
+
 /// The array and its hash functions, without a counter: what MDBF and CMDBF are composed of.
 #[derive(Clone, Debug)]
 pub(super) struct BloomCore {
@@ -299,38 +307,24 @@ impl BloomCore {
     }
 
     pub(super) fn insert(&mut self, digest: Digest) -> Sighting {
-        let mut fresh = false;
         // Matched here and not in every step, so that the usual case stays a plain loop.
-        match &self.functions {
+        let fresh = match &self.functions {
             Functions::Mixed(set) => {
-                for position in Probes::new(digest, *set, self.probes, self.bits.len()) {
-                    fresh |= self.bits.set(position);
-                }
+                let positions = Probes::new(digest, *set, self.probes, self.bits.len());
+                self.bits.set_all(positions)
             }
             Functions::H3(functions) => {
-                for function in functions.iter() {
-                    fresh |= self.bits.set(function.hash(digest.value() as u32).into());
-                }
+                let value = digest.value() as u32;
+                let positions = functions.iter().map(|h3| h3.hash(value).into());
+                self.bits.set_all(positions)
             }
-        }
-        if fresh {
-            Sighting::First
-        } else {
-            Sighting::Repeat
-        }
+        };
+        told(fresh)
     }
 
     /// Sets the bits at these addresses.
     pub(super) fn set_all(&mut self, addresses: &[u64]) -> Sighting {
-        let mut fresh = false;
-        for &address in addresses {
-            fresh |= self.bits.set(address);
-        }
-        if fresh {
-            Sighting::First
-        } else {
-            Sighting::Repeat
-        }
+        told(self.bits.set_all(addresses.iter().copied()))
     }
 
     /// Whether the bits at these addresses are all set.
@@ -339,8 +333,16 @@ impl BloomCore {
     }
 
     pub(super) fn contains(&self, digest: Digest) -> bool {
-        self.positions(digest)
-            .all(|position| self.bits.get(position))
+        match &self.functions {
+            Functions::Mixed(set) => {
+                let mut positions = Probes::new(digest, *set, self.probes, self.bits.len());
+                positions.all(|position| self.bits.get(position))
+            }
+            Functions::H3(_) => {
+                let mut positions = self.positions(digest);
+                positions.all(|position| self.bits.get(position))
+            }
+        }
     }
 
     pub(super) fn clear(&mut self) {
