@@ -87,10 +87,10 @@ impl BloomFilter {
 
 impl MembershipFilter for BloomFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let repeat_probability = self.core.repeat_probability();
+        let ones = self.core.bits.ones();
         let sighting = self.core.insert(element.whole);
         if sighting == Sighting::First {
-            self.counter.record(repeat_probability);
+            self.counter.record(self.core.repeat_probability_at(ones));
         }
         sighting
     }
@@ -301,9 +301,9 @@ impl BloomCore {
         }
     }
 
-    /// Probability that a new element is called a repeat in the present state.
-    pub(super) fn repeat_probability(&self) -> f64 {
-        self.bits.fill_ratio().powi(self.probes as i32)
+    /// Probability that a new element is called a repeat when so many bits are set.
+    pub(super) fn repeat_probability_at(&self, ones: u64) -> f64 {
+        (ones as f64 / self.bits.len() as f64).powi(self.probes as i32)
     }
 
     pub(super) fn insert(&mut self, digest: Digest) -> Sighting {

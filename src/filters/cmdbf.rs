@@ -145,13 +145,16 @@ fn xor_of<'a>(sequences: impl IntoIterator<Item = Positions<'a>>) -> [u64; MAX_P
 
 impl MembershipFilter for Cmdbf {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let repeat_probability = self.combined.repeat_probability();
+        let ones = self.combined.bits.ones();
         let attributes = self.attributes.insert(element);
         let addresses = self.combined_addresses(element);
         let combined = self.combined.set_all(&addresses[..self.probes as usize]);
         match (attributes, combined) {
             (Sighting::First, _) => self.counter.record(0.0),
-            (Sighting::Repeat, Sighting::First) => self.counter.record(repeat_probability),
+            (Sighting::Repeat, Sighting::First) => {
+                self.counter
+                    .record(self.combined.repeat_probability_at(ones));
+            }
             (Sighting::Repeat, Sighting::Repeat) => return Sighting::Repeat,
         }
         Sighting::First
