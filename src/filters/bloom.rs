@@ -333,16 +333,8 @@ impl BloomCore {
     }
 
     pub(super) fn contains(&self, digest: Digest) -> bool {
-        match &self.functions {
-            Functions::Mixed(set) => {
-                let mut positions = Probes::new(digest, *set, self.probes, self.bits.len());
-                positions.all(|position| self.bits.get(position))
-            }
-            Functions::H3(_) => {
-                let mut positions = self.positions(digest);
-                positions.all(|position| self.bits.get(position))
-            }
-        }
+        self.positions(digest)
+            .all(|position| self.bits.get(position))
     }
 
     pub(super) fn clear(&mut self) {
