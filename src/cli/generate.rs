@@ -64,13 +64,13 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = percent())]
     repeat: u8,
 
-    /// Share of packets from one host that scans the others
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = percent())]
-    scan: u8,
+    /// Share of packets from one host that scans the others [default: 0; none with `--kind dns`]
+    #[arg(long, value_name = "PERCENT", value_parser = percent())]
+    scan: Option<u8>,
 
-    /// Share of DNS messages in ordinary traffic
-    #[arg(long, value_name = "PERCENT", default_value_t = 2, value_parser = percent())]
-    dns: u8,
+    /// Share of DNS messages in ordinary traffic [default: 2; all with `--kind dns`]
+    #[arg(long, value_name = "PERCENT", value_parser = percent())]
+    dns: Option<u8>,
 
     /// Share of host pairs that talk in a VLAN
     #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = percent())]
@@ -168,6 +168,13 @@ impl GenerateArgs {
             Kind::Traffic => GenerateKind::Traffic,
             Kind::Dns => GenerateKind::Dns,
         };
+        let of_traffic = [("scan", self.scan), ("dns", self.dns)];
+        let given = of_traffic.iter().find(|(_, share)| share.is_some());
+        if let (GenerateKind::Dns, Some((name, _))) = (kind, given) {
+            return Err(UsageError(format!(
+                "--{name} is a share of ordinary traffic, of which there is none with --kind dns; leave one of them out"
+            )));
+        }
         let standard = GeneratePlan::new(kind, self.packets);
         let number = |option: Option<u64>, standard: u32, name: &str| {
             option.map_or(Ok(standard), u32::try_from).map_err(|_| {
@@ -184,8 +191,8 @@ impl GenerateArgs {
             duration_ns: self.duration,
             nanoseconds: self.nanoseconds,
             repeat_percent: self.repeat,
-            scan_percent: self.scan,
-            dns_percent: self.dns,
+            scan_percent: self.scan.unwrap_or(standard.scan_percent),
+            dns_percent: self.dns.unwrap_or(standard.dns_percent),
             vlan_percent: self.vlan,
             ipv6_percent: self.ipv6,
             ..standard

@@ -181,6 +181,9 @@ impl Catalog {
                     IndexError::Missing(archive.to_owned())
                 });
             }
+            Err(error) if error.kind() == ErrorKind::NotADirectory && archive.is_file() => {
+                return Err(IndexError::File(archive.to_owned()));
+            }
             Err(error) => return Err(IndexError::io(&path)(error)),
         };
         let damaged = |reason: String| IndexError::Catalog {

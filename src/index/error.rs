@@ -58,6 +58,9 @@ pub enum IndexError {
     /// There is no index.
     #[error("{}: there is no index in this folder; `flowsieve index build` makes one", .0.display())]
     Missing(PathBuf),
+    /// There is a file where the index should be.
+    #[error("{}: an index is a directory, and this is a file; name the directory that `flowsieve index build` made", .0.display())]
+    File(PathBuf),
     /// An answer could not be kept or written.
     #[error("an answer could not be handed on: {0}")]
     Sink(#[source] io::Error),

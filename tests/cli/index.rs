@@ -185,6 +185,12 @@ fn folders_that_are_no_index_are_called_that() {
         assert_eq!(run.code, Some(1));
         assert!(run.sentence().contains("index build"), "{}", run.err);
         assert!(!missing.exists());
+        let file = archive.join("catalog.json");
+        let run = index(command, &file, rest);
+        assert_eq!(run.code, Some(1));
+        let told = run.sentence();
+        assert!(told.contains("this is a file"), "{told}");
+        assert!(!told.contains("os error"), "{told}");
     }
     // With nothing to index no index is made: it would be in the way of the same line with the right name.
     let run = index("build", &missing, &["x.pcap"]);

@@ -104,6 +104,8 @@ fn generate_refuses_too() {
         &["--names", "99G"],
         &["--snaplen", "10"],
         &["--dns", "101"],
+        &["--kind", "dns", "--scan", "5"],
+        &["--kind", "dns", "--dns", "5"],
         &["--duration", "60"],
     ] {
         let run = flowsieve(&[&["generate", "-w", path.to_str().unwrap()], options].concat());
