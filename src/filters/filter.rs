@@ -34,13 +34,15 @@ pub struct DigestColumns<'a> {
 }
 
 impl<'a> DigestColumns<'a> {
+    /// Attributes of an element; 0 where they are not given.
+    pub fn arity(self) -> usize {
+        let attributes = self.attributes.len();
+        attributes.checked_div(self.whole.len()).unwrap_or(0)
+    }
+
     /// The elements one by one.
     pub fn iter(self) -> impl Iterator<Item = ElementDigests<'a>> {
-        let arity = self
-            .attributes
-            .len()
-            .checked_div(self.whole.len())
-            .unwrap_or(0);
+        let arity = self.arity();
         self.whole
             .iter()
             .enumerate()

@@ -273,7 +273,7 @@ impl MembershipFilter for SubsetFilter {
         if masks.is_empty() {
             array.insert_all(&mut counters[0], elements.whole, sightings);
         } else if counters.len() <= MOST_IN_TURN {
-            let arity = elements.attributes.len().checked_div(number).unwrap_or(0);
+            let arity = elements.arity();
             let digests_of = |element: usize, digests: &mut [Digest]| {
                 let attributes = &elements.attributes[element * arity..][..arity];
                 digests[0] = elements.whole[element];
@@ -399,6 +399,39 @@ mod tests {
         ElementDigests {
             whole: Digest::from_value(joined.value().rotate_left(7)),
             attributes,
+        }
+    }
+
+    /// More combinations than a row has digests, and fewer.
+    #[test]
+    fn batches_of_elements_with_any_number_of_combinations_are_those_one_by_one() {
+        for most in [1, 100, 127, 128, 254] {
+            let masks: Vec<u32> = (1..=most).collect();
+            let new = || SubsetFilter::with_combinations(8, 60, 3, &planned(&masks, 2)).unwrap();
+            let numbers = (0..40_u64).map(|i| i % 23);
+            let attributes: Vec<Digest> = numbers
+                .flat_map(|number| {
+                    (0..8).map(move |attribute| value(attribute, number >> attribute))
+                })
+                .collect();
+            let whole: Vec<Digest> = attributes
+                .chunks(8)
+                .map(|of_one| Digest::join(0xff, of_one.iter().copied()))
+                .collect();
+            let columns = DigestColumns {
+                whole: &whole,
+                attributes: &attributes,
+            };
+            let (mut batched, mut sightings) = (new(), Vec::new());
+            batched.insert_batch(columns, &mut sightings);
+            let mut one_by_one = new();
+            let firsts: Vec<Sighting> = columns.iter().map(|it| one_by_one.insert(it)).collect();
+            assert_eq!(sightings, firsts);
+            assert_eq!(batched.array.lines, one_by_one.array.lines);
+            for mask in (1..=most).chain([0xff]) {
+                assert_eq!(batched.distinct_of(mask), one_by_one.distinct_of(mask));
+                assert_eq!(batched.first_of(mask), one_by_one.first_of(mask));
+            }
         }
     }
 

@@ -14,6 +14,9 @@ const TOP: usize = 24;
 /// Bars of a distribution, about.
 const BARS: u64 = 16;
 
+/// Curves that can be told apart by their colours.
+const COLOURS: usize = 8;
+
 const OTHER: &str = "other";
 
 /// What the figures over time are made of.
@@ -140,11 +143,11 @@ impl Series<'_> {
         )
     }
 
-    /// The counts of the first combinations that are counted: there are colours for eight.
+    /// The counts of the first combinations that are counted: there are colours for [`COLOURS`].
     pub(super) fn combinations(&self, design: &CountDesign) -> Option<Figure> {
         let names = design.combinations.iter().map(|names| names.join(","));
         let count = |slice: &SliceResult, index: usize| slice.combinations.get(index).copied();
-        let series: Vec<Curve> = names
+        let mut series: Vec<Curve> = names
             .enumerate()
             .filter_map(|(index, name)| {
                 let counts = || self.slices.iter().filter_map(|slice| count(slice, index));
@@ -163,16 +166,19 @@ impl Series<'_> {
                     None
                 }
             })
-            .take(8)
             .collect();
         if series.is_empty() {
             return None;
         }
-        let caption = if series.iter().any(|curve| curve.style == SeriesStyle::Line) {
-            "An estimate has no bias; bars are its standard error."
-        } else {
-            ""
-        };
+        let counted = series.len();
+        series.truncate(COLOURS);
+        let mut caption = Vec::new();
+        if series.iter().any(|curve| curve.style == SeriesStyle::Line) {
+            caption.push("An estimate has no bias; bars are its standard error.".to_owned());
+        }
+        if counted > COLOURS {
+            caption.push(format!("These are the first {COLOURS} of {counted}."));
+        }
         let title = match series.as_slice() {
             [only] => format!("Distinct values of {} in each slice", only.name),
             _ => "Distinct values of combinations in each slice".to_owned(),
@@ -180,7 +186,7 @@ impl Series<'_> {
         Some(figure(
             "combinations-over-time",
             title,
-            caption.to_owned(),
+            caption.join(" "),
             "distinct values a slice".to_owned(),
             Scale::Linear,
             series,

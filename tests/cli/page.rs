@@ -1,5 +1,6 @@
 //! Pages, figures, origin-destination matrices and Parquet files: what they hold, and how they come about.
 
+use super::wanted::PAIRS;
 use super::{flowsieve, record_offsets, sample, slices};
 use etherparse::{LaxNetSlice, LaxSlicedPacket};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -57,15 +58,7 @@ fn counted(bits: u8) -> BTreeMap<(String, String), u64> {
 fn a_page_tells_the_counts_of_combinations() {
     let folder = tempfile::tempdir().unwrap();
     let (page, figures) = (folder.path().join("page.html"), folder.path().join("f"));
-    let wanted = [
-        "traces/generated.pcap",
-        "--want",
-        "src",
-        "--want",
-        "dst",
-        "--expect",
-        "500",
-    ];
+    let wanted = [&["traces/generated.pcap"], PAIRS].concat();
     let files = [
         "--html",
         page.to_str().unwrap(),

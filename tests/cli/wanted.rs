@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const CAPTURE: &str = "traces/generated.pcap";
 
 /// Three combinations of host pairs.
-const PAIRS: &[&str] = &[
+pub(super) const PAIRS: &[&str] = &[
     "--want",
     "src,dst:2",
     "--want",

@@ -228,6 +228,19 @@ mod tests {
         }
     }
 
+    /// Also where nothing was new since: other values wrote the bits.
+    #[test]
+    fn a_sample_follows_what_others_have_written() {
+        let mut counter = LineCounter::new(4, 1024);
+        assert!(counter.sample(0, 60).is_some());
+        assert!(counter.sample(0, 61).is_none(), "s falls at 243");
+        assert!(
+            counter
+                .sample(1 << 40, 1)
+                .is_some_and(|sample| sample.mask() == 0)
+        );
+    }
+
     #[test]
     fn everything_is_in_the_sample_of_a_crowded_array() {
         let samples = |shift: u32, value: u64| {

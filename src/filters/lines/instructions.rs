@@ -14,29 +14,94 @@ use super::vectors::Run;
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::{Digest, reduce};
 
-/// What instructions do with digests and lines.
+/// What instructions do with digests and lines: what every machine does, unless it has better ones.
 pub(super) trait Instructions: Copy {
     /// Finds the places of a batch in one of so many lines, in the words of these [`windows`] each.
-    fn find(self, batch: &[Digest; BATCH], lines: u64, windows: &[u64; BATCH], places: &mut Places);
+    #[inline(always)]
+    fn find(
+        self,
+        batch: &[Digest; BATCH],
+        lines: u64,
+        windows: &[u64; BATCH],
+        places: &mut Places,
+    ) {
+        for (i, &digest) in batch.iter().enumerate() {
+            places.lines[i] = reduce(digest.value(), lines);
+            places.tags[i] = places.lines[i] as u16;
+            places.bits[i] = bits_of(digest);
+            places.probed[i] = (windows[i] >> (8 * (places.bits[i] >> 61))) as u8;
+        }
+    }
 
     /// Which digests are in the sample, the first one lowest.
-    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32;
+    #[inline(always)]
+    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32 {
+        let mut taken = 0;
+        for (i, &digest) in batch.iter().enumerate() {
+            taken |= u32::from(sample.has(digest)) << i;
+        }
+        taken
+    }
 
     /// The line with a digest's bits set, and the words in which its bit was clear.
-    fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8);
+    #[inline(always)]
+    fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
+        let masks = masks(bits, probed);
+        let mut cleared = 0;
+        let mut after = *before;
+        for word in 0..WORDS_PER_LINE {
+            cleared |= is_not_zero(masks[word] & !before[word]) << word;
+            after[word] |= masks[word];
+        }
+        (after, cleared)
+    }
 
     /// The line with a digest's bits cleared in these words.
-    fn clear(self, line: &Line, bits: u64, words: u8) -> Line;
+    #[inline(always)]
+    fn clear(self, line: &Line, bits: u64, words: u8) -> Line {
+        let mut line = *line;
+        for (word, mask) in line.iter_mut().zip(masks(bits, words)) {
+            *word &= !mask;
+        }
+        line
+    }
 
     /// The probed words of a line, and words with a single one in place of the others.
-    fn only(self, line: &Line, probed: u8) -> Line;
+    #[inline(always)]
+    fn only(self, line: &Line, probed: u8) -> Line {
+        let mut line = *line;
+        for (number, word) in line.iter_mut().enumerate() {
+            *word = if probed >> number & 1 == 0 { 1 } else { *word };
+        }
+        line
+    }
 
     /// Which of these are `tag`, the first one lowest.
-    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32;
+    #[inline(always)]
+    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32 {
+        let mut found = 0;
+        for (i, &other) in tags.iter().enumerate() {
+            found |= u32::from(other == tag) << i;
+        }
+        found
+    }
 
     /// Which of these are not 0, the first one lowest.
-    fn not_zero(self, all: &[u8; BATCH]) -> u32;
+    #[inline(always)]
+    fn not_zero(self, all: &[u8; BATCH]) -> u32 {
+        let mut found = 0;
+        for (i, &number) in all.iter().enumerate() {
+            found |= u32::from(is_not_zero(u64::from(number))) << i;
+        }
+        found
+    }
 }
+
+/// The instructions that every machine has.
+#[derive(Clone, Copy)]
+pub(super) struct AnyMachine;
+
+impl Instructions for AnyMachine {}
 
 /// What is done with the instructions of the machine at hand.
 pub(super) trait Work {
@@ -55,85 +120,6 @@ pub(super) fn run(work: impl Work) {
         }
     }
     work.run_with(AnyMachine);
-}
-
-/// What every machine has.
-#[derive(Clone, Copy)]
-pub(super) struct AnyMachine;
-
-impl Instructions for AnyMachine {
-    #[inline(always)]
-    fn find(
-        self,
-        batch: &[Digest; BATCH],
-        lines: u64,
-        windows: &[u64; BATCH],
-        places: &mut Places,
-    ) {
-        for (i, &digest) in batch.iter().enumerate() {
-            places.lines[i] = reduce(digest.value(), lines);
-            places.tags[i] = places.lines[i] as u16;
-            places.bits[i] = bits_of(digest);
-            places.probed[i] = (windows[i] >> (8 * (places.bits[i] >> 61))) as u8;
-        }
-    }
-
-    #[inline(always)]
-    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32 {
-        let mut taken = 0;
-        for (i, &digest) in batch.iter().enumerate() {
-            taken |= u32::from(sample.has(digest)) << i;
-        }
-        taken
-    }
-
-    #[inline(always)]
-    fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
-        let masks = masks(bits, probed);
-        let mut cleared = 0;
-        let mut after = *before;
-        for word in 0..WORDS_PER_LINE {
-            cleared |= is_not_zero(masks[word] & !before[word]) << word;
-            after[word] |= masks[word];
-        }
-        (after, cleared)
-    }
-
-    #[inline(always)]
-    fn clear(self, line: &Line, bits: u64, words: u8) -> Line {
-        let mut line = *line;
-        for (word, mask) in line.iter_mut().zip(masks(bits, words)) {
-            *word &= !mask;
-        }
-        line
-    }
-
-    #[inline(always)]
-    fn only(self, line: &Line, probed: u8) -> Line {
-        let mut line = *line;
-        for (number, word) in line.iter_mut().enumerate() {
-            *word = if probed >> number & 1 == 0 { 1 } else { *word };
-        }
-        line
-    }
-
-    #[inline(always)]
-    fn equal(self, tags: &[u16; BATCH], tag: u16) -> u32 {
-        let mut found = 0;
-        for (i, &other) in tags.iter().enumerate() {
-            found |= u32::from(other == tag) << i;
-        }
-        found
-    }
-
-    #[inline(always)]
-    fn not_zero(self, all: &[u8; BATCH]) -> u32 {
-        let mut found = 0;
-        for (i, &number) in all.iter().enumerate() {
-            found |= u32::from(is_not_zero(u64::from(number))) << i;
-        }
-        found
-    }
 }
 
 /// 1 for every number but 0: a number and no comparison, see `BitArray::set`.

@@ -71,7 +71,8 @@ impl Row {
         }
     }
 
-    /// Finds the places of these, of which the first `len` count, and forgets those that were there.
+    /// Finds the places of these, of which the first `len` (at least one) count, and forgets those that were
+    /// there.
     #[inline(always)]
     pub(super) fn find(
         &mut self,

@@ -6,7 +6,7 @@
 )]
 
 use super::count::Sample;
-use super::instructions::{AnyMachine, Instructions, Work};
+use super::instructions::{Instructions, Work};
 use super::places::{BATCH, MULTIPLIERS, Places};
 use crate::bits::Line;
 use crate::hashing::{Digest, HalfProducts, Products, reduce};
@@ -200,22 +200,6 @@ fn masks_v3(simd: V3, bits: u64, probed: u8, half: usize) -> u64x4 {
 
 impl Instructions for V3 {
     #[inline(always)]
-    fn find(
-        self,
-        batch: &[Digest; BATCH],
-        lines: u64,
-        windows: &[u64; BATCH],
-        places: &mut Places,
-    ) {
-        AnyMachine.find(batch, lines, windows, places);
-    }
-
-    #[inline(always)]
-    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32 {
-        AnyMachine.sampled(batch, sample)
-    }
-
-    #[inline(always)]
     fn set(self, before: &Line, bits: u64, probed: u8) -> (Line, u8) {
         let before: [u64x4; 2] = bytemuck::cast(*before);
         let mut after = before;
@@ -227,16 +211,6 @@ impl Instructions for V3 {
             same |= self.avx._mm256_movemask_pd(bytemuck::cast(equal)) << (4 * half);
         }
         (bytemuck::cast(after), !same as u8)
-    }
-
-    #[inline(always)]
-    fn clear(self, line: &Line, bits: u64, words: u8) -> Line {
-        AnyMachine.clear(line, bits, words)
-    }
-
-    #[inline(always)]
-    fn only(self, line: &Line, probed: u8) -> Line {
-        AnyMachine.only(line, probed)
     }
 
     #[inline(always)]
