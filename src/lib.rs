@@ -3,19 +3,19 @@
 //! in bounded memory and with the error of every answer.
 
 pub mod anonymize;
-pub mod bits;
 pub mod comparison;
 pub mod decode;
 pub mod dedup;
 pub mod elements;
 pub mod experiments;
-pub mod filters;
 pub mod flows;
 pub mod generate;
 mod guard;
-pub mod hashing;
 pub mod index;
 pub mod pipeline;
 pub mod planner;
 pub mod report;
 pub mod trace;
+
+pub use flowsieve_filters as filters;
+pub use flowsieve_filters::{bits, hashing};

@@ -10,13 +10,10 @@ use std::path::Path;
 
 /// Each folder of the library, and what it may import.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("bits", &[]),
-    ("hashing", &[]),
     ("trace", &["guard"]),
     ("generate", &[]),
     ("decode", &["trace"]),
     ("anonymize", &["decode", "trace"]),
-    ("filters", &["bits", "hashing"]),
     ("elements", &["decode", "hashing", "trace"]),
     (
         "pipeline",

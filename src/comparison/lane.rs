@@ -47,7 +47,7 @@ impl Design {
             FilterSpec::new(kind, attributes, sizing).map_err(|error| Unfit {
                 needed_bytes: match error {
                     SpecError::TooLittleMemory { least, .. } => Some(least),
-                    SpecError::Rule(_) => None,
+                    _ => None,
                 },
                 why: error.to_string(),
             })

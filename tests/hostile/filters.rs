@@ -12,7 +12,10 @@ use flowsieve::hashing::{Checksum, Digest};
 const CASES: u64 = 60_000;
 
 fn golden() -> Vec<Sample> {
-    let folder = format!("{}/tests/golden", env!("CARGO_MANIFEST_DIR"));
+    let folder = format!(
+        "{}/crates/flowsieve-filters/tests/golden",
+        env!("CARGO_MANIFEST_DIR")
+    );
     let mut paths: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -2,7 +2,7 @@
 
 use crate::elements::{ByArity, answers, arity, insert_all, state, stream};
 use crate::specs::specs;
-use flowsieve::filters::{FilterSpec, Sighting};
+use flowsieve_filters::{FilterSpec, Sighting};
 
 #[test]
 fn what_was_inserted_is_contained() {

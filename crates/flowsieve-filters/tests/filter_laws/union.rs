@@ -3,8 +3,8 @@
 use crate::elements::{ByArity, Elements, arity};
 use crate::saved::{loaded, saved, saved_answers, sharded};
 use crate::specs::specs;
-use flowsieve::filters::FilterSpec;
-use flowsieve::filters::saved::{SavedFilter, UnionError};
+use flowsieve_filters::FilterSpec;
+use flowsieve_filters::saved::{SavedFilter, UnionError};
 
 /// Elements of two inputs that have some in common, of both, and others besides.
 struct Inputs {

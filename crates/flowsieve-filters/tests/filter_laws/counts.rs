@@ -3,9 +3,9 @@
 use crate::elements::{Elements, insert_all};
 use crate::specs::{bloom, subset};
 use crate::statistics::mean_and_errors;
-use flowsieve::filters::sizing::hip_variance;
-use flowsieve::filters::{BloomLayout, Combination, ElementDigests, FilterSpec, Refill, Sighting};
-use flowsieve::hashing::Digester;
+use flowsieve_filters::hashing::Digester;
+use flowsieve_filters::sizing::hip_variance;
+use flowsieve_filters::{BloomLayout, Combination, ElementDigests, FilterSpec, Refill, Sighting};
 
 /// Estimates of many runs over `elements` distinct elements, each of which comes twice; with what they
 /// state as their variance.

@@ -1,6 +1,6 @@
 //! The structures and parameters for which the laws hold.
 
-use flowsieve::filters::{
+use flowsieve_filters::{
     BloomLayout, Combination, FilterSpec, IndexMap, MatrixSpec, PlannedCombination, Refill,
 };
 

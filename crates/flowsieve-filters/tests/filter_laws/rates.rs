@@ -3,9 +3,9 @@
 use crate::elements::{Elements, answers, arity, insert_all};
 use crate::specs::{bloom, matrix, subset};
 use crate::statistics::mean_and_errors;
-use flowsieve::filters::matrix_sizing::{matrix_fpr, uncut_fpr};
-use flowsieve::filters::sizing::{blocked_fpr, bloom_fpr, dleft_fpr, scalable_fpr, split_fpr};
-use flowsieve::filters::{BloomLayout, Combination, FilterSpec, MembershipFilter, Refill};
+use flowsieve_filters::matrix_sizing::{matrix_fpr, uncut_fpr};
+use flowsieve_filters::sizing::{blocked_fpr, bloom_fpr, dleft_fpr, scalable_fpr, split_fpr};
+use flowsieve_filters::{BloomLayout, Combination, FilterSpec, MembershipFilter, Refill};
 
 /// Over several filters, so that the spread between filters of the same parameters is in the error.
 #[test]
@@ -115,7 +115,7 @@ fn observed_rates_are_those_of_the_formulas() {
 
 #[test]
 fn a_chain_of_full_links_has_its_rate() {
-    use flowsieve::filters::ScalableFilter;
+    use flowsieve_filters::ScalableFilter;
     const STRANGERS: u32 = 12_000;
     for (probes, links) in [(3, 1), (5, 2), (5, 4), (7, 8)] {
         let rates: Vec<f64> = (0..60_u64)

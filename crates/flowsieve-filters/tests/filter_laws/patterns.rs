@@ -2,7 +2,7 @@
 
 use crate::elements::{ByArity, arity, ask, insert_all, stream};
 use crate::specs::specs;
-use flowsieve::filters::PatternAnswer;
+use flowsieve_filters::PatternAnswer;
 
 #[test]
 fn no_pattern_of_an_inserted_element_is_absent() {

@@ -5,12 +5,12 @@
     reason = "a test that unwraps fails where it should"
 )]
 
-use flowsieve::filters::saved::{FilterInPlace, LoadError, SavedFilter, UnionError};
-use flowsieve::filters::{
+use flowsieve_filters::hashing::{Checksum, Digest, Digester, shard_of};
+use flowsieve_filters::saved::{FilterInPlace, LoadError, SavedFilter, UnionError};
+use flowsieve_filters::{
     BloomLayout, Combination, ElementDigests, FilterSpec, IndexMap, MatrixSpec, PlannedCombination,
     Refill,
 };
-use flowsieve::hashing::{Checksum, Digest, Digester, shard_of};
 use proptest::prelude::*;
 use std::fs;
 use std::path::PathBuf;

@@ -3,8 +3,8 @@
 use crate::elements::{Elements, insert_all};
 use crate::specs::matrix;
 use crate::statistics::Count;
-use flowsieve::filters::FilterSpec;
-use flowsieve::filters::matrix_sizing::matrix_fpr;
+use flowsieve_filters::FilterSpec;
+use flowsieve_filters::matrix_sizing::matrix_fpr;
 
 /// How often all three attributes of a stranger are found. Few questions a filter: small filters of the same
 /// parameters differ much.

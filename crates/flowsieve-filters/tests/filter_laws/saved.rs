@@ -2,8 +2,8 @@
 
 use crate::elements::{ByArity, Elements, arity, ask, stream};
 use crate::specs::specs;
-use flowsieve::filters::saved::SavedFilter;
-use flowsieve::filters::{ElementDigests, FilterSpec, PatternAnswer};
+use flowsieve_filters::saved::SavedFilter;
+use flowsieve_filters::{ElementDigests, FilterSpec, PatternAnswer};
 
 /// The bytes of a filter.
 pub(crate) fn saved(filter: &SavedFilter) -> Vec<u8> {

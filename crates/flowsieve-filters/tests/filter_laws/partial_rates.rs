@@ -7,9 +7,9 @@
 use crate::elements::{Elements, ask, insert_all};
 use crate::specs::{matrix, subset};
 use crate::statistics::Count;
-use flowsieve::filters::matrix_sizing::{cmdbf_fpr, matrix_fpr, mdbf_fpr, rate_in_rows, uncut_fpr};
-use flowsieve::filters::sizing::shared_blocked_fpr;
-use flowsieve::filters::{Combination, FilterSpec, MatrixSpec, PatternAnswer};
+use flowsieve_filters::matrix_sizing::{cmdbf_fpr, matrix_fpr, mdbf_fpr, rate_in_rows, uncut_fpr};
+use flowsieve_filters::sizing::shared_blocked_fpr;
+use flowsieve_filters::{Combination, FilterSpec, MatrixSpec, PatternAnswer};
 use std::collections::HashSet;
 
 const ELEMENTS: u32 = 4000;

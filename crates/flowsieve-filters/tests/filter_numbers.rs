@@ -1,13 +1,13 @@
 //! Figures of the papers that the filters come from, and of an independent computation of them,
 //! measured on the filters at full size.
 
-use flowsieve::bits::CounterArray;
-use flowsieve::filters::sizing::{bloom_fpr, counter_reaches};
-use flowsieve::filters::{
+use flowsieve_filters::bits::CounterArray;
+use flowsieve_filters::hashing::{Digest, Digester, Probes};
+use flowsieve_filters::sizing::{bloom_fpr, counter_reaches};
+use flowsieve_filters::{
     Bucket, Bucket16, Bucket32, CountingFilter, DleftFilter, ElementDigests, FilterKind,
     FilterSpec, MembershipFilter, Sighting, Sizing,
 };
-use flowsieve::hashing::{Digest, Digester, Probes};
 
 fn digest(seed: u64, number: u32) -> Digest {
     Digester::new(seed).digest(&number.to_le_bytes())
@@ -176,7 +176,7 @@ fn the_dictionary_of_the_course_report() {
     let spec = FilterSpec::Bloom {
         bits: 4_471_909,
         probes: 7,
-        layout: flowsieve::filters::BloomLayout::Anywhere,
+        layout: flowsieve_filters::BloomLayout::Anywhere,
     };
     let mut filter = spec.build();
     let lost = (0..WORDS)

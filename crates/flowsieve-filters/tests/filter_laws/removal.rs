@@ -2,8 +2,8 @@
 
 use crate::elements::{Elements, answers, insert_all, stream};
 use crate::specs::specs;
-use flowsieve::filters::{ElementDigests, FilterSpec, MembershipFilter, Refill};
-use flowsieve::hashing::Digester;
+use flowsieve_filters::hashing::Digester;
+use flowsieve_filters::{ElementDigests, FilterSpec, MembershipFilter, Refill};
 
 #[test]
 fn a_removal_undoes_an_insertion() {

@@ -1,10 +1,10 @@
 //! Elements of one to five attributes, and questions for them.
 
-use flowsieve::filters::{
+use flowsieve_filters::hashing::{Digest, Digester};
+use flowsieve_filters::{
     DigestColumns, ElementDigests, Estimate, FilterSpec, FilterStats, MembershipFilter, Pattern,
     Sighting,
 };
-use flowsieve::hashing::{Digest, Digester};
 
 /// Most attributes of the table's structures.
 const MOST_ATTRIBUTES: usize = 5;
