@@ -1,0 +1,132 @@
+//! Buckets of eight cells, all of which are compared at once.
+
+use bytemuck::Pod;
+use std::fmt::Debug;
+
+/// Cells in a bucket.
+pub(crate) const CELLS: usize = 8;
+
+/// Eight cells; a cell is a remainder above a count.
+pub trait Bucket: Pod + Debug + Default + Send + Sync {
+    /// Bits of a cell.
+    const CELL_BITS: u32;
+
+    /// Mask of the cells whose remainder, moved up by the count's bits, is `tag`, and that are in use
+    /// (their count is 1 to `largest`).
+    fn matches(&self, tag: u32, largest: u32) -> u32;
+
+    /// Whether there is such a cell in any of the buckets, for the tag of each.
+    fn any_holds<const BUCKETS: usize>(
+        buckets: [&Self; BUCKETS],
+        tags: [u32; BUCKETS],
+        largest: u32,
+    ) -> bool;
+
+    /// Mask of the cells in use.
+    fn occupied(&self) -> u32;
+
+    /// The cell.
+    fn get(&self, cell: u32) -> u32;
+
+    /// Replaces the cell.
+    fn set(&mut self, cell: u32, value: u32);
+}
+
+/// A bucket of 16-bit cells, four to a word, in a quarter of a cache line.
+pub type Bucket16 = [u64; 2];
+
+/// A bucket of 32-bit cells, two to a word, in half a cache line.
+pub type Bucket32 = [u64; 4];
+
+/// All cells of a word are compared at once: `$ones` is a word whose cells are all 1, and `$gather`
+/// turns the highest bits of the cells into a mask.
+macro_rules! bucket_of_words {
+    ($bucket:ty, $cell:ty, $bits:literal, $ones:literal, $gather:expr) => {
+        impl Bucket for $bucket {
+            const CELL_BITS: u32 = $bits;
+
+            #[inline]
+            fn matches(&self, tag: u32, largest: u32) -> u32 {
+                let tags = u64::from(tag) * $ones;
+                let counts = u64::from(largest) * $ones;
+                mask_of(*self, $bits, $gather, |word| {
+                    // An equal remainder leaves the count alone.
+                    let rest = word ^ tags;
+                    nonzero(rest & counts, $bits, $ones) & !nonzero(rest & !counts, $bits, $ones)
+                })
+            }
+
+            #[inline(always)]
+            fn any_holds<const BUCKETS: usize>(
+                buckets: [&Self; BUCKETS],
+                tags: [u32; BUCKETS],
+                largest: u32,
+            ) -> bool {
+                let mut found = [0; CELLS];
+                for (bucket, tag) in buckets.into_iter().zip(tags) {
+                    // In whatever order the machine has them.
+                    let cells: [$cell; CELLS] = bytemuck::cast(*bucket);
+                    for (found, cell) in found.iter_mut().zip(cells) {
+                        // What is left of an equal remainder is the count.
+                        let rest = (cell ^ tag as $cell).wrapping_sub(1);
+                        *found |= <$cell>::from(rest < largest as $cell);
+                    }
+                }
+                let mut any = 0;
+                for found in found {
+                    any |= found;
+                }
+                any != 0
+            }
+
+            #[inline]
+            fn occupied(&self) -> u32 {
+                mask_of(*self, $bits, $gather, |word| nonzero(word, $bits, $ones))
+            }
+
+            #[inline]
+            fn get(&self, cell: u32) -> u32 {
+                let bit = cell * $bits;
+                let word = self[bit as usize / 64];
+                (word >> (bit % 64)) as u32 & (u32::MAX >> (32 - $bits))
+            }
+
+            #[inline]
+            fn set(&mut self, cell: u32, value: u32) {
+                let change = u64::from(self.get(cell) ^ value);
+                let bit = cell * $bits;
+                self[bit as usize / 64] ^= change << (bit % 64);
+            }
+        }
+    };
+}
+
+bucket_of_words!(Bucket16, u16, 16, 0x0001_0001_0001_0001, |flags| {
+    // Moves bit 16 j to bit 48 + j, for j of 0 to 3, by adding up shifts that do not collide.
+    (flags >> 15).wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48 & 0xf
+});
+bucket_of_words!(Bucket32, u32, 32, 0x0000_0001_0000_0001, |flags| {
+    flags >> 31 & 1 | flags >> 62
+});
+
+/// The highest bit of each cell that is not zero. Exact: no carry leaves its cell.
+#[inline]
+const fn nonzero(cells: u64, bits: u32, ones: u64) -> u64 {
+    let highest = ones << (bits - 1);
+    (((cells & !highest) + !highest) | cells) & highest
+}
+
+/// One bit for each of the eight cells.
+#[inline]
+fn mask_of<const WORDS: usize>(
+    words: [u64; WORDS],
+    bits: u32,
+    gather: impl Fn(u64) -> u64,
+    flags: impl Fn(u64) -> u64,
+) -> u32 {
+    let mut mask = 0;
+    for (i, word) in words.into_iter().enumerate() {
+        mask |= (gather(flags(word)) as u32) << (i as u32 * 64 / bits);
+    }
+    mask
+}

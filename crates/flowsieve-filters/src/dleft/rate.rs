@@ -1,0 +1,211 @@
+//! The rate of a d-left filter that may be too small for its elements.
+
+use super::{CELLS, SUBTABLES, stash_limit};
+use crate::sizing::dleft_fpr;
+
+/// Share of the cells up to which the stash is next to empty, whatever the size.
+const NOTHING_OVERFLOWS: f64 = 0.89;
+
+/// Elements a bucket of one subtable from which no bucket is left that is not given up: twice as many
+/// as there are cells.
+const ALL_GIVEN_UP: f64 = (2 * SUBTABLES * CELLS) as f64;
+
+/// Most steps into which the time of one element a bucket is divided.
+const STEPS: f64 = 64.0;
+
+/// False-positive rate of a d-left filter with `elements` distinct elements, whether they find room or
+/// not: with g = [`dleft_given_up`], 1 - (1 - g) (1 - 2^-q)^n. An element whose bucket is not given up
+/// is stored, in a cell or in the stash.
+pub fn dleft_overfull_fpr(bucket_bits: u32, remainder_bits: u32, elements: f64) -> f64 {
+    let given_up = dleft_given_up(bucket_bits, remainder_bits, elements);
+    let stored = dleft_fpr(bucket_bits + remainder_bits, elements);
+    given_up + (1.0 - given_up) * stored
+}
+
+/// Share of the buckets of subtable 1 that a d-left filter has given up after `elements` distinct
+/// elements.
+///
+/// Follows the insertions as Mitzenmacher's differential equations for d-left hashing do ("The power of
+/// two choices in randomized load balancing", 1996; Vöcking's left one of equal loads). With t elements
+/// a bucket, `y_jl` the share of subtable j's buckets with at least l elements, s the stash's elements a
+/// bucket and g the share that is given up, whose elements come to nothing:
+///
+/// ```text
+/// dy_jl/dt = (y_j,l-1 - y_jl) Π_{i<j} y'_il Π_{i>j} y_i,l-1      y'_1l = y_1l - g, y'_il = y_il
+/// ds/dt = y'_18 y_28 y_38 y_48      until s B = B / 16 + 64, the stash's limit, then
+/// dg/dt = the same
+/// ```
+///
+/// The steps are one element long for few buckets. The point at which the first bucket is given up
+/// varies by a few elements around the one that follows from this.
+pub fn dleft_given_up(bucket_bits: u32, remainder_bits: u32, elements: f64) -> f64 {
+    let buckets = f64::from(bucket_bits).exp2();
+    // Elements with the H of another one take no room.
+    let hash_bits = bucket_bits + remainder_bits;
+    let different = f64::from(hash_bits).exp2() * dleft_fpr(hash_bits, elements);
+    let cells = (SUBTABLES * CELLS) as f64 * buckets;
+    let limit = stash_limit(bucket_bits) as f64;
+    if different <= NOTHING_OVERFLOWS * cells || different <= limit {
+        return 0.0;
+    }
+    let end = different / buckets;
+    if end > ALL_GIVEN_UP + limit / buckets {
+        return 1.0;
+    }
+    let mut room = limit / buckets;
+    let mut loads = Loads::default();
+    let step = 1.0 / buckets.min(STEPS);
+    let mut time = 0.0;
+    while time < end {
+        let overflow = loads.insert(step.min(end - time));
+        let stashed = overflow.min(room);
+        room -= stashed;
+        loads.given_up += overflow - stashed;
+        time += step;
+    }
+    loads.given_up.clamp(0.0, 1.0)
+}
+
+/// How full the buckets are.
+#[derive(Default)]
+struct Loads {
+    /// Share of each subtable's buckets with more than so many elements.
+    above: [[f64; CELLS]; SUBTABLES],
+    /// Share of the first subtable's buckets that take nothing any more.
+    given_up: f64,
+}
+
+impl Loads {
+    /// Inserts `elements` a bucket, and says how many found all four buckets full.
+    fn insert(&mut self, elements: f64) -> f64 {
+        // The share of a subtable's buckets with at least so many elements that take part.
+        let at_least = |above: &[f64; CELLS], count: usize| match count {
+            0 => 1.0,
+            _ => above[count - 1],
+        };
+        let before = self.above;
+        let open = |subtable: usize, count: usize| {
+            let all = at_least(&before[subtable], count);
+            if subtable == 0 {
+                (all - self.given_up).max(0.0)
+            } else {
+                all
+            }
+        };
+        for (subtable, above) in self.above.iter_mut().enumerate() {
+            for (count, above) in above.iter_mut().enumerate() {
+                let with_so_many = at_least(&before[subtable], count) - before[subtable][count];
+                let left: f64 = (0..subtable).map(|other| open(other, count + 1)).product();
+                let right: f64 = (subtable + 1..SUBTABLES)
+                    .map(|other| open(other, count))
+                    .product();
+                *above += elements * with_so_many * left * right;
+            }
+        }
+        let full: f64 = (0..SUBTABLES)
+            .map(|subtable| open(subtable, CELLS))
+            .product();
+        elements * full
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::Digester;
+    use crate::{Bucket16, DleftFilter, ElementDigests, MembershipFilter};
+
+    /// Share of the buckets given up and false-positive rate, over some filters.
+    fn measured(bucket_bits: u32, elements: u32, runs: u64) -> (f64, f64) {
+        let (mut given_up, mut wrong) = (0, 0);
+        for run in 0..runs {
+            let digester = Digester::new(100 + run);
+            let mut filter = DleftFilter::<Bucket16>::new(bucket_bits, 14, 2);
+            let whole = |number: u32| ElementDigests {
+                whole: digester.digest(&number.to_le_bytes()),
+                attributes: &[],
+            };
+            for number in 0..elements {
+                filter.insert(whole(number));
+            }
+            given_up += filter.given_up();
+            wrong += (elements..elements + STRANGERS)
+                .filter(|&number| filter.contains(whole(number)))
+                .count();
+        }
+        let buckets = runs as f64 * f64::from(bucket_bits).exp2();
+        (
+            given_up as f64 / buckets,
+            wrong as f64 / (runs as f64 * f64::from(STRANGERS)),
+        )
+    }
+
+    const STRANGERS: u32 = 4000;
+
+    #[test]
+    fn overfull_filters_are_as_wrong_as_predicted() {
+        // Bucket bits, elements, filters: below, around and beyond their 32 cells a bucket.
+        for (bucket_bits, elements, runs) in [
+            (6, 1950, 10),
+            (6, 2080, 10),
+            (6, 2104, 40),
+            (6, 2150, 20),
+            (6, 2250, 10),
+            (8, 7800, 10),
+            (8, 8192, 10),
+            (8, 8420, 10),
+            (8, 8600, 10),
+            (8, 9000, 10),
+            (8, 23_960, 2),
+            (10, 31_100, 4),
+            (10, 32_112, 4),
+            (10, 32_768, 4),
+            (10, 34_406, 4),
+            (10, 40_960, 2),
+            (4, 500, 20),
+            (4, 600, 20),
+            (4, 640, 20),
+        ] {
+            let (given_up, wrong) = measured(bucket_bits, elements, runs);
+            let n = f64::from(elements);
+            let ours = dleft_given_up(bucket_bits, 14, n);
+            assert!(
+                (ours - given_up).abs() < 0.05,
+                "2^{bucket_bits} {elements}: {given_up} given up, {ours} predicted"
+            );
+            let rate = dleft_overfull_fpr(bucket_bits, 14, n);
+            assert!(
+                (rate - wrong).abs() < 0.05,
+                "2^{bucket_bits} {elements}: {wrong} wrong, {rate} predicted"
+            );
+            // Where nothing is given up it is the formula for filters with room.
+            if ours <= 0.0 {
+                assert!((rate - dleft_fpr(bucket_bits + 14, n)).abs() < 1e-15);
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_bucket_is_given_up_with_the_element_that_finds_no_room() {
+        // 32 cells and a stash of 64; q = 30 bits, so that no two elements are equal.
+        assert!(dleft_given_up(0, 30, 96.0) < 1e-6);
+        assert!(dleft_given_up(0, 30, 97.0) > 1.0 - 1e-4);
+    }
+
+    #[test]
+    fn more_elements_never_give_up_less() {
+        for bucket_bits in [0, 3, 6, 9, 33] {
+            let buckets = f64::from(bucket_bits).exp2();
+            let mut before = 0.0;
+            for load in 1..400 {
+                let elements = f64::from(load) * buckets / 2.0;
+                let share = dleft_given_up(bucket_bits, 14, elements);
+                assert!(before <= share && share <= 1.0, "{bucket_bits} {load}");
+                before = share;
+            }
+            assert!(before > 1.0 - 1e-9);
+        }
+        // More elements than hashes are 2^q at most, which find room here.
+        assert!(dleft_given_up(8, 4, 1e9) <= 0.0);
+    }
+}

@@ -1,0 +1,81 @@
+//! The filter on disk.
+
+use super::{Bucket, CELLS, DleftFilter, STASH_LARGEST};
+use crate::bits::BitArray;
+use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use std::io;
+
+impl<B: Bucket> FilterState for DleftFilter<B> {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(self.counter)?;
+        state.count(self.overflows)?;
+        for bucket in self.buckets.as_slice() {
+            for first in (0..CELLS as u32).step_by(64 / B::CELL_BITS as usize) {
+                let cells = (0..64 / B::CELL_BITS)
+                    .map(|cell| u64::from(bucket.get(first + cell)) << (cell * B::CELL_BITS));
+                state.u64(cells.sum())?;
+            }
+        }
+        state.u64(self.stash.len() as u64)?;
+        for (&hash, &count) in &self.stash {
+            state.u64(hash)?;
+            state.u32(count)?;
+        }
+        state.u8(u8::from(self.given_up.is_some()))?;
+        self.given_up.iter().try_for_each(|bits| state.bits(bits))
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.hip()?;
+        self.overflows = state.count()?;
+        let largest = self.largest();
+        let bits = self.remainder_bits + self.counter_bits;
+        for bucket in self.buckets.as_mut_slice() {
+            for first in (0..CELLS as u32).step_by(64 / B::CELL_BITS as usize) {
+                let word = state.u64()?;
+                for cell in 0..64 / B::CELL_BITS {
+                    let value = word >> (cell * B::CELL_BITS) & (u64::MAX >> (64 - B::CELL_BITS));
+                    let count = value as u32 & largest;
+                    if value >> bits != 0 || (value != 0 && count == 0) {
+                        return Err(state.damaged("a cell has bits that none can have"));
+                    }
+                    bucket.set(first + cell, value as u32);
+                    self.occupied += u64::from(count != 0);
+                    self.saturated += u64::from(count == largest);
+                }
+            }
+        }
+        let stashed = state.u64()?;
+        if stashed > self.stash_limit as u64 {
+            return Err(state.damaged("there are more elements in a stash than it holds"));
+        }
+        let mut least = 0;
+        for _ in 0..stashed {
+            let (hash, count) = (state.u64()?, state.u32()?);
+            let is_hash = hash >> (self.bucket_bits + self.remainder_bits) == 0;
+            if !is_hash || hash < least || count == 0 || count > STASH_LARGEST {
+                return Err(state.damaged("an element of a stash is none that can be there"));
+            }
+            least = hash + 1;
+            self.stash.insert(hash, count);
+        }
+        match state.u8()? {
+            0 => return Ok(()),
+            1 if self.counter.is_none() => {}
+            _ => return Err(state.damaged("it is not clear whether buckets are given up")),
+        }
+        let buckets = 1_u64 << self.bucket_bits;
+        if buckets.div_ceil(64) * 8 > state.left() {
+            return Err(state.damaged("the list of buckets that are given up is cut short"));
+        }
+        let mut given_up = BitArray::new(buckets);
+        state.bits(&mut given_up)?;
+        self.given_up = Some(given_up);
+        Ok(())
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        self.unite_with(same(other)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,239 @@
+//! The union of two d-left filters.
+//!
+//! A cell tells the H of its element: subtable i, bucket and remainder are `aᵢH mod 2^q`, and `aᵢ` is odd.
+//! So the elements of the other filter are inserted here by the ordinary rule, each with its count.
+
+use super::{Bucket, CELLS, DleftFilter, Found, MULTIPLIERS, STASH_LARGEST, SUBTABLES};
+use crate::HipCounter;
+use crate::bits::BitArray;
+
+/// What undoes each multiplier, mod 2^64 and so mod 2^q.
+const INVERSES: [u64; SUBTABLES] = {
+    let mut inverses = [0; SUBTABLES];
+    let mut i = 0;
+    while i < SUBTABLES {
+        inverses[i] = inverse(MULTIPLIERS[i]);
+        i += 1;
+    }
+    inverses
+};
+
+/// The number whose product with an odd `number` is 1 mod 2^64: each step of Newton's doubles the bits that
+/// are right, of which the number itself has three.
+const fn inverse(number: u64) -> u64 {
+    let mut inverse = number;
+    let mut right = 3;
+    while right < u64::BITS {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(number.wrapping_mul(inverse)));
+        right *= 2;
+    }
+    inverse
+}
+
+impl<B: Bucket> DleftFilter<B> {
+    /// Makes this the filter of both.
+    pub(super) fn unite_with(&mut self, other: &Self) {
+        let (nothing_here, nothing_there) = (self.is_empty(), other.is_empty());
+        HipCounter::unite_where_known(&mut self.counter, other.counter);
+        self.overflows = self.overflows.saturating_add(other.overflows);
+        if nothing_there {
+            return;
+        }
+        if nothing_here {
+            *self = Self {
+                counter: self.counter,
+                overflows: self.overflows,
+                ..other.clone()
+            };
+            return;
+        }
+        // First, since what is contained in any case takes no room.
+        if let Some(more) = &other.given_up {
+            let buckets = 1 << self.bucket_bits;
+            let given_up = self.given_up.get_or_insert_with(|| BitArray::new(buckets));
+            given_up.unite(more);
+        }
+        for (at, bucket) in other.buckets.as_slice().iter().enumerate() {
+            for cell in 0..CELLS as u32 {
+                let (hash, count) = other.element_at(at, bucket.get(cell));
+                if count != 0 {
+                    self.insert_times(hash, count);
+                }
+            }
+        }
+        for (&hash, &count) in &other.stash {
+            self.insert_times(hash, count);
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.occupied == 0 && self.stash.is_empty() && self.given_up.is_none()
+    }
+
+    /// The H of the element in a cell of this bucket, and its count as a stash has it; 0 if there is none.
+    fn element_at(&self, bucket: usize, cell: u32) -> (u64, u32) {
+        let (subtable, bucket) = (
+            bucket >> self.bucket_bits,
+            bucket as u64 & ((1 << self.bucket_bits) - 1),
+        );
+        let permuted = bucket << self.remainder_bits | u64::from(cell >> self.counter_bits);
+        let hash = permuted.wrapping_mul(INVERSES[subtable]) & (self.hashes() - 1);
+        (hash, self.as_stashed(cell & self.largest()))
+    }
+
+    /// The count of a cell as a stash has it: there, too, one that has ended stays for good.
+    const fn as_stashed(&self, count: u32) -> u32 {
+        if count == self.largest() {
+            STASH_LARGEST
+        } else {
+            count
+        }
+    }
+
+    /// Inserts an element so many times, as a stash counts.
+    fn insert_times(&mut self, hash: u64, count: u32) {
+        let places = self.places(hash);
+        match self.find(hash, &places) {
+            None => self.place(hash, &places, count),
+            Some(Found::GivenUp) => {}
+            Some(Found::Stash) => {
+                let here = self.stash.entry(hash).or_default();
+                *here = (*here + count).min(STASH_LARGEST);
+            }
+            Some(Found::Cell { bucket, cell }) => {
+                let value = self.buckets.as_slice()[bucket].get(cell);
+                let here = value & self.largest();
+                let sum = self.in_cell(here.saturating_add(count));
+                self.lose(here + self.known(count) - sum);
+                self.saturated += u64::from(here < sum && sum == self.largest());
+                self.buckets.as_mut_slice()[bucket].set(cell, value - here + sum);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        reason = "a test that unwraps fails where it should"
+    )]
+
+    use super::super::{Bucket16, Bucket32};
+    use super::*;
+    use crate::hashing::Digester;
+    use crate::{ElementDigests, MembershipFilter, RemovableFilter};
+    use std::collections::BTreeMap;
+
+    fn whole(number: u32) -> ElementDigests<'static> {
+        ElementDigests {
+            whole: Digester::new(12).digest(&number.to_le_bytes()),
+            attributes: &[],
+        }
+    }
+
+    fn filled<B: Bucket>(
+        [bucket_bits, remainder_bits]: [u32; 2],
+        numbers: impl IntoIterator<Item = u32>,
+    ) -> DleftFilter<B> {
+        let mut filter = DleftFilter::new(bucket_bits, remainder_bits, 2);
+        for number in numbers {
+            filter.insert(whole(number));
+        }
+        filter
+    }
+
+    /// Every H with its count, wherever it is.
+    fn contents<B: Bucket>(filter: &DleftFilter<B>) -> BTreeMap<u64, u32> {
+        let mut contents = filter.stash.clone();
+        for (at, bucket) in filter.buckets.as_slice().iter().enumerate() {
+            for cell in 0..CELLS as u32 {
+                let (hash, count) = filter.element_at(at, bucket.get(cell));
+                if count != 0 {
+                    assert_eq!(contents.insert(hash, count), None);
+                }
+            }
+        }
+        contents
+    }
+
+    #[test]
+    fn a_cell_tells_the_hash_of_its_element() {
+        let filter = filled::<Bucket16>([4, 11], 0..300);
+        let hashes: BTreeMap<u64, u32> = (0..300)
+            .map(|number| (filter.hash(whole(number).whole), 1))
+            .collect();
+        assert!(contents(&filter).into_keys().eq(hashes.into_keys()));
+        let filter = filled::<Bucket32>([0, 1], 0..300);
+        assert!(contents(&filter).into_keys().eq([0, 1]));
+    }
+
+    /// With room, with a stash, and with buckets given up.
+    #[test]
+    fn a_union_has_the_elements_of_both_with_their_counts() {
+        fn check<B: Bucket>(size: [u32; 2], end: u32) -> (usize, u64) {
+            // Numbers below a third are in both, and every tenth of the first is there once more.
+            let first = || (0..2 * end / 3).chain((0..2 * end / 3).step_by(10));
+            let second = || (0..end / 3).chain(2 * end / 3..end);
+            let mut union = filled::<B>(size, first());
+            union.unite_with(&filled(size, second()));
+            let at_once = filled::<B>(size, first().chain(second()));
+            for number in 0..end {
+                assert!(union.contains(whole(number)), "{size:?} {number}");
+            }
+            if union.given_up() == 0 {
+                assert_eq!(union.stashed() > 0, at_once.stashed() > 0);
+                assert_eq!(contents(&union), contents(&at_once));
+                assert_eq!(union.stats().counters, at_once.stats().counters);
+                let [ours, watched] = [&union, &at_once].map(|filter| filter.distinct().unwrap());
+                let error = 5.0 * ours.std_error() + 5.0 * watched.std_error() + 1e-3;
+                assert!((ours.distinct - watched.distinct).abs() < error, "{ours:?}");
+            } else {
+                assert_eq!(union.distinct(), None);
+            }
+            (union.stashed(), union.given_up())
+        }
+        assert_eq!(check::<Bucket16>([6, 14], 1500), (0, 0));
+        assert_eq!(check::<Bucket32>([3, 20], 200), (0, 0));
+        // 85 % of the cells: the order in which a union inserts overflows no more than any other.
+        assert_eq!(check::<Bucket16>([8, 14], 6960), (0, 0));
+        let (stashed, given_up) = check::<Bucket32>([3, 30], 300);
+        assert!(stashed > 0 && given_up == 0, "{stashed} {given_up}");
+        let (stashed, given_up) = check::<Bucket32>([3, 30], 600);
+        assert!(stashed > 0 && given_up > 0, "{stashed} {given_up}");
+    }
+
+    /// A count that has ended stays, in the stash as in a cell.
+    #[test]
+    fn an_ended_count_is_never_taken_back() {
+        // One bucket a subtable, all of whose cells are taken by others: 500 is in the stash.
+        let full = || (0..32).chain([500]);
+        // There it is in a cell, and its count is at its end.
+        let ended = filled::<Bucket32>([0, 30], [500; 7]);
+        assert_eq!(ended.stats().counters.unwrap().overflows, 4);
+        let mut union = filled::<Bucket32>([0, 30], full());
+        union.unite_with(&ended);
+        assert_eq!(union.stashed(), 1);
+        let counters = union.stats().counters.unwrap();
+        assert_eq!((counters.saturated, counters.overflows), (1, 4));
+        let mut other_way = ended;
+        other_way.unite_with(&filled([0, 30], full()));
+        let saturated = |filter: &DleftFilter<Bucket32>| filter.stats().counters.unwrap().saturated;
+        assert_eq!((saturated(&other_way), other_way.stashed()), (1, 1));
+        for filter in [&mut union, &mut other_way] {
+            filter.insert(whole(500));
+            for _ in 0..100 {
+                filter.remove(whole(500));
+            }
+            assert!(filter.contains(whole(500)));
+            assert_eq!(saturated(filter), 1);
+        }
+    }
+
+    #[test]
+    fn inverses_undo_the_multipliers() {
+        for (multiplier, inverse) in MULTIPLIERS.into_iter().zip(INVERSES) {
+            assert_eq!(multiplier.wrapping_mul(inverse), 1);
+        }
+    }
+}

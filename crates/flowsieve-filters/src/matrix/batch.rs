@@ -1,0 +1,225 @@
+//! Queries of many elements with all their attributes.
+//!
+//! One cell of all elements of a batch is looked at before the next of those that are left. The addresses
+//! of the cells are computed first, by vectors where the machine has them, and nothing that is
+//! computed depends on what is loaded: so the cells of many elements come from memory side by side.
+//! Elements that are not there are thrown out together once they are worth it: while there are few, looking
+//! at their next cells costs less than moving all others.
+
+#![expect(
+    clippy::inline_always,
+    reason = "what is not in line is compiled for every machine"
+)]
+
+use super::MatrixFilter;
+use super::layout::{Layout, Way};
+use crate::hashing::{Digest, HalfProducts, NumberedProbes, Products, WholeProducts};
+use crate::matrix_sizing::MAX_ATTRIBUTES;
+
+/// Elements that are asked for together: their numbers fit in a byte.
+const BATCH: usize = 128;
+
+/// Elements whose cells are computed together: the words of the largest vectors.
+const GROUP: usize = 8;
+
+/// One in this many has to be absent before absent elements are thrown out.
+const WORTH_IT: usize = 4;
+
+impl MatrixFilter {
+    /// [`MatrixFilter::has_all`] of each element, appended to `answers`.
+    pub(super) fn have_all(&self, attributes: &[Digest], answers: &mut Vec<bool>) {
+        let query = Query {
+            filter: self,
+            attributes,
+            answers,
+        };
+        match Layout::room(self.sizes.len()) {
+            1 => query.run::<1>(),
+            2 => query.run::<2>(),
+            3 => query.run::<3>(),
+            4 => query.run::<4>(),
+            8 => query.run::<8>(),
+            _ => query.run::<MAX_ATTRIBUTES>(),
+        }
+    }
+}
+
+/// The elements that are asked for, all attributes of one after the other, and the answers.
+struct Query<'a> {
+    filter: &'a MatrixFilter,
+    attributes: &'a [Digest],
+    answers: &'a mut Vec<bool>,
+}
+
+impl Query<'_> {
+    fn run<const MOST: usize>(self) {
+        #[cfg(target_arch = "x86_64")]
+        if self
+            .filter
+            .sizes
+            .iter()
+            .all(|&size| HalfProducts::fits(size))
+            && let Some(simd) = pulp::x86::V4::try_new()
+        {
+            return simd.vectorize(WithVectors::<MOST>(self));
+        }
+        self.run_with::<WholeProducts, MOST>();
+    }
+
+    #[inline(always)]
+    fn run_with<P: Products, const MOST: usize>(self) {
+        let Self {
+            filter,
+            attributes,
+            answers,
+        } = self;
+        let places = filter.layout.maximal_of_all();
+        let words = filter.bits.words();
+        let mut asked = Asked::<MOST>::new(filter.sizes.len());
+        for batch in attributes.chunks(BATCH * asked.arity) {
+            asked.take::<P>(batch);
+            'all: for number in 0..filter.probes {
+                asked.compute_indices::<P>(&filter.sizes, number);
+                for &place in places {
+                    let there = asked.look(words, filter.layout.way(place));
+                    if there == 0 {
+                        asked.left = 0;
+                        break 'all;
+                    }
+                    if (asked.left - there) * WORTH_IT >= asked.left {
+                        asked.throw_out();
+                    }
+                }
+            }
+            let first = answers.len();
+            answers.resize(first + batch.len() / asked.arity, false);
+            for at in 0..asked.left {
+                answers[first + usize::from(asked.elements[at])] = asked.there[at] != 0;
+            }
+        }
+    }
+}
+
+/// [`Query::run_with`] for a machine with vectors of eight words.
+#[cfg(target_arch = "x86_64")]
+struct WithVectors<'a, const MOST: usize>(Query<'a>);
+
+#[cfg(target_arch = "x86_64")]
+impl<const MOST: usize> pulp::NullaryFnOnce for WithVectors<'_, MOST> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.0.run_with::<HalfProducts, MOST>();
+    }
+}
+
+/// Elements that are asked for.
+struct Asked<const MOST: usize> {
+    /// Attributes of an element.
+    arity: usize,
+    /// Elements that were not thrown out: they are the first of all arrays.
+    left: usize,
+    /// Their numbers in the batch.
+    elements: [u8; BATCH],
+    /// 1 if all cells were set up to now; 0 behind the last.
+    there: [u8; BATCH],
+    /// Their hash functions, attribute by attribute.
+    states: [[u64; BATCH]; MOST],
+    /// Their indices under the function at hand.
+    indices: [[u64; BATCH]; MOST],
+}
+
+impl<const MOST: usize> Asked<MOST> {
+    fn new(arity: usize) -> Self {
+        Self {
+            // Where there is as much room as attributes, the number of rounds is known beforehand.
+            arity: if MOST > 4 { arity } else { MOST },
+            left: 0,
+            elements: [0; BATCH],
+            there: [0; BATCH],
+            states: [[0; BATCH]; MOST],
+            indices: [[0; BATCH]; MOST],
+        }
+    }
+
+    /// Asks for these, and for none of those before.
+    #[inline(always)]
+    fn take<P: Products>(&mut self, batch: &[Digest]) {
+        self.left = batch.len() / self.arity;
+        for at in 0..BATCH {
+            self.elements[at] = at as u8;
+            self.there[at] = u8::from(at < self.left);
+        }
+        for (at, digests) in batch.chunks_exact(self.arity).enumerate() {
+            for (states, digest) in self.states.iter_mut().zip(digests) {
+                states[at] = digest.value();
+            }
+        }
+        let width = self.width();
+        for (attribute, states) in self.states.iter_mut().take(self.arity).enumerate() {
+            NumberedProbes::states_of::<P>(&mut states[..width], 1 + attribute as u64);
+        }
+    }
+
+    /// Elements that are left, in whole groups.
+    #[inline(always)]
+    fn width(&self) -> usize {
+        self.left.next_multiple_of(GROUP)
+    }
+
+    /// The index of each attribute under function `number`.
+    #[inline(always)]
+    fn compute_indices<P: Products>(&mut self, sizes: &[u64], number: u32) {
+        let width = self.width();
+        for ((states, indices), &size) in self.states.iter().zip(&mut self.indices).zip(sizes) {
+            let (states, indices) = (&states[..width], &mut indices[..width]);
+            NumberedProbes::positions_of::<P>(states, number, size, indices);
+        }
+    }
+
+    /// Looks at one cell of each; how many are there still.
+    #[inline(always)]
+    fn look(&mut self, words: &[u64], way: Way<'_, MOST>) -> usize {
+        let groups = self.width() / GROUP;
+        let (all, _) = self.there.as_chunks_mut::<GROUP>();
+        for (group, there) in all[..groups].iter_mut().enumerate() {
+            let mut cells = [way.constant; GROUP];
+            for (indices, &stride) in self.indices.iter().zip(way.strides).take(self.arity) {
+                let indices = indices.as_chunks::<GROUP>().0[group];
+                for (cell, index) in cells.iter_mut().zip(indices) {
+                    *cell += index * stride;
+                }
+            }
+            for (there, cell) in there.iter_mut().zip(cells) {
+                // A number and no comparison: see `BitArray::set`.
+                *there &= (words[(cell / 64) as usize] >> (cell % 64)) as u8;
+            }
+        }
+        let mut count = 0;
+        for &there in &self.there {
+            count += usize::from(there);
+        }
+        count
+    }
+
+    /// Throws out those that are not there.
+    #[inline(always)]
+    fn throw_out(&mut self) {
+        let asked = self.left;
+        let mut left = 0;
+        for at in 0..asked {
+            self.elements[left] = self.elements[at];
+            for rows in [&mut self.states, &mut self.indices] {
+                for row in rows.iter_mut().take(self.arity) {
+                    row[left] = row[at];
+                }
+            }
+            left += usize::from(self.there[at]);
+        }
+        for (at, there) in self.there[..asked].iter_mut().enumerate() {
+            *there = u8::from(at < left);
+        }
+        self.left = left;
+    }
+}

@@ -1,0 +1,212 @@
+//! Where the cells of each stored combination lie, and which of them answer a query.
+
+use super::spec::IndexMap;
+use crate::matrix_sizing::{
+    MAX_ATTRIBUTES, combination_cells, is_legal, legal_combinations, members,
+};
+
+/// Where the cells of each stored combination lie.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// One entry a combination, in ascending order of the masks, so parents come first; the first is
+    /// the empty combination, whose cell is 0.
+    pub(super) steps: Vec<Step>,
+    /// Number of cells (M).
+    pub(super) cells: u64,
+    /// The way from the empty combination to each, at once: its cell is the constant plus each index
+    /// times its stride, 0 for the attributes that it leaves out.
+    constants: Vec<u64>,
+    /// One row a combination, with [`Layout::room`] for attributes.
+    strides: Vec<u64>,
+    /// The maximal legal subsets of each mask of up to [`MAX_MASKED`] attributes, largest first, and of
+    /// all attributes behind the last mask: as ends in `maximal`.
+    maximal_ends: Vec<usize>,
+    maximal: Vec<u16>,
+}
+
+/// Most attributes for which the maximal legal subsets of every mask are kept.
+const MAX_MASKED: usize = 8;
+
+/// From the indices of the attributes to a combination's cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way<'a, const MOST: usize> {
+    pub(super) constant: u64,
+    pub(super) strides: &'a [u64; MOST],
+}
+
+impl<const MOST: usize> Way<'_, MOST> {
+    #[inline]
+    pub(super) fn cell(self, indices: &[u64; MOST]) -> u64 {
+        let moves = indices.iter().zip(self.strides).map(|(i, s)| i * s);
+        self.constant + moves.sum::<u64>()
+    }
+}
+
+/// From the cell of a combination without one attribute to its own cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) combination: u32,
+    /// Place of the combination without `attribute`.
+    pub(super) parent: usize,
+    pub(super) attribute: usize,
+    pub(super) constant: u64,
+    pub(super) stride: u64,
+    /// Attributes that make another stored combination together with this one.
+    grows_by: u32,
+}
+
+impl Layout {
+    /// Of parameters that passed [`super::MatrixSpec::check`].
+    pub(super) fn new(sizes: &[u64], cuts: &[u32], index_map: IndexMap) -> Self {
+        let combinations = legal_combinations(sizes.len(), cuts);
+        let place = |combination: u32| {
+            combinations
+                .binary_search(&combination)
+                .expect("a subset of a stored combination is stored")
+        };
+        // Sizes fit because the sum over all combinations was checked to.
+        let size = |combination| {
+            combination_cells(sizes, combination).expect("the number of cells was checked") as u64
+        };
+        let mut bases = Vec::with_capacity(combinations.len());
+        let mut base = 0;
+        for &combination in &combinations {
+            bases.push(base);
+            base += size(combination);
+        }
+        // Ways to choose the attributes below `below` when the others are `high`.
+        let ways = |high: u32, below: usize| -> u64 {
+            let low = (1_u32 << below) - 1;
+            let from = combinations.partition_point(|&combination| combination < high);
+            combinations[from..]
+                .iter()
+                .take_while(|&&combination| combination & !low == high)
+                .map(|&combination| size(combination & low))
+                .sum()
+        };
+        let step = |&combination: &u32| {
+            let grows_by = (0..sizes.len())
+                .map(|attribute| 1 << attribute)
+                .filter(|&one| combination & one == 0 && is_legal(combination | one, cuts))
+                .sum();
+            let attribute = match index_map {
+                IndexMap::Offset => combination.checked_ilog2().unwrap_or(0) as usize,
+                IndexMap::Rank => members(combination).next().unwrap_or(0),
+            };
+            let rest = combination & !(1 << attribute);
+            let parent = place(rest);
+            let (constant, stride) = match index_map {
+                _ if combination == 0 => (0, 0),
+                IndexMap::Offset => (bases[place(combination)] - bases[parent], size(rest)),
+                IndexMap::Rank => (ways(rest, attribute), ways(combination, attribute)),
+            };
+            Step {
+                combination,
+                parent,
+                attribute,
+                constant,
+                stride,
+                grows_by,
+            }
+        };
+        let mut layout = Self {
+            steps: combinations.iter().map(step).collect(),
+            cells: base,
+            constants: Vec::with_capacity(combinations.len()),
+            strides: vec![0; combinations.len() * Self::room(sizes.len())],
+            maximal_ends: Vec::new(),
+            maximal: Vec::new(),
+        };
+        for place in 0..combinations.len() {
+            let steps: Vec<Step> = layout.chain(place).copied().collect();
+            let row = place * Self::room(sizes.len());
+            for step in &steps {
+                layout.strides[row + step.attribute] = step.stride;
+            }
+            layout
+                .constants
+                .push(steps.iter().map(|step| step.constant).sum());
+        }
+        let full = ((1_u64 << sizes.len()) - 1) as u32;
+        let masks = if sizes.len() <= MAX_MASKED {
+            0..full
+        } else {
+            0..0
+        };
+        for mask in masks.chain([full]) {
+            let mut places: Vec<usize> = layout.maximal_subsets(mask).collect();
+            // The largest is the least filled one.
+            places.sort_by_key(|&place| std::cmp::Reverse(size(combinations[place])));
+            layout
+                .maximal
+                .extend(places.into_iter().map(|place| place as u16));
+            layout.maximal_ends.push(layout.maximal.len());
+        }
+        layout
+    }
+
+    /// Attributes for which there is room in tables and in the code of a query.
+    pub(super) const fn room(attributes: usize) -> usize {
+        match attributes {
+            0..=4 => attributes,
+            5..=8 => 8,
+            _ => MAX_ATTRIBUTES,
+        }
+    }
+
+    /// Constant and strides of the combination at `place`, with [room](Layout::room) for MOST.
+    #[inline]
+    pub(super) fn way<const MOST: usize>(&self, place: u16) -> Way<'_, MOST> {
+        let (strides, _) = self.strides.as_chunks();
+        Way {
+            constant: self.constants[usize::from(place)],
+            strides: &strides[usize::from(place)],
+        }
+    }
+
+    /// Places of the maximal legal subsets of all attributes, largest first.
+    pub(super) fn maximal_of_all(&self) -> &[u16] {
+        let from = self.maximal_ends.iter().rev().nth(1).copied().unwrap_or(0);
+        &self.maximal[from..]
+    }
+
+    /// Those of `query`, if they are kept.
+    pub(super) fn maximal_of(&self, query: u32) -> Option<&[u16]> {
+        if self.maximal_ends.len() == 1 {
+            return None;
+        }
+        let end = *self.maximal_ends.get(query as usize)?;
+        let from = match query.checked_sub(1) {
+            Some(before) => self.maximal_ends[before as usize],
+            None => 0,
+        };
+        Some(&self.maximal[from..end])
+    }
+
+    /// Place of a stored combination.
+    pub(super) fn place(&self, combination: u32) -> Option<usize> {
+        self.steps
+            .binary_search_by_key(&combination, |step| step.combination)
+            .ok()
+    }
+
+    /// The steps that lead from the empty combination to the one at `place`, last one first.
+    pub(super) fn chain(&self, place: usize) -> impl Iterator<Item = &Step> {
+        let mut place = place;
+        std::iter::from_fn(move || {
+            let step = (place != 0).then(|| &self.steps[place])?;
+            place = step.parent;
+            Some(step)
+        })
+    }
+
+    /// Places of the maximal legal subsets of `query`: since all subsets of a stored combination are
+    /// stored, those that no single attribute of the query enlarges.
+    pub(super) fn maximal_subsets(&self, query: u32) -> impl Iterator<Item = usize> {
+        self.steps
+            .iter()
+            .enumerate()
+            .filter(move |(_, step)| step.combination & !query == 0 && step.grows_by & query == 0)
+            .map(|(place, _)| place)
+    }
+}

@@ -1,0 +1,130 @@
+//! Queries: are the cells of the maximal legal subsets set?
+
+use super::MatrixFilter;
+use super::layout::Layout;
+use crate::hashing::{Digest, NumberedProbes};
+use crate::matrix_sizing::MAX_ATTRIBUTES;
+use crate::{Estimate, MultiAttributeFilter, Pattern, PatternAnswer, fill};
+
+/// The hash functions of an element's attributes.
+type Functions<const MOST: usize> = [NumberedProbes; MOST];
+
+/// Calls the method with room for the attributes, so that there is no more of it than is needed.
+macro_rules! with_room {
+    ($filter:ident.$method:ident($($argument:expr),*)) => {
+        match Layout::room($filter.sizes.len()) {
+            1 => $filter.$method::<1>($($argument),*),
+            2 => $filter.$method::<2>($($argument),*),
+            3 => $filter.$method::<3>($($argument),*),
+            4 => $filter.$method::<4>($($argument),*),
+            8 => $filter.$method::<8>($($argument),*),
+            _ => $filter.$method::<MAX_ATTRIBUTES>($($argument),*),
+        }
+    };
+}
+
+impl MatrixFilter {
+    /// Whether all k cells of each of the combinations at `places` are set, given their attributes'
+    /// digests; those of other attributes may be anything.
+    #[inline]
+    pub(super) fn are_set(&self, places: &[u16], digest: impl Fn(usize) -> Digest) -> bool {
+        with_room!(self.are_set_among(places, digest))
+    }
+
+    fn are_set_among<const MOST: usize>(
+        &self,
+        places: &[u16],
+        digest: impl Fn(usize) -> Digest,
+    ) -> bool {
+        let functions: Functions<MOST> = self.functions(digest);
+        let words = self.bits.words();
+        (0..self.probes).all(|number| {
+            let indices = self.indices(&functions, number);
+            places
+                .iter()
+                .all(|&place| bit(words, self.layout.way(place).cell(&indices)) != 0)
+        })
+    }
+
+    pub(super) fn has_all(&self, attributes: &[Digest]) -> bool {
+        self.are_set(self.layout.maximal_of_all(), |attribute| {
+            attributes[attribute]
+        })
+    }
+
+    #[inline]
+    fn functions<const MOST: usize>(&self, digest: impl Fn(usize) -> Digest) -> Functions<MOST> {
+        let mut functions = [NumberedProbes::default(); MOST];
+        for (attribute, (function, &size)) in functions.iter_mut().zip(&self.sizes).enumerate() {
+            *function = NumberedProbes::new(digest(attribute), 1 + attribute as u64, size);
+        }
+        functions
+    }
+
+    /// The index of each attribute under function `number`.
+    #[inline]
+    fn indices<const MOST: usize>(&self, functions: &Functions<MOST>, number: u32) -> [u64; MOST] {
+        let mut indices = [0; MOST];
+        // Where there is as much room as attributes, the number of rounds is known beforehand.
+        let attributes = if MOST > 4 { self.sizes.len() } else { MOST };
+        for (index, function) in indices.iter_mut().zip(functions).take(attributes) {
+            *index = function.position(number);
+        }
+        indices
+    }
+}
+
+/// The bit of a cell, as a number and no comparison: see `BitArray::set`.
+#[inline]
+fn bit(words: &[u64], cell: u64) -> u64 {
+    words[(cell / 64) as usize] >> (cell % 64) & 1
+}
+
+impl MultiAttributeFilter for MatrixFilter {
+    fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
+        let query = pattern.mask();
+        let digest = |attribute: usize| {
+            // Of the others no cell is looked at.
+            pattern.attributes[attribute].unwrap_or(Digest::from_value(0))
+        };
+        let legal = self.layout.place(query).is_some();
+        let all_set = if let Some(places) = self.layout.maximal_of(query) {
+            self.are_set(places, digest)
+        } else {
+            self.layout
+                .maximal_subsets(query)
+                .all(|place| self.are_set(&[place as u16], digest))
+        };
+        match (all_set, legal) {
+            (false, _) => PatternAnswer::Absent,
+            (true, true) => PatternAnswer::Present,
+            (true, false) => PatternAnswer::PresentApart,
+        }
+    }
+
+    /// For single attributes only: see the head of this file for why there is no more.
+    fn distinct_of(&self, mask: u32) -> Option<Estimate> {
+        if mask.count_ones() != 1 {
+            return None;
+        }
+        let attribute = mask.trailing_zeros() as usize;
+        let single = self.singles.get(attribute)?;
+        let fill = || fill::independent(single.ones, self.sizes[attribute], self.probes);
+        single.counter.known().or_else(fill)
+    }
+
+    fn first_of(&self, mask: u32) -> Option<u64> {
+        let place = self.layout.place(mask)?;
+        (!self.united).then(|| self.firsts[place])
+    }
+
+    fn repeat_probability_of(&self, mask: u32) -> Option<f64> {
+        if mask.count_ones() != 1 {
+            return None;
+        }
+        let attribute = mask.trailing_zeros() as usize;
+        let single = self.singles.get(attribute)?;
+        let filled = single.ones as f64 / self.sizes[attribute] as f64;
+        Some(filled.powi(self.probes as i32))
+    }
+}

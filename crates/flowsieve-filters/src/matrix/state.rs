@@ -1,0 +1,70 @@
+//! The matrix on disk, and the union of two.
+
+use super::MatrixFilter;
+use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use std::io;
+
+impl FilterState for MatrixFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        for single in &self.singles {
+            state.hip(Some(single.counter))?;
+        }
+        state.u8(u8::from(self.united))?;
+        for &first in &self.firsts {
+            state.count(first)?;
+        }
+        state.bits(&self.bits)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        for single in &mut self.singles {
+            single.counter = state.lasting_hip()?;
+        }
+        self.united = match state.u8()? {
+            0 => false,
+            1 => true,
+            _ => return Err(state.damaged("a matrix is neither united nor not")),
+        };
+        for first in &mut self.firsts {
+            *first = state.count()?;
+        }
+        state.bits(&mut self.bits)?;
+        self.recount();
+        Ok(())
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        // Nothing comes from nothing: with an empty side the raw counts are those of the other one.
+        if self.bits.ones() == 0 {
+            self.firsts.clone_from(&other.firsts);
+            self.united = other.united;
+        } else if other.bits.ones() != 0 {
+            self.united = true;
+        }
+        self.bits.unite(&other.bits);
+        for (single, more) in self.singles.iter_mut().zip(&other.singles) {
+            single.counter.unite(more.counter);
+        }
+        self.recount();
+        Ok(())
+    }
+}
+
+impl MatrixFilter {
+    /// Counts the set cells of each attribute alone.
+    fn recount(&mut self) {
+        for step in self
+            .layout
+            .steps
+            .iter()
+            .skip(1)
+            .filter(|step| step.parent == 0)
+        {
+            let cells =
+                (0..self.sizes[step.attribute]).map(|index| step.constant + index * step.stride);
+            self.singles[step.attribute].ones =
+                cells.filter(|&cell| self.bits.get(cell)).count() as u64;
+        }
+    }
+}

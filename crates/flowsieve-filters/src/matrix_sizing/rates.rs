@@ -1,0 +1,111 @@
+//! False-positive rates.
+
+use super::{maximal_legal_subsets, members};
+use crate::sizing::{bloom_bits, bloom_fpr};
+
+/// The attribute size for a rate ε by the rule of the paper's tables: m = n log2(e) log2(1/ε), a
+/// standard filter for one attribute. The tables round it down.
+pub fn attribute_size(fpr: f64, elements: f64) -> f64 {
+    bloom_bits(fpr, elements)
+}
+
+/// The number of hash functions in the paper's tables: floor(-log2 ε).
+pub fn table_probes(fpr: f64) -> u32 {
+    (-fpr.log2()).floor() as u32
+}
+
+/// α + (1-α) x: a value is known with probability α, else it is a false positive with x.
+fn known_or(known: f64, fpr: f64) -> f64 {
+    known + (1.0 - known) * fpr
+}
+
+/// False-positive rate of an MDBF with `bits` an attribute, asked for `queried` attributes, each of
+/// which occurs in the set with probability `known` (α).
+pub fn mdbf_fpr(bits: f64, probes: u32, elements: f64, known: f64, queried: u32) -> f64 {
+    known_or(known, bloom_fpr(bits, probes, elements)).powi(queried as i32)
+}
+
+/// False-positive rate of a CMDBF with `bits` in each of its d + 1 filters for a query with all
+/// `attributes`; with fewer it is that of its attribute stage, [`mdbf_fpr`].
+pub fn cmdbf_fpr(bits: f64, probes: u32, elements: f64, known: f64, attributes: u32) -> f64 {
+    mdbf_fpr(bits, probes, elements, known, attributes) * bloom_fpr(bits, probes, elements)
+}
+
+/// False-positive rate of a Cartesian join, or of a BFM, of size m, asked for `queried` attributes.
+pub fn uncut_fpr(size: f64, probes: u32, elements: f64, queried: u32) -> f64 {
+    bloom_fpr(size.powi(queried as i32), probes, elements)
+}
+
+/// False-positive rate of a matrix with these sizes and cuts for a query with the attributes in
+/// `query`, none of whose combinations of two or more attributes occurs in the set.
+pub fn matrix_fpr(
+    sizes: &[u64],
+    cuts: &[u32],
+    probes: u32,
+    elements: f64,
+    known: f64,
+    query: u32,
+) -> f64 {
+    rate_of_subsets(
+        &maximal_legal_subsets(query, cuts),
+        sizes,
+        probes,
+        elements,
+        known,
+    )
+}
+
+pub(super) fn rate_of_subsets(
+    subsets: &[u32],
+    sizes: &[u64],
+    probes: u32,
+    elements: f64,
+    known: f64,
+) -> f64 {
+    subsets
+        .iter()
+        .map(|&subset| {
+            let cells: f64 = members(subset).map(|i| sizes[i] as f64).product();
+            let fpr = bloom_fpr(cells, probes, elements);
+            match subset.count_ones() {
+                0 => 1.0,
+                1 => known_or(known, fpr),
+                _ => fpr,
+            }
+        })
+        .product()
+}
+
+/// False-positive rate of a stored combination (`subset`) of values all of which occur, though not
+/// together: `elements_of` says how many distinct values a combination has.
+///
+/// A value that occurs with D others has filled 1 - e^(-D/c) of the c cells that it shares with
+/// them, on top of the share ρ that is set everywhere; so the rate is (1 - (1-ρ) Π e^(-D/c))^k. D is
+/// the same for all values here: n of the combination over n of the attribute.
+pub fn rate_in_rows(
+    sizes: &[f64],
+    subset: u32,
+    probes: u32,
+    elements_of: impl Fn(u32) -> f64,
+) -> f64 {
+    let elements = elements_of(subset);
+    let cells: f64 = members(subset).map(|member| sizes[member]).product();
+    let of_rows = load_of_rows(sizes, subset, elements_of);
+    rate_with_rows(cells, of_rows, probes, elements)
+}
+
+/// What the values of a query have filled of the cells that they share with others, as a load: the sum
+/// of D/c over the attributes of [`rate_in_rows`].
+pub fn load_of_rows(sizes: &[f64], subset: u32, elements_of: impl Fn(u32) -> f64) -> f64 {
+    let elements = elements_of(subset);
+    let cells: f64 = members(subset).map(|member| sizes[member]).product();
+    members(subset)
+        .map(|member| elements / elements_of(1 << member) * sizes[member] / cells)
+        .sum()
+}
+
+/// [`rate_in_rows`] of a combination of so many `cells`, with the [`load_of_rows`].
+pub fn rate_with_rows(cells: f64, of_rows: f64, probes: u32, elements: f64) -> f64 {
+    let load = f64::from(probes) * elements / cells;
+    (-(-load - of_rows).exp_m1()).powi(probes as i32)
+}

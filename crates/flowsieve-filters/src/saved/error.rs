@@ -1,0 +1,107 @@
+//! Why a saved filter cannot be loaded, or two cannot be united.
+
+use crate::SpecError;
+use std::io;
+
+/// Why there is no filter; each is one sentence.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The bytes cannot be had.
+    #[error("it cannot be read")]
+    Unreadable(#[from] io::Error),
+    /// Something else altogether.
+    #[error(
+        "this is no saved filter: its first bytes are not those that `flowsieve count --save-filter` writes"
+    )]
+    Foreign,
+    /// Of a version that is not known here.
+    #[error(
+        "this saved filter is of version {0} of the format, and only version {known} is known here; save it anew, or read it with the flowsieve that wrote it",
+        known = super::VERSION
+    )]
+    Version(u16),
+    /// The file ends before the filter does.
+    #[error("the saved filter is cut short: it ends at byte {length}, within {part}")]
+    CutShort {
+        /// Bytes that are there.
+        length: u64,
+        /// What would have come.
+        part: &'static str,
+    },
+    /// The file has another length than its head says.
+    #[error(
+        "the saved filter has {length} bytes, and {claimed} by its head: it is cut short or damaged"
+    )]
+    Length {
+        /// Bytes that are there.
+        length: u64,
+        /// Bytes that should be there.
+        claimed: u64,
+    },
+    /// Parameters that need another amount of state.
+    #[error(
+        "the saved filter is damaged: its parameters need {needed} bytes of state, and it has room for {room}"
+    )]
+    StateLength {
+        /// Least bytes for these parameters.
+        needed: u128,
+        /// Bytes between the head and the checksum.
+        room: u64,
+    },
+    /// A part has a value that no filter writes.
+    #[error("the saved filter is damaged at byte {offset}: {reason}")]
+    Damaged {
+        /// Where the value stands, or just before.
+        offset: u64,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// Parameters that no filter can have.
+    #[error("the saved filter has parameters that no filter can have: {0}")]
+    Parameters(#[from] SpecError),
+    /// Made of digests that would not be found.
+    #[error(
+        "the saved filter was made with another digest function, so nothing would be found in it; count anew"
+    )]
+    OtherDigests,
+    /// The bytes are not those that were written.
+    #[error(
+        "the saved filter is damaged: the checksum at byte {offset} is not that of what stands before it"
+    )]
+    Checksum {
+        /// Where the checksum stands.
+        offset: u64,
+    },
+    /// The machine does not give the memory.
+    #[error("the saved filter takes {0} bytes of memory, which this machine does not give")]
+    Memory(u64),
+}
+
+/// Why two filters have no union; each is one sentence.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnionError {
+    /// Two chains have more links together than a chain may have.
+    #[error(
+        "scalable filters have a union only if it has at most {most} links in a shard, not {links}; count the captures together, or save each with more memory (--memory)"
+    )]
+    Links {
+        /// Links that the union would have.
+        links: usize,
+        /// Links that a chain may have.
+        most: u32,
+    },
+    /// Different structures or sizes.
+    #[error("filters have a union only if they have the same structure and the same parameters")]
+    Parameters,
+    /// Different hash functions.
+    #[error("filters have a union only if they were made with the same seed (--seed)")]
+    Seed,
+    /// Different partitions.
+    #[error("filters have a union only if they have the same number of shards (--shards)")]
+    Shards,
+    /// Different elements.
+    #[error("filters have a union only if they hold elements of the same kind and rule")]
+    Label,
+}

@@ -1,0 +1,396 @@
+//! What passes between a filter and its saved form: numbers, little-endian, one after the other.
+
+use super::{LoadError, UnionError};
+use crate::HipCounter;
+use crate::bits::{BitArray, CounterArray, Lines};
+use crate::hashing::Checksum;
+use std::any::Any;
+use std::fmt;
+use std::io::{self, Read, Write};
+
+/// A filter whose contents can be written, read back and united.
+///
+/// The parameters are not part of it: a state is read into an empty filter of the same parameters.
+pub trait FilterState: Any {
+    /// Writes all contents: arrays, estimates, and the counts that cannot be counted anew.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()>;
+
+    /// Reads contents into this empty filter of the same parameters.
+    ///
+    /// # Errors
+    ///
+    /// The state ends early, or has a value that no filter writes. This filter is of no use then.
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError>;
+
+    /// Whether there is room for the elements of both; most structures need none.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FilterState::unite`].
+    fn check_union(&self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let _ = other;
+        Ok(())
+    }
+
+    /// Makes this the filter into which the elements of the other have been inserted as well.
+    ///
+    /// The estimate of a union rests on the fill, which is less exact than that of one stream of
+    /// insertions; where the fill does not tell, there is none.
+    ///
+    /// # Errors
+    ///
+    /// The other is of another structure, or there is no room for both. This filter is then as it was. That
+    /// the parameters are the same is for the caller to see: a [`SavedFilter`](super::SavedFilter) does.
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError>;
+}
+
+/// The other filter, if it is of this structure.
+pub(crate) fn same<F: FilterState>(other: &dyn FilterState) -> Result<&F, UnionError> {
+    let other: &dyn Any = other;
+    other.downcast_ref().ok_or(UnionError::Parameters)
+}
+
+/// Sets the bits that are set in as many other lines.
+pub(crate) fn unite_lines(lines: &mut Lines, others: &Lines) {
+    for (line, other) in lines.as_mut_slice().iter_mut().zip(others.as_slice()) {
+        for (word, more) in line.iter_mut().zip(other) {
+            *word |= more;
+        }
+    }
+}
+
+/// Bytes converted at a time.
+const PIECE: usize = 4096;
+
+/// Writes numbers, and takes their checksum.
+pub struct StateWriter<'a> {
+    out: &'a mut dyn Write,
+    written: u64,
+    checksum: Checksum,
+}
+
+impl<'a> StateWriter<'a> {
+    /// Writes to `out`.
+    pub fn new(out: &'a mut dyn Write) -> Self {
+        Self {
+            out,
+            written: 0,
+            checksum: Checksum::new(),
+        }
+    }
+
+    /// Bytes written so far.
+    pub const fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Checksum of the bytes written so far.
+    pub fn checksum(&self) -> u64 {
+        self.checksum.value()
+    }
+
+    /// Writes these bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.checksum.update(bytes);
+        self.written += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+
+    /// Writes one byte.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn u8(&mut self, value: u8) -> io::Result<()> {
+        self.bytes(&[value])
+    }
+
+    /// Writes 4 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn u32(&mut self, value: u32) -> io::Result<()> {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// Writes 8 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn u64(&mut self, value: u64) -> io::Result<()> {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// Writes words of 8 bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn words(&mut self, words: &[u64]) -> io::Result<()> {
+        let mut bytes = [0; PIECE];
+        for piece in words.chunks(PIECE / 8) {
+            for (to, word) in bytes.chunks_exact_mut(8).zip(piece) {
+                to.copy_from_slice(&word.to_le_bytes());
+            }
+            self.bytes(&bytes[..piece.len() * 8])?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn bits(&mut self, bits: &BitArray) -> io::Result<()> {
+        self.words(bits.words())
+    }
+
+    pub(crate) fn lines(&mut self, lines: &Lines) -> io::Result<()> {
+        lines
+            .as_slice()
+            .iter()
+            .try_for_each(|line| self.words(line))
+    }
+
+    /// A count of what happened, or the largest that is read back.
+    pub(crate) fn count(&mut self, count: u64) -> io::Result<()> {
+        self.u64(count.min(MAX_COUNT))
+    }
+
+    pub(crate) fn counters(&mut self, counters: &CounterArray) -> io::Result<()> {
+        self.count(counters.overflows())?;
+        self.words(counters.words())
+    }
+
+    /// One byte (0: no estimate; 1: one of a stream; 2: lost in a union), and with 1 count and variance.
+    pub(crate) fn hip(&mut self, counter: Option<HipCounter>) -> io::Result<()> {
+        match counter.map(HipCounter::known) {
+            None => self.u8(0),
+            Some(None) => self.u8(2),
+            Some(Some(estimate)) => {
+                self.u8(1)?;
+                self.u64(estimate.distinct.to_bits())?;
+                self.u64(estimate.variance.to_bits())
+            }
+        }
+    }
+
+    /// The count of a combination in lines: its raw count, and the estimate of what was lost.
+    pub(crate) fn line_count(&mut self, (firsts, lost): (u64, HipCounter)) -> io::Result<()> {
+        self.count(firsts)?;
+        self.hip(Some(lost))
+    }
+}
+
+impl fmt::Debug for StateWriter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateWriter")
+            .field("written", &self.written)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads numbers from a source of known length, and takes their checksum.
+pub struct StateReader<'a> {
+    input: &'a mut dyn Read,
+    offset: u64,
+    length: u64,
+    checksum: Checksum,
+    part: &'static str,
+}
+
+impl<'a> StateReader<'a> {
+    /// Reads `length` bytes of `input`.
+    pub fn new(input: &'a mut dyn Read, length: u64) -> Self {
+        Self {
+            input,
+            offset: 0,
+            length,
+            checksum: Checksum::new(),
+            part: "its head",
+        }
+    }
+
+    /// Says what comes now, for errors.
+    pub(super) const fn enter(&mut self, part: &'static str) {
+        self.part = part;
+    }
+
+    /// Bytes read so far.
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes that are left.
+    pub const fn left(&self) -> u64 {
+        self.length - self.offset
+    }
+
+    /// Checksum of the bytes read so far.
+    pub fn checksum(&self) -> u64 {
+        self.checksum.value()
+    }
+
+    /// An error at the present place.
+    pub const fn damaged(&self, reason: &'static str) -> LoadError {
+        LoadError::Damaged {
+            offset: self.offset,
+            reason,
+        }
+    }
+
+    /// Fills `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// There are not so many, or they cannot be read.
+    pub fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), LoadError> {
+        let (length, part) = (self.length, self.part);
+        if bytes.len() as u64 > self.left() {
+            return Err(LoadError::CutShort { length, part });
+        }
+        self.input
+            .read_exact(bytes)
+            .map_err(|error| match error.kind() {
+                // Shorter than it was when its length was asked for.
+                io::ErrorKind::UnexpectedEof => LoadError::CutShort { length, part },
+                _ => LoadError::Unreadable(error),
+            })?;
+        self.checksum.update(bytes);
+        self.offset += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], LoadError> {
+        let mut bytes = [0; N];
+        self.bytes(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Reads one byte.
+    ///
+    /// # Errors
+    ///
+    /// See [`StateReader::bytes`].
+    pub fn u8(&mut self) -> Result<u8, LoadError> {
+        self.array().map(u8::from_le_bytes)
+    }
+
+    /// Reads 2 bytes.
+    ///
+    /// # Errors
+    ///
+    /// See [`StateReader::bytes`].
+    pub fn u16(&mut self) -> Result<u16, LoadError> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    /// Reads 4 bytes.
+    ///
+    /// # Errors
+    ///
+    /// See [`StateReader::bytes`].
+    pub fn u32(&mut self) -> Result<u32, LoadError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// Reads 8 bytes.
+    ///
+    /// # Errors
+    ///
+    /// See [`StateReader::bytes`].
+    pub fn u64(&mut self) -> Result<u64, LoadError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// Reads words of 8 bytes.
+    ///
+    /// # Errors
+    ///
+    /// See [`StateReader::bytes`].
+    pub fn words(&mut self, words: &mut [u64]) -> Result<(), LoadError> {
+        let mut bytes = [0; PIECE];
+        for piece in words.chunks_mut(PIECE / 8) {
+            let bytes = &mut bytes[..piece.len() * 8];
+            self.bytes(bytes)?;
+            for (word, from) in piece.iter_mut().zip(bytes.as_chunks().0) {
+                *word = u64::from_le_bytes(*from);
+            }
+        }
+        Ok(())
+    }
+
+    /// A count of what happened, in a range that leaves room for more.
+    pub(crate) fn count(&mut self) -> Result<u64, LoadError> {
+        match self.u64()? {
+            count if count <= MAX_COUNT => Ok(count),
+            _ => Err(self.damaged("a count is larger than any can be")),
+        }
+    }
+
+    pub(crate) fn bits(&mut self, bits: &mut BitArray) -> Result<(), LoadError> {
+        if bits.rewrite(|words| self.words(words))? {
+            Ok(())
+        } else {
+            Err(self.damaged("bits are set beyond the end of an array"))
+        }
+    }
+
+    pub(crate) fn lines(&mut self, lines: &mut Lines) -> Result<(), LoadError> {
+        let mut lines = lines.as_mut_slice().iter_mut();
+        lines.try_for_each(|line| self.words(line))
+    }
+
+    pub(crate) fn counters(&mut self, counters: &mut CounterArray) -> Result<(), LoadError> {
+        let overflows = self.count()?;
+        if counters.rewrite(overflows, |words| self.words(words))? {
+            Ok(())
+        } else {
+            Err(self.damaged("bits are set beside the counters"))
+        }
+    }
+
+    pub(crate) fn hip(&mut self) -> Result<Option<HipCounter>, LoadError> {
+        match self.u8()? {
+            0 => Ok(None),
+            1 => {
+                let distinct = f64::from_bits(self.u64()?);
+                let variance = f64::from_bits(self.u64()?);
+                HipCounter::from_estimate(distinct, variance)
+                    .map(Some)
+                    .ok_or_else(|| self.damaged("an estimate is no number from 0 on"))
+            }
+            2 => Ok(Some(HipCounter::LOST)),
+            _ => Err(self.damaged("the mark of an estimate is none of 0, 1 and 2")),
+        }
+    }
+
+    /// The estimate of a filter that always has one, though it may be lost.
+    pub(crate) fn lasting_hip(&mut self) -> Result<HipCounter, LoadError> {
+        self.hip()?
+            .ok_or_else(|| self.damaged("the estimate that this structure always has is missing"))
+    }
+
+    /// The count of a combination in lines.
+    pub(crate) fn line_count(&mut self) -> Result<(u64, HipCounter), LoadError> {
+        Ok((self.count()?, self.lasting_hip()?))
+    }
+}
+
+/// Largest count that is read.
+const MAX_COUNT: u64 = 1 << 62;
+
+impl fmt::Debug for StateReader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateReader")
+            .field("offset", &self.offset)
+            .field("length", &self.length)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,248 @@
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+use super::*;
+use crate::hashing::Digester;
+use crate::saved::UnionError;
+
+fn whole(digest: &Digest) -> ElementDigests<'_> {
+    ElementDigests {
+        whole: *digest,
+        attributes: &[],
+    }
+}
+
+/// Churn in which old links lose elements while new ones come: with every removal justified,
+/// nothing that is left may disappear, and in the end the chain is one empty link.
+#[test]
+fn removals_are_exact_under_churn() {
+    let digests: Vec<Digest> = (0..4000_u32)
+        .map(|i| Digester::new(3).digest(&i.to_le_bytes()))
+        .collect();
+    let mut filter = ScalableFilter::new(200, 3, 8, 16, Refill::Newest);
+    let mut most = 0;
+    for (i, digest) in digests.iter().enumerate() {
+        filter.insert(whole(digest));
+        if i % 3 == 0 {
+            filter.insert(whole(digest));
+        }
+        most = most.max(filter.links());
+        if i >= 600 {
+            let leaving = i - 600;
+            filter.remove(whole(&digests[leaving]));
+            if leaving % 3 == 0 {
+                assert!(filter.contains(whole(&digests[leaving])), "{leaving}");
+                filter.remove(whole(&digests[leaving]));
+            }
+            for (j, still) in digests[leaving + 1..=i].iter().enumerate().step_by(37) {
+                assert!(filter.contains(whole(still)), "{j} after {leaving}");
+            }
+        }
+    }
+    assert!((5..=16).contains(&most), "{most}");
+    for (i, digest) in digests.iter().enumerate().skip(3400) {
+        filter.remove(whole(digest));
+        if i % 3 == 0 {
+            filter.remove(whole(digest));
+        }
+    }
+    assert_eq!(filter.links(), 1);
+    assert!(filter.links[0].is_empty());
+}
+
+/// Elements come in, stay for a while of random length and leave: many links are filled up again
+/// and again. Nothing that is there is ever missed, and what stays behind is what the false
+/// positives of the other links explain.
+#[test]
+fn refilled_links_lose_nothing_and_keep_little() {
+    const ELEMENTS: u32 = 20_000;
+    let (part, probes) = (300, 10);
+    let mut filter = ScalableFilter::new(part, probes, 8, 16, Refill::FirstNotFull);
+    let mut there: Vec<Digest> = Vec::new();
+    let (mut removals, mut most) = (0_u32, 0);
+    for i in 0..ELEMENTS {
+        let digest = Digester::new(7).digest(&i.to_le_bytes());
+        filter.insert(whole(&digest));
+        there.push(digest);
+        most = most.max(filter.links());
+        // The number that is there goes up and down between 500 and 1500.
+        let wanted = 1000 + (500.0 * (f64::from(i) / 1500.0).sin()) as usize;
+        while there.len() > wanted {
+            let leaving = digest.value() as usize % there.len();
+            filter.remove(whole(&there.swap_remove(leaving)));
+            removals += 1;
+        }
+        if i % 50 == 0 {
+            assert!(
+                there.iter().all(|digest| filter.contains(whole(digest))),
+                "{i}"
+            );
+        }
+    }
+    for digest in there.drain(..) {
+        filter.remove(whole(&digest));
+        removals += 1;
+    }
+    assert_eq!(removals, ELEMENTS);
+    assert!((5..16).contains(&most), "{most}");
+    let stats = filter.stats().counters.expect("it has counters");
+    let left = stats.ambiguous_removals;
+    let rate = 1.0 - (1.0 - 0.5_f64.powi(probes as i32)).powi(most as i32 - 1);
+    let expected = rate * f64::from(ELEMENTS);
+    println!("{left} of {removals} left over, at most {expected} expected, {most} links");
+    assert!(left > 20 && (left as f64) < expected, "{left} {expected}");
+    // Nothing but their counters is above zero.
+    let nonzero: f64 = filter
+        .links
+        .iter()
+        .map(|link| link.fill_ratio() * (part * u64::from(probes)) as f64)
+        .sum();
+    assert!(
+        nonzero.round() as u64 <= left * u64::from(probes),
+        "{nonzero} {left}"
+    );
+    filter.clear();
+    assert_eq!(filter.stats().counters, Some(CounterStats::default()));
+}
+
+/// A link in the middle that has room takes the next new element, and one that is empty goes.
+#[test]
+fn the_oldest_link_with_room_takes_what_is_new() {
+    let digests: Vec<Digest> = (0..1200_u32)
+        .map(|i| Digester::new(4).digest(&i.to_le_bytes()))
+        .collect();
+    for refill in [Refill::FirstNotFull, Refill::Newest] {
+        let mut filter = ScalableFilter::new(256, 12, 4, 20, refill);
+        for digest in &digests[..600] {
+            filter.insert(whole(digest));
+        }
+        assert_eq!(filter.links(), 4, "177 elements fill a link");
+        // Elements 200 to 300 are in the second link; without them it has room.
+        for digest in &digests[200..300] {
+            filter.remove(whole(digest));
+        }
+        let newest = filter.links[3].fill_ratio();
+        for digest in &digests[600..650] {
+            filter.insert(whole(digest));
+        }
+        let grew = filter.links[3].fill_ratio() > newest;
+        assert_eq!(grew, refill == Refill::Newest);
+        let leaving = [&digests[600..650], &digests[150..200], &digests[300..400]];
+        for digest in leaving.into_iter().flatten() {
+            filter.remove(whole(digest));
+        }
+        assert_eq!(filter.links(), 3, "the second link is empty");
+        assert!(
+            digests[400..600]
+                .iter()
+                .all(|digest| filter.contains(whole(digest)))
+        );
+    }
+}
+
+#[test]
+fn the_bound_holds_and_loses_nothing() {
+    let mut filter = ScalableFilter::new(64, 4, 4, 3, Refill::FirstNotFull);
+    let digests: Vec<Digest> = (0..2000_u32)
+        .map(|i| Digester::new(5).digest(&i.to_le_bytes()))
+        .collect();
+    for digest in &digests {
+        filter.insert(whole(digest));
+    }
+    assert_eq!(filter.links(), 3);
+    assert_eq!(filter.stats().memory_bytes, 3 * 64 * 4 / 2);
+    assert!(digests.iter().all(|digest| filter.contains(whole(digest))));
+    filter.clear();
+    assert_eq!(filter.links(), 1);
+    assert!(!digests.iter().any(|digest| filter.contains(whole(digest))));
+}
+
+fn digests(numbers: std::ops::Range<u32>) -> Vec<Digest> {
+    numbers
+        .map(|i| Digester::new(6).digest(&i.to_le_bytes()))
+        .collect()
+}
+
+fn chain(most_links: u32, refill: Refill, elements: &[Digest]) -> ScalableFilter {
+    let mut filter = ScalableFilter::new(128, 12, 4, most_links, refill);
+    for digest in elements {
+        filter.insert(whole(digest));
+    }
+    filter
+}
+
+/// 88 elements fill a link.
+#[test]
+fn a_union_has_the_links_of_both_and_adds_up_small_ones() {
+    let (first, second) = (digests(0..240), digests(1000..1230));
+    let (mut union, other) = (
+        chain(9, Refill::Newest, &first),
+        chain(9, Refill::Newest, &second),
+    );
+    assert_eq!((union.links(), other.links()), (3, 3));
+    union.unite_with(&other).unwrap();
+    // Two full ones of each stay apart, and so do those with 64 and 54, which would fill more than half.
+    assert_eq!(union.links(), 6);
+    let numbers: Vec<u64> = union
+        .links
+        .iter()
+        .map(SplitCounters::function_set)
+        .collect();
+    assert_eq!(numbers[..3], numbers[3..]);
+    assert_eq!(union.distinct(), None);
+    // The first that is not full takes what is new, whatever the rule was.
+    let before = union.links[2].fill_ratio();
+    union.insert(whole(&digests(5000..5001)[0]));
+    assert!(union.links[2].fill_ratio() > before);
+    for digest in digests(6000..6200) {
+        union.insert(whole(&digest));
+    }
+    // A link with functions of its own, that no other has.
+    assert_eq!(union.links[6].function_set(), FIRST_FUNCTION_SET + 3);
+
+    // Two small ones are one, as if all had come here.
+    let mut union = chain(1, Refill::FirstNotFull, &first[..40]);
+    let other = chain(1, Refill::FirstNotFull, &second[..40]);
+    union.unite_with(&other).unwrap();
+    let all: Vec<Digest> = [&first[..40], &second[..40]].concat();
+    let at_once = chain(1, Refill::FirstNotFull, &all);
+    assert_eq!(union.links(), 1);
+    assert_eq!(union.stats(), at_once.stats());
+    // And again, as long as a link is not full.
+    let error = union.unite_with(&other).map(|()| union.links());
+    assert_eq!(error, Ok(1), "the same elements fill nothing more");
+    let error = union.unite_with(&chain(1, Refill::FirstNotFull, &first[100..180]));
+    assert_eq!(error, Err(UnionError::Links { links: 2, most: 1 }));
+    assert_eq!(union.links(), 1);
+}
+
+/// A link of the first input that falsely claims what the second one held must not give anything up.
+#[test]
+fn removals_from_a_union_make_no_false_negatives() {
+    for refill in [Refill::FirstNotFull, Refill::Newest] {
+        // Few functions, so that links often claim what others hold.
+        let fill = |elements: &[Digest]| {
+            let mut filter = ScalableFilter::new(150, 3, 8, 60, refill);
+            for digest in elements {
+                filter.insert(whole(digest));
+            }
+            filter
+        };
+        let (first, second) = (digests(0..600), digests(500..1100));
+        let mut union = fill(&first);
+        union.unite_with(&fill(&second)).unwrap();
+        for (number, digest) in second.iter().enumerate() {
+            union.remove(whole(digest));
+            let left = first.iter().chain(&second[number + 1..]);
+            assert!(left.clone().all(|digest| union.contains(whole(digest))));
+        }
+        let stats = union.stats().counters.unwrap();
+        assert!(stats.ambiguous_removals >= 100, "{stats:?}");
+        assert_eq!(union.rule(), Refill::FirstNotFull);
+        union.clear();
+        assert_eq!((union.links(), union.rule()), (1, refill));
+        assert_eq!(union.distinct(), Some(Estimate::default()));
+    }
+}
