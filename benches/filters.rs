@@ -10,8 +10,9 @@
 use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
 use flowsieve::bits::Lines;
 use flowsieve::filters::{
-    BloomLayout, BloomLineFilter, DigestColumns, ElementDigests, FilterSpec, MatrixSpec,
-    MembershipFilter, PlannedCombination, Sighting,
+    BloomLayout, BloomLineFilter, BloomSpec, CountingSpec, DigestColumns, DleftSpec,
+    ElementDigests, FilterSpec, MatrixSpec, MembershipFilter, PlannedCombination, Sighting,
+    SubsetSpec,
 };
 use flowsieve::hashing::{Digest, reduce};
 use std::hint::black_box;
@@ -155,12 +156,12 @@ impl Planned {
             mask,
             probes: LINE_PROBES,
         };
-        let spec = FilterSpec::Subset {
+        let spec = FilterSpec::Subset(SubsetSpec {
             attributes: 3,
             lines,
             probes: LINE_PROBES,
             combinations: [0b001, 0b010, 0b011].map(combination).to_vec(),
-        };
+        });
         Self {
             ours: Ours::new(&spec),
             attributes: Vec::new(),
@@ -496,16 +497,20 @@ fn filters(criterion: &mut Criterion) {
         let elements = bits / BITS_A_KEY;
         let load = ((elements / 2).min(MOST_LOADED), elements);
         let lines = bytes / 64;
-        let subset = || FilterSpec::Subset {
-            attributes: 0,
-            lines,
-            probes: LINE_PROBES,
-            combinations: Vec::new(),
+        let subset = || {
+            FilterSpec::Subset(SubsetSpec {
+                attributes: 0,
+                lines,
+                probes: LINE_PROBES,
+                combinations: Vec::new(),
+            })
         };
-        let bloom = |probes, layout| FilterSpec::Bloom {
-            bits,
-            probes,
-            layout,
+        let bloom = |probes, layout| {
+            FilterSpec::Bloom(BloomSpec {
+                bits,
+                probes,
+                layout,
+            })
         };
         {
             // Everything is there, in a manner of speaking.
@@ -581,11 +586,11 @@ fn counters(criterion: &mut Criterion) {
         let bucket_bits = (bytes / 64).ilog2();
         let elements = 24 << bucket_bits;
         let load = ((elements / 2).min(MOST_LOADED), elements);
-        let dleft = FilterSpec::Dleft {
+        let dleft = FilterSpec::Dleft(DleftSpec {
             bucket_bits,
             remainder_bits: 14,
             counter_bits: 2,
-        };
+        });
         let fpr = flowsieve::filters::sizing::dleft_fpr(bucket_bits + 14, elements as f64);
         let equal_rate = FilterSpec::new(
             flowsieve::filters::FilterKind::Counting,
@@ -598,11 +603,11 @@ fn counters(criterion: &mut Criterion) {
         .expect("a rate that can be");
         let times = equal_rate.memory_bytes() as f64 / dleft.memory_bytes() as f64;
         assert!(times >= 2.0, "d-left takes 1/{times} of the memory");
-        let equal_memory = FilterSpec::Counting {
+        let equal_memory = FilterSpec::Counting(CountingSpec {
             counters: bytes * 2,
             probes: 4,
             counter_bits: 4,
-        };
+        });
         rows(&mut group, "dleft", load, &all, || Ours::new(&dleft));
         rows(&mut group, "counting of equal rate", load, &all, || {
             Ours::new(&equal_rate)

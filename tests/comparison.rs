@@ -41,9 +41,13 @@ const KINDS: [FilterKind; 12] = [
 ];
 
 fn everybody() -> Vec<Contender> {
-    let others = [Contender::SubsetPlanned, Contender::Hll, Contender::Exact];
+    let others = [
+        Contender::SubsetPlanned,
+        Contender::Plain(Structure::Hll),
+        Contender::EXACT,
+    ];
     KINDS
-        .map(Contender::Filter)
+        .map(Contender::from)
         .into_iter()
         .chain(others)
         .collect()
@@ -83,7 +87,7 @@ fn entry(comparison: &Comparison, contender: Contender) -> &Entry {
 }
 
 fn filter(comparison: &Comparison, kind: FilterKind) -> &Entry {
-    entry(comparison, Contender::Filter(kind))
+    entry(comparison, Contender::from(kind))
 }
 
 fn generated(folder: &TempDir, kind: GenerateKind) -> (PathBuf, Vec<u8>) {
@@ -170,7 +174,7 @@ fn the_truth_is_what_sets_of_the_packets_bytes_say() {
         comparison.expected.from,
         ExpectedFrom::Median(pairs.len() as u64)
     );
-    let exact = entry(&comparison, Contender::Exact);
+    let exact = entry(&comparison, Contender::EXACT);
     let errors = exact.best_errors(&comparison.slices).unwrap();
     assert_eq!((errors.mean, errors.worst, errors.bias), (0.0, 0.0, 0.0));
     assert!(exact.memory_bytes.unwrap() > 9 * median);
@@ -181,7 +185,7 @@ fn mdbf_loses_what_it_loses_with_infinite_memory() {
     let folder = tempfile::tempdir().unwrap();
     let (path, pcap) = generated(&folder, GenerateKind::Traffic);
     let mut plan = plan(&[path], ElementKind::HostPair, &[1 << 20]);
-    plan.contenders = vec![Contender::Filter(FilterKind::Mdbf)];
+    plan.contenders = vec![Contender::from(FilterKind::Mdbf)];
     let comparison = run(&plan);
     let mdbf = filter(&comparison, FilterKind::Mdbf);
     let seconds = simulated(&pcap);
@@ -225,10 +229,13 @@ fn counts_are_those_of_count() {
         let attributes = element.attributes().len();
         let filters = KINDS.map(|kind| {
             let counter = CounterChoice::filter(kind, attributes, sizing, 1).unwrap();
-            (Contender::Filter(kind), counter)
+            (Contender::from(kind), counter)
         });
         let hll = CounterChoice::hyper_log_log(sizing, 1).unwrap();
-        for (contender, counter) in filters.into_iter().chain([(Contender::Hll, hll)]) {
+        for (contender, counter) in filters
+            .into_iter()
+            .chain([(Contender::Plain(Structure::Hll), hll)])
+        {
             let mut counted = common::plan(&inputs, element);
             counted.counter = Some(counter);
             counted.shards = 1;
@@ -361,7 +368,7 @@ fn observed_rates_are_within_four_standard_errors_of_the_formulas() {
     // Six structures; mdbf, cmdbf and the planned subset answer for parts as well.
     assert!(compared >= 20, "{compared}");
     // A sketch answers nothing, and a filter of whole elements nothing about parts.
-    let hll = entry(&comparison, Contender::Hll);
+    let hll = entry(&comparison, Contender::Plain(Structure::Hll));
     assert!(hll.queries.iter().all(|query| query.observed().is_none()));
     let bloom = filter(&comparison, FilterKind::Bloom);
     assert!(
@@ -389,9 +396,9 @@ fn of_dns_the_planned_subset_answers_for_source_and_domain() {
         query.unwrap().observed()
     };
     let planned = rate(Contender::SubsetPlanned).unwrap();
-    let mdbf = rate(Contender::Filter(FilterKind::Mdbf)).unwrap();
+    let mdbf = rate(Contender::from(FilterKind::Mdbf)).unwrap();
     assert!(planned < 0.02 && mdbf > 0.99, "{planned} {mdbf}");
-    assert_eq!(rate(Contender::Filter(FilterKind::Subset)), None);
+    assert_eq!(rate(Contender::from(FilterKind::Subset)), None);
 }
 
 #[test]

@@ -7,7 +7,10 @@
 #![expect(clippy::float_cmp, reason = "whole numbers are exact")]
 
 use flowsieve::elements::ElementKind;
-use flowsieve::filters::{FilterSpec, MatrixSpec, PlannedCombination};
+use flowsieve::filters::{
+    BloomSpec, CartesianSpec, CmdbfSpec, CountingSpec, DleftSpec, FilterSpec, MatrixSpec, MdbfSpec,
+    PlannedCombination, ScalableSpec, SplitCountingSpec, SubsetSpec,
+};
 use flowsieve::planner::{
     Design, Elements, Goal, Origin, PlanRequest, PlanRow, RateRule, Structure, Wanted, plan,
 };
@@ -60,26 +63,26 @@ fn check_parameters(
     }
     let counters = (design.size, design.arrays, design.counter_bits);
     match *spec {
-        FilterSpec::Bloom { bits, .. } => {
+        FilterSpec::Bloom(BloomSpec { bits, .. }) => {
             prop_assert_eq!((Some(bits), None), (design.size, design.arrays));
         }
-        FilterSpec::Mdbf {
+        FilterSpec::Mdbf(MdbfSpec {
             attributes, bits, ..
-        } => {
+        }) => {
             prop_assert_eq!(design.size, Some(bits));
             prop_assert_eq!(design.arrays.unwrap_or(1), attributes as u32);
         }
-        FilterSpec::Cmdbf {
+        FilterSpec::Cmdbf(CmdbfSpec {
             attributes, bits, ..
-        } => {
+        }) => {
             prop_assert_eq!(design.size, Some(bits));
             prop_assert_eq!(design.arrays, Some(attributes as u32 + 1));
         }
-        FilterSpec::Subset {
+        FilterSpec::Subset(SubsetSpec {
             lines,
             ref combinations,
             ..
-        } => {
+        }) => {
             prop_assert_eq!(design.size, Some(lines));
             let stored: Vec<(u32, u32)> = combinations
                 .iter()
@@ -87,35 +90,37 @@ fn check_parameters(
                 .collect();
             prop_assert_eq!(&stored, &design.stored);
         }
-        FilterSpec::Counting {
+        FilterSpec::Counting(CountingSpec {
             counters: count,
             counter_bits,
             ..
-        } => prop_assert_eq!((Some(count), None, Some(counter_bits)), counters),
-        FilterSpec::SplitCounting {
+        }) => prop_assert_eq!((Some(count), None, Some(counter_bits)), counters),
+        FilterSpec::SplitCounting(SplitCountingSpec {
             part,
             probes,
             counter_bits,
-        } => prop_assert_eq!((Some(part), Some(probes), Some(counter_bits)), counters),
-        FilterSpec::Scalable {
+        }) => prop_assert_eq!((Some(part), Some(probes), Some(counter_bits)), counters),
+        FilterSpec::Scalable(ScalableSpec {
             part,
             most_links,
             counter_bits,
             ..
-        } => prop_assert_eq!((Some(part), Some(most_links), Some(counter_bits)), counters),
-        FilterSpec::Dleft {
+        }) => prop_assert_eq!((Some(part), Some(most_links), Some(counter_bits)), counters),
+        FilterSpec::Dleft(DleftSpec {
             bucket_bits,
             remainder_bits,
             counter_bits,
             ..
-        } => {
+        }) => {
             prop_assert_eq!(
                 (Some(1 << bucket_bits), Some(4), Some(counter_bits)),
                 counters
             );
             prop_assert_eq!(design.remainder_bits, Some(remainder_bits));
         }
-        FilterSpec::Cartesian { size, .. } => prop_assert_eq!(design.size, Some(size)),
+        FilterSpec::Cartesian(CartesianSpec { size, .. }) => {
+            prop_assert_eq!(design.size, Some(size))
+        }
         FilterSpec::Matrix(MatrixSpec {
             ref sizes,
             ref cuts,

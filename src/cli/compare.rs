@@ -8,16 +8,15 @@ use super::page::PageArgs;
 use super::progress::Progress;
 use super::same_file::keep_apart;
 use super::signals::{PARTIAL, Signals};
-use super::structure::Structure;
+use super::structure::contenders;
 use super::trace_args::TraceArgs;
 use super::units::{parse_count, parse_seed, parse_size};
 use super::{Outcome, UsageError, remarks};
 use anyhow::{Context, Result};
-use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use flowsieve::comparison::{ComparePlan, Comparison, Contender, compare};
 use flowsieve::elements::ElementKind;
-use flowsieve::filters::FilterKind;
+use flowsieve::filters::{FilterKind, Structure};
 use flowsieve::pipeline::RunError;
 use flowsieve::report::{CompareReport, ReportFormat};
 use std::io::{IsTerminal, stderr};
@@ -44,12 +43,12 @@ pub(crate) struct CompareArgs {
     /// is asked for, in the same memory.
     #[arg(
         long,
-        value_enum,
+        value_parser = contenders(),
         value_name = "NAMES",
         value_delimiter = ',',
         help_heading = "Structures"
     )]
-    filter: Vec<Compared>,
+    filter: Vec<Contender>,
 
     /// Memory of each structure for one slice; several are compared one by one
     #[arg(
@@ -130,66 +129,17 @@ enum ResultFormat {
     Parquet,
 }
 
-/// A structure of `count`, or a subset filter with all combinations that are asked for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Compared {
-    Named(Structure),
-    SubsetPlanned,
-}
-
-impl ValueEnum for Compared {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[
-            Self::Named(Structure::Subset),
-            Self::SubsetPlanned,
-            Self::Named(Structure::Bloom),
-            Self::Named(Structure::Mdbf),
-            Self::Named(Structure::Cmdbf),
-            Self::Named(Structure::Cartesian),
-            Self::Named(Structure::Bfm),
-            Self::Named(Structure::Cbfm),
-            Self::Named(Structure::Wcbfm),
-            Self::Named(Structure::Counting),
-            Self::Named(Structure::SplitCounting),
-            Self::Named(Structure::Scalable),
-            Self::Named(Structure::Dleft),
-            Self::Named(Structure::Hll),
-            Self::Named(Structure::Exact),
-        ]
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        match self {
-            Self::Named(structure) => structure.to_possible_value(),
-            Self::SubsetPlanned => Some(
-                PossibleValue::new(Contender::SubsetPlanned.name())
-                    .help("The same, with every combination that is asked for"),
-            ),
-        }
-    }
-}
-
-impl From<Compared> for Contender {
-    fn from(compared: Compared) -> Self {
-        match compared {
-            Compared::SubsetPlanned => Self::SubsetPlanned,
-            Compared::Named(Structure::Hll) => Self::Hll,
-            Compared::Named(structure) => structure.kind().map_or(Self::Exact, Self::Filter),
-        }
-    }
-}
-
 /// What is compared unless the user says otherwise.
 const USUAL: [Contender; 9] = [
-    Contender::Filter(FilterKind::Mdbf),
-    Contender::Filter(FilterKind::Cmdbf),
-    Contender::Filter(FilterKind::Bfm),
-    Contender::Filter(FilterKind::Cbfm),
-    Contender::Filter(FilterKind::Bloom),
-    Contender::Filter(FilterKind::Subset),
+    Contender::Plain(Structure::Filter(FilterKind::Mdbf)),
+    Contender::Plain(Structure::Filter(FilterKind::Cmdbf)),
+    Contender::Plain(Structure::Filter(FilterKind::Bfm)),
+    Contender::Plain(Structure::Filter(FilterKind::Cbfm)),
+    Contender::Plain(Structure::Filter(FilterKind::Bloom)),
+    Contender::Plain(Structure::Filter(FilterKind::Subset)),
     Contender::SubsetPlanned,
-    Contender::Hll,
-    Contender::Exact,
+    Contender::Plain(Structure::Hll),
+    Contender::EXACT,
 ];
 
 const UNWRITTEN: &str = "cannot write the results";
@@ -267,7 +217,7 @@ impl CompareArgs {
             combinations(kind, &self.want)?
         };
         let mut contenders: Vec<Contender> = Vec::new();
-        for contender in self.filter.iter().copied().map(Contender::from) {
+        for contender in self.filter.iter().copied() {
             if !contenders.contains(&contender) {
                 contenders.push(contender);
             }
@@ -334,22 +284,6 @@ impl From<ResultFormat> for ReportFormat {
             ResultFormat::Json => Self::Json,
             ResultFormat::Jsonl => Self::JsonLines,
             ResultFormat::Parquet => Self::Parquet,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_structure_can_be_compared_under_its_own_name() {
-        for structure in Structure::value_variants() {
-            assert!(Compared::value_variants().contains(&Compared::Named(*structure)));
-        }
-        for compared in Compared::value_variants() {
-            let value = compared.to_possible_value().expect("none is hidden");
-            assert_eq!(value.get_name(), Contender::from(*compared).name());
         }
     }
 }

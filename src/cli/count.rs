@@ -8,14 +8,14 @@ use super::page::PageArgs;
 use super::progress::Progress;
 use super::same_file::keep_apart;
 use super::signals::{PARTIAL, Signals};
-use super::structure::Structure;
+use super::structure::structures;
 use super::trace_args::TraceArgs;
 use super::units::{parse_count, parse_seed, parse_size};
 use super::{Outcome, UsageError, remarks};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::elements::ElementLabel;
-use flowsieve::filters::Sizing;
+use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::pipeline::{
     CountPlan, CountSummary, CounterChoice, RunError, SliceResult, SliceSink, count_and_more,
 };
@@ -45,7 +45,7 @@ pub(crate) struct CountArgs {
     trace: TraceArgs,
 
     /// The structure that counts
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = Structure::Subset, help_heading = "Filter")]
+    #[arg(long, value_parser = structures(), value_name = "NAME", default_value = "subset", help_heading = "Filter")]
     filter: Structure,
 
     /// Memory of the filter for one slice, such as 64KiB [default: 64KiB]
@@ -298,13 +298,13 @@ impl CountArgs {
             },
         };
         let shards = self.shards.unwrap_or(match self.filter {
-            Structure::Subset | Structure::Exact => DEFAULT_SHARDS,
+            Structure::Filter(FilterKind::Subset) | Structure::Exact => DEFAULT_SHARDS,
             _ => 1,
         });
         let counter = match self.filter {
             Structure::Hll => Some(CounterChoice::hyper_log_log(sizing, shards)),
             filter => filter
-                .kind()
+                .filter()
                 .map(|filter| CounterChoice::filter(filter, attributes, sizing, shards)),
         };
         let counter = counter.transpose();

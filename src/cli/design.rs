@@ -1,7 +1,6 @@
 //! A filter of `count` that the planner designs for the combinations that are wanted.
 
 use super::UsageError;
-use super::structure::Structure as Named;
 use super::wanted::{NumberOption, Numbers, cuts_of, wanted_of, weights_of};
 use clap::Args;
 use flowsieve::elements::ElementKind;
@@ -49,7 +48,7 @@ impl DesignArgs {
     /// The filter that the planner makes of this structure for `expect` elements.
     pub(super) fn counter(
         &self,
-        structure: Named,
+        structure: Structure,
         kind: ElementKind,
         expect: &[String],
         goal: Goal,
@@ -73,7 +72,7 @@ impl DesignArgs {
         let [row] = planned.rows.as_slice() else {
             unreachable!("one structure was asked for");
         };
-        let Some(spec) = row.spec(request.attributes.len()) else {
+        let Some(spec) = row.spec() else {
             let why = row.notes.last().map_or("it does not fit", String::as_str);
             let works = match goal {
                 Goal::Memory { .. } => "more --memory works",
@@ -84,33 +83,29 @@ impl DesignArgs {
                 filter.name()
             )));
         };
-        Ok(CounterChoice::designed(filter, spec, partial))
+        Ok(CounterChoice::designed(filter, spec.clone(), partial))
     }
 
     /// The structure, if it has what is given.
-    fn filter(&self, structure: Named) -> Result<FilterKind, UsageError> {
+    fn filter(&self, structure: Structure) -> Result<FilterKind, UsageError> {
         let option = match self {
             Self { want, .. } if !want.is_empty() => "--want",
             Self { cuts: Some(_), .. } => "--cuts",
             _ => "--weights",
         };
-        let Some(filter) = structure.kind() else {
-            let name = match structure {
-                Named::Hll => "hll",
-                _ => "exact",
-            };
+        let Some(filter) = structure.filter() else {
+            let name = structure.name();
             return Err(UsageError(format!(
                 "{option} is about the design of a filter, and {name} is none; --filter subset --want src works, as does counting another --element"
             )));
         };
-        let has_cuts = matches!(filter, FilterKind::Cbfm | FilterKind::Wcbfm);
-        if self.cuts.is_some() && !has_cuts {
+        if self.cuts.is_some() && !filter.has_cuts() {
             return Err(UsageError(format!(
                 "only cbfm and wcbfm have cuts, and --filter is {}; --filter cbfm works",
                 filter.name()
             )));
         }
-        if self.weights.is_some() && filter != FilterKind::Wcbfm {
+        if self.weights.is_some() && !filter.has_weights() {
             return Err(UsageError(format!(
                 "only wcbfm has weights, and --filter is {}; --filter wcbfm works",
                 filter.name()

@@ -1,77 +1,46 @@
 //! The structures by name, as options take them.
 
-use clap::ValueEnum;
-use flowsieve::filters::FilterKind;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use flowsieve::comparison::Contender;
+use flowsieve::filters::{FilterKind, Structure};
 
 /// A filter, another counter, or the exact set alone.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Structure {
-    /// Blocked Bloom filter with an unbiased count
-    Subset,
-    /// Standard Bloom filter
-    Bloom,
-    /// One Bloom filter an attribute (Xie et al. 2008)
-    Mdbf,
-    /// MDBF with a combined filter (Xie et al. 2008)
-    Cmdbf,
-    /// Matrix of the Cartesian join (Wang et al. 2016)
-    Cartesian,
-    /// Bloom filter matrix (Wang et al. 2016)
-    Bfm,
-    /// Cutted Bloom filter matrix (Wang et al. 2016)
-    Cbfm,
-    /// Weighted CBFM (Wang et al. 2016)
-    Wcbfm,
-    /// Counting Bloom filter (Fan et al. 2000)
-    Counting,
-    /// Split counting Bloom filter (Huang et al. 2015)
-    SplitCounting,
-    /// Chain of split counting Bloom filters (Huang et al. 2015)
-    Scalable,
-    /// d-left counting Bloom filter (Bonomi et al. 2006)
-    Dleft,
-    /// Counter that is no filter: a HyperLogLog (Flajolet et al. 2007)
-    #[expect(clippy::doc_markdown, reason = "the text of --help has no code marks")]
-    Hll,
-    /// No filter: the exact set alone
-    Exact,
+pub(crate) fn structures() -> impl TypedValueParser<Value = Structure> {
+    one_of(Structure::all, Structure::name, Structure::summary)
 }
 
-impl Structure {
-    /// The kind of filter; none if it is no filter.
-    pub(crate) const fn kind(self) -> Option<FilterKind> {
-        Some(match self {
-            Self::Subset => FilterKind::Subset,
-            Self::Bloom => FilterKind::Bloom,
-            Self::Mdbf => FilterKind::Mdbf,
-            Self::Cmdbf => FilterKind::Cmdbf,
-            Self::Cartesian => FilterKind::Cartesian,
-            Self::Bfm => FilterKind::Bfm,
-            Self::Cbfm => FilterKind::Cbfm,
-            Self::Wcbfm => FilterKind::Wcbfm,
-            Self::Counting => FilterKind::Counting,
-            Self::SplitCounting => FilterKind::SplitCounting,
-            Self::Scalable => FilterKind::Scalable,
-            Self::Dleft => FilterKind::Dleft,
-            Self::Hll | Self::Exact => return None,
-        })
-    }
+/// A structure that a comparison knows.
+pub(crate) fn contenders() -> impl TypedValueParser<Value = Contender> {
+    one_of(Contender::all, Contender::name, Contender::summary)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A filter that knows the attributes of its elements.
+pub(crate) fn filters_of_attributes() -> impl TypedValueParser<Value = FilterKind> {
+    let kinds = || {
+        FilterKind::ALL
+            .iter()
+            .copied()
+            .filter(|kind| !kind.is_of_whole())
+    };
+    one_of(kinds, FilterKind::name, FilterKind::summary)
+}
 
-    #[test]
-    fn names_are_those_of_the_library() {
-        for structure in Structure::value_variants() {
-            let name = structure.to_possible_value().expect("none is hidden");
-            let expected = match structure {
-                Structure::Hll => "hll",
-                Structure::Exact => "exact",
-                _ => structure.kind().expect("the others are filters").name(),
-            };
-            assert_eq!(name.get_name(), expected);
-        }
-    }
+/// One of these values by its name.
+fn one_of<T, I>(
+    all: fn() -> I,
+    name: fn(T) -> &'static str,
+    summary: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+    I: Iterator<Item = T> + 'static,
+{
+    let values = all().map(|value| PossibleValue::new(name(value)).help(summary(value)));
+    PossibleValuesParser::new(values).map(move |given| {
+        let mut values = all();
+        let is_named = |value: &T| name(*value) == given;
+        values
+            .find(is_named)
+            .expect("clap lets only these names pass")
+    })
 }

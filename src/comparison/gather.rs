@@ -1,6 +1,6 @@
 //! Puts the answers about a slice together, in the order of the closings, whoever answers first.
 
-use super::lane::LaneTally;
+use super::candidate::CandidateTally;
 use super::negatives::Questions;
 use super::results::{
     Comparison, Entry, Expected, JudgedSlice, Negatives, QueryResult, SliceCount,
@@ -14,14 +14,14 @@ use std::sync::Arc;
 /// Counts of a structure in a slice that are kept, at most: 48 MiB of them.
 const MAX_COUNTS: usize = 1 << 20;
 
-/// Collects what lanes say.
+/// Collects what candidates say.
 #[derive(Debug)]
 pub(super) struct Gather {
     asked: Vec<u32>,
     expected: Expected,
     entries: Vec<Entry>,
-    /// Which entry each lane fills.
-    of_lane: Vec<usize>,
+    /// Which entry each candidate fills.
+    of_candidate: Vec<usize>,
     /// Nanoseconds and insertions of each entry.
     times: Vec<(u64, u64)>,
     waiting: BTreeMap<u64, Waiting>,
@@ -33,7 +33,7 @@ pub(super) struct Gather {
 struct Waiting {
     slice: ClosedSlice,
     questions: Option<Arc<Questions>>,
-    tallies: BTreeMap<usize, LaneTally>,
+    tallies: BTreeMap<usize, CandidateTally>,
 }
 
 impl Gather {
@@ -42,7 +42,7 @@ impl Gather {
             asked,
             expected: Expected::default(),
             entries: Vec::new(),
-            of_lane: Vec::new(),
+            of_candidate: Vec::new(),
             times: Vec::new(),
             waiting: BTreeMap::new(),
             slices: Vec::new(),
@@ -50,7 +50,7 @@ impl Gather {
         }
     }
 
-    /// Says who takes part; every entry that fits has a lane, in this order.
+    /// Says who takes part; every entry that fits has a candidate, in this order.
     pub(super) fn begin(&mut self, expected: Expected, mut entries: Vec<Entry>) {
         for entry in entries.iter_mut().filter(|entry| entry.unfit.is_none()) {
             let queries = self.asked.iter().flat_map(|&mask| {
@@ -65,7 +65,7 @@ impl Gather {
             entry.queries = queries.collect();
             entry.memory_bytes = Some(0);
         }
-        self.of_lane = (0..entries.len())
+        self.of_candidate = (0..entries.len())
             .filter(|&entry| entries[entry].unfit.is_none())
             .collect();
         self.times = vec![(0, 0); entries.len()];
@@ -96,9 +96,9 @@ impl Gather {
                 waiting.questions = answer.questions;
             }
         }
-        let lanes = self.of_lane.len();
+        let candidates = self.of_candidate.len();
         while let Some(first) = self.waiting.first_entry() {
-            if first.get().tallies.len() < lanes || first.get().questions.is_none() {
+            if first.get().tallies.len() < candidates || first.get().questions.is_none() {
                 break;
             }
             let waiting = first.remove();
@@ -122,8 +122,8 @@ impl Gather {
             values: values.map_or_else(Vec::new, |values| values[..self.asked.len()].to_vec()),
         };
         self.slices.push((waiting.slice.index, slice));
-        for (lane, tally) in waiting.tallies {
-            let number = self.of_lane[lane];
+        for (candidate, tally) in waiting.tallies {
+            let number = self.of_candidate[candidate];
             let entry = &mut self.entries[number];
             entry.counts.push(tally.count);
             entry.memory_bytes = entry.memory_bytes.max(Some(tally.memory_bytes));

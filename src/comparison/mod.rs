@@ -2,23 +2,22 @@
 //!
 //! ```text
 //!   reading and slicing of the pipeline ──batch──┬─► truth: sets of the elements' bytes ─┐
-//!   (decoded once)                               ├─► lane: a structure, a memory         │ questions
-//!                                                ├─► lane: …                             │ (negatives)
+//!   (decoded once)                               ├─► candidate: a structure, a memory         │ questions
+//!                                                ├─► candidate: …                             │ (negatives)
 //!                                                ▼                                       ▼
-//!   slice closes:  raw count, estimate and answers of each lane ──► gather ──► Comparison
+//!   slice closes:  raw count, estimate and answers of each candidate ──► gather ──► Comparison
 //! ```
 //!
-//! A lane is one structure with one memory. Every lane sees every batch in the order of the trace, so its
-//! answers do not depend on how lanes are divided among threads. The first elements are held back until
+//! A candidate is one structure with one memory. Every candidate sees every batch in the order of the trace, so its
+//! answers do not depend on how candidates are divided among threads. The first elements are held back until
 //! it is known how many a slice has: from that follow the numbers of hash functions.
 
 mod byte_set;
+mod candidate;
 mod expected;
 mod gather;
-mod lane;
 mod negatives;
 mod plan;
-mod predicted;
 mod results;
 mod run;
 mod stage;

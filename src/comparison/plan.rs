@@ -2,7 +2,7 @@
 
 use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
-use crate::filters::FilterKind;
+use crate::filters::{FilterKind, Structure};
 use crate::pipeline::{PlanError, Slicing};
 use crate::trace::InputFormat;
 use std::path::PathBuf;
@@ -10,25 +10,45 @@ use std::path::PathBuf;
 /// A structure that takes part.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Contender {
-    /// A filter, as a count makes it; `subset` stores the whole element only.
-    Filter(FilterKind),
+    /// As a count makes it; `subset` stores the whole element only, and `exact` takes whatever memory it needs.
+    Plain(Structure),
     /// A subset filter that also stores the asked combinations, in the same memory.
     SubsetPlanned,
-    /// `HyperLogLog`: counts, and answers no query.
-    Hll,
-    /// The exact set of the elements, whatever memory it takes.
-    Exact,
 }
 
 impl Contender {
+    /// The exact set of the elements.
+    pub const EXACT: Self = Self::Plain(Structure::Exact);
+
+    /// All of them, in the order in which they are listed.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Structure::all().flat_map(|structure| {
+            let is_subset = structure == Structure::Filter(FilterKind::Subset);
+            let planned = is_subset.then_some(Self::SubsetPlanned);
+            std::iter::once(Self::Plain(structure)).chain(planned)
+        })
+    }
+
     /// The name in the command line and in reports.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::Filter(kind) => kind.name(),
+            Self::Plain(structure) => structure.name(),
             Self::SubsetPlanned => "subset-planned",
-            Self::Hll => "hll",
-            Self::Exact => "exact",
         }
+    }
+
+    /// What it is, in a line.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Plain(structure) => structure.summary(),
+            Self::SubsetPlanned => "The same, with every combination that is asked for",
+        }
+    }
+}
+
+impl From<FilterKind> for Contender {
+    fn from(kind: FilterKind) -> Self {
+        Self::Plain(Structure::Filter(kind))
     }
 }
 

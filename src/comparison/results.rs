@@ -108,6 +108,8 @@ pub struct SliceCount {
     pub estimate: Option<f64>,
     /// Its standard error.
     pub std_error: Option<f64>,
+    /// The filter was so full that the estimate says nothing.
+    pub saturated: bool,
 }
 
 /// Queries for what is not there.

@@ -1,9 +1,9 @@
 //! The stage of a comparison: holds the first elements back until it is known how many a slice has, then
 //! makes the structures and gives them everything.
 
+use super::candidate::{Candidate, Design, Unfit};
 use super::expected::expected;
 use super::gather::Gather;
-use super::lane::{Design, Lane, Unfit};
 use super::negatives::Asking;
 use super::results::{Expected, SliceCount};
 use super::truth::Counted;
@@ -65,10 +65,10 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         let (plan, counted) = (self.plan, self.counted());
         let slices = plan.open_slices() as u64;
         // The truth and, if it takes part, the exact set.
-        let sets = 1 + u64::from(plan.contenders.contains(&Contender::Exact));
+        let sets = 1 + u64::from(plan.contenders.contains(&Contender::EXACT));
         let limit = plan.exact_limit_bytes / sets / slices;
         let expected = expected(&tasks, plan.expected, &counted, limit);
-        let (entries, lanes) = entries(plan, &expected, limit);
+        let (entries, candidates) = entries(plan, &expected, limit);
         self.gather.begin(expected, entries);
         let truth = Truth {
             asking: Asking {
@@ -79,7 +79,7 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
             limit,
             slots: Vec::new(),
         };
-        self.phase = Phase::Running(Workers::start(self.scope, truth, lanes, plan.threads));
+        self.phase = Phase::Running(Workers::start(self.scope, truth, candidates, plan.threads));
         tasks.into_iter().try_for_each(|task| self.give(task))
     }
 
@@ -185,11 +185,15 @@ fn size_of_columns(elements: &ElementColumns) -> usize {
     digests * size_of::<Digest>() + keys + 256
 }
 
-/// One entry for each memory and structure, and a lane for each that fits.
-fn entries(plan: &ComparePlan, expected: &Expected, exact_limit: u64) -> (Vec<Entry>, Vec<Lane>) {
+/// One entry for each memory and structure, and a candidate for each that fits.
+fn entries(
+    plan: &ComparePlan,
+    expected: &Expected,
+    exact_limit: u64,
+) -> (Vec<Entry>, Vec<Candidate>) {
     let mut entries = Vec::new();
-    let mut lanes = Vec::new();
-    let sized = |contender: &&Contender| **contender != Contender::Exact;
+    let mut candidates = Vec::new();
+    let sized = |contender: &&Contender| **contender != Contender::EXACT;
     let of_memories = plan.memories.iter().flat_map(|&bytes| {
         let contenders = plan.contenders.iter().filter(sized);
         contenders.map(move |&contender| (contender, Some(bytes)))
@@ -215,17 +219,14 @@ fn entries(plan: &ComparePlan, expected: &Expected, exact_limit: u64) -> (Vec<En
                 entry.unfit = Some(why);
             }
             Ok(design) => {
-                if let Design::Filter(spec) = &design {
+                if let Some(spec) = design.filter() {
                     entry.probes = Some(spec.probes());
-                    if let crate::filters::FilterSpec::Subset { combinations, .. } = spec {
-                        let stored = combinations.iter().map(|part| (part.mask, part.probes));
-                        entry.stored = stored.collect();
-                    }
+                    entry.stored = spec.shape().stored;
                 }
-                lanes.push(Lane::new(design, plan));
+                candidates.push(Candidate::new(design, plan));
             }
         }
         entries.push(entry);
     }
-    (entries, lanes)
+    (entries, candidates)
 }

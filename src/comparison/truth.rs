@@ -104,11 +104,6 @@ impl Values {
         Self { counted, counts }
     }
 
-    /// Distinct elements.
-    pub(super) fn whole(&self) -> f64 {
-        self.counts[0] as f64
-    }
-
     /// Distinct values of a combination; of one that is not counted the least upper bound that follows
     /// from larger ones and from the single attributes.
     pub(super) fn of(&self, mask: u32) -> f64 {

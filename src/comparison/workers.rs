@@ -1,10 +1,10 @@
-//! Who does the work: lanes and the truth in this thread, or divided among threads that are all fed with
+//! Who does the work: candidates and the truth in this thread, or divided among threads that are all fed with
 //! the same batches through bounded channels.
 //!
 //! The first worker keeps the truth and sends the questions about a closing slice to the others. It waits
 //! for nobody, and the others only for it, so they cannot wait for each other in a circle.
 
-use super::lane::{Lane, LaneTally};
+use super::candidate::{Candidate, CandidateTally};
 use super::negatives::{Asking, Questions};
 use super::truth::SliceSets;
 use crate::elements::ElementColumns;
@@ -76,11 +76,11 @@ pub(super) struct Answer {
     pub(super) number: u64,
     /// The questions, from the worker that keeps the truth.
     pub(super) questions: Option<Arc<Questions>>,
-    /// Lanes by number.
-    pub(super) tallies: Vec<(usize, LaneTally)>,
+    /// Candidates by number.
+    pub(super) tallies: Vec<(usize, CandidateTally)>,
 }
 
-/// All lanes and the truth.
+/// All candidates and the truth.
 pub(super) enum Workers {
     Here(Box<Worker>),
     Threads {
@@ -90,43 +90,43 @@ pub(super) enum Workers {
     },
 }
 
-/// Some of the lanes.
+/// Some of the candidates.
 pub(super) struct Worker {
     truth: Option<Truth>,
-    lanes: Vec<(usize, Lane)>,
+    candidates: Vec<(usize, Candidate)>,
 }
 
 impl Workers {
-    /// The lanes served by so many threads; by the caller if it is one.
+    /// The candidates served by so many threads; by the caller if it is one.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         truth: Truth,
-        lanes: Vec<Lane>,
+        candidates: Vec<Candidate>,
         threads: usize,
     ) -> Self {
-        // The truth has as much to do as a few lanes.
-        let threads = threads.min(lanes.len() + 1);
+        // The truth has as much to do as a few candidates.
+        let threads = threads.min(candidates.len() + 1);
         if threads <= 1 {
             return Self::Here(Box::new(Worker {
                 truth: Some(truth),
-                lanes: lanes.into_iter().enumerate().collect(),
+                candidates: candidates.into_iter().enumerate().collect(),
             }));
         }
         // Bounded by the task queues and by the closings that may be outstanding.
         let (answer, answers) = unbounded();
         let (empty, emptied) = unbounded();
         let mut truth = Some(truth);
-        let mut shares: Vec<Vec<(usize, Lane)>> = (0..threads).map(|_| Vec::new()).collect();
-        for (number, lane) in lanes.into_iter().enumerate() {
+        let mut shares: Vec<Vec<(usize, Candidate)>> = (0..threads).map(|_| Vec::new()).collect();
+        for (number, candidate) in candidates.into_iter().enumerate() {
             // From the last on, so that the first, which keeps the truth, has the fewest.
-            shares[threads - 1 - number % threads].push((number, lane));
+            shares[threads - 1 - number % threads].push((number, candidate));
         }
         let (ask, asked): (Vec<_>, Vec<_>) = (1..threads).map(|_| unbounded()).unzip();
         let mut ask = Some(ask);
         let mut asked = asked.into_iter();
         let tasks = shares
             .into_iter()
-            .map(|lanes| {
+            .map(|candidates| {
                 let (task, tasks) = bounded(QUEUED_BATCHES);
                 let truth = truth.take();
                 let questions = if truth.is_some() {
@@ -134,7 +134,7 @@ impl Workers {
                 } else {
                     QuestionChannel::FromFirst(asked.next().expect("there is one a worker"))
                 };
-                let worker = Worker { truth, lanes };
+                let worker = Worker { truth, candidates };
                 let (answer, empty) = (answer.clone(), empty.clone());
                 scope.spawn(move || serve(worker, &questions, &tasks, &answer, &empty));
                 task
@@ -196,19 +196,19 @@ impl Worker {
         if let Some(truth) = &mut self.truth {
             truth.add(slot, elements);
         }
-        for (_, lane) in &mut self.lanes {
-            lane.add(slot, elements);
+        for (_, candidate) in &mut self.candidates {
+            candidate.add(slot, elements);
         }
     }
 
-    fn tallies(&mut self, slot: usize, questions: &Questions) -> Vec<(usize, LaneTally)> {
-        let lanes = self.lanes.iter_mut();
-        lanes
-            .map(|(number, lane)| (*number, lane.close(slot, questions)))
+    fn tallies(&mut self, slot: usize, questions: &Questions) -> Vec<(usize, CandidateTally)> {
+        let candidates = self.candidates.iter_mut();
+        candidates
+            .map(|(number, candidate)| (*number, candidate.close(slot, questions)))
             .collect()
     }
 
-    /// Does a task with all lanes and the truth at hand.
+    /// Does a task with all candidates and the truth at hand.
     fn here(&mut self, task: Task) -> Option<Answer> {
         match task {
             Task::Add { slot, elements } => {

@@ -16,7 +16,7 @@ use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use crate::filters::matrix_sizing::largest_size;
 use crate::filters::sizing::{best_probes, shared_blocked_fpr};
 use crate::filters::{
-    ElementDigests, FilterKind, FilterSpec, MatrixSpec, PlannedCombination, Sizing,
+    ElementDigests, FilterKind, FilterSpec, MatrixSpec, PlannedCombination, Sizing, SubsetSpec,
 };
 use crate::hashing::{Digest, Digester};
 use crate::trace::{Capture, InputFormat};
@@ -133,7 +133,7 @@ fn one_capture(
                 if let Some(formula) = formula {
                     cell = cell.formula(formula);
                 }
-                if matches!(spec, FilterSpec::Matrix(_) | FilterSpec::Cartesian { .. }) {
+                if matches!(spec, FilterSpec::Matrix(_) | FilterSpec::Cartesian(_)) {
                     cell = cell
                         .not_binding()
                         .because("formula (1) is for evenly spread values");
@@ -255,7 +255,7 @@ fn subset(bytes: u64, elements: u64, pairs: u64) -> FilterSpec {
         .flat_map(|whole| (1..=8).map(move |pair| (whole, pair)))
         .min_by(|a, b| sum(a).total_cmp(&sum(b)))
         .expect("there are 64 choices");
-    FilterSpec::Subset {
+    FilterSpec::Subset(SubsetSpec {
         attributes: 3,
         lines,
         probes,
@@ -263,17 +263,17 @@ fn subset(bytes: u64, elements: u64, pairs: u64) -> FilterSpec {
             mask: SOURCE_DOMAIN,
             probes: pair,
         }],
-    }
+    })
 }
 
 fn formula(spec: &FilterSpec, elements: u64, pairs: u64, query: u32) -> Option<f64> {
     match spec {
-        FilterSpec::Subset {
+        FilterSpec::Subset(SubsetSpec {
             lines,
             probes,
             combinations,
             ..
-        } => {
+        }) => {
             let pair = combinations.first()?.probes;
             let written = [(elements as f64, *probes), (pairs as f64, pair)];
             let asked = if query == FULL { *probes } else { pair };

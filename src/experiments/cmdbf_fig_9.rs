@@ -7,7 +7,7 @@ use super::result::{
 use super::statistics::mean_of;
 use super::{Findings, Settings};
 use crate::elements::ElementKind;
-use crate::filters::{Combination, FilterKind, FilterSpec};
+use crate::filters::{CmdbfSpec, Combination, FilterKind, FilterSpec, MdbfSpec};
 use crate::pipeline::SliceResult;
 
 /// The filters of Table 1 for two attributes.
@@ -37,19 +37,19 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
 
 fn one_capture(capture: &Traffic, found: &mut Findings) {
     let cmdbf = |combination| {
-        let spec = FilterSpec::Cmdbf {
+        let spec = FilterSpec::Cmdbf(CmdbfSpec {
             attributes: 2,
             bits: BITS,
             probes: PROBES,
             combination,
-        };
+        });
         capture.slices(ElementKind::HostPair, SECOND, (FilterKind::Cmdbf, spec))
     };
-    let mdbf = FilterSpec::Mdbf {
+    let mdbf = FilterSpec::Mdbf(MdbfSpec {
         attributes: 2,
         bits: BITS,
         probes: PROBES,
-    };
+    });
     let runs = [
         (
             "MDBF",

@@ -5,7 +5,7 @@ use super::result::{Cell, ExperimentError};
 use super::statistics::rate_of;
 use super::{Findings, Settings};
 use crate::filters::sizing::dleft_fpr;
-use crate::filters::{ElementDigests, FilterSpec};
+use crate::filters::{DleftSpec, ElementDigests, FilterSpec};
 use crate::hashing::Digester;
 
 /// Bits of the bucket number and of the remainder, elements, and the rate that is claimed.
@@ -29,11 +29,11 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         ..Findings::default()
     };
     for (bucket_bits, remainder_bits, elements, printed) in SETTINGS {
-        let spec = FilterSpec::Dleft {
+        let spec = FilterSpec::Dleft(DleftSpec {
             bucket_bits,
             remainder_bits,
             counter_bits: 2,
-        };
+        });
         let hits = in_parallel(settings.threads, runs, |run| {
             let digester = Digester::new(settings.run_seed(run));
             let element = |number: u64| ElementDigests {

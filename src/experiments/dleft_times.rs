@@ -3,7 +3,7 @@
 use super::result::{Cell, ExperimentError};
 use super::statistics::mean_of;
 use super::{Findings, Settings};
-use crate::filters::{ElementDigests, FilterSpec, MembershipFilter};
+use crate::filters::{DleftSpec, ElementDigests, FilterSpec, MembershipFilter};
 use crate::hashing::{Digest, Digester};
 use std::hint::black_box;
 use std::time::Instant;
@@ -18,11 +18,11 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         .map(|number: u64| digester.digest(&number.to_le_bytes()))
         .collect();
     let (inside, outside) = digests.split_at(elements as usize);
-    let spec = FilterSpec::Dleft {
+    let spec = FilterSpec::Dleft(DleftSpec {
         bucket_bits: 15,
         remainder_bits: 24,
         counter_bits: 2,
-    };
+    });
     let mut filter = spec.build();
     let mut times: [Vec<f64>; 4] = Default::default();
     // One round more, which brings the filter into the cache.

@@ -7,8 +7,8 @@ use crate::filters::matrix_sizing::{
 };
 use crate::filters::sizing::bloom_fpr;
 use crate::filters::{
-    BloomLayout, Combination, ElementDigests, FilterSpec, MatrixSpec, MembershipFilter, Pattern,
-    PatternAnswer,
+    BloomLayout, BloomSpec, CartesianSpec, CmdbfSpec, Combination, ElementDigests, FilterSpec,
+    MatrixSpec, MdbfSpec, MembershipFilter, Pattern, PatternAnswer,
 };
 use crate::hashing::{Digest, Digester};
 
@@ -121,36 +121,36 @@ pub(super) fn structures(bits: u64, probes: u32) -> Vec<(&'static str, FilterSpe
     vec![
         (
             "SBF",
-            FilterSpec::Bloom {
+            FilterSpec::Bloom(BloomSpec {
                 bits,
                 probes,
                 layout: BloomLayout::Anywhere,
-            },
+            }),
         ),
         (
             "MDBF",
-            FilterSpec::Mdbf {
+            FilterSpec::Mdbf(MdbfSpec {
                 attributes: ATTRIBUTES,
                 bits: bits / 3,
                 probes,
-            },
+            }),
         ),
         (
             "CMDBF",
-            FilterSpec::Cmdbf {
+            FilterSpec::Cmdbf(CmdbfSpec {
                 attributes: ATTRIBUTES,
                 bits: bits / 4,
                 probes,
                 combination: Combination::Joint,
-            },
+            }),
         ),
         (
             "CBF (Cartesian)",
-            FilterSpec::Cartesian {
+            FilterSpec::Cartesian(CartesianSpec {
                 attributes: ATTRIBUTES,
                 size: largest_cartesian_size(ATTRIBUTES, bits.into()),
                 probes,
-            },
+            }),
         ),
         ("BFM", matrix(&[])),
         ("CBFM, one cut", matrix(ONE_CUT)),
@@ -163,16 +163,19 @@ pub(super) fn predicted(spec: &FilterSpec, elements: u64, known: f64, query: u32
     let n = elements as f64;
     let asked = query.count_ones();
     Some(match *spec {
-        FilterSpec::Bloom { bits, probes, .. } if query == FULL => {
+        FilterSpec::Bloom(BloomSpec { bits, probes, .. }) if query == FULL => {
             bloom_fpr(bits as f64, probes, n)
         }
-        FilterSpec::Cmdbf { bits, probes, .. } if query == FULL => {
+        FilterSpec::Cmdbf(CmdbfSpec { bits, probes, .. }) if query == FULL => {
             cmdbf_fpr(bits as f64, probes, n, known, asked)
         }
-        FilterSpec::Mdbf { bits, probes, .. } | FilterSpec::Cmdbf { bits, probes, .. } => {
+        FilterSpec::Mdbf(MdbfSpec { bits, probes, .. })
+        | FilterSpec::Cmdbf(CmdbfSpec { bits, probes, .. }) => {
             mdbf_fpr(bits as f64, probes, n, known, asked)
         }
-        FilterSpec::Cartesian { size, probes, .. } => uncut_fpr(size as f64, probes, n, asked),
+        FilterSpec::Cartesian(CartesianSpec { size, probes, .. }) => {
+            uncut_fpr(size as f64, probes, n, asked)
+        }
         FilterSpec::Matrix(ref matrix) => matrix_rate(matrix, n, known, query),
         _ => return None,
     })

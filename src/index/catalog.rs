@@ -13,8 +13,9 @@
 //! from a writer that was killed, and the next one deletes them. Readers take the catalogue that they
 //! find and wait for nobody.
 
+use super::IndexError;
 use super::disk::{self, FileMark};
-use super::{IndexError, RegionFilter};
+use crate::filters::{FilterKind, Structure};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs;
@@ -72,9 +73,29 @@ pub struct Settings {
     /// Length of a region in nanoseconds.
     pub region_ns: i64,
     /// Structure of the regions' filters.
-    pub filter: RegionFilter,
+    #[serde(with = "by_name")]
+    pub filter: FilterKind,
     /// Ports on which DNS is spoken, besides 53.
     pub dns_ports: Vec<u16>,
+}
+
+/// A kind of filter by its name.
+mod by_name {
+    use super::{FilterKind, Structure};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    pub(super) fn serialize<S: Serializer>(kind: &FilterKind, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(kind.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<FilterKind, D::Error> {
+        let name = String::deserialize(input)?;
+        let kind = Structure::named(&name).and_then(Structure::filter);
+        kind.filter(|kind| !kind.is_of_whole())
+            .ok_or_else(|| D::Error::custom(format!("no filter of a region is called {name:?}")))
+    }
 }
 
 /// A storage folder with its global filter.

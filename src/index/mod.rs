@@ -43,6 +43,5 @@ pub use error::IndexError;
 pub use extract::{Extracted, extract};
 pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};
-pub use region_filter::RegionFilter;
 pub use search::{Explained, Hit, HitSink, search};
 pub use writer::{Added, IndexWriter};

@@ -13,7 +13,7 @@ use super::IndexError;
 use super::elements::{Element, Family, SEED};
 use super::query::Route;
 use crate::filters::saved::{FilterInPlace, SavedFilter};
-use crate::filters::{ElementDigests, FilterSpec, Refill};
+use crate::filters::{ElementDigests, FilterSpec, Refill, ScalableSpec};
 use crate::hashing::Digest;
 use std::collections::HashSet;
 use std::path::Path;
@@ -64,13 +64,13 @@ impl NodeFilter {
         while (part * u64::from(MOST_LINKS)) as f64 * std::f64::consts::LN_2 < values as f64 {
             part *= 4;
         }
-        let spec = FilterSpec::Scalable {
+        let spec = FilterSpec::Scalable(ScalableSpec {
             part,
             probes: PROBES,
             counter_bits: COUNTER_BITS,
             most_links: MOST_LINKS,
             refill: Refill::Newest,
-        };
+        });
         let filter = SavedFilter::empty(spec, SEED, b"index: node".to_vec(), 1);
         Self(filter.expect("the parameters are within their bounds"))
     }
@@ -119,7 +119,7 @@ impl NodeFilter {
     pub(super) fn load(path: &Path, bytes: &[u8]) -> Result<Self, IndexError> {
         let filter = SavedFilter::read(&mut &*bytes, bytes.len() as u64)
             .map_err(|error| IndexError::damaged(path, error))?;
-        let is_chain = matches!(filter.spec(), FilterSpec::Scalable { .. });
+        let is_chain = matches!(filter.spec(), FilterSpec::Scalable(_));
         if is_chain && filter.seed() == SEED {
             Ok(Self(filter))
         } else {

@@ -2,7 +2,7 @@
 
 use super::catalog::{FilterPlace, Region, Settings, lists_file, records_file};
 use super::elements::{self, Element, Family};
-use super::{IndexError, Record, disk, lists, records};
+use super::{IndexError, Record, disk, lists, records, region_filter};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(super) fn filters_of(
 ) -> Result<(Vec<u8>, [u64; 2]), IndexError> {
     let (mut filters, mut lengths) = (Vec::new(), [0; 2]);
     for ((family, elements), length) in Family::ALL.iter().zip(elements).zip(&mut lengths) {
-        let filter = settings.filter.build(*family, elements);
+        let filter = region_filter::build(settings.filter, *family, elements);
         let filter = filter.map_err(|error| IndexError::Plan(error.to_string()))?;
         *length = filter.len() as u64;
         filters.extend(filter);

@@ -4,14 +4,12 @@
 //! structures compare.
 
 use super::elements::{Element, FULL, Family, REGION_MASKS, SEED};
-use crate::filters::allocation::{Demand, shared_probes};
 use crate::filters::saved::{FilterInPlace, LoadError, SavedFilter};
 use crate::filters::{
-    ElementDigests, FilterKind, FilterSpec, Pattern, PatternAnswer, PlannedCombination, Sizing,
-    SpecError,
+    ElementDigests, FilterKind, FilterSpec, Pattern, PatternAnswer, Reach, Sizing, SpecError,
+    SubsetSpec, Workload,
 };
 use crate::hashing::Digest;
-use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
 /// Bits for each value of each combination.
@@ -20,89 +18,58 @@ const BITS_A_VALUE: u64 = 12;
 /// Bits of a cache line.
 const LINE_BITS: u64 = 512;
 
-/// Structure of the filters of regions.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RegionFilter {
-    /// Every combination in one array of cache lines.
-    #[default]
-    Subset,
-    /// Cutted matrix.
-    Cbfm,
-    /// A filter for each attribute.
-    Mdbf,
-}
-
-impl RegionFilter {
-    /// The name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Subset => "subset",
-            Self::Cbfm => "cbfm",
-            Self::Mdbf => "mdbf",
-        }
-    }
-
-    /// Parameters for these elements.
-    fn spec(self, elements: &HashSet<Element>) -> Result<FilterSpec, SpecError> {
-        let demands: Vec<Demand> = std::iter::once(FULL)
-            .chain(REGION_MASKS)
-            .map(|mask| Demand {
-                elements: distinct(elements, mask) as f64,
-                weight: 1.0,
-            })
-            .collect();
-        let values = demands.iter().map(|demand| demand.elements).sum::<f64>() as u64;
-        let lines = (values * BITS_A_VALUE).div_ceil(LINE_BITS).max(1);
+/// Parameters of a filter of this structure for these elements.
+fn spec(kind: FilterKind, elements: &HashSet<Element>) -> Result<FilterSpec, SpecError> {
+    let masks = || std::iter::once(FULL).chain(REGION_MASKS);
+    let values = masks().map(|mask| (mask, distinct(elements, mask)));
+    let values: Vec<(u32, usize)> = values.collect();
+    let all: usize = values.iter().map(|&(_, values)| values).sum();
+    let lines = (all as u64 * BITS_A_VALUE).div_ceil(LINE_BITS).max(1);
+    if kind.reach() != Reach::Planned {
         let sizing = Sizing::Memory {
             bytes: lines * LINE_BITS / 8,
             expected: Some(elements.len() as u64),
         };
-        match self {
-            Self::Subset => {
-                let probes = shared_probes(&demands, (lines * LINE_BITS) as f64, 8);
-                let combinations = REGION_MASKS.iter().zip(&probes[1..]);
-                Ok(FilterSpec::Subset {
-                    attributes: 3,
-                    lines,
-                    probes: probes[0],
-                    combinations: combinations
-                        .map(|(&mask, &probes)| PlannedCombination { mask, probes })
-                        .collect(),
-                })
-            }
-            Self::Cbfm => FilterSpec::new(FilterKind::Cbfm, 3, sizing),
-            Self::Mdbf => FilterSpec::new(FilterKind::Mdbf, 3, sizing),
-        }
+        return FilterSpec::new(kind, 3, sizing);
     }
+    // Every combination is asked for as often as the others.
+    let wanted: Vec<(u32, f64)> = masks().map(|mask| (mask, 1.0)).collect();
+    let number = |mask: u32| values.iter().find(|&&(of, _)| of == mask);
+    let workload = Workload {
+        attributes: 3,
+        wanted: &wanted,
+        known: 1.0,
+        values: &|mask| number(mask).map_or(1.0, |&(_, values)| values as f64),
+    };
+    Ok(SubsetSpec::planned(&workload, lines).into())
+}
 
-    /// A saved filter of these elements of a family; nothing if there are none.
-    pub(super) fn build(
-        self,
-        family: Family,
-        elements: &HashSet<Element>,
-    ) -> Result<Vec<u8>, SpecError> {
-        if elements.is_empty() {
-            return Ok(Vec::new());
-        }
-        let label = match family {
-            Family::Flow => b"index: src,dst,port".to_vec(),
-            Family::Dns => b"index: src,dst,domain".to_vec(),
-        };
-        let mut filter = SavedFilter::empty(self.spec(elements)?, SEED, label, 1)?;
-        // In one order, so that the same records make the same file.
-        let mut sorted: Vec<&Element> = elements.iter().collect();
-        sorted.sort_unstable();
-        for element in sorted {
-            filter.insert(ElementDigests {
-                whole: whole(element),
-                attributes: element,
-            });
-        }
-        let mut bytes = Vec::new();
-        filter.save(&mut bytes).expect("a Vec takes everything");
-        Ok(bytes)
+/// A saved filter of these elements of a family; nothing if there are none.
+pub(super) fn build(
+    kind: FilterKind,
+    family: Family,
+    elements: &HashSet<Element>,
+) -> Result<Vec<u8>, SpecError> {
+    if elements.is_empty() {
+        return Ok(Vec::new());
     }
+    let label = match family {
+        Family::Flow => b"index: src,dst,port".to_vec(),
+        Family::Dns => b"index: src,dst,domain".to_vec(),
+    };
+    let mut filter = SavedFilter::empty(spec(kind, elements)?, SEED, label, 1)?;
+    // In one order, so that the same records make the same file.
+    let mut sorted: Vec<&Element> = elements.iter().collect();
+    sorted.sort_unstable();
+    for element in sorted {
+        filter.insert(ElementDigests {
+            whole: whole(element),
+            attributes: element,
+        });
+    }
+    let mut bytes = Vec::new();
+    filter.save(&mut bytes).expect("a Vec takes everything");
+    Ok(bytes)
 }
 
 fn whole(element: &Element) -> Digest {

@@ -310,7 +310,7 @@ mod tests {
     use super::*;
     use crate::decode::Tunnel;
     use crate::elements::ElementRule;
-    use crate::filters::{BloomLayout, CounterSpec, FilterSpec};
+    use crate::filters::{BloomLayout, BloomSpec, CounterSpec, FilterSpec};
     use crate::pipeline::{Align, CounterChoice, SliceResult};
 
     struct Nowhere;
@@ -328,11 +328,11 @@ mod tests {
     #[test]
     fn a_counter_that_panics_is_an_error_with_its_place_for_every_number_of_threads() {
         // Building a filter without bits panics; a plan does not look that closely.
-        let broken = CounterSpec::Filter(FilterSpec::Bloom {
+        let broken = CounterSpec::Filter(FilterSpec::Bloom(BloomSpec {
             bits: 0,
             probes: 1,
             layout: BloomLayout::Anywhere,
-        });
+        }));
         for threads in [1, 2, 3, 5] {
             let plan = CountPlan {
                 inputs: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap").into()],

@@ -4,7 +4,7 @@
 use super::complex::Stored;
 use super::families::Within;
 use super::matrix::{Candidate, Matrix};
-use super::{Goal, PlanRequest};
+use super::{PlanRequest, Target};
 use crate::filters::FilterKind;
 
 /// Families that are kept: those of a WCBFM's weights.
@@ -22,7 +22,11 @@ pub(super) type Sized<'a> = (Matrix<'a>, Candidate);
 
 /// The best families of stored combinations, at most [`KEPT`], the best first: with equal sizes, with
 /// the weights of the request, or by the rule of the paper's tables if that is the goal.
-pub(super) fn best_families(request: &PlanRequest, kind: FilterKind, goal: Goal) -> Vec<Sized<'_>> {
+pub(super) fn best_families(
+    request: &PlanRequest,
+    kind: FilterKind,
+    goal: Target,
+) -> Vec<Sized<'_>> {
     let within = Within::of(request);
     match within.all() {
         Some(families) => all(request, kind, goal, families),
@@ -34,7 +38,7 @@ pub(super) fn best_families(request: &PlanRequest, kind: FilterKind, goal: Goal)
 pub(super) fn all(
     request: &PlanRequest,
     kind: FilterKind,
-    goal: Goal,
+    goal: Target,
     families: Vec<Vec<u32>>,
 ) -> Vec<Sized<'_>> {
     let mut kept = Kept::new(goal);
@@ -44,7 +48,7 @@ pub(super) fn all(
         let matrix = Matrix::new(request, kind, stored);
         if let Some(candidate) = matrix.fit(matrix.given_weights(), goal, most) {
             // A family that does not reach the rate with the cells of the best so far is out.
-            if matches!(goal, Goal::Rate { .. }) {
+            if matches!(goal, Target::Rate { .. }) {
                 most = most.min(candidate.cells);
             }
             kept.add(matrix, candidate);
@@ -57,7 +61,7 @@ pub(super) fn all(
 pub(super) fn climbed<'a>(
     request: &'a PlanRequest,
     kind: FilterKind,
-    goal: Goal,
+    goal: Target,
     within: &Within,
     work: u64,
 ) -> Vec<Sized<'a>> {
@@ -77,7 +81,7 @@ pub(super) fn climbed<'a>(
             break;
         }
         if let Some(start) = climb.sized(start, most) {
-            if matches!(goal, Goal::Rate { .. }) {
+            if matches!(goal, Target::Rate { .. }) {
                 most = most.min(start.1.cells * WORTH_CLIMBING);
             }
             starts.push(start);
@@ -97,7 +101,7 @@ pub(super) fn climbed<'a>(
 struct Climb<'a, 'b> {
     request: &'a PlanRequest,
     kind: FilterKind,
-    goal: Goal,
+    goal: Target,
     within: &'b Within,
     /// What is left.
     work: u64,
@@ -154,7 +158,7 @@ impl<'a> Climb<'a, '_> {
                 return None;
             }
             let most = match self.goal {
-                Goal::Rate { .. } => here.1.cells,
+                Target::Rate { .. } => here.1.cells,
                 _ => f64::INFINITY,
             };
             if let Some(next) = here.0.stored.changed(sets)
@@ -175,12 +179,12 @@ impl<'a> Climb<'a, '_> {
 
 /// The best families so far, each once.
 struct Kept<'a> {
-    goal: Goal,
+    goal: Target,
     best: Vec<Sized<'a>>,
 }
 
 impl<'a> Kept<'a> {
-    fn new(goal: Goal) -> Self {
+    fn new(goal: Target) -> Self {
         Self {
             goal,
             best: Vec::with_capacity(KEPT + 1),

@@ -4,9 +4,11 @@ use super::climb::{Sized, best_families};
 use super::complex::Stored;
 use super::matrix::{Candidate, Matrix};
 use super::weights::best_weights;
-use super::{Design, Goal, PlanRequest, PlanRow, Structure};
+use super::{Design, PlanRequest, PlanRow, Structure, Target};
 use crate::filters::matrix_sizing::attribute_size;
-use crate::filters::{FilterKind, MAX_COMBINATIONS};
+use crate::filters::{
+    CartesianSpec, FilterKind, FilterSpec, IndexMap, MAX_COMBINATIONS, MatrixSpec,
+};
 
 /// Work of the search for weights, in rates of one combination with one k.
 pub(super) const WEIGHTS_WORK: u64 = 16_000_000;
@@ -15,15 +17,15 @@ pub(super) const WEIGHTS_WORK: u64 = 16_000_000;
 pub(super) fn row(
     request: &PlanRequest,
     kind: FilterKind,
-    goal: Goal,
+    goal: Target,
     weights_work: u64,
 ) -> PlanRow {
     let mut found = match given_cuts(request, kind) {
         Some(cuts) => with_cuts(request, kind, goal, cuts),
         None => best_families(request, kind, goal),
     };
-    let by_table = matches!(goal, Goal::AttributeRate { .. });
-    if kind == FilterKind::Wcbfm && request.weights.is_none() && !by_table {
+    let by_table = matches!(goal, Target::AttributeRate { .. });
+    if kind.has_weights() && request.weights.is_none() && !by_table {
         weigh(&mut found, goal, weights_work);
     }
     let best = found.into_iter().reduce(|best, next| {
@@ -35,7 +37,7 @@ pub(super) fn row(
     });
     match (best, goal) {
         (Some((matrix, chosen)), _) => matrix_row(&matrix, &chosen),
-        (None, Goal::Rate { fpr }) => {
+        (None, Target::Rate { fpr }) => {
             let note = format!("no size has a rate of {fpr:.3e}");
             PlanRow::impossible(Structure::Filter(kind), request.wanted.len(), note)
         }
@@ -48,9 +50,10 @@ pub(super) fn row(
 
 /// The cuts of the request, or none for what has none.
 fn given_cuts(request: &PlanRequest, kind: FilterKind) -> Option<&[u32]> {
-    match kind {
-        FilterKind::Cbfm | FilterKind::Wcbfm => request.cuts.as_deref(),
-        _ => Some(&[]),
+    if kind.has_cuts() {
+        request.cuts.as_deref()
+    } else {
+        Some(&[])
     }
 }
 
@@ -58,7 +61,7 @@ fn given_cuts(request: &PlanRequest, kind: FilterKind) -> Option<&[u32]> {
 fn with_cuts<'a>(
     request: &'a PlanRequest,
     kind: FilterKind,
-    goal: Goal,
+    goal: Target,
     cuts: &[u32],
 ) -> Vec<Sized<'a>> {
     let matrix = matrix(request, kind, cuts);
@@ -72,7 +75,7 @@ fn matrix<'a>(request: &'a PlanRequest, kind: FilterKind, cuts: &[u32]) -> Matri
 }
 
 /// Gives each family the best weights that are found with its share of the work.
-fn weigh(found: &mut [Sized<'_>], goal: Goal, work: u64) {
+fn weigh(found: &mut [Sized<'_>], goal: Target, work: u64) {
     let mut left = work;
     let mut families = found.len() as u64;
     for (matrix, candidate) in found {
@@ -98,22 +101,25 @@ fn smallest(request: &PlanRequest, kind: FilterKind, cuts: &[u32]) -> PlanRow {
 
 fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
     let (request, kind) = (matrix.request, matrix.kind);
-    let whole = |size: &f64| *size as u64;
-    let sizes: Vec<u64> = chosen.sizes.iter().map(whole).collect();
-    let is_weighted = kind == FilterKind::Wcbfm;
-    let design = Design {
-        probes: Some(chosen.probes),
-        size: (!is_weighted).then(|| sizes.iter().copied().fold(0, u64::max)),
-        unit: "values",
-        sizes: if is_weighted { sizes } else { Vec::new() },
-        cells: Some(chosen.cells),
-        cuts: matrix.stored.cuts(),
-        ..Design::default()
+    let sizes: Vec<u64> = chosen.sizes.iter().map(|&size| size as u64).collect();
+    let spec = if kind == FilterKind::Cartesian {
+        FilterSpec::Cartesian(CartesianSpec {
+            attributes: sizes.len(),
+            size: sizes[0],
+            probes: chosen.probes,
+        })
+    } else {
+        FilterSpec::Matrix(MatrixSpec {
+            sizes,
+            cuts: matrix.stored.cuts(),
+            probes: chosen.probes,
+            index_map: IndexMap::default(),
+        })
     };
     let mut row = PlanRow::new(
         request,
         Structure::Filter(kind),
-        design,
+        Design::Filter(spec),
         (chosen.cells / 8.0).ceil(),
         matrix.rates(&chosen.sizes, chosen.probes),
     );
@@ -151,12 +157,10 @@ pub(super) fn real_elements(
     bytes: u64,
     fpr: f64,
 ) -> Option<f64> {
-    let cuts = match kind {
-        FilterKind::Cartesian | FilterKind::Bfm | FilterKind::Cbfm | FilterKind::Wcbfm => {
-            given_cuts(request, kind)?
-        }
-        _ => return None,
-    };
+    if !kind.is_matrix() {
+        return None;
+    }
+    let cuts = given_cuts(request, kind)?;
     let matrix = matrix(request, kind, cuts);
     let most = bytes as f64 * 8.0;
     let (mut low, mut high) = (0.0, most);

@@ -1,12 +1,11 @@
 //! A matrix with given cuts: its rates, and the sizes and k that serve a goal best.
 
 use super::complex::Stored;
-use super::row::weighted;
 use super::search::{last, least};
-use super::{Goal, PlanRequest};
+use super::{PlanRequest, Target};
 use crate::filters::FilterKind;
-use crate::filters::matrix_sizing::{attribute_size, load_of_rows, rate_with_rows, table_probes};
-use crate::filters::sizing::{MAX_PROBES, bloom_fpr};
+use crate::filters::matrix_sizing::{PartLoad, attribute_size, table_probes};
+use crate::filters::sizing::MAX_PROBES;
 use std::cell::Cell;
 
 /// Largest size of an attribute that is considered.
@@ -17,6 +16,8 @@ const MOST_SIZE: u64 = 1 << 48;
 pub(super) struct Matrix<'a> {
     pub(super) request: &'a PlanRequest,
     pub(super) kind: FilterKind,
+    /// Share of the queries for each wanted combination.
+    shares: Vec<f64>,
     pub(super) stored: Stored,
     /// For each wanted combination the stored ones that answer it.
     pub(super) asked: Vec<Vec<u32>>,
@@ -38,23 +39,23 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// What is to be small; a rate that is not kept is worse than any memory.
-    fn cost(&self, goal: Goal) -> (bool, f64) {
+    fn cost(&self, goal: Target) -> (bool, f64) {
         match goal {
-            Goal::Rate { .. } => (false, self.cells),
+            Target::Rate { .. } => (false, self.cells),
             // The rate is the attributes', so that what is told at all is told better.
-            Goal::AttributeRate { fpr } => (self.worst > fpr, self.cells),
-            Goal::Memory { .. } | Goal::MostElements { .. } => (false, self.fpr),
+            Target::AttributeRate { fpr } => (self.worst > fpr, self.cells),
+            Target::Memory { .. } => (false, self.fpr),
         }
     }
 
     /// The order of candidates, the best first.
-    pub(super) fn compare(&self, other: &Self, goal: Goal) -> std::cmp::Ordering {
+    pub(super) fn compare(&self, other: &Self, goal: Target) -> std::cmp::Ordering {
         let (ours, theirs) = (self.cost(goal), other.cost(goal));
         ours.0.cmp(&theirs.0).then(ours.1.total_cmp(&theirs.1))
     }
 
     /// Whether it serves the goal better than another, by more than rounding.
-    pub(super) fn is_better(&self, other: &Self, goal: Goal) -> bool {
+    pub(super) fn is_better(&self, other: &Self, goal: Target) -> bool {
         let (ours, theirs) = (self.cost(goal), other.cost(goal));
         // Rates of 0, or of 1, are equal.
         let margin = 1.0 - 1e-9;
@@ -65,41 +66,15 @@ impl Candidate {
 /// What a stored combination is filled with at given sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Load {
-    cells: f64,
-    elements: f64,
-    /// Of the rows of the values that are asked for.
-    of_rows: f64,
-    kind: LoadKind,
-}
-
-/// Which values of a negative occur.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum LoadKind {
-    /// The only value that is asked for, which is new or the query is no negative.
-    New,
-    /// A single value, one of several that are asked for.
-    Single,
-    /// Two and more values, none or all of which occur, apart.
-    Together,
+    part: PartLoad,
+    /// It is the only value of its query, which is new or the query were no negative.
+    is_new: bool,
 }
 
 impl Load {
     fn rate(&self, probes: u32, known: f64) -> f64 {
-        let anywhere = || bloom_fpr(self.cells, probes, self.elements);
-        match self.kind {
-            LoadKind::New => anywhere(),
-            LoadKind::Single => known + (1.0 - known) * anywhere(),
-            LoadKind::Together => {
-                let in_rows = || rate_with_rows(self.cells, self.of_rows, probes, self.elements);
-                if known <= 0.0 {
-                    anywhere()
-                } else if known >= 1.0 {
-                    in_rows()
-                } else {
-                    known * in_rows() + (1.0 - known) * anywhere()
-                }
-            }
-        }
+        self.part
+            .rate(probes, if self.is_new { 0.0 } else { known })
     }
 }
 
@@ -117,6 +92,7 @@ impl<'a> Matrix<'a> {
         Self {
             request,
             kind,
+            shares: request.shares(),
             stored,
             asked,
             work,
@@ -191,21 +167,11 @@ impl<'a> Matrix<'a> {
     /// Of a stored combination, which answers a query alone or with others.
     fn load(&self, subset: u32, with_others: bool, sizes: &[f64]) -> Load {
         let elements = &self.request.elements;
-        let members = (0..sizes.len()).filter(|member| subset >> member & 1 == 1);
-        let kind = match (subset.is_power_of_two(), with_others) {
-            (false, _) => LoadKind::Together,
-            (true, true) => LoadKind::Single,
-            (true, false) => LoadKind::New,
-        };
         Load {
-            cells: members.map(|member| sizes[member]).product(),
-            elements: elements.of(subset),
-            of_rows: if kind == LoadKind::Together && self.request.known > 0.0 {
-                load_of_rows(sizes, subset, |mask| elements.of(mask))
-            } else {
-                0.0
-            },
-            kind,
+            part: PartLoad::new(sizes, subset, self.request.known > 0.0, |mask| {
+                elements.of(mask)
+            }),
+            is_new: subset.is_power_of_two() && !with_others,
         }
     }
 
@@ -233,7 +199,13 @@ impl<'a> Matrix<'a> {
     }
 
     fn weighted_rate(&self, loads: &Loads, probes: u32) -> f64 {
-        weighted(self.request, &self.rates_of(loads, probes), Some(1.0))
+        let rates = self.rates_of(loads, probes);
+        let shares = self.shares.iter();
+        let sum: f64 = shares
+            .zip(rates)
+            .map(|(share, rate)| share * rate.unwrap_or(1.0))
+            .sum();
+        sum / self.shares.iter().sum::<f64>()
     }
 
     /// Whether any k has this rate at these sizes.
@@ -244,7 +216,12 @@ impl<'a> Matrix<'a> {
 
     /// The largest sizes with the memory of the goal, or the least that reach its rate, in proportion to
     /// weights or equal. `None` if no size does, or if it takes more than `most` cells.
-    pub(super) fn fit(&self, weights: Option<&[f64]>, goal: Goal, most: f64) -> Option<Candidate> {
+    pub(super) fn fit(
+        &self,
+        weights: Option<&[f64]>,
+        goal: Target,
+        most: f64,
+    ) -> Option<Candidate> {
         let attributes = self.attributes();
         let heaviest = weights.map_or(1.0, |w| w.iter().copied().fold(0.0, f64::max));
         let sizes = |heavy: u64| -> Vec<f64> {
@@ -267,8 +244,8 @@ impl<'a> Matrix<'a> {
             })
         };
         let heavy = match goal {
-            Goal::Memory { bytes } => largest(most.min(bytes as f64 * 8.0))?,
-            Goal::Rate { fpr } => {
+            Target::Memory { bytes } => largest(most.min(bytes as f64 * 8.0))?,
+            Target::Rate { fpr } => {
                 let reaches = |heavy: u64| self.reaches(&sizes(heavy), fpr);
                 let largest = largest(most)?;
                 if !reaches(largest) {
@@ -276,11 +253,10 @@ impl<'a> Matrix<'a> {
                 }
                 least(1, largest, reaches)?
             }
-            Goal::AttributeRate { fpr } => {
+            Target::AttributeRate { fpr } => {
                 let probes = table_probes(fpr).clamp(1, MAX_PROBES as u32);
                 return Some(self.candidate(&self.sizes_of_table(fpr), Some(probes)));
             }
-            Goal::MostElements { .. } => unreachable!("the caller asks for rates"),
         };
         Some(self.candidate(&sizes(heavy), None))
     }

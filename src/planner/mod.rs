@@ -39,7 +39,6 @@
 //! - The most elements: with the best cuts and weights that are found for one more than fit, at most six
 //!   times.
 
-mod arrays;
 mod climb;
 #[cfg(test)]
 mod climb_tests;
@@ -52,17 +51,20 @@ mod recommend;
 mod request;
 mod row;
 mod search;
-mod spec;
+mod searched;
+mod sets;
 #[cfg(test)]
 mod tests;
 mod weights;
 
 pub use elements::{Elements, Origin};
 pub use families::all_cut_families;
-pub use request::{Goal, PlanRequest, PlannerError, RateRule, Structure, Wanted};
+use request::Target;
+pub use request::{Goal, PlanRequest, PlannerError, RateRule, Wanted};
 pub use row::{Design, Plan, PlanRow};
 
-use crate::filters::FilterKind;
+pub use crate::filters::Structure;
+use crate::filters::{FilterKind, Shape};
 use matrices::WEIGHTS_WORK;
 
 /// Plans every structure of the request and recommends one.
@@ -76,14 +78,18 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
         .structures
         .iter()
         .map(|&structure| match request.goal {
+            Goal::Memory { bytes } => row_for(request, structure, Target::Memory { bytes }),
+            Goal::Rate { fpr } => row_for(request, structure, Target::Rate { fpr }),
+            Goal::AttributeRate { fpr } => {
+                row_for(request, structure, Target::AttributeRate { fpr })
+            }
             Goal::MostElements { bytes, rate } => {
                 most_elements(request, structure, bytes, rate.into())
             }
-            goal => row_for(request, structure, goal),
         })
         .collect();
     for row in &mut rows {
-        row.refuse_what_cannot_be_built(request.attributes.len());
+        row.reject_what_cannot_be_built();
     }
     let recommended = recommend::recommend(request, &rows);
     if let (Some(best), Goal::Memory { .. }) = (recommended.structure, request.goal)
@@ -98,7 +104,7 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
             row.same_rate_bytes = if row.structure == best {
                 row.memory_bytes
             } else {
-                row_for(request, row.structure, Goal::Rate { fpr }).memory_bytes
+                row_for(request, row.structure, Target::Rate { fpr }).memory_bytes
             };
         }
     }
@@ -109,26 +115,31 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
     })
 }
 
-/// One structure for a goal.
-fn row_for(request: &PlanRequest, structure: Structure, goal: Goal) -> PlanRow {
-    row_with(request, structure, goal, WEIGHTS_WORK)
+/// One structure for a target.
+fn row_for(request: &PlanRequest, structure: Structure, target: Target) -> PlanRow {
+    row_with(request, structure, target, WEIGHTS_WORK)
 }
 
 /// The same with so much work for weights.
-fn row_with(request: &PlanRequest, structure: Structure, goal: Goal, weights_work: u64) -> PlanRow {
+fn row_with(
+    request: &PlanRequest,
+    structure: Structure,
+    target: Target,
+    weights_work: u64,
+) -> PlanRow {
     match structure {
-        Structure::Exact => arrays::exact(request, goal),
-        Structure::Hll => arrays::hll(request, goal),
-        Structure::Filter(
-            kind @ (FilterKind::Cartesian | FilterKind::Bfm | FilterKind::Cbfm | FilterKind::Wcbfm),
-        ) => matrices::row(request, kind, goal, weights_work),
-        Structure::Filter(kind) => arrays::row(request, kind, goal),
+        Structure::Exact => sets::exact(request, target),
+        Structure::Hll => sets::hll(request, target),
+        Structure::Filter(kind) if kind.is_matrix() => {
+            matrices::row(request, kind, target, weights_work)
+        }
+        Structure::Filter(kind) => searched::row(request, kind, target),
     }
 }
 
 /// The largest number of elements (of values of every combination) for which the structure keeps
 /// within memory and rate.
-fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: Goal) -> PlanRow {
+fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: Target) -> PlanRow {
     let row = |request: &PlanRequest, elements: u64| {
         let elements = request.elements.all(elements as f64);
         let request = PlanRequest {
@@ -145,7 +156,7 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: 
     let mut most = 0;
     let mut best = row(request, 1);
     // Equal weights first, so that others are never worse.
-    let is_weighted = structure == Structure::Filter(FilterKind::Wcbfm);
+    let is_weighted = structure.filter().is_some_and(FilterKind::has_weights);
     let equal = (is_weighted && request.weights.is_none()).then(|| PlanRequest {
         weights: Some(vec![1.0; request.attributes.len()]),
         ..request.clone()
@@ -169,7 +180,7 @@ fn most_elements(request: &PlanRequest, structure: Structure, bytes: u64, rate: 
     }
     best.fits = most > 0;
     best.elements = Some(most);
-    if let (Structure::Filter(kind), Goal::AttributeRate { fpr }) = (structure, rate) {
+    if let (Structure::Filter(kind), Target::AttributeRate { fpr }) = (structure, rate) {
         best.elements_unrounded = matrices::real_elements(request, kind, bytes, fpr);
     }
     best
@@ -183,11 +194,11 @@ const MOST_SEARCHES: u32 = 6;
 
 /// The request with the cuts and weights of a row, so that they are not searched for.
 fn with_parameters_of(request: &PlanRequest, row: &PlanRow) -> PlanRequest {
-    let design = row.design.as_ref();
-    let weights = |design: &Design| design.sizes.iter().map(|&size| size as f64).collect();
+    let shape = row.shape();
+    let weights = |shape: &Shape| shape.sizes.iter().map(|&size| size as f64).collect();
     PlanRequest {
-        cuts: design.map(|design| design.cuts.clone()),
-        weights: request.weights.clone().or(design.map(weights)),
+        weights: request.weights.clone().or(shape.as_ref().map(weights)),
+        cuts: shape.map(|shape| shape.cuts),
         ..request.clone()
     }
 }

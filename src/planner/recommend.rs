@@ -62,12 +62,7 @@ fn cost(request: &PlanRequest, row: &PlanRow) -> f64 {
 }
 
 fn is_matrix(row: &PlanRow) -> bool {
-    matches!(
-        row.structure,
-        Structure::Filter(
-            FilterKind::Cartesian | FilterKind::Bfm | FilterKind::Cbfm | FilterKind::Wcbfm
-        )
-    )
+    row.structure.filter().is_some_and(FilterKind::is_matrix)
 }
 
 fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {

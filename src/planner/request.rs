@@ -1,48 +1,8 @@
 //! What is asked of the planner, and its rules.
 
 use super::Elements;
-use crate::filters::FilterKind;
 use crate::filters::matrix_sizing::MAX_ATTRIBUTES;
-
-/// A structure of the plan.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Structure {
-    /// A filter.
-    Filter(FilterKind),
-    /// A hash set for each wanted combination, for comparison.
-    Exact,
-    /// A `HyperLogLog` for each wanted combination, for comparison: it counts, and answers no query.
-    Hll,
-}
-
-impl Structure {
-    /// All of them, in the order in which they are reported.
-    pub const ALL: [Self; 14] = [
-        Self::Filter(FilterKind::Subset),
-        Self::Filter(FilterKind::Bloom),
-        Self::Filter(FilterKind::Mdbf),
-        Self::Filter(FilterKind::Cmdbf),
-        Self::Filter(FilterKind::Cartesian),
-        Self::Filter(FilterKind::Bfm),
-        Self::Filter(FilterKind::Cbfm),
-        Self::Filter(FilterKind::Wcbfm),
-        Self::Filter(FilterKind::Counting),
-        Self::Filter(FilterKind::SplitCounting),
-        Self::Filter(FilterKind::Scalable),
-        Self::Filter(FilterKind::Dleft),
-        Self::Exact,
-        Self::Hll,
-    ];
-
-    /// The name in the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Filter(kind) => kind.name(),
-            Self::Exact => "exact",
-            Self::Hll => "hll",
-        }
-    }
-}
+use crate::filters::{FilterKind, Structure, Workload};
 
 /// A combination of attributes that queries ask for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,6 +51,26 @@ pub enum RateRule {
 }
 
 impl From<RateRule> for Goal {
+    fn from(rule: RateRule) -> Self {
+        match rule {
+            RateRule::Weighted(fpr) => Self::Rate { fpr },
+            RateRule::Attribute(fpr) => Self::AttributeRate { fpr },
+        }
+    }
+}
+
+/// What a single filter is sized for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Target {
+    /// As [`Goal::Memory`].
+    Memory { bytes: u64 },
+    /// As [`Goal::Rate`].
+    Rate { fpr: f64 },
+    /// As [`Goal::AttributeRate`].
+    AttributeRate { fpr: f64 },
+}
+
+impl From<RateRule> for Target {
     fn from(rule: RateRule) -> Self {
         match rule {
             RateRule::Weighted(fpr) => Self::Rate { fpr },
@@ -161,6 +141,18 @@ impl PlanRequest {
     pub fn shares(&self) -> Vec<f64> {
         let sum: f64 = self.wanted.iter().map(|wanted| wanted.weight).sum();
         self.wanted.iter().map(|w| w.weight / sum).collect()
+    }
+
+    /// Hands on what a filter is asked.
+    pub(super) fn with_workload<T>(&self, with: impl FnOnce(&Workload<'_>) -> T) -> T {
+        let wanted = self.wanted.iter().map(|wanted| wanted.mask);
+        let wanted: Vec<(u32, f64)> = wanted.zip(self.shares()).collect();
+        with(&Workload {
+            attributes: self.attributes.len(),
+            wanted: &wanted,
+            known: self.known,
+            values: &|mask| self.elements.of(mask),
+        })
     }
 
     /// Checks the rules.
@@ -240,15 +232,15 @@ impl PlanRequest {
         Ok(())
     }
 
-    /// Whether any of the structures is to be planned.
-    fn plans(&self, kinds: &[FilterKind]) -> bool {
-        let mut structures = self.structures.iter();
-        structures.any(|s| kinds.iter().any(|&kind| *s == Structure::Filter(kind)))
+    /// Whether any of the structures to be planned is like this.
+    fn plans(&self, is_like: fn(FilterKind) -> bool) -> bool {
+        let mut kinds = self.structures.iter().filter_map(|s| s.filter());
+        kinds.any(is_like)
     }
 
     fn check_cuts(&self) -> Result<(), PlannerError> {
         let (attributes, whole) = (self.attributes.len(), self.name(self.full()));
-        if self.cuts.is_some() && !self.plans(&[FilterKind::Cbfm, FilterKind::Wcbfm]) {
+        if self.cuts.is_some() && !self.plans(FilterKind::has_cuts) {
             return Err(PlannerError::new(
                 "cuts are for cbfm and wcbfm, and neither is among the structures; --filter cbfm works",
             ));
@@ -278,7 +270,7 @@ impl PlanRequest {
         let attributes = self.attributes.len();
         let error = |text: String| Err(PlannerError(text));
         if let Some(weights) = &self.weights {
-            if !self.plans(&[FilterKind::Wcbfm]) {
+            if !self.plans(FilterKind::has_weights) {
                 return error(
                     "weights are for wcbfm, which is not among the structures; --filter wcbfm works"
                         .into(),

@@ -1,6 +1,7 @@
 //! What the planner answers.
 
-use super::{PlanRequest, Structure};
+use super::PlanRequest;
+use crate::filters::{FilterKind, FilterSpec, Shape, Structure};
 
 /// The plan of every structure, and the one that is recommended.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,29 +39,20 @@ pub struct PlanRow {
     pub notes: Vec<String>,
 }
 
-/// Parameters of a structure.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Design {
-    /// Hash functions (k); of a subset filter the bits of a whole element.
-    pub probes: Option<u32>,
-    /// Size of each array, part or attribute (m).
-    pub size: Option<u64>,
-    /// What `size` counts: `bits`, `lines`, `counters`, `buckets`, `addresses`, `values`, `registers`.
-    pub unit: &'static str,
-    /// Arrays, links or subtables of that size.
-    pub arrays: Option<u32>,
-    /// Sizes of a WCBFM's attributes (mᵢ).
-    pub sizes: Vec<u64>,
-    /// Cells of a matrix (M).
-    pub cells: Option<f64>,
-    /// Cuts of a matrix.
-    pub cuts: Vec<u32>,
-    /// Combinations that a subset filter stores besides the whole element, and their bits (`k_S`).
-    pub stored: Vec<(u32, u32)>,
-    /// Bits of a remainder, of a d-left filter.
-    pub remainder_bits: Option<u32>,
-    /// Bits of a counter.
-    pub counter_bits: Option<u32>,
+/// What is planned.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Design {
+    /// A filter, which may be larger than any that can be built.
+    Filter(FilterSpec),
+    /// A `HyperLogLog` for each wanted combination.
+    Hll {
+        /// Registers of each.
+        registers: u64,
+        /// Wanted combinations.
+        counts: u32,
+    },
+    /// A hash set for each wanted combination.
+    Exact,
 }
 
 impl PlanRow {
@@ -77,7 +69,7 @@ impl PlanRow {
             design: Some(design),
             memory_bytes: Some(memory_bytes),
             fits: true,
-            weighted: Some(weighted(request, &rates, Some(1.0))),
+            weighted: Some(request.with_workload(|asked| asked.weighted(&rates, Some(1.0)))),
             rates,
             same_rate_bytes: None,
             elements: None,
@@ -103,25 +95,49 @@ impl PlanRow {
         }
     }
 
+    /// The filter of this row, with the row's own parameters and bytes. `None` if the structure is no
+    /// filter, or none that can be built.
+    pub fn spec(&self) -> Option<&FilterSpec> {
+        match &self.design {
+            Some(Design::Filter(spec)) if self.fits && spec.check().is_ok() => Some(spec),
+            _ => None,
+        }
+    }
+
+    /// A filter that is too large, or has too many combinations, does not fit, and the row says why.
+    pub(super) fn reject_what_cannot_be_built(&mut self) {
+        if let (true, Some(Design::Filter(spec))) = (self.fits, &self.design)
+            && let Err(error) = spec.check()
+        {
+            self.fits = false;
+            self.notes.push(error.to_string());
+        }
+    }
+
+    /// The sizes of what is planned.
+    pub fn shape(&self) -> Option<Shape> {
+        let is_weighted = self.structure == Structure::Filter(FilterKind::Wcbfm);
+        Some(match self.design.as_ref()? {
+            Design::Filter(spec) if is_weighted => Shape {
+                size: None,
+                ..spec.shape()
+            },
+            Design::Filter(spec) => Shape {
+                sizes: Vec::new(),
+                ..spec.shape()
+            },
+            Design::Hll { registers, counts } => Shape {
+                size: Some(*registers),
+                unit: "registers",
+                arrays: (*counts > 1).then_some(*counts),
+                ..Shape::default()
+            },
+            Design::Exact => Shape::default(),
+        })
+    }
+
     /// Whether it answers every wanted combination.
     pub fn answers_all(&self) -> bool {
         self.rates.iter().all(Option::is_some)
     }
-}
-
-/// Σ w f over the wanted combinations; those without an answer count as `otherwise`, or not at all.
-pub(super) fn weighted(
-    request: &PlanRequest,
-    rates: &[Option<f64>],
-    otherwise: Option<f64>,
-) -> f64 {
-    let mut sum = 0.0;
-    let mut of = 0.0;
-    for (share, rate) in request.shares().into_iter().zip(rates) {
-        if let Some(rate) = rate.or(otherwise) {
-            sum += share * rate;
-            of += share;
-        }
-    }
-    if of > 0.0 { sum / of } else { 1.0 }
 }

@@ -1,7 +1,7 @@
 //! Weights of a WCBFM: how large each attribute is beside the others.
 
 use super::matrix::{Candidate, Matrix};
-use super::{Goal, PlanRequest};
+use super::{PlanRequest, Target};
 
 /// Factors by which weights are changed, large ones first.
 const STEPS: [f64; 5] = [4.0, 2.0, 1.4, 1.15, 1.05];
@@ -13,7 +13,7 @@ const MOST_ROUNDS: u32 = 12;
 /// `work` is done. Never worse than `from`.
 pub(super) fn best_weights(
     matrix: &Matrix<'_>,
-    goal: Goal,
+    goal: Target,
     from: Candidate,
     work: &mut u64,
 ) -> Candidate {
@@ -35,7 +35,7 @@ pub(super) fn best_weights(
                         let mut tried = weights.clone();
                         tried[attribute] *= factor;
                         let most = match goal {
-                            Goal::Rate { .. } => here.cells,
+                            Target::Rate { .. } => here.cells,
                             _ => f64::INFINITY,
                         };
                         if let Some(found) = matrix.fit(Some(&tried), goal, most)

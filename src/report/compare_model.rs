@@ -362,7 +362,7 @@ impl CompareReport<'_> {
     pub(super) fn best(&self, memory: Option<u64>) -> Vec<(&Entry, CountErrors)> {
         let ranked = self.ranked(memory).into_iter();
         let mut best: Vec<(&Entry, CountErrors)> = ranked
-            .filter(|(entry, _)| entry.contender != Contender::Exact)
+            .filter(|(entry, _)| entry.contender != Contender::EXACT)
             .filter_map(|(entry, errors)| Some((entry, errors?)))
             .collect();
         let least = best.first().map_or(0.0, |(_, errors)| errors.mean);

@@ -87,7 +87,7 @@ impl CompareReport<'_> {
         // In the order of the plan, so that a structure has the same colour in every figure.
         let contenders = self.plan.contenders.iter();
         let counting = contenders
-            .filter(|contender| **contender != Contender::Exact)
+            .filter(|contender| **contender != Contender::EXACT)
             .filter_map(|&contender| entry(self, contender, memory))
             .filter(|entry| entry.best_errors(slices).is_some());
         let elements = self.plan.rule.kind.plural();

@@ -117,7 +117,7 @@ fn least_memories(report: &CompareReport<'_>, memories: &[u64], slice: &str) -> 
     let mut reached: Vec<(u64, &str)> = Vec::new();
     let mut never = Vec::new();
     let contenders = report.plan.contenders.iter();
-    for contender in contenders.filter(|contender| **contender != Contender::Exact) {
+    for contender in contenders.filter(|contender| **contender != Contender::EXACT) {
         let keeps = |memory: &&u64| {
             let entry = entry(report, *contender, **memory);
             let errors = entry.and_then(|entry| entry.best_errors(slices));

@@ -3,7 +3,6 @@
 use super::figure::DataTable;
 use super::number::grouped;
 use super::parquet::ColumnKind;
-use crate::filters::{CounterSpec, FilterSpec};
 use crate::pipeline::{CombinationResult, CountPlan};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -77,19 +76,17 @@ impl CountDesign {
             sizes: Vec::new(),
             cuts: Vec::new(),
         };
-        match &counter.shard {
-            CounterSpec::Filter(FilterSpec::Subset { combinations, .. }) => {
-                let stored = combinations.iter().map(|stored| StoredCombination {
-                    attributes: names(attributes, stored.mask),
-                    probes: stored.probes,
-                });
-                design.stored = stored.collect();
-            }
-            CounterSpec::Filter(FilterSpec::Matrix(matrix)) => {
-                design.sizes.clone_from(&matrix.sizes);
-                design.cuts = all(&matrix.cuts);
-            }
-            _ => {}
+        if let Some(spec) = counter.shard.filter() {
+            let shape = spec.shape();
+            let stored = shape.stored.iter();
+            design.stored = stored
+                .map(|&(mask, probes)| StoredCombination {
+                    attributes: names(attributes, mask),
+                    probes,
+                })
+                .collect();
+            design.sizes = shape.sizes;
+            design.cuts = all(&shape.cuts);
         }
         Some(design)
     }

@@ -6,7 +6,7 @@ use super::stored_combinations::StoredRow;
 use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
-use crate::filters::{BloomLayout, Combination, Estimate, FilterSpec};
+use crate::filters::{Estimate, FilterKind, FilterSpec};
 use crate::pipeline::{CountPlan, CountSummary, InputResult, SliceResult, Totals};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -279,7 +279,7 @@ pub(super) struct FilterRow {
 impl FilterRow {
     pub(super) fn new(path: &Path, filter: &SavedFilter, label: Option<&ElementLabel>) -> Self {
         let (stats, distinct) = (filter.stats(), filter.distinct());
-        let has_stash = matches!(filter.spec(), FilterSpec::Dleft { .. });
+        let has_stash = filter.spec().kind() == FilterKind::Dleft;
         let overflow = stats.counters.filter(|_| has_stash);
         let rule = label.map(|label| &label.rule);
         Self {
@@ -306,7 +306,7 @@ impl FilterRow {
             given_up: overflow.map(|counters| counters.given_up),
             combinations: StoredRow::all(filter, label),
             elements: label.map_or_else(|| "of an unknown kind".to_owned(), described),
-            parameters: parameters(filter.spec()),
+            parameters: filter.spec().describe(),
         }
     }
 }
@@ -326,70 +326,4 @@ fn described(label: &ElementLabel) -> String {
         text.push_str(", of the innermost IP header");
     }
     text
-}
-
-fn parameters(spec: &FilterSpec) -> String {
-    let k = spec.probes();
-    match spec {
-        FilterSpec::Bloom { bits, layout, .. } => match layout {
-            BloomLayout::Anywhere => format!("m = {bits} bits, k = {k}"),
-            BloomLayout::Lines => format!("m = {bits} bits in lines of 512, k = {k}"),
-        },
-        FilterSpec::Mdbf {
-            attributes, bits, ..
-        } => format!("{attributes} arrays of m = {bits} bits, k = {k}"),
-        FilterSpec::Cmdbf {
-            attributes,
-            bits,
-            combination,
-            ..
-        } => {
-            let combined = match combination {
-                Combination::Joint => "joint hash",
-                Combination::XorIndependent => "XOR of different functions",
-                Combination::XorSame => "XOR of the same functions",
-            };
-            format!(
-                "{} arrays of m = {bits} bits, k = {k}, {combined}",
-                attributes + 1
-            )
-        }
-        FilterSpec::Subset { lines, .. } => format!("{lines} lines of 512 bits, k = {k}"),
-        FilterSpec::Counting {
-            counters,
-            counter_bits,
-            ..
-        } => format!("m = {counters} counters of {counter_bits} bits, k = {k}"),
-        FilterSpec::SplitCounting {
-            part, counter_bits, ..
-        } => format!("k = {k} parts of m = {part} counters of {counter_bits} bits"),
-        FilterSpec::Scalable {
-            part,
-            counter_bits,
-            most_links,
-            ..
-        } => format!(
-            "up to {most_links} links of k = {k} parts of m = {part} counters of {counter_bits} bits"
-        ),
-        FilterSpec::Dleft {
-            bucket_bits,
-            remainder_bits,
-            counter_bits,
-        } => format!(
-            "d = {k} subtables of 2^{bucket_bits} buckets, remainders of {remainder_bits} and counts of {counter_bits} bits"
-        ),
-        FilterSpec::Cartesian {
-            attributes, size, ..
-        } => format!("m = {size} addresses for each of {attributes} attributes, k = {k}"),
-        FilterSpec::Matrix(matrix) => {
-            let sizes: Vec<String> = matrix.sizes.iter().map(ToString::to_string).collect();
-            let cuts: Vec<String> = matrix.cuts.iter().map(|cut| format!("{cut:#b}")).collect();
-            let cuts = if cuts.is_empty() {
-                "no cuts".to_owned()
-            } else {
-                format!("cuts {}", cuts.join(", "))
-            };
-            format!("sizes {}, {cuts}, k = {k}", sizes.join(" x "))
-        }
-    }
 }

@@ -81,7 +81,7 @@ impl PlanReport<'_> {
                     size: structure.size,
                     unit: structure.unit,
                     arrays: structure.arrays,
-                    sizes: joined(structure.sizes),
+                    sizes: joined(&structure.sizes),
                     cells: structure.cells,
                     cuts: cuts.join(";"),
                     stored_probes: structure
@@ -173,7 +173,8 @@ impl PlanReport<'_> {
     }
 
     fn structure<'b>(&'b self, row: &'b PlanRow) -> StructureRow<'b> {
-        let design = row.design.as_ref();
+        let shape = row.shape();
+        let design = shape.as_ref();
         StructureRow {
             structure: row.structure.name(),
             recommended: self.plan.recommended == Some(row.structure),
@@ -186,7 +187,7 @@ impl PlanReport<'_> {
             size: design.and_then(|d| d.size),
             unit: design.map(|d| d.unit).filter(|unit| !unit.is_empty()),
             arrays: design.and_then(|d| d.arrays),
-            sizes: design.map_or(&[], |d| &d.sizes),
+            sizes: design.map_or_else(Vec::new, |d| d.sizes.clone()),
             cells: design.and_then(|d| d.cells).map(Whole),
             cuts: design.map_or_else(Vec::new, |d| {
                 d.cuts.iter().map(|&cut| self.names(cut)).collect()
@@ -283,7 +284,7 @@ struct StructureRow<'a> {
     size: Option<u64>,
     unit: Option<&'static str>,
     arrays: Option<u32>,
-    sizes: &'a [u64],
+    sizes: Vec<u64>,
     cells: Option<Whole>,
     cuts: Vec<Vec<&'a str>>,
     stored: Vec<StoredRow<'a>>,

@@ -3,7 +3,8 @@
 use super::INTERRUPTED;
 use super::number::{grouped, size};
 use super::plan_model::PlanReport;
-use crate::planner::{Design, Goal, PlanRow, RateRule, Structure};
+use crate::filters::{FilterKind, Shape};
+use crate::planner::{Goal, PlanRow, RateRule, Structure};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -152,9 +153,9 @@ fn structures(
         if same {
             line.push(bytes(row.same_rate_bytes));
         }
-        line.push(row.design.as_ref().map_or_else(
+        line.push(row.shape().map_or_else(
             || "none".into(),
-            |design| parameters(report, row.structure, design),
+            |shape| parameters(report, row.structure, &shape),
         ));
         lines.push(line);
     }
@@ -272,7 +273,7 @@ fn remarks(report: &PlanReport<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn parameters(report: &PlanReport<'_>, structure: Structure, design: &Design) -> String {
+fn parameters(report: &PlanReport<'_>, structure: Structure, design: &Shape) -> String {
     let mut parts = Vec::new();
     if let Some(size) = design.size {
         let size = grouped(size);
@@ -299,7 +300,7 @@ fn parameters(report: &PlanReport<'_>, structure: Structure, design: &Design) ->
         parts.push(format!("{} more", design.stored.len() - CUTS_SPELT));
     }
     match design.cuts.len() {
-        0 if ["cbfm", "wcbfm"].contains(&structure.name()) => parts.push("uncut".into()),
+        0 if structure.filter().is_some_and(FilterKind::has_cuts) => parts.push("uncut".into()),
         0 => {}
         1..=CUTS_SPELT => {
             let cuts = design.cuts.iter().map(|&cut| report.request.name(cut));

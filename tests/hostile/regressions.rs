@@ -4,7 +4,9 @@ use super::chain::read;
 use super::samples::{all, compress};
 use flowsieve::decode::{Skip, ip_bytes};
 use flowsieve::filters::saved::{FilterInPlace, SavedFilter};
-use flowsieve::filters::{ElementDigests, FilterSpec, IndexMap, MatrixSpec, Refill};
+use flowsieve::filters::{
+    CountingSpec, ElementDigests, FilterSpec, IndexMap, MatrixSpec, Refill, ScalableSpec,
+};
 use flowsieve::hashing::{Checksum, Digest};
 use flowsieve::trace::LinkType;
 
@@ -89,11 +91,11 @@ fn a_packet_in_a_frame_with_a_trailer_is_where_it_is_said_to_be() {
 /// not be read back.
 #[test]
 fn a_count_at_its_bound_is_written_so_that_it_is_read() {
-    let spec = FilterSpec::Counting {
+    let spec = FilterSpec::Counting(CountingSpec {
         counters: 64,
         probes: 1,
         counter_bits: 1,
-    };
+    });
     let element = ElementDigests {
         whole: Digest::from_value(7),
         attributes: &[],
@@ -160,13 +162,13 @@ fn a_matrix_cannot_have_had_more_elements_than_can_be_counted() {
 
 #[test]
 fn the_links_of_a_chain_have_numbers_that_ascend_and_end() {
-    let spec = FilterSpec::Scalable {
+    let spec = FilterSpec::Scalable(ScalableSpec {
         part: 64,
         probes: 1,
         counter_bits: 1,
         most_links: 4,
         refill: Refill::Newest,
-    };
+    });
     let element = |number: u64| ElementDigests {
         whole: Digest::from_value(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         attributes: &[],

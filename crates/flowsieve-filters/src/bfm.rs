@@ -34,8 +34,19 @@
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 3, which takes the
 //! matrix from earlier work.
 
-use super::SpecError;
-use super::matrix::{MatrixFilter, MatrixSpec};
+use super::matrix::{MatrixFilter, MatrixSpec, matrix_of};
+use super::spec::{Descriptor, FilterKind, Reach, SpecError};
+
+pub(crate) const BFM: Descriptor = Descriptor {
+    name: "bfm",
+    summary: "Bloom filter matrix (Wang et al. 2016)",
+    reach: Reach::Matrix {
+        cuts: false,
+        weights: false,
+    },
+    size: |attributes, sizing| matrix_of(FilterKind::Bfm, |_| vec![Vec::new()], attributes, sizing),
+    search: None,
+};
 
 impl MatrixSpec {
     /// A matrix without cuts: `size` (m) positions for each attribute, `probes` (k) functions.
@@ -49,7 +60,7 @@ impl MatrixFilter {
     ///
     /// # Errors
     ///
-    /// See [`MatrixSpec::check`].
+    /// See [`FilterSpec::check`](crate::FilterSpec::check).
     pub fn bfm(attributes: usize, size: u64, probes: u32) -> Result<Self, SpecError> {
         Self::new(&MatrixSpec::bfm(attributes, size, probes))
     }

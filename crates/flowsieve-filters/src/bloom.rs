@@ -49,6 +49,12 @@
 use super::fill;
 use super::lines::{LineArray, LineCounter};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::sizing::{MAX_LINE_PROBES, MAX_PROBES, blocked_fpr, bloom_fpr, table_size};
+use super::spec::{
+    Descriptor, FilterKind, Parameters, Query, Reach, Search, Shape, Sizing, SpecError, array_bits,
+    check_bits, check_probes, probes_for,
+};
+use super::subset::{LINE_BITS, line_size};
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting,
 };
@@ -66,6 +72,155 @@ pub enum BloomLayout {
     Anywhere,
     /// In one cache line.
     Lines,
+}
+
+/// Parameters of a [`BloomFilter`] or a [`BloomLineFilter`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BloomSpec {
+    /// Bits of the array (m).
+    pub bits: u64,
+    /// Hash functions (k).
+    pub probes: u32,
+    /// Where the bits of an element stand.
+    pub layout: BloomLayout,
+}
+
+pub(crate) const BLOOM: Descriptor = Descriptor {
+    name: "bloom",
+    summary: "Standard Bloom filter",
+    reach: Reach::Whole,
+    size: |_, sizing| {
+        let (bits, expected) = array_bits(FilterKind::Bloom, 1, sizing)?;
+        let probes = probes_for(bits, expected, MAX_PROBES as u32);
+        Ok(BloomSpec::anywhere(bits, probes).into())
+    },
+    search: Some(Search {
+        size_in: |_, bytes| bytes / 8 * 64,
+        least: 64,
+        most: 1 << 48,
+        fit: |workload, bits| workload.best_probes(|k| BloomSpec::anywhere(bits, k).into()),
+        by_attribute_rate: Some(|workload, fpr| {
+            let elements = (workload.values)(workload.full());
+            let (bits, probes) = table_size(fpr, elements);
+            BloomSpec::anywhere(bits, probes).into()
+        }),
+        out_of_reach: |_| {
+            "it answers for all attributes together only, which are not wanted".to_owned()
+        },
+    }),
+};
+
+impl BloomSpec {
+    pub(crate) const NUMBER: u8 = 1;
+
+    const fn anywhere(bits: u64, probes: u32) -> Self {
+        Self {
+            bits,
+            probes,
+            layout: BloomLayout::Anywhere,
+        }
+    }
+
+    /// Parameters of a filter in cache lines ([`BloomLayout::Lines`]).
+    ///
+    /// # Errors
+    ///
+    /// As for [`FilterSpec::new`](crate::FilterSpec::new) of a subset filter.
+    pub fn in_lines(sizing: Sizing) -> Result<Self, SpecError> {
+        let (lines, probes) = line_size(sizing)?;
+        Ok(Self {
+            bits: lines * LINE_BITS,
+            probes,
+            layout: BloomLayout::Lines,
+        })
+    }
+
+    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            bits: input.u64()?,
+            probes: input.u32()?,
+            layout: match input.u8()? {
+                0 => BloomLayout::Anywhere,
+                1 => BloomLayout::Lines,
+                _ => return Err(input.damaged("a Bloom filter of an unknown layout")),
+            },
+        })
+    }
+}
+
+impl Parameters for BloomSpec {
+    fn kind(&self) -> FilterKind {
+        FilterKind::Bloom
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        let in_lines = self.layout == BloomLayout::Lines;
+        let most = if in_lines {
+            MAX_LINE_PROBES
+        } else {
+            MAX_PROBES as u32
+        };
+        check_probes(self.probes, most)?;
+        check_bits(self.bits.into())?;
+        if in_lines && !self.bits.is_multiple_of(LINE_BITS) {
+            return Err(SpecError::new(format!(
+                "a filter in cache lines has a multiple of 512 bits, not {}; {} works",
+                self.bits,
+                self.bits.next_multiple_of(LINE_BITS)
+            )));
+        }
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.bits.div_ceil(8)
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn build(&self) -> Box<dyn MembershipFilter> {
+        match self.layout {
+            BloomLayout::Anywhere => Box::new(BloomFilter::new(self.bits, self.probes)),
+            BloomLayout::Lines => {
+                Box::new(BloomLineFilter::new(self.bits / LINE_BITS, self.probes))
+            }
+        }
+    }
+
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u64(self.bits)?;
+        out.u32(self.probes)?;
+        out.u8(match self.layout {
+            BloomLayout::Anywhere => 0,
+            BloomLayout::Lines => 1,
+        })
+    }
+
+    fn rate(&self, query: &Query<'_>) -> Option<f64> {
+        query.of_whole(|n| match self.layout {
+            BloomLayout::Anywhere => bloom_fpr(self.bits as f64, self.probes, n),
+            BloomLayout::Lines => blocked_fpr((self.bits / LINE_BITS) as f64, self.probes, n),
+        })
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            probes: Some(self.probes),
+            size: Some(self.bits),
+            unit: "bits",
+            ..Shape::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        let (bits, k) = (self.bits, self.probes);
+        match self.layout {
+            BloomLayout::Anywhere => format!("m = {bits} bits, k = {k}"),
+            BloomLayout::Lines => format!("m = {bits} bits in lines of 512, k = {k}"),
+        }
+    }
 }
 
 /// Standard Bloom filter over the whole element.

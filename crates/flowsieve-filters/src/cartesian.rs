@@ -40,9 +40,15 @@
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 2 and Fig. 7, as "CBF".
 
 use super::fill;
+use super::matrix::{check_attributes, usual_elements};
 use super::matrix_sizing::{MAX_ATTRIBUTES, members};
+use super::matrix_sizing::{largest_cartesian_size, rate_of_query};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
-use super::sizing::MAX_PROBES;
+use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits};
+use super::spec::{
+    Descriptor, FilterKind, MAX_BYTES, Parameters, Query, Reach, Shape, Sizing, SpecError,
+    array_bits, check_probes,
+};
 use super::{
     ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, MultiAttributeFilter,
     Pattern, PatternAnswer, Sighting,
@@ -61,6 +67,133 @@ pub struct CartesianFilter {
     size: u64,
     probes: u32,
     counter: HipCounter,
+}
+
+/// Parameters of a [`CartesianFilter`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CartesianSpec {
+    /// Number of attributes (d).
+    pub attributes: usize,
+    /// Addresses of each attribute (m).
+    pub size: u64,
+    /// Hash functions (k).
+    pub probes: u32,
+}
+
+pub(crate) const CARTESIAN: Descriptor = Descriptor {
+    name: "cartesian",
+    summary: "Matrix of the Cartesian join (Wang et al. 2016)",
+    reach: Reach::Matrix {
+        cuts: false,
+        weights: false,
+    },
+    size: |attributes, sizing| {
+        array_bits(FilterKind::Cartesian, 1, sizing)?;
+        check_attributes(attributes)?;
+        let (size, cells, elements) = match sizing {
+            Sizing::Memory { bytes, expected } => {
+                let cells = bytes * 8;
+                let size = largest_cartesian_size(attributes, cells.into());
+                let used = (size as f64).powi(attributes as i32);
+                (size, used, usual_elements(cells, expected))
+            }
+            Sizing::Rate { fpr, expected } => {
+                let elements = expected as f64;
+                let cells = least_bloom_bits(fpr, elements);
+                let size = cells.powf(1.0 / attributes as f64).ceil() as u64;
+                (size, cells, elements)
+            }
+        };
+        Ok(CartesianSpec {
+            attributes,
+            size,
+            probes: best_probes(cells, elements, MAX_PROBES as u32),
+        }
+        .into())
+    },
+    search: None,
+};
+
+impl CartesianSpec {
+    pub(crate) const NUMBER: u8 = 9;
+
+    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            attributes: input.u32()? as usize,
+            size: input.u64()?,
+            probes: input.u32()?,
+        })
+    }
+}
+
+impl Parameters for CartesianSpec {
+    fn kind(&self) -> FilterKind {
+        FilterKind::Cartesian
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        check_probes(self.probes, MAX_PROBES as u32)?;
+        check_attributes(self.attributes)?;
+        let (size, attributes) = (self.size, self.attributes);
+        let cells = size.checked_pow(attributes as u32);
+        if cells.is_none_or(|cells| cells == 0 || cells > MAX_BYTES * 8) {
+            return Err(SpecError::new(format!(
+                "a Cartesian join has from 1 to 2^43 cells (m^d), which {size} addresses for each of {attributes} attributes do not make; 2 works"
+            )));
+        }
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.size.saturating_pow(self.attributes as u32).div_ceil(8)
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn attributes(&self) -> Option<usize> {
+        Some(self.attributes)
+    }
+
+    fn counts_distinct(&self) -> bool {
+        // With more attributes the cell of known values leaves nothing to chance.
+        self.attributes == 1
+    }
+
+    fn build(&self) -> Box<dyn MembershipFilter> {
+        Box::new(CartesianFilter::new(
+            self.attributes,
+            self.size,
+            self.probes,
+        ))
+    }
+
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u32(self.attributes as u32)?;
+        out.u64(self.size)?;
+        out.u32(self.probes)
+    }
+
+    fn rate(&self, query: &Query<'_>) -> Option<f64> {
+        let sizes = vec![self.size as f64; self.attributes];
+        Some(rate_of_query(&sizes, &[], self.probes, query))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            probes: Some(self.probes),
+            size: Some(self.size),
+            unit: "values",
+            cells: Some((self.size as f64).powi(self.attributes as i32)),
+            ..Shape::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        let (size, attributes, k) = (self.size, self.attributes, self.probes);
+        format!("m = {size} addresses for each of {attributes} attributes, k = {k}")
+    }
 }
 
 impl CartesianFilter {

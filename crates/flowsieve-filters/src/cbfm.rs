@@ -43,8 +43,20 @@
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 4, algorithms 1 to 3.
 
-use super::SpecError;
-use super::matrix::{IndexMap, MatrixFilter, MatrixSpec};
+use super::matrix::{IndexMap, MatrixFilter, MatrixSpec, matrix_of};
+use super::matrix_sizing::cut_families;
+use super::spec::{Descriptor, FilterKind, Reach, SpecError};
+
+pub(crate) const CBFM: Descriptor = Descriptor {
+    name: "cbfm",
+    summary: "Cutted Bloom filter matrix (Wang et al. 2016)",
+    reach: Reach::Matrix {
+        cuts: true,
+        weights: false,
+    },
+    size: |attributes, sizing| matrix_of(FilterKind::Cbfm, cut_families, attributes, sizing),
+    search: None,
+};
 
 impl MatrixSpec {
     /// A matrix with these cuts: `size` (m) positions for each attribute, `probes` (k) functions.
@@ -63,7 +75,7 @@ impl MatrixFilter {
     ///
     /// # Errors
     ///
-    /// See [`MatrixSpec::check`].
+    /// See [`FilterSpec::check`](crate::FilterSpec::check).
     pub fn cbfm(
         attributes: usize,
         size: u64,

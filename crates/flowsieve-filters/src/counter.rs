@@ -95,6 +95,14 @@ impl Counter {
         }
     }
 
+    /// Bytes of its arrays, or registers.
+    pub fn memory_bytes(&self) -> u64 {
+        match self {
+            Self::Filter(filter) => filter.stats().memory_bytes,
+            Self::HyperLogLog(registers) => registers.memory_bytes(),
+        }
+    }
+
     /// The counts of some of the attributes, as far as the structure has them.
     pub fn combination(&self, mask: u32) -> CombinationCount {
         let filter = match self {
@@ -115,7 +123,7 @@ impl Counter {
             return false;
         };
         // Combinations in the same lines set many more.
-        let whole_only = !matches!(parameters, FilterSpec::Subset { combinations, .. } if !combinations.is_empty());
+        let whole_only = parameters.shape().stored.is_empty();
         if whole_only && first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes() {
             return false;
         }

@@ -52,12 +52,112 @@
 
 use super::fill;
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::sizing::{MAX_PROBES, bloom_fpr};
+use super::spec::{
+    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, Parameters, Query, Reach, Shape, SpecError,
+    check_counters, check_memory, check_probes,
+};
+use super::split_counting::{CounterSizes, counter_sizes};
 use super::{
     ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, RemovableFilter, Sighting,
 };
 use crate::bits::CounterArray;
 use crate::hashing::{Digest, Probes};
 use std::io;
+
+/// Parameters of a [`CountingFilter`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CountingSpec {
+    /// Counters (m).
+    pub counters: u64,
+    /// Hash functions (k).
+    pub probes: u32,
+    /// Bits of a counter.
+    pub counter_bits: u32,
+}
+
+pub(crate) const COUNTING: Descriptor = Descriptor {
+    name: "counting",
+    summary: "Counting Bloom filter (Fan et al. 2000)",
+    reach: Reach::Whole,
+    size: |_, sizing| {
+        let CounterSizes {
+            counters, probes, ..
+        } = counter_sizes(FilterKind::Counting, 1, sizing)?;
+        let spec = CountingSpec {
+            counters,
+            probes,
+            counter_bits: DEFAULT_COUNTER_BITS,
+        };
+        check_memory(FilterKind::Counting, spec.memory_bytes(), 8)?;
+        Ok(spec.into())
+    },
+    search: None,
+};
+
+impl CountingSpec {
+    pub(crate) const NUMBER: u8 = 5;
+
+    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            counters: input.u64()?,
+            probes: input.u32()?,
+            counter_bits: input.u32()?,
+        })
+    }
+}
+
+impl Parameters for CountingSpec {
+    fn kind(&self) -> FilterKind {
+        FilterKind::Counting
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        check_probes(self.probes, MAX_PROBES as u32)?;
+        check_counters(self.counters, 1, self.counter_bits)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        CounterArray::bytes_of(self.counters, self.counter_bits)
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn build(&self) -> Box<dyn MembershipFilter> {
+        Box::new(CountingFilter::new(
+            self.counters,
+            self.probes,
+            self.counter_bits,
+        ))
+    }
+
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u64(self.counters)?;
+        out.u32(self.probes)?;
+        out.u32(self.counter_bits)
+    }
+
+    fn rate(&self, query: &Query<'_>) -> Option<f64> {
+        query.of_whole(|n| bloom_fpr(self.counters as f64, self.probes, n))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            probes: Some(self.probes),
+            size: Some(self.counters),
+            unit: "counters",
+            counter_bits: Some(self.counter_bits),
+            ..Shape::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        let (counters, bits, k) = (self.counters, self.counter_bits, self.probes);
+        format!("m = {counters} counters of {bits} bits, k = {k}")
+    }
+}
 
 /// Counting Bloom filter over the whole element.
 #[derive(Clone, Debug)]

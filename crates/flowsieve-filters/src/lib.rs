@@ -30,13 +30,13 @@ mod split_counting;
 mod subset;
 mod wcbfm;
 
-pub use bloom::{BloomFilter, BloomLayout, BloomLineFilter};
-pub use cartesian::CartesianFilter;
-pub use cmdbf::{Cmdbf, Combination};
+pub use bloom::{BloomFilter, BloomLayout, BloomLineFilter, BloomSpec};
+pub use cartesian::{CartesianFilter, CartesianSpec};
+pub use cmdbf::{Cmdbf, CmdbfSpec, Combination};
 pub use combination_count::CombinationCount;
 pub use counter::{Counter, CounterSpec};
-pub use counting::CountingFilter;
-pub use dleft::{Bucket, Bucket16, Bucket32, DleftFilter};
+pub use counting::{CountingFilter, CountingSpec};
+pub use dleft::{Bucket, Bucket16, Bucket32, DleftFilter, DleftSpec};
 pub use filter::{
     CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter,
     MultiAttributeFilter, Pattern, PatternAnswer, RemovableFilter, Sighting,
@@ -44,8 +44,11 @@ pub use filter::{
 pub use hip::HipCounter;
 pub use hll::HyperLogLog;
 pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
-pub use mdbf::Mdbf;
-pub use scalable::{Refill, ScalableFilter};
-pub use spec::{FilterKind, FilterSpec, Sizing, SpecError};
-pub use split_counting::SplitCountingFilter;
-pub use subset::{PlannedCombination, SubsetFilter};
+pub use mdbf::{Mdbf, MdbfSpec};
+pub use scalable::{Refill, ScalableFilter, ScalableSpec};
+pub use spec::{
+    FilterKind, FilterSpec, Known, Query, Reach, Search, Shape, Sizing, SpecError, Structure,
+    Workload,
+};
+pub use split_counting::{SplitCountingFilter, SplitCountingSpec};
+pub use subset::{PlannedCombination, SubsetFilter, SubsetSpec};

@@ -32,13 +32,191 @@
 //! queries", Journal on Communications 29(1), 2008, 56-64, section 2.
 
 use super::bloom::{BloomCore, Positions};
+use super::matrix_sizing::{MAX_ATTRIBUTES, members};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::sizing::{MAX_PROBES, bloom_fpr, table_size};
+use super::spec::{
+    Descriptor, FilterKind, Parameters, Query, Reach, Search, Shape, Sizing, SpecError, Workload,
+    array_bits, check_bits, check_probes, check_rate, probes_for,
+};
 use super::{
     ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter, Pattern,
     PatternAnswer, Sighting,
 };
 use crate::hashing::Digest;
 use std::io;
+
+/// Parameters of an [`Mdbf`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MdbfSpec {
+    /// Number of attributes (L).
+    pub attributes: usize,
+    /// Bits of each of the L arrays (m).
+    pub bits: u64,
+    /// Hash functions (k).
+    pub probes: u32,
+}
+
+pub(crate) const MDBF: Descriptor = Descriptor {
+    name: "mdbf",
+    summary: "One Bloom filter an attribute (Xie et al. 2008)",
+    reach: Reach::Attributes,
+    size: |attributes, sizing| {
+        if let Sizing::Rate { fpr, .. } = sizing
+            && attributes > 1
+        {
+            check_rate(fpr)?;
+            return Err(without_rate(fpr));
+        }
+        let (bits, expected) = array_bits(FilterKind::Mdbf, attributes as u64, sizing)?;
+        Ok(MdbfSpec {
+            attributes,
+            bits,
+            probes: probes_for(bits, expected, MAX_PROBES as u32),
+        }
+        .into())
+    },
+    search: Some(Search {
+        size_in: |attributes, bytes| bytes / attributes as u64 / 8 * 64,
+        least: 64,
+        most: 1 << 48,
+        fit: |workload, bits| {
+            let attributes = workload.attributes;
+            workload.best_probes(|probes| {
+                MdbfSpec {
+                    attributes,
+                    bits,
+                    probes,
+                }
+                .into()
+            })
+        },
+        by_attribute_rate: Some(|workload, fpr| {
+            let singles = (0..workload.attributes).map(|one| (workload.values)(1 << one));
+            let (bits, probes) = table_size(fpr, singles.fold(0.0, f64::max));
+            MdbfSpec {
+                attributes: workload.attributes,
+                bits,
+                probes,
+            }
+            .into()
+        }),
+        out_of_reach: no_size,
+    }),
+};
+
+/// The published rate of an MDBF, by formula (3), is that of values that did not occur at all.
+fn without_rate(fpr: f64) -> SpecError {
+    SpecError::new(format!(
+        "an mdbf takes values that all occur, apart, for an element, so no size has a rate of {fpr}; choose cmdbf, or size it by its memory"
+    ))
+}
+
+pub(crate) fn no_size(_lowest: f64) -> String {
+    "no size has this rate: values that all occur look like an element".to_owned()
+}
+
+/// Whether there are as many attributes as a filter of arrays can have.
+pub(crate) fn check_attributes(attributes: usize) -> Result<(), SpecError> {
+    if attributes == 0 || attributes > MAX_ATTRIBUTES {
+        return Err(SpecError::new(format!(
+            "a filter of this kind is for 1 to {MAX_ATTRIBUTES} attributes, not {attributes}; 3 works"
+        )));
+    }
+    Ok(())
+}
+
+/// The rate of the attributes' own arrays of `bits` each: each says yes to a value that occurs.
+pub(crate) fn rate_of_attributes(bits: u64, probes: u32, query: &Query<'_>) -> f64 {
+    let rate = |attribute: usize| {
+        let known = query.known.of(1 << attribute);
+        known + (1.0 - known) * bloom_fpr(bits as f64, probes, (query.values)(1 << attribute))
+    };
+    members(query.mask).map(rate).product()
+}
+
+/// What holds for the rates of filters with an array for each attribute.
+pub(crate) fn remarks_of_attributes(workload: &Workload<'_>) -> Vec<String> {
+    let remark = "part of the attributes is answered by the attributes' own filters, which cannot tell values that occur apart";
+    if workload.asks_for_known_parts() {
+        vec![remark.to_owned()]
+    } else {
+        Vec::new()
+    }
+}
+
+impl MdbfSpec {
+    pub(crate) const NUMBER: u8 = 2;
+
+    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            attributes: input.u32()? as usize,
+            bits: input.u64()?,
+            probes: input.u32()?,
+        })
+    }
+}
+
+impl Parameters for MdbfSpec {
+    fn kind(&self) -> FilterKind {
+        FilterKind::Mdbf
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        check_probes(self.probes, MAX_PROBES as u32)?;
+        check_attributes(self.attributes)?;
+        check_bits(u128::from(self.bits) * self.attributes as u128)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.attributes as u64 * self.bits.div_ceil(8)
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn attributes(&self) -> Option<usize> {
+        Some(self.attributes)
+    }
+
+    fn counts_distinct(&self) -> bool {
+        false
+    }
+
+    fn build(&self) -> Box<dyn MembershipFilter> {
+        Box::new(Mdbf::new(self.attributes, self.bits, self.probes))
+    }
+
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u32(self.attributes as u32)?;
+        out.u64(self.bits)?;
+        out.u32(self.probes)
+    }
+
+    fn rate(&self, query: &Query<'_>) -> Option<f64> {
+        Some(rate_of_attributes(self.bits, self.probes, query))
+    }
+
+    fn remarks(&self, workload: &Workload<'_>) -> Vec<String> {
+        remarks_of_attributes(workload)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            probes: Some(self.probes),
+            size: Some(self.bits),
+            unit: "bits",
+            arrays: (self.attributes > 1).then_some(self.attributes as u32),
+            ..Shape::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        let (attributes, bits, k) = (self.attributes, self.bits, self.probes);
+        format!("{attributes} arrays of m = {bits} bits, k = {k}")
+    }
+}
 
 /// One standard Bloom filter for each attribute, each with hash functions of its own.
 #[derive(Clone, Debug)]

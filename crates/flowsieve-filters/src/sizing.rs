@@ -2,6 +2,7 @@
 
 pub use super::dleft::{dleft_given_up, dleft_overfull_fpr};
 pub use super::line_rates::{best_line_probes, blocked_fpr, blocked_lines, shared_blocked_fpr};
+use super::matrix_sizing::table_probes;
 use std::f64::consts::LN_2;
 
 /// Most hash functions that a filter takes.
@@ -30,6 +31,13 @@ pub fn best_probes(bits: f64, elements: f64, most: u32) -> u32 {
 /// Bits of a standard Bloom filter with the best k: n · log2(e) · log2(1/f).
 pub fn bloom_bits(fpr: f64, elements: f64) -> f64 {
     elements * fpr.recip().log2() / LN_2
+}
+
+/// Bits and k of a standard filter by the rule of the CBFM paper's tables: m = floor(n log2(e) log2(1/ε)) and
+/// k = floor(-log2 ε).
+pub(crate) fn table_size(fpr: f64, elements: f64) -> (u64, u32) {
+    let bits = bloom_bits(fpr, elements).floor().max(1.0) as u64;
+    (bits, table_probes(fpr).clamp(1, MAX_PROBES as u32))
 }
 
 /// The same where a filter has no more than [`MAX_PROBES`] functions, which the best k exceeds for rates below

@@ -50,12 +50,160 @@
 
 use super::fill;
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits, split_fpr};
+use super::spec::{
+    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing,
+    SpecError, check_counters, check_memory, check_probes, check_rate, probes_for,
+};
 use super::{
     ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, RemovableFilter, Sighting,
 };
 use crate::bits::CounterArray;
 use crate::hashing::{Digest, Probes};
 use std::io;
+
+/// Parameters of a [`SplitCountingFilter`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SplitCountingSpec {
+    /// Counters of a part (m).
+    pub part: u64,
+    /// Hash functions, and parts (k).
+    pub probes: u32,
+    /// Bits of a counter.
+    pub counter_bits: u32,
+}
+
+pub(crate) const SPLIT_COUNTING: Descriptor = Descriptor {
+    name: "split-counting",
+    summary: "Split counting Bloom filter (Huang et al. 2015)",
+    reach: Reach::Whole,
+    size: |_, sizing| {
+        let CounterSizes { part, probes, .. } =
+            counter_sizes(FilterKind::SplitCounting, 1, sizing)?;
+        let spec = SplitCountingSpec {
+            part,
+            probes,
+            counter_bits: DEFAULT_COUNTER_BITS,
+        };
+        check_memory(FilterKind::SplitCounting, spec.memory_bytes(), 8)?;
+        Ok(spec.into())
+    },
+    search: None,
+};
+
+/// Numbers of counters that a structure with counters is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CounterSizes {
+    /// Counters of one link of a chain, or of the whole filter.
+    pub(crate) counters: u64,
+    /// Counters of a part of it.
+    pub(crate) part: u64,
+    /// Hash functions, and parts.
+    pub(crate) probes: u32,
+}
+
+/// The counters of each of `links` equal filters that take the memory together; or of one filter that
+/// reaches the rate.
+pub(crate) fn counter_sizes(
+    kind: FilterKind,
+    links: u64,
+    sizing: Sizing,
+) -> Result<CounterSizes, SpecError> {
+    let most = MAX_PROBES as u32;
+    match sizing {
+        Sizing::Memory { bytes, expected } => {
+            check_memory(kind, bytes, 8 * links)?;
+            let counters = bytes / 8 / links * CounterArray::per_word(DEFAULT_COUNTER_BITS);
+            let probes = probes_for(counters * links, expected, most).min(counters as u32);
+            Ok(CounterSizes {
+                counters,
+                part: counters / u64::from(probes),
+                probes,
+            })
+        }
+        Sizing::Rate { fpr, expected } => {
+            check_rate(fpr)?;
+            let elements = expected as f64;
+            let counters = least_bloom_bits(fpr, elements).ceil();
+            let probes = best_probes(counters, elements, most);
+            let mut part = (counters as u64).div_ceil(u64::from(probes));
+            // Small parts, and few of them, fall short of the formula for large ones.
+            while split_fpr(part as f64, probes, elements) > fpr {
+                part += part.div_ceil(64);
+            }
+            Ok(CounterSizes {
+                counters: counters as u64,
+                part,
+                probes,
+            })
+        }
+    }
+}
+
+impl SplitCountingSpec {
+    pub(crate) const NUMBER: u8 = 6;
+
+    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            part: input.u64()?,
+            probes: input.u32()?,
+            counter_bits: input.u32()?,
+        })
+    }
+}
+
+impl Parameters for SplitCountingSpec {
+    fn kind(&self) -> FilterKind {
+        FilterKind::SplitCounting
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        check_probes(self.probes, MAX_PROBES as u32)?;
+        check_counters(self.part, self.probes.into(), self.counter_bits)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        CounterArray::bytes_of(self.part * u64::from(self.probes), self.counter_bits)
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn build(&self) -> Box<dyn MembershipFilter> {
+        Box::new(SplitCountingFilter::new(
+            self.part,
+            self.probes,
+            self.counter_bits,
+        ))
+    }
+
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u64(self.part)?;
+        out.u32(self.probes)?;
+        out.u32(self.counter_bits)
+    }
+
+    fn rate(&self, query: &Query<'_>) -> Option<f64> {
+        query.of_whole(|n| split_fpr(self.part as f64, self.probes, n))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            probes: Some(self.probes),
+            size: Some(self.part),
+            unit: "counters",
+            arrays: Some(self.probes),
+            counter_bits: Some(self.counter_bits),
+            ..Shape::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        let (part, bits, k) = (self.part, self.counter_bits, self.probes);
+        format!("k = {k} parts of m = {part} counters of {bits} bits")
+    }
+}
 
 /// Split counting Bloom filter over the whole element.
 #[derive(Clone, Debug)]

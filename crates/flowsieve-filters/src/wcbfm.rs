@@ -33,9 +33,20 @@
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 4.4.
 
-use super::SpecError;
-use super::matrix::{IndexMap, MatrixFilter, MatrixSpec};
-use super::matrix_sizing::{self, weighted_sizes};
+use super::matrix::{IndexMap, MatrixFilter, MatrixSpec, matrix_of};
+use super::matrix_sizing::{self, cut_families, weighted_sizes};
+use super::spec::{Descriptor, FilterKind, Parameters, Reach, SpecError};
+
+pub(crate) const WCBFM: Descriptor = Descriptor {
+    name: "wcbfm",
+    summary: "Weighted CBFM (Wang et al. 2016)",
+    reach: Reach::Matrix {
+        cuts: true,
+        weights: true,
+    },
+    size: |attributes, sizing| matrix_of(FilterKind::Wcbfm, cut_families, attributes, sizing),
+    search: None,
+};
 
 impl MatrixSpec {
     /// A matrix of at most `cells` cells (M) with sizes in proportion to `weights`.
@@ -43,7 +54,7 @@ impl MatrixSpec {
     /// # Errors
     ///
     /// Weights that are negative or sum to nothing, less memory than one position an attribute takes,
-    /// or what [`MatrixSpec::check`] refuses.
+    /// or what [`FilterSpec::check`](crate::FilterSpec::check) refuses.
     pub fn wcbfm(
         weights: &[f64],
         cuts: &[u32],

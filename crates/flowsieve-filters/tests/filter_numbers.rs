@@ -5,8 +5,8 @@ use flowsieve_filters::bits::CounterArray;
 use flowsieve_filters::hashing::{Digest, Digester, Probes};
 use flowsieve_filters::sizing::{bloom_fpr, counter_reaches};
 use flowsieve_filters::{
-    Bucket, Bucket16, Bucket32, CountingFilter, DleftFilter, ElementDigests, FilterKind,
-    FilterSpec, MembershipFilter, Sighting, Sizing,
+    BloomSpec, Bucket, Bucket16, Bucket32, CmdbfSpec, CountingFilter, CountingSpec, DleftFilter,
+    ElementDigests, FilterKind, FilterSpec, MembershipFilter, Sighting, Sizing,
 };
 
 fn digest(seed: u64, number: u32) -> Digest {
@@ -173,11 +173,11 @@ fn counters_saturate_as_often_as_the_formula_says() {
 #[test]
 fn the_dictionary_of_the_course_report() {
     const WORDS: u32 = 466_550;
-    let spec = FilterSpec::Bloom {
+    let spec = FilterSpec::Bloom(BloomSpec {
         bits: 4_471_909,
         probes: 7,
         layout: flowsieve_filters::BloomLayout::Anywhere,
-    };
+    });
     let mut filter = spec.build();
     let lost = (0..WORDS)
         .filter(|&number| filter.insert(element(digest(5, number))) == Sighting::Repeat)
@@ -204,8 +204,9 @@ fn structures_for_a_low_rate_reach_it_by_their_formula() {
             };
             let spec = FilterSpec::new(kind, 2, sizing).unwrap();
             let size = match spec {
-                FilterSpec::Bloom { bits, .. } | FilterSpec::Cmdbf { bits, .. } => bits,
-                FilterSpec::Counting { counters, .. } => counters,
+                FilterSpec::Bloom(BloomSpec { bits, .. })
+                | FilterSpec::Cmdbf(CmdbfSpec { bits, .. }) => bits,
+                FilterSpec::Counting(CountingSpec { counters, .. }) => counters,
                 _ => panic!("{spec:?}"),
             };
             let reached = bloom_fpr(size as f64, spec.probes(), 1000.0);
@@ -252,7 +253,7 @@ fn a_cmdbf_for_a_rate_has_it_for_values_that_all_occur() {
         .filter(|&(from, to)| contained(from, to, false))
         .count() as f64;
     let asked = f64::from(ELEMENTS);
-    let FilterSpec::Cmdbf { bits, probes, .. } = spec else {
+    let FilterSpec::Cmdbf(CmdbfSpec { bits, probes, .. }) = spec else {
         panic!("{spec:?}");
     };
     let predicted = bloom_fpr(bits as f64, probes, asked);

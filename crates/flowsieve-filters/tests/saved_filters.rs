@@ -8,8 +8,9 @@
 use flowsieve_filters::hashing::{Checksum, Digest, Digester, shard_of};
 use flowsieve_filters::saved::{FilterInPlace, LoadError, SavedFilter, UnionError};
 use flowsieve_filters::{
-    BloomLayout, Combination, ElementDigests, FilterSpec, IndexMap, MatrixSpec, PlannedCombination,
-    Refill,
+    BloomLayout, BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec,
+    ElementDigests, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
+    ScalableSpec, SplitCountingSpec, SubsetSpec,
 };
 use proptest::prelude::*;
 use std::fs;
@@ -22,105 +23,105 @@ fn small() -> Vec<(&'static str, FilterSpec, usize)> {
     vec![
         (
             "bloom",
-            FilterSpec::Bloom {
+            FilterSpec::Bloom(BloomSpec {
                 bits: 700,
                 probes: 4,
                 layout: BloomLayout::Anywhere,
-            },
+            }),
             2,
         ),
         (
             "bloom-lines",
-            FilterSpec::Bloom {
+            FilterSpec::Bloom(BloomSpec {
                 bits: 1024,
                 probes: 5,
                 layout: BloomLayout::Lines,
-            },
+            }),
             1,
         ),
         (
             "mdbf",
-            FilterSpec::Mdbf {
+            FilterSpec::Mdbf(MdbfSpec {
                 attributes: 2,
                 bits: 100,
                 probes: 3,
-            },
+            }),
             1,
         ),
         (
             "cmdbf",
-            FilterSpec::Cmdbf {
+            FilterSpec::Cmdbf(CmdbfSpec {
                 attributes: 2,
                 bits: 256,
                 probes: 3,
                 combination: Combination::XorIndependent,
-            },
+            }),
             1,
         ),
         (
             "subset",
-            FilterSpec::Subset {
+            FilterSpec::Subset(SubsetSpec {
                 attributes: 2,
                 lines: 3,
                 probes: 4,
                 combinations: vec![combination(0b01), combination(0b10)],
-            },
+            }),
             2,
         ),
         (
             "counting",
-            FilterSpec::Counting {
+            FilterSpec::Counting(CountingSpec {
                 counters: 101,
                 probes: 3,
                 counter_bits: 3,
-            },
+            }),
             2,
         ),
         (
             "split-counting",
-            FilterSpec::SplitCounting {
+            FilterSpec::SplitCounting(SplitCountingSpec {
                 part: 33,
                 probes: 3,
                 counter_bits: 5,
-            },
+            }),
             1,
         ),
         (
             "scalable",
-            FilterSpec::Scalable {
+            FilterSpec::Scalable(ScalableSpec {
                 part: 20,
                 probes: 3,
                 counter_bits: 4,
                 most_links: 5,
                 refill: Refill::default(),
-            },
+            }),
             1,
         ),
         (
             "dleft-16",
-            FilterSpec::Dleft {
+            FilterSpec::Dleft(DleftSpec {
                 bucket_bits: 2,
                 remainder_bits: 10,
                 counter_bits: 4,
-            },
+            }),
             1,
         ),
         (
             "dleft-32",
-            FilterSpec::Dleft {
+            FilterSpec::Dleft(DleftSpec {
                 bucket_bits: 1,
                 remainder_bits: 20,
                 counter_bits: 2,
-            },
+            }),
             1,
         ),
         (
             "cartesian",
-            FilterSpec::Cartesian {
+            FilterSpec::Cartesian(CartesianSpec {
                 attributes: 2,
                 size: 20,
                 probes: 2,
-            },
+            }),
             1,
         ),
         (
@@ -270,10 +271,12 @@ fn a_lie_with_right_checksums_is_found_or_harmless() {
 
 #[test]
 fn heads_that_claim_terabytes_are_refused_before_memory_is_taken() {
-    let spec = |bits| FilterSpec::Bloom {
-        bits,
-        probes: 4,
-        layout: BloomLayout::Anywhere,
+    let spec = |bits| {
+        FilterSpec::Bloom(BloomSpec {
+            bits,
+            probes: 4,
+            layout: BloomLayout::Anywhere,
+        })
     };
     let bytes = bytes_of(&filter(&spec(640), 1, 10));
     let head = head_of(&bytes);
@@ -334,10 +337,12 @@ fn errors_say_what_is_wrong() {
 
 #[test]
 fn only_filters_that_were_made_alike_have_a_union() {
-    let bloom = |bits| FilterSpec::Bloom {
-        bits,
-        probes: 4,
-        layout: BloomLayout::Anywhere,
+    let bloom = |bits| {
+        FilterSpec::Bloom(BloomSpec {
+            bits,
+            probes: 4,
+            layout: BloomLayout::Anywhere,
+        })
     };
     let empty = |bits, seed, label: &[u8], shards| {
         SavedFilter::empty(bloom(bits), seed, label.to_vec(), shards).unwrap()
@@ -360,13 +365,13 @@ fn only_filters_that_were_made_alike_have_a_union() {
 
 /// A chain of one shard with elements of its own.
 fn chain(refill: Refill, numbers: std::ops::Range<u32>) -> SavedFilter {
-    let spec = FilterSpec::Scalable {
+    let spec = FilterSpec::Scalable(ScalableSpec {
         part: 40,
         probes: 7,
         counter_bits: 4,
         most_links: 6,
         refill,
-    };
+    });
     let mut filter = SavedFilter::empty(spec, 9, vec![], 1).unwrap();
     for number in numbers {
         filter.insert(ElementDigests {
@@ -416,13 +421,13 @@ fn a_chain_that_is_a_union_is_saved_loaded_and_asked_where_it_lies() {
 /// Whether links are too many shows in one shard after the other: what is refused has changed nothing.
 #[test]
 fn a_union_of_too_many_links_is_refused_as_a_whole() {
-    let spec = FilterSpec::Scalable {
+    let spec = FilterSpec::Scalable(ScalableSpec {
         part: 64,
         probes: 4,
         counter_bits: 4,
         most_links: 2,
         refill: Refill::FirstNotFull,
-    };
+    });
     let label = b"what the elements are".to_vec();
     let with = |numbers: std::ops::Range<u32>| {
         let mut filter = SavedFilter::empty(spec.clone(), 9, label.clone(), 2).unwrap();

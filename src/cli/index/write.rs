@@ -6,10 +6,12 @@ use crate::cli::inputs::{Inputs, total_bytes};
 use crate::cli::progress::Progress;
 use crate::cli::say::say;
 use crate::cli::signals::Signals;
+use crate::cli::structure::filters_of_attributes;
 use crate::cli::units::parse_duration_ns;
 use anyhow::{Context, Result, anyhow};
-use clap::{Args, ValueEnum};
-use flowsieve::index::{Added, IndexWriter, RegionFilter, Settings};
+use clap::Args;
+use flowsieve::filters::FilterKind;
+use flowsieve::index::{Added, IndexWriter, Settings};
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::{InputFormat, StopFlag};
 use std::cell::Cell;
@@ -45,8 +47,8 @@ pub(super) struct BuildArgs {
     region: i64,
 
     /// Structure of the regions' filters
-    #[arg(long, value_enum, value_name = "STRUCTURE", default_value_t = Structure::Subset)]
-    filter: Structure,
+    #[arg(long, value_parser = filters_of_attributes(), value_name = "STRUCTURE", default_value = "subset")]
+    filter: FilterKind,
 
     /// Storage directories, new or empty, over which regions are spread [default: in the index]
     #[arg(long, value_name = "DIR,…", value_delimiter = ',')]
@@ -114,16 +116,6 @@ pub(super) struct DropArgs {
     quiet: bool,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Structure {
-    /// Every combination in one array of cache lines
-    Subset,
-    /// Cutted matrix, for comparison
-    Cbfm,
-    /// A filter for each attribute, for comparison
-    Mdbf,
-}
-
 /// Shortest region: shorter ones hold hardly more than they cost.
 const SHORTEST_REGION_NS: i64 = 1_000_000_000;
 
@@ -139,11 +131,7 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
     refuse_stream(&args.captures)?;
     let settings = Settings {
         region_ns: args.region,
-        filter: match args.filter {
-            Structure::Subset => RegionFilter::Subset,
-            Structure::Cbfm => RegionFilter::Cbfm,
-            Structure::Mdbf => RegionFilter::Mdbf,
-        },
+        filter: args.filter,
         dns_ports: args.dns_port.clone(),
     };
     let mut inputs = Inputs::find(&args.captures, InputFormat::Auto);

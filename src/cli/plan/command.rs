@@ -4,7 +4,7 @@ use super::PlanArgs;
 use crate::cli::trace_args::Header;
 use crate::cli::wanted::MOST_ELEMENTS;
 use flowsieve::elements::ElementKind;
-use flowsieve::filters::FilterKind;
+use flowsieve::filters::{FilterKind, Reach};
 use flowsieve::planner::{Elements, Goal, Plan, PlanRequest, PlanRow, RateRule, Structure};
 
 impl PlanArgs {
@@ -47,10 +47,10 @@ impl PlanArgs {
         if self.want.is_empty() {
             add("--want", "all");
         }
-        if let (Some(cuts), FilterKind::Cbfm | FilterKind::Wcbfm) = (&self.cuts, filter) {
+        if let Some(cuts) = self.cuts.as_ref().filter(|_| filter.has_cuts()) {
             add("--cuts", cuts);
         }
-        if let (Some(weights), FilterKind::Wcbfm) = (&self.weights, filter) {
+        if let Some(weights) = self.weights.as_ref().filter(|_| filter.has_weights()) {
             add("--weights", weights);
         }
         match request.goal {
@@ -78,16 +78,8 @@ impl PlanArgs {
 
 /// Whether a structure's design depends on how many values its attributes have, and on how many of those
 /// of a negative are known.
-const fn rests_on_attributes(filter: FilterKind) -> bool {
-    matches!(
-        filter,
-        FilterKind::Mdbf
-            | FilterKind::Cmdbf
-            | FilterKind::Cartesian
-            | FilterKind::Bfm
-            | FilterKind::Cbfm
-            | FilterKind::Wcbfm
-    )
+fn rests_on_attributes(filter: FilterKind) -> bool {
+    matches!(filter.reach(), Reach::Attributes | Reach::Matrix { .. })
 }
 
 /// The values of `--expect`: the number of elements, and those of combinations that do not follow from it
@@ -104,7 +96,7 @@ fn numbers(
     };
     let relevant: Vec<u32> = if rests_on_attributes(filter) {
         (1..request.full()).collect()
-    } else if filter == FilterKind::Subset {
+    } else if filter.reach() == Reach::Planned {
         request.wanted.iter().map(|wanted| wanted.mask).collect()
     } else {
         Vec::new()

@@ -2,11 +2,10 @@
 
 mod command;
 mod measure;
-mod planned;
 mod request;
 
-use self::planned::Planned;
 use super::output::Output;
+use super::structure::structures;
 use super::trace_args::{Element, Format, Header};
 use super::units::parse_size;
 use super::{Outcome, UsageError};
@@ -14,7 +13,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::elements::ElementKind;
 use flowsieve::pipeline::SKEWED;
-use flowsieve::planner::plan;
+use flowsieve::planner::{Structure, plan};
 use flowsieve::report::{PlanFormat, PlanReport};
 use std::path::PathBuf;
 
@@ -129,12 +128,12 @@ pub(crate) struct PlanArgs {
     /// Only these structures [default: all]
     #[arg(
         long,
-        value_enum,
+        value_parser = structures(),
         value_name = "NAMES",
         value_delimiter = ',',
         help_heading = "Filter"
     )]
-    filter: Vec<Planned>,
+    filter: Vec<Structure>,
 
     /// Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain' [default: searched for]
     #[arg(long, value_name = "CUTS", help_heading = "Filter")]

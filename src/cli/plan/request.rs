@@ -35,10 +35,10 @@ impl PlanArgs {
         let cuts = self.cuts.as_deref().map(|cuts| cuts_of(&attributes, cuts));
         let weights = self.weights.as_deref().map(weights_of);
         let structures = if self.filter.is_empty() {
-            Structure::ALL.to_vec()
+            Structure::all().collect()
         } else {
-            let chosen = |structure: &Structure| self.filter.iter().any(|f| f.0 == *structure);
-            Structure::ALL.into_iter().filter(chosen).collect()
+            let chosen = |structure: &Structure| self.filter.contains(structure);
+            Structure::all().filter(chosen).collect()
         };
         let most = self.n.iter().any(|n| n == "max");
         let rate = match (self.fpr, self.attribute_fpr) {

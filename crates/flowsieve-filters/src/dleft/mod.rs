@@ -82,6 +82,7 @@
 mod bucket;
 mod query;
 mod rate;
+mod spec;
 mod state;
 mod union;
 
@@ -89,6 +90,8 @@ pub(super) use self::bucket::CELLS;
 pub use self::bucket::{Bucket, Bucket16, Bucket32};
 use self::query::Query;
 pub use self::rate::{dleft_given_up, dleft_overfull_fpr};
+pub(crate) use self::spec::DLEFT;
+pub use self::spec::DleftSpec;
 use super::{
     CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
     MembershipFilter, RemovableFilter, Sighting, fill,

@@ -82,12 +82,14 @@ mod state;
 
 use self::layout::Layout;
 pub use self::spec::{IndexMap, MAX_COMBINATIONS, MatrixSpec};
+pub(crate) use self::spec::{check_attributes, matrix_of, usual_elements};
 use super::{
     DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
     MultiAttributeFilter, Sighting, SpecError,
 };
 use crate::bits::BitArray;
 use crate::hashing::{Digest, Probes};
+use crate::spec::Parameters;
 
 /// Bit matrix with flag positions, with any family of cuts and any sizes.
 ///

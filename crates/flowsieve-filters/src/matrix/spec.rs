@@ -1,8 +1,17 @@
 //! The parameters of a matrix, and their rules.
 
-use crate::SpecError;
-use crate::matrix_sizing::{MAX_ATTRIBUTES, cells, is_legal};
-use crate::sizing::MAX_PROBES;
+use super::MatrixFilter;
+use crate::MembershipFilter;
+use crate::matrix_sizing::{
+    MAX_ATTRIBUTES, best_plan, cells as cells_of, is_legal, least_plan, legal_combinations,
+    rate_of_query,
+};
+use crate::saved::{LoadError, StateReader, StateWriter};
+use crate::sizing::{DEFAULT_PROBES, MAX_PROBES};
+use crate::spec::{
+    FilterKind, FilterSpec, Parameters, Query, Shape, Sizing, SpecError, array_bits,
+};
+use std::io;
 
 /// Most combinations that a matrix stores: an insert sets k cells of each.
 pub const MAX_COMBINATIONS: usize = 4096;
@@ -34,19 +43,101 @@ pub struct MatrixSpec {
     pub index_map: IndexMap,
 }
 
-impl MatrixSpec {
-    /// Checks the rules of the structure.
-    ///
-    /// # Errors
-    ///
-    /// The first rule that is broken, and a value that works.
-    pub fn check(&self) -> Result<(), SpecError> {
-        let attributes = self.sizes.len();
-        if attributes == 0 || attributes > MAX_ATTRIBUTES {
-            return Err(SpecError::new(format!(
-                "a matrix is for 1 to {MAX_ATTRIBUTES} attributes, not {attributes}; 3 works"
-            )));
+/// Elements that a matrix is made for: as many as the usual k is right for, if nothing is known.
+pub(crate) fn usual_elements(cells: u64, expected: Option<u64>) -> f64 {
+    let usual = cells as f64 * std::f64::consts::LN_2 / f64::from(DEFAULT_PROBES);
+    expected.map_or(usual, |n| n.max(1) as f64)
+}
+
+/// The matrix of a kind with the best of these families of cuts: as large as the memory, or as small as the
+/// rate allows.
+pub(crate) fn matrix_of(
+    kind: FilterKind,
+    families: fn(usize) -> Vec<Vec<u32>>,
+    attributes: usize,
+    sizing: Sizing,
+) -> Result<FilterSpec, SpecError> {
+    array_bits(kind, 1, sizing)?;
+    check_attributes(attributes)?;
+    let families = families(attributes);
+    let plan = match sizing {
+        Sizing::Memory { bytes, expected } => {
+            let cells = bytes * 8;
+            let elements = usual_elements(cells, expected);
+            best_plan(&families, attributes, cells.into(), elements).ok_or_else(|| {
+                let smallest = families
+                    .iter()
+                    .filter_map(|cuts| cells_of(&vec![1; attributes], cuts));
+                let least = smallest.min().unwrap_or_default().div_ceil(8);
+                let least = u64::try_from(least).unwrap_or(u64::MAX);
+                SpecError::TooLittleMemory { kind, least, bytes }
+            })?
         }
+        Sizing::Rate { fpr, expected } => {
+            least_plan(&families, attributes, fpr, expected as f64).ok_or_else(|| {
+                SpecError::new(format!(
+                    "no {} filter has a false-positive rate of {fpr} with {expected} elements; ask for a higher rate",
+                    kind.name()
+                ))
+            })?
+        }
+    };
+    Ok(MatrixSpec::cbfm(attributes, plan.size, &plan.cuts, plan.probes).into())
+}
+
+/// Whether there are as many attributes as a matrix can have.
+pub(crate) fn check_attributes(attributes: usize) -> Result<(), SpecError> {
+    if attributes == 0 || attributes > MAX_ATTRIBUTES {
+        return Err(SpecError::new(format!(
+            "a matrix is for 1 to {MAX_ATTRIBUTES} attributes, not {attributes}; 3 works"
+        )));
+    }
+    Ok(())
+}
+
+impl MatrixSpec {
+    pub(crate) const NUMBER: u8 = 10;
+
+    /// Most cuts in a file: there are not more different ones.
+    const MAX_CUTS: usize = 1 << 16;
+
+    /// Cells of the matrix (M); `None` beyond 2^64, which [`FilterSpec::check`] rejects.
+    pub fn cells(&self) -> Option<u64> {
+        cells_of(&self.sizes, &self.cuts)?.try_into().ok()
+    }
+
+    fn is_weighted(&self) -> bool {
+        self.sizes.windows(2).any(|pair| pair[0] != pair[1])
+    }
+
+    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            sizes: input.list(64, StateReader::u64)?,
+            cuts: input.list(Self::MAX_CUTS, StateReader::u32)?,
+            probes: input.u32()?,
+            index_map: match input.u8()? {
+                0 => IndexMap::Offset,
+                1 => IndexMap::Rank,
+                _ => return Err(input.damaged("a numbering of cells that is not known")),
+            },
+        })
+    }
+}
+
+impl Parameters for MatrixSpec {
+    fn kind(&self) -> FilterKind {
+        if self.is_weighted() {
+            FilterKind::Wcbfm
+        } else if self.cuts.is_empty() {
+            FilterKind::Bfm
+        } else {
+            FilterKind::Cbfm
+        }
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        let attributes = self.sizes.len();
+        check_attributes(attributes)?;
         if self.probes == 0 || self.probes > MAX_PROBES as u32 {
             return Err(SpecError::new(format!(
                 "a matrix has 1 to {MAX_PROBES} hash functions, not {}; 4 works",
@@ -78,7 +169,7 @@ impl MatrixSpec {
                 "a matrix stores at most {MAX_COMBINATIONS} combinations of attributes, not {combinations}; cut more (cutting the pairs works)"
             )));
         }
-        match cells(&self.sizes, &self.cuts) {
+        match cells_of(&self.sizes, &self.cuts) {
             Some(cells) if cells <= MAX_CELLS => Ok(()),
             cells => Err(SpecError::new(format!(
                 "a matrix has at most 2^43 cells (1 TiB), not {}; ask for smaller sizes or cut more",
@@ -87,8 +178,90 @@ impl MatrixSpec {
         }
     }
 
-    /// Cells of the matrix (M); `None` beyond 2^64, which [`MatrixSpec::check`] refuses.
-    pub fn cells(&self) -> Option<u64> {
-        cells(&self.sizes, &self.cuts)?.try_into().ok()
+    fn memory_bytes(&self) -> u64 {
+        self.cells().unwrap_or(u64::MAX).div_ceil(8)
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn attributes(&self) -> Option<usize> {
+        Some(self.sizes.len())
+    }
+
+    fn counts_distinct(&self) -> bool {
+        self.sizes.len() == 1
+    }
+
+    fn stored(&self) -> Vec<u32> {
+        let full = ((1_u64 << self.sizes.len()) - 1) as u32;
+        let mut stored = legal_combinations(self.sizes.len(), &self.cuts);
+        stored.retain(|&mask| mask != 0 && mask != full);
+        stored
+    }
+
+    fn counts_distinct_of(&self, mask: u32) -> bool {
+        mask.is_power_of_two() && (mask.trailing_zeros() as usize) < self.sizes.len()
+    }
+
+    fn counts_first_of(&self, mask: u32) -> bool {
+        u64::from(mask) >> self.sizes.len() == 0 && is_legal(mask, &self.cuts)
+    }
+
+    fn build(&self) -> Box<dyn MembershipFilter> {
+        Box::new(MatrixFilter::new(self).expect("the parameters were checked"))
+    }
+
+    fn can_be_saved(&self) -> Result<(), SpecError> {
+        if self.cuts.len() > Self::MAX_CUTS {
+            return Err(SpecError::new(
+                "a matrix with more than 65536 cuts cannot be saved; leave out those that are there twice",
+            ));
+        }
+        Ok(())
+    }
+
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u32(self.sizes.len() as u32)?;
+        out.words(&self.sizes)?;
+        out.u32(self.cuts.len() as u32)?;
+        for &cut in &self.cuts {
+            out.u32(cut)?;
+        }
+        out.u32(self.probes)?;
+        out.u8(match self.index_map {
+            IndexMap::Offset => 0,
+            IndexMap::Rank => 1,
+        })
+    }
+
+    fn rate(&self, query: &Query<'_>) -> Option<f64> {
+        let sizes: Vec<f64> = self.sizes.iter().map(|&size| size as f64).collect();
+        Some(rate_of_query(&sizes, &self.cuts, self.probes, query))
+    }
+
+    fn shape(&self) -> Shape {
+        let is_weighted = self.is_weighted();
+        Shape {
+            probes: Some(self.probes),
+            size: self.sizes.first().copied().filter(|_| !is_weighted),
+            unit: "values",
+            sizes: self.sizes.clone(),
+            cells: cells_of(&self.sizes, &self.cuts).map(|cells| cells as f64),
+            cuts: self.cuts.clone(),
+            ..Shape::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        let sizes: Vec<String> = self.sizes.iter().map(ToString::to_string).collect();
+        let cuts: Vec<String> = self.cuts.iter().map(|cut| format!("{cut:#b}")).collect();
+        let cuts = if cuts.is_empty() {
+            "no cuts".to_owned()
+        } else {
+            format!("cuts {}", cuts.join(", "))
+        };
+        format!("sizes {}, {cuts}, k = {}", sizes.join(" x "), self.probes)
     }
 }

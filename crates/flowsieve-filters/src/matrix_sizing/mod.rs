@@ -56,8 +56,8 @@ pub use cells::{
 };
 pub use plans::{MatrixPlan, best_plan, cut_families, least_plan};
 pub use rates::{
-    attribute_size, cmdbf_fpr, load_of_rows, matrix_fpr, mdbf_fpr, rate_in_rows, rate_with_rows,
-    table_probes, uncut_fpr,
+    PartLoad, attribute_size, cmdbf_fpr, load_of_rows, matrix_fpr, mdbf_fpr, rate_in_rows,
+    rate_of_query, rate_with_rows, table_probes, uncut_fpr,
 };
 
 /// Most attributes of an element.

@@ -1,6 +1,7 @@
 //! False-positive rates.
 
 use super::{maximal_legal_subsets, members};
+use crate::Query;
 use crate::sizing::{bloom_bits, bloom_fpr};
 
 /// The attribute size for a rate ε by the rule of the paper's tables: m = n log2(e) log2(1/ε), a
@@ -92,6 +93,70 @@ pub fn rate_in_rows(
     let cells: f64 = members(subset).map(|member| sizes[member]).product();
     let of_rows = load_of_rows(sizes, subset, elements_of);
     rate_with_rows(cells, of_rows, probes, elements)
+}
+
+/// False-positive rate of a query to a matrix with these sizes and cuts: the product over the stored parts
+/// that answer it. Values that occur do so apart from each other: those of a part all or none.
+pub fn rate_of_query(sizes: &[f64], cuts: &[u32], probes: u32, query: &Query<'_>) -> f64 {
+    let of = |part: u32| {
+        let known = query.known.of(part);
+        let load = PartLoad::new(sizes, part, known > 0.0, query.values);
+        load.rate(probes, known)
+    };
+    maximal_legal_subsets(query.mask, cuts)
+        .into_iter()
+        .map(of)
+        .product()
+}
+
+/// What a stored combination is filled with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PartLoad {
+    cells: f64,
+    elements: f64,
+    /// [`load_of_rows`] of two and more attributes.
+    of_rows: Option<f64>,
+}
+
+impl PartLoad {
+    /// Of a combination of attributes of these sizes. The load of its rows counts only if its values may
+    /// occur.
+    pub fn new(
+        sizes: &[f64],
+        part: u32,
+        may_occur: bool,
+        elements_of: impl Fn(u32) -> f64,
+    ) -> Self {
+        let rows = || {
+            if may_occur {
+                load_of_rows(sizes, part, &elements_of)
+            } else {
+                0.0
+            }
+        };
+        Self {
+            cells: members(part).map(|member| sizes[member]).product(),
+            elements: elements_of(part),
+            of_rows: (!part.is_power_of_two()).then(rows),
+        }
+    }
+
+    /// The false-positive rate of values that are new together, but occur each with the probability `known`,
+    /// all or none of them.
+    pub fn rate(&self, probes: u32, known: f64) -> f64 {
+        let anywhere = || bloom_fpr(self.cells, probes, self.elements);
+        let where_known = || match self.of_rows {
+            Some(of_rows) => rate_with_rows(self.cells, of_rows, probes, self.elements),
+            None => 1.0,
+        };
+        if known <= 0.0 {
+            anywhere()
+        } else if known >= 1.0 {
+            where_known()
+        } else {
+            known * where_known() + (1.0 - known) * anywhere()
+        }
+    }
 }
 
 /// What the values of a query have filled of the cells that they share with others, as a load: the sum

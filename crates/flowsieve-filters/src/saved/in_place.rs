@@ -1,12 +1,12 @@
 //! Saved filters asked where they lie, without building them: the few bytes that an answer depends on are
 //! looked at, and the rest is not touched. For who asks a thousand filters one question each.
 
-use super::{LoadError, StateReader, parameters, read_head};
+use super::{LoadError, StateReader, read_head};
 use crate::bits::{CounterArray, Lines};
 use crate::hashing::Digest;
 use crate::scalable::SavedLinks;
 use crate::subset::{self, PlannedCombination};
-use crate::{FilterSpec, Pattern, PatternAnswer, lines, scalable};
+use crate::{FilterSpec, Pattern, PatternAnswer, ScalableSpec, SubsetSpec, lines, scalable};
 
 /// Bytes behind the last state: the checksum.
 const TAIL: u64 = 8;
@@ -44,7 +44,7 @@ impl<'a> FilterInPlace<'a> {
         let mut source = bytes;
         let mut input = StateReader::new(&mut source, bytes.len() as u64);
         let head = read_head(&mut input, bytes.len() as u64)?;
-        let spec = parameters::load(&mut input)?;
+        let spec = FilterSpec::load(&mut input)?;
         super::check_checksum(&mut input)?;
         spec.check()?;
         if head.shards != 1 {
@@ -52,12 +52,12 @@ impl<'a> FilterInPlace<'a> {
         }
         let short = input.damaged("its contents are shorter than its parameters say");
         match spec {
-            FilterSpec::Subset {
+            FilterSpec::Subset(SubsetSpec {
                 lines,
                 probes,
                 combinations,
                 ..
-            } => {
+            }) => {
                 // The counts, which are not asked for.
                 for _ in 0..=combinations.len() {
                     input.line_count()?;
@@ -72,12 +72,12 @@ impl<'a> FilterInPlace<'a> {
                     contents: Contents::Lines(contents),
                 }))
             }
-            FilterSpec::Scalable {
+            FilterSpec::Scalable(ScalableSpec {
                 part,
                 probes,
                 counter_bits,
                 ..
-            } => {
+            }) => {
                 let mut saved = SavedLinks::load(&mut input)?;
                 let of_link = CounterArray::bytes_of(part * u64::from(probes), counter_bits);
                 let mut rest = &bytes[input.offset() as usize..];
@@ -155,6 +155,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
     use super::*;
+    use crate::MdbfSpec;
     use crate::hashing::Digester;
     use crate::saved::SavedFilter;
     use crate::{ElementDigests, Refill};
@@ -182,24 +183,24 @@ mod tests {
     }
 
     fn subset() -> FilterSpec {
-        FilterSpec::Subset {
+        FilterSpec::Subset(SubsetSpec {
             attributes: 3,
             lines: 60,
             probes: 5,
             combinations: [(0b001, 3), (0b010, 4), (0b011, 6)]
                 .map(|(mask, probes)| PlannedCombination { mask, probes })
                 .to_vec(),
-        }
+        })
     }
 
     fn chain(counter_bits: u32) -> FilterSpec {
-        FilterSpec::Scalable {
+        FilterSpec::Scalable(ScalableSpec {
             part: 101,
             probes: 7,
             counter_bits,
             most_links: 9,
             refill: Refill::Newest,
-        }
+        })
     }
 
     #[test]
@@ -265,11 +266,11 @@ mod tests {
             }
         }
         let (_, bytes) = saved(
-            FilterSpec::Mdbf {
+            FilterSpec::Mdbf(MdbfSpec {
                 attributes: 3,
                 bits: 512,
                 probes: 3,
-            },
+            }),
             10,
         );
         assert!(FilterInPlace::open(&bytes).unwrap().is_none());

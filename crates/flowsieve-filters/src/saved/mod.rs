@@ -14,7 +14,6 @@
 
 mod error;
 mod in_place;
-mod parameters;
 mod state;
 
 pub use self::error::{LoadError, UnionError};
@@ -92,11 +91,7 @@ impl SavedFilter {
         shards: Vec<Box<dyn MembershipFilter>>,
     ) -> Result<Self, SpecError> {
         spec.check()?;
-        if !parameters::fit(&spec) {
-            return Err(SpecError::new(
-                "a matrix with more than 65536 cuts cannot be saved; leave out those that are there twice",
-            ));
-        }
+        spec.can_be_saved()?;
         if label.len() > MAX_LABEL {
             return Err(SpecError::new(format!(
                 "a label has at most {MAX_LABEL} bytes, not {}; a shorter one works",
@@ -291,7 +286,7 @@ impl SavedFilter {
         out.u32(self.label.len() as u32)?;
         debug_assert_eq!(out.written(), FIXED);
         out.bytes(&self.label)?;
-        parameters::save(&self.spec, out)?;
+        self.spec.save(out)?;
         out.u64(out.checksum())?;
         for shard in &self.shards {
             shard.save_state(out)?;
@@ -329,7 +324,7 @@ impl SavedFilter {
     pub fn read(input: &mut dyn Read, length: u64) -> Result<Self, LoadError> {
         let mut input = StateReader::new(input, length);
         let head = read_head(&mut input, length)?;
-        let spec = parameters::load(&mut input)?;
+        let spec = FilterSpec::load(&mut input)?;
         check_checksum(&mut input)?;
         if head.self_check != Digester::new(head.seed).self_check() {
             return Err(LoadError::OtherDigests);

@@ -326,6 +326,19 @@ impl<'a> StateReader<'a> {
         Ok(())
     }
 
+    /// A number, and so many entries; the list grows as they come.
+    pub(crate) fn list<T>(
+        &mut self,
+        most: usize,
+        entry: impl Fn(&mut Self) -> Result<T, LoadError>,
+    ) -> Result<Vec<T>, LoadError> {
+        let count = self.u32()? as usize;
+        if count > most {
+            return Err(self.damaged("a list of parameters is longer than any can be"));
+        }
+        (0..count).map(|_| entry(self)).collect()
+    }
+
     /// A count of what happened, in a range that leaves room for more.
     pub(crate) fn count(&mut self) -> Result<u64, LoadError> {
         match self.u64()? {

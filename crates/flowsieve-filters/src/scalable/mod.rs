@@ -90,9 +90,13 @@
 //! Reference: the SCBF paper's scalable form; Almeida, Baquero, Preguiça, Hutchison, "Scalable Bloom
 //! filters", Information Processing Letters 101(6), 2007, for chains.
 
+mod rate;
+mod spec;
 mod state;
 mod union;
 
+pub(crate) use self::spec::SCALABLE;
+pub use self::spec::ScalableSpec;
 pub(super) use self::state::SavedLinks;
 use super::split_counting::SplitCounters;
 pub(super) use super::split_counting::positions;

@@ -5,7 +5,10 @@ use crate::specs::{bloom, subset};
 use crate::statistics::mean_and_errors;
 use flowsieve_filters::hashing::Digester;
 use flowsieve_filters::sizing::hip_variance;
-use flowsieve_filters::{BloomLayout, Combination, ElementDigests, FilterSpec, Refill, Sighting};
+use flowsieve_filters::{
+    BloomLayout, CmdbfSpec, Combination, CountingSpec, DleftSpec, ElementDigests, FilterSpec,
+    Refill, ScalableSpec, Sighting, SplitCountingSpec,
+};
 
 /// Estimates of many runs over `elements` distinct elements, each of which comes twice; with what they
 /// state as their variance.
@@ -35,46 +38,46 @@ fn counts_are_unbiased_and_as_exact_as_they_say() {
         bloom(6000, 3, BloomLayout::Anywhere),
         bloom(512 * 14, 6, BloomLayout::Lines),
         subset(2, 14, 8, &[]),
-        FilterSpec::Cmdbf {
+        FilterSpec::Cmdbf(CmdbfSpec {
             attributes: 2,
             bits: 4096,
             probes: 2,
             combination: Combination::Joint,
-        },
-        FilterSpec::Counting {
+        }),
+        FilterSpec::Counting(CountingSpec {
             counters: 6000,
             probes: 3,
             counter_bits: 4,
-        },
-        FilterSpec::SplitCounting {
+        }),
+        FilterSpec::SplitCounting(SplitCountingSpec {
             part: 2000,
             probes: 3,
             counter_bits: 2,
-        },
-        FilterSpec::Scalable {
+        }),
+        FilterSpec::Scalable(ScalableSpec {
             part: 300,
             probes: 4,
             counter_bits: 4,
             most_links: 20,
             refill: Refill::FirstNotFull,
-        },
-        FilterSpec::Scalable {
+        }),
+        FilterSpec::Scalable(ScalableSpec {
             part: 300,
             probes: 4,
             counter_bits: 4,
             most_links: 2,
             refill: Refill::Newest,
-        },
-        FilterSpec::Dleft {
+        }),
+        FilterSpec::Dleft(DleftSpec {
             bucket_bits: 6,
             remainder_bits: 8,
             counter_bits: 2,
-        },
-        FilterSpec::Dleft {
+        }),
+        FilterSpec::Dleft(DleftSpec {
             bucket_bits: 6,
             remainder_bits: 5,
             counter_bits: 4,
-        },
+        }),
     ] {
         let (estimates, stated) = estimates(&spec, ELEMENTS, RUNS);
         let (mean, error, sd) = mean_and_errors(&estimates);

@@ -2,7 +2,7 @@
 
 use crate::elements::{ByArity, answers, arity, insert_all, state, stream};
 use crate::specs::specs;
-use flowsieve_filters::{FilterSpec, Sighting};
+use flowsieve_filters::{CmdbfSpec, FilterSpec, MdbfSpec, ScalableSpec, Sighting};
 
 #[test]
 fn what_was_inserted_is_contained() {
@@ -84,13 +84,13 @@ fn memory_is_what_the_spec_says() {
     for spec in specs() {
         let built = spec.build().stats().memory_bytes;
         let most = match spec {
-            FilterSpec::Scalable { most_links, .. } => built * u64::from(most_links),
+            FilterSpec::Scalable(ScalableSpec { most_links, .. }) => built * u64::from(most_links),
             _ => built,
         };
         // Each array of bits is rounded up to words.
         let arrays = match spec {
-            FilterSpec::Mdbf { attributes, .. } => attributes,
-            FilterSpec::Cmdbf { attributes, .. } => attributes + 1,
+            FilterSpec::Mdbf(MdbfSpec { attributes, .. }) => attributes,
+            FilterSpec::Cmdbf(CmdbfSpec { attributes, .. }) => attributes + 1,
             _ => 1,
         };
         let rounded = most.abs_diff(spec.memory_bytes());

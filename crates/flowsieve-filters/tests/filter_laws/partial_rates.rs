@@ -9,7 +9,9 @@ use crate::specs::{matrix, subset};
 use crate::statistics::Count;
 use flowsieve_filters::matrix_sizing::{cmdbf_fpr, matrix_fpr, mdbf_fpr, rate_in_rows, uncut_fpr};
 use flowsieve_filters::sizing::shared_blocked_fpr;
-use flowsieve_filters::{Combination, FilterSpec, MatrixSpec, PatternAnswer};
+use flowsieve_filters::{
+    CartesianSpec, CmdbfSpec, Combination, FilterSpec, MatrixSpec, MdbfSpec, PatternAnswer,
+};
 use std::collections::HashSet;
 
 const ELEMENTS: u32 = 4000;
@@ -138,16 +140,18 @@ fn known_values_are_found_as_often_as_they_occur() {
     let n = f64::from(ELEMENTS);
     let (bits, probes) = (1 << 13, 2);
     let pairs_cut = matrix(&[9000, 5000, 7000], &[0b011, 0b101, 0b110], 2);
-    let mdbf = FilterSpec::Mdbf {
+    let mdbf = FilterSpec::Mdbf(MdbfSpec {
         attributes: 3,
         bits,
         probes,
-    };
-    let cmdbf = |combination| FilterSpec::Cmdbf {
-        attributes: 3,
-        bits,
-        probes,
-        combination,
+    });
+    let cmdbf = |combination| {
+        FilterSpec::Cmdbf(CmdbfSpec {
+            attributes: 3,
+            bits,
+            probes,
+            combination,
+        })
     };
     for spec in [
         pairs_cut,
@@ -165,7 +169,7 @@ fn known_values_are_found_as_often_as_they_occur() {
             };
             for (&mask, count) in masks.iter().zip(counts) {
                 let rate = match spec {
-                    FilterSpec::Cmdbf { .. } if mask == 0b111 => {
+                    FilterSpec::Cmdbf(_) if mask == 0b111 => {
                         cmdbf_fpr(bits as f64, probes, n, known, 3)
                     }
                     FilterSpec::Matrix(_) => matrix_rate(&spec, known, mask),
@@ -188,12 +192,12 @@ fn reversed_pairs_meet_the_first_stage_only_where_functions_are_the_same() {
         (Combination::XorIndependent, 3),
         (Combination::XorSame, 2),
     ] {
-        let spec = FilterSpec::Cmdbf {
+        let spec = FilterSpec::Cmdbf(CmdbfSpec {
             attributes: 2,
             bits,
             probes,
             combination,
-        };
+        });
         // The seed of a value does not depend on its place, so that it is the same value in both.
         let of = |seed: u64, reversed: bool| {
             let mut elements = Elements::of(seed, (0..ELEMENTS).flat_map(|n| pair(n).map(|v| [v])));
@@ -227,11 +231,11 @@ fn a_cartesian_join_answers_as_the_projection() {
         (18, 1, &[0b111]),
         (110, 2, &[0b011, 0b101, 0b110]),
     ] {
-        let spec = FilterSpec::Cartesian {
+        let spec = FilterSpec::Cartesian(CartesianSpec {
             attributes: 3,
             size,
             probes,
-        };
+        });
         let counts = observed(&spec, masks, members::<3>, strangers::<3>);
         for (&mask, count) in masks.iter().zip(counts) {
             let rate = uncut_fpr(size as f64, probes, n, mask.count_ones());

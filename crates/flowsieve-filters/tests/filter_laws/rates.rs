@@ -5,7 +5,10 @@ use crate::specs::{bloom, matrix, subset};
 use crate::statistics::mean_and_errors;
 use flowsieve_filters::matrix_sizing::{matrix_fpr, uncut_fpr};
 use flowsieve_filters::sizing::{blocked_fpr, bloom_fpr, dleft_fpr, scalable_fpr, split_fpr};
-use flowsieve_filters::{BloomLayout, Combination, FilterSpec, MembershipFilter, Refill};
+use flowsieve_filters::{
+    BloomLayout, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec, FilterSpec,
+    MdbfSpec, MembershipFilter, Refill, SplitCountingSpec,
+};
 
 /// Over several filters, so that the spread between filters of the same parameters is in the error.
 #[test]
@@ -14,26 +17,30 @@ fn observed_rates_are_those_of_the_formulas() {
     const STRANGERS: u32 = 12_000;
     const RUNS: u64 = 60;
     let n = f64::from(ELEMENTS);
-    let cmdbf = |combination| FilterSpec::Cmdbf {
-        attributes: 2,
-        bits: 1 << 14,
-        probes: 3,
-        combination,
+    let cmdbf = |combination| {
+        FilterSpec::Cmdbf(CmdbfSpec {
+            attributes: 2,
+            bits: 1 << 14,
+            probes: 3,
+            combination,
+        })
     };
-    let counting = FilterSpec::Counting {
+    let counting = FilterSpec::Counting(CountingSpec {
         counters: 24_000,
         probes: 4,
         counter_bits: 4,
-    };
-    let split = FilterSpec::SplitCounting {
+    });
+    let split = FilterSpec::SplitCounting(SplitCountingSpec {
         part: 6000,
         probes: 4,
         counter_bits: 3,
-    };
-    let dleft = |bucket_bits, remainder_bits| FilterSpec::Dleft {
-        bucket_bits,
-        remainder_bits,
-        counter_bits: 2,
+    });
+    let dleft = |bucket_bits, remainder_bits| {
+        FilterSpec::Dleft(DleftSpec {
+            bucket_bits,
+            remainder_bits,
+            counter_bits: 2,
+        })
     };
     for (spec, formula) in [
         (
@@ -55,11 +62,11 @@ fn observed_rates_are_those_of_the_formulas() {
         (subset(2, 63, 6, &[]), blocked_fpr(63.0, 6, n)),
         // The cells of strangers are uniform, and so are those of elements that share no values.
         (
-            FilterSpec::Cartesian {
+            FilterSpec::Cartesian(CartesianSpec {
                 attributes: 2,
                 size: 150,
                 probes: 4,
-            },
+            }),
             uncut_fpr(150.0, 4, n, 2),
         ),
         (
@@ -72,11 +79,11 @@ fn observed_rates_are_those_of_the_formulas() {
         ),
         // Strangers have no value of an element, so the arrays' rates multiply.
         (
-            FilterSpec::Mdbf {
+            FilterSpec::Mdbf(MdbfSpec {
                 attributes: 2,
                 bits: 1 << 14,
                 probes: 3,
-            },
+            }),
             bloom_fpr(16_384.0, 3, n).powi(2),
         ),
         (cmdbf(Combination::Joint), bloom_fpr(16_384.0, 3, n).powi(3)),

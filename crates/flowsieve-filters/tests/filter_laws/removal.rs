@@ -3,7 +3,7 @@
 use crate::elements::{Elements, answers, insert_all, stream};
 use crate::specs::specs;
 use flowsieve_filters::hashing::Digester;
-use flowsieve_filters::{ElementDigests, FilterSpec, MembershipFilter, Refill};
+use flowsieve_filters::{ElementDigests, FilterSpec, MembershipFilter, Refill, ScalableSpec};
 
 #[test]
 fn a_removal_undoes_an_insertion() {
@@ -16,10 +16,10 @@ fn a_removal_undoes_an_insertion() {
         let mut filter = spec.build();
         let refills = matches!(
             spec,
-            FilterSpec::Scalable {
+            FilterSpec::Scalable(ScalableSpec {
                 refill: Refill::FirstNotFull,
                 ..
-            }
+            })
         );
         if filter.as_removable().is_none() {
             continue;

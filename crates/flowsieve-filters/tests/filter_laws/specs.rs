@@ -1,7 +1,9 @@
 //! The structures and parameters for which the laws hold.
 
 use flowsieve_filters::{
-    BloomLayout, Combination, FilterSpec, IndexMap, MatrixSpec, PlannedCombination, Refill,
+    BloomLayout, BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec,
+    FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination, Refill, ScalableSpec,
+    SplitCountingSpec, SubsetSpec,
 };
 
 /// Small filters, some of them far too small for the elements of the laws.
@@ -27,11 +29,11 @@ fn of_bits() -> Vec<FilterSpec> {
     for (bits, probes) in [(1, 1), (100, 3), (1 << 13, 4), (100_003, 7), (1 << 17, 32)] {
         specs.push(bloom(bits, probes, BloomLayout::Anywhere));
         for attributes in 1..=4 {
-            specs.push(FilterSpec::Mdbf {
+            specs.push(FilterSpec::Mdbf(MdbfSpec {
                 attributes,
                 bits,
                 probes,
-            });
+            }));
         }
     }
     for combination in [
@@ -46,12 +48,12 @@ fn of_bits() -> Vec<FilterSpec> {
             (3, 1 << 13, 5),
             (5, 1 << 14, 2),
         ] {
-            specs.push(FilterSpec::Cmdbf {
+            specs.push(FilterSpec::Cmdbf(CmdbfSpec {
                 attributes,
                 bits,
                 probes,
                 combination,
-            });
+            }));
         }
     }
     for (attributes, size, probes) in [
@@ -64,11 +66,11 @@ fn of_bits() -> Vec<FilterSpec> {
         (3, 7, 5),
         (4, 9, 1),
     ] {
-        specs.push(FilterSpec::Cartesian {
+        specs.push(FilterSpec::Cartesian(CartesianSpec {
             attributes,
             size,
             probes,
-        });
+        }));
     }
     specs
 }
@@ -134,16 +136,16 @@ fn of_counters() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for counter_bits in 1..=8 {
         for (counters, probes) in COUNTERS {
-            specs.push(FilterSpec::Counting {
+            specs.push(FilterSpec::Counting(CountingSpec {
                 counters,
                 probes,
                 counter_bits,
-            });
-            specs.push(FilterSpec::SplitCounting {
+            }));
+            specs.push(FilterSpec::SplitCounting(SplitCountingSpec {
                 part: counters / u64::from(probes),
                 probes,
                 counter_bits,
-            });
+            }));
         }
     }
     specs
@@ -156,13 +158,13 @@ fn chains() -> Vec<FilterSpec> {
         for (counters, probes) in COUNTERS {
             for most_links in [1, 3, 200] {
                 for refill in [Refill::FirstNotFull, Refill::Newest] {
-                    specs.push(FilterSpec::Scalable {
+                    specs.push(FilterSpec::Scalable(ScalableSpec {
                         part: counters / u64::from(probes) / 4,
                         probes,
                         counter_bits,
                         most_links,
                         refill,
-                    });
+                    }));
                 }
             }
         }
@@ -178,11 +180,11 @@ fn of_cells() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
     for bucket_bits in [0, 3, 7, 10] {
         for (remainder_bits, counter_bits) in [(3, 2), (12, 4), (14, 2), (20, 4), (30, 2)] {
-            specs.push(FilterSpec::Dleft {
+            specs.push(FilterSpec::Dleft(DleftSpec {
                 bucket_bits,
                 remainder_bits,
                 counter_bits,
-            });
+            }));
         }
     }
     specs
@@ -195,7 +197,7 @@ pub(crate) fn subset(
     probes: u32,
     combinations: &[(u32, u32)],
 ) -> FilterSpec {
-    FilterSpec::Subset {
+    FilterSpec::Subset(SubsetSpec {
         attributes,
         lines,
         probes,
@@ -203,7 +205,7 @@ pub(crate) fn subset(
             .iter()
             .map(|&(mask, probes)| PlannedCombination { mask, probes })
             .collect(),
-    }
+    })
 }
 
 /// BFM, CBFM or WCBFM.
@@ -217,9 +219,9 @@ pub(crate) fn matrix(sizes: &[u64], cuts: &[u32], probes: u32) -> FilterSpec {
 }
 
 pub(crate) fn bloom(bits: u64, probes: u32, layout: BloomLayout) -> FilterSpec {
-    FilterSpec::Bloom {
+    FilterSpec::Bloom(BloomSpec {
         bits,
         probes,
         layout,
-    }
+    })
 }

@@ -27,7 +27,7 @@ fn inputs() -> ByArity<Inputs> {
 }
 
 const fn is_chain(spec: &FilterSpec) -> bool {
-    matches!(spec, FilterSpec::Scalable { .. })
+    matches!(spec, FilterSpec::Scalable(_))
 }
 
 /// The union, unless its chains have too many links: then nothing has changed.
@@ -47,7 +47,7 @@ fn united(spec: &FilterSpec, inputs: &Inputs) -> Option<SavedFilter> {
 
 /// Whether it has room for what it holds: a d-left filter that gave buckets up has no count any more.
 fn has_room(spec: &FilterSpec, filter: &SavedFilter) -> bool {
-    !matches!(spec, FilterSpec::Dleft { .. }) || filter.distinct().is_some()
+    !matches!(spec, FilterSpec::Dleft(_)) || filter.distinct().is_some()
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_union_is_the_filter_of_both_inputs() {
         let whole = sharded(&spec, &inputs.both);
         // Chains and cells are filled by what came before. An H is stored once, whichever cell it has; a
         // link of every shard that took all is one array of counters.
-        let dleft = matches!(spec, FilterSpec::Dleft { .. });
+        let dleft = matches!(spec, FilterSpec::Dleft(_));
         let one_link = union.stats().memory_bytes == 3 * spec.build().stats().memory_bytes
             && union.stats().memory_bytes == whole.stats().memory_bytes;
         chains += u32::from(is_chain(&spec));
@@ -87,7 +87,7 @@ fn a_union_is_the_filter_of_both_inputs() {
         }
         // What does not rest on a stream of insertions is bit for bit the same.
         let (bytes, whole_bytes) = (saved(&union), saved(&whole));
-        if matches!(spec, FilterSpec::Mdbf { .. }) {
+        if matches!(spec, FilterSpec::Mdbf(_)) {
             assert_eq!(bytes, whole_bytes, "{spec:?}");
         }
         let mut again = loaded(&bytes);
@@ -163,7 +163,7 @@ fn what_one_input_had_can_be_taken_back() {
         }
         undone += 1;
         of_chains += u32::from(is_chain(&spec));
-        of_cells += u32::from(matches!(spec, FilterSpec::Dleft { .. }));
+        of_cells += u32::from(matches!(spec, FilterSpec::Dleft(_)));
         assert_eq!(
             saved_answers(&union, others),
             saved_answers(&sharded(&spec, first), others),

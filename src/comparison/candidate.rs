@@ -1,15 +1,14 @@
 //! One structure with one memory: what it is made of, and its state in each open slice.
 
 use super::negatives::{QuestionSet, Questions};
-use super::predicted;
 use super::results::{Expected, SliceCount};
 use super::{ComparePlan, Contender};
 use crate::elements::ElementColumns;
-use crate::filters::allocation::{Demand, shared_probes};
-use crate::filters::sizing::{DEFAULT_PROBES, MAX_LINE_PROBES};
+use crate::filters::sizing::DEFAULT_PROBES;
 use crate::filters::{
-    DigestColumns, ElementDigests, Estimate, FilterKind, FilterSpec, HyperLogLog, MembershipFilter,
-    Pattern, PatternAnswer, PlannedCombination, Sighting, Sizing, SpecError,
+    Counter, CounterSpec, DigestColumns, ElementDigests, Estimate, FilterKind, FilterSpec,
+    HyperLogLog, Known, MembershipFilter, Pattern, PatternAnswer, PlannedCombination, Query,
+    Sighting, Sizing, SpecError, Structure, SubsetSpec, Workload,
 };
 use crate::hashing::Digest;
 use crate::pipeline::ExactSet;
@@ -18,8 +17,7 @@ use std::time::Instant;
 /// A structure that fits its memory.
 #[derive(Clone, Debug)]
 pub(super) enum Design {
-    Filter(FilterSpec),
-    Hll { precision: u8 },
+    Counter(CounterSpec),
     Exact { limit_bytes: u64 },
 }
 
@@ -39,11 +37,7 @@ impl Design {
         plan: &ComparePlan,
     ) -> Result<Self, Unfit> {
         let attributes = plan.rule.kind.attributes().len();
-        let sizing = Sizing::Memory {
-            bytes,
-            expected: expected.elements,
-        };
-        let filter = |kind| {
+        let filter = |kind, sizing| {
             FilterSpec::new(kind, attributes, sizing).map_err(|error| Unfit {
                 needed_bytes: match error {
                     SpecError::TooLittleMemory { least, .. } => Some(least),
@@ -52,32 +46,46 @@ impl Design {
                 why: error.to_string(),
             })
         };
-        match contender {
-            Contender::Filter(kind) => filter(kind).map(Self::Filter),
+        let sizing = Sizing::Memory {
+            bytes,
+            expected: expected.elements,
+        };
+        let spec = match contender {
+            Contender::Plain(Structure::Filter(kind)) => filter(kind, sizing)?,
             Contender::SubsetPlanned => {
-                let FilterSpec::Subset { lines, .. } = filter(FilterKind::Subset)? else {
-                    unreachable!("a subset filter is one")
-                };
-                Ok(Self::Filter(planned(plan, expected, lines)))
+                let lines = filter(FilterKind::Subset, sizing)?.shape().size;
+                planned(plan, expected, lines.unwrap_or(1))
             }
-            Contender::Hll => match HyperLogLog::precision_within(bytes) {
-                Some(precision) => Ok(Self::Hll { precision }),
-                None => Err(Unfit {
-                    needed_bytes: Some(1 << HyperLogLog::MIN_PRECISION),
-                    why: format!(
-                        "an hll counter needs at least {} bytes, not {bytes}",
-                        1 << HyperLogLog::MIN_PRECISION
-                    ),
-                }),
-            },
-            Contender::Exact => Ok(Self::Exact { limit_bytes: bytes }),
+            Contender::Plain(Structure::Hll) => {
+                return match HyperLogLog::precision_within(bytes) {
+                    Some(precision) => Ok(Self::Counter(CounterSpec::HyperLogLog { precision })),
+                    None => Err(Unfit {
+                        needed_bytes: Some(1 << HyperLogLog::MIN_PRECISION),
+                        why: format!(
+                            "an hll counter needs at least {} bytes, not {bytes}",
+                            1 << HyperLogLog::MIN_PRECISION
+                        ),
+                    }),
+                };
+            }
+            Contender::Plain(Structure::Exact) => {
+                return Ok(Self::Exact { limit_bytes: bytes });
+            }
+        };
+        Ok(Self::Counter(CounterSpec::Filter(spec)))
+    }
+
+    /// The filter's parameters, if it is one.
+    pub(super) const fn filter(&self) -> Option<&FilterSpec> {
+        match self {
+            Self::Counter(counter) => counter.filter(),
+            Self::Exact { .. } => None,
         }
     }
 
     fn build(&self) -> State {
         match self {
-            Self::Filter(spec) => State::Filter(spec.build(), 0),
-            Self::Hll { precision } => State::Hll(HyperLogLog::new(*precision)),
+            Self::Counter(spec) => State::Counter(spec.build(), 0),
             Self::Exact { limit_bytes } => State::Exact(Box::new(ExactSet::new(*limit_bytes))),
         }
     }
@@ -87,47 +95,46 @@ impl Design {
 /// others.
 fn planned(plan: &ComparePlan, expected: &Expected, lines: u64) -> FilterSpec {
     let asked = plan.asked();
+    let attributes = plan.rule.kind.attributes().len();
     let values = |mask: u32| {
         let known = expected.values.iter().find(|(of, _)| *of == mask);
         let values = known.map(|&(_, values)| values).or(expected.elements);
         values.map(|values| values.max(1) as f64)
     };
-    let demands: Option<Vec<Demand>> = asked
-        .iter()
-        .map(|&mask| {
-            Some(Demand {
-                elements: values(mask)?,
-                weight: 1.0 / asked.len() as f64,
-            })
-        })
-        .collect();
-    let probes = demands.map_or_else(
-        || vec![DEFAULT_PROBES; asked.len()],
-        |demands| shared_probes(&demands, (lines * 512) as f64, MAX_LINE_PROBES),
-    );
-    let parts = asked.iter().zip(&probes).skip(1);
-    FilterSpec::Subset {
-        attributes: plan.rule.kind.attributes().len(),
-        lines,
-        probes: probes[0],
-        combinations: parts
-            .map(|(&mask, &probes)| PlannedCombination { mask, probes })
-            .collect(),
+    if asked.iter().any(|&mask| values(mask).is_none()) {
+        let combinations = asked[1..].iter().map(|&mask| PlannedCombination {
+            mask,
+            probes: DEFAULT_PROBES,
+        });
+        return FilterSpec::Subset(SubsetSpec {
+            attributes,
+            lines,
+            probes: DEFAULT_PROBES,
+            combinations: combinations.collect(),
+        });
     }
+    let share = 1.0 / asked.len() as f64;
+    let wanted: Vec<(u32, f64)> = asked.iter().map(|&mask| (mask, share)).collect();
+    let workload = Workload {
+        attributes,
+        wanted: &wanted,
+        known: 1.0,
+        values: &|mask| values(mask).unwrap_or(1.0),
+    };
+    FilterSpec::Subset(SubsetSpec::planned(&workload, lines))
 }
 
 /// A structure in an open slice.
 #[derive(Debug)]
 enum State {
-    /// With its raw count.
-    Filter(Box<dyn MembershipFilter>, u64),
-    Hll(HyperLogLog),
+    /// With the raw count of a filter.
+    Counter(Counter, u64),
     Exact(Box<ExactSet>),
 }
 
-/// What a lane says of a closed slice.
+/// What a candidate says of a closed slice.
 #[derive(Debug, Default)]
-pub(super) struct LaneTally {
+pub(super) struct CandidateTally {
     pub(super) count: SliceCount,
     pub(super) memory_bytes: u64,
     /// For every set of questions the number of yeses; `None` if there is no answer.
@@ -140,7 +147,7 @@ pub(super) struct LaneTally {
 
 /// A structure and its states; lives in one thread.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct Candidate {
     design: Design,
     full: u32,
     slots: Vec<State>,
@@ -149,7 +156,7 @@ pub(super) struct Lane {
     time: (u64, u64),
 }
 
-impl Lane {
+impl Candidate {
     pub(super) fn new(design: Design, plan: &ComparePlan) -> Self {
         Self {
             design,
@@ -167,20 +174,15 @@ impl Lane {
         }
         let started = self.timing.then(Instant::now);
         match &mut self.slots[slot] {
-            State::Filter(filter, first) => {
+            State::Counter(counter, first) => {
                 let columns = DigestColumns {
                     whole: &elements.digests,
                     attributes: &elements.attributes,
                 };
                 self.sightings.clear();
-                filter.insert_batch(columns, &mut self.sightings);
+                counter.insert_batch(columns, &mut self.sightings);
                 let firsts = self.sightings.iter();
                 *first += firsts.filter(|&&s| s == Sighting::First).count() as u64;
-            }
-            State::Hll(sketch) => {
-                for &digest in &elements.digests {
-                    sketch.insert(digest);
-                }
             }
             State::Exact(set) => {
                 for key in elements.keys.iter() {
@@ -195,53 +197,46 @@ impl Lane {
     }
 
     /// The answers about the slice in this slot, which is empty afterwards.
-    pub(super) fn close(&mut self, slot: usize, questions: &Questions) -> LaneTally {
+    pub(super) fn close(&mut self, slot: usize, questions: &Questions) -> CandidateTally {
         while self.slots.len() <= slot {
             self.slots.push(self.design.build());
         }
         let (full, state) = (self.full, &mut self.slots[slot]);
-        let mut tally = LaneTally {
+        let mut tally = CandidateTally {
             time: std::mem::take(&mut self.time),
-            ..LaneTally::default()
+            ..CandidateTally::default()
         };
         for set in &questions.sets {
             tally.positives.push(state.positives(set, full));
-            let spec = match &self.design {
-                Design::Filter(spec) => Some(spec),
-                Design::Hll { .. } | Design::Exact { .. } => None,
-            };
-            tally.predicted.push(
-                spec.zip(questions.values.as_ref())
-                    .and_then(|(spec, values)| {
-                        let expected = set.known.iter().map(|&(known, queries)| {
-                            let rate = predicted::rate(spec, values, full, set.mask, known)?;
-                            Some(rate * queries as f64)
-                        });
-                        expected.sum()
-                    }),
-            );
+            let spec = self.design.filter().zip(questions.values.as_ref());
+            tally.predicted.push(spec.and_then(|(spec, values)| {
+                let expected = set.known.iter().map(|&(known, queries)| {
+                    let rate = spec.rate(&Query {
+                        mask: set.mask,
+                        full,
+                        known: Known::all_of(known),
+                        values: &|mask| values.of(mask),
+                    })?;
+                    Some(rate * queries as f64)
+                });
+                expected.sum()
+            }));
         }
         match state {
-            State::Filter(filter, first) => {
-                let estimate = filter.distinct();
+            State::Counter(counter, first) => {
+                let estimate = counter.distinct();
+                let Design::Counter(spec) = &self.design else {
+                    unreachable!("a counter is built from the parameters of one")
+                };
                 tally.count = SliceCount {
-                    first: Some(*first),
+                    first: spec.filter().map(|_| *first),
                     estimate: estimate.map(|estimate| estimate.distinct),
                     std_error: estimate.map(Estimate::std_error),
+                    saturated: counter.is_saturated(spec, *first),
                 };
-                tally.memory_bytes = filter.stats().memory_bytes;
-                filter.clear();
+                tally.memory_bytes = counter.memory_bytes();
+                counter.clear();
                 *first = 0;
-            }
-            State::Hll(sketch) => {
-                let estimate = sketch.estimate();
-                tally.count = SliceCount {
-                    first: None,
-                    estimate: Some(estimate.distinct),
-                    std_error: Some(estimate.std_error()),
-                };
-                tally.memory_bytes = sketch.memory_bytes();
-                sketch.clear();
             }
             State::Exact(set) => {
                 let count = set.len();
@@ -249,6 +244,7 @@ impl Lane {
                     first: count,
                     estimate: count.map(|count| count as f64),
                     std_error: count.map(|_| 0.0),
+                    saturated: false,
                 };
                 tally.memory_bytes = set.memory_bytes();
                 set.clear();
@@ -262,9 +258,9 @@ impl State {
     /// Queries of a set that are answered by yes; `None` if the structure has no answer for them.
     fn positives(&self, set: &QuestionSet, full: u32) -> Option<u64> {
         match self {
-            Self::Filter(filter, _) => positives(filter.as_ref(), set, full),
+            Self::Counter(Counter::Filter(filter), _) => positives(filter.as_ref(), set, full),
             // A sketch answers nothing, and the exact set is not asked: it is how negatives are known.
-            Self::Hll(_) | Self::Exact(_) => None,
+            Self::Counter(Counter::HyperLogLog(_), _) | Self::Exact(_) => None,
         }
     }
 }

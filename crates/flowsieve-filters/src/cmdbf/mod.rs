@@ -38,15 +38,19 @@
 //! Reference: Xie, Qin, Wen, Zhang, Xie, "Combine multi-dimension Bloom filter for membership
 //! queries", Journal on Communications 29(1), 2008, 56-64, section 3.
 
-use super::bloom::{BloomCore, Positions};
-use super::fill;
-use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
-use super::{
+mod spec;
+
+pub(crate) use self::spec::CMDBF;
+pub use self::spec::CmdbfSpec;
+use crate::bloom::{BloomCore, Positions};
+use crate::fill;
+use crate::hashing::Digest;
+use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use crate::sizing::MAX_PROBES;
+use crate::{
     ElementDigests, Estimate, FilterStats, HipCounter, Mdbf, MembershipFilter,
     MultiAttributeFilter, Pattern, PatternAnswer, Sighting,
 };
-use crate::hashing::Digest;
-use crate::sizing::MAX_PROBES;
 use std::io;
 
 /// How the addresses in the combined filter are made of the attributes.

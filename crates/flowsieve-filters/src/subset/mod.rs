@@ -53,58 +53,20 @@
 //! Reference: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007,
 //! for the blocked layout; the shared array, the counter and their use are this project's.
 
-use super::lines::{LineArray, LineCounter, MOST_IN_TURN};
-use super::matrix_sizing::{MAX_ATTRIBUTES, members};
-use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
-use super::sizing::{MAX_LINE_PROBES, shared_blocked_fpr};
-use super::{
+mod spec;
+
+pub(crate) use self::spec::{LINE_BITS, SUBSET, line_size};
+pub use self::spec::{PlannedCombination, SubsetSpec};
+use crate::hashing::Digest;
+use crate::lines::{LineArray, LineCounter, MOST_IN_TURN};
+use crate::matrix_sizing::{MAX_ATTRIBUTES, members};
+use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use crate::sizing::shared_blocked_fpr;
+use crate::{
     DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
     Pattern, PatternAnswer, Sighting, SpecError,
 };
-use crate::hashing::Digest;
 use std::io;
-
-/// A combination of attributes, besides all of them, that a subset filter stores.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PlannedCombination {
-    /// Its attributes, bit i for attribute i.
-    pub mask: u32,
-    /// Bits that each of its values sets (`k_S`, 1 to 8).
-    pub probes: u32,
-}
-
-impl PlannedCombination {
-    /// Checks the combinations of a filter for elements of `attributes` attributes.
-    pub(super) fn check_all(combinations: &[Self], attributes: usize) -> Result<(), SpecError> {
-        if combinations.is_empty() {
-            return Ok(());
-        }
-        if attributes > MAX_ATTRIBUTES {
-            return Err(SpecError::new(format!(
-                "combinations can be planned for at most {MAX_ATTRIBUTES} attributes, not {attributes}; plan none"
-            )));
-        }
-        let full = (1_u32 << attributes) - 1;
-        for (index, &Self { mask, probes }) in combinations.iter().enumerate() {
-            if mask == 0 || mask >= full {
-                return Err(SpecError::new(format!(
-                    "a planned combination has some of the {attributes} attributes and not all, which are always stored, so {mask:#b} is none; plan a smaller one, or none"
-                )));
-            }
-            if combinations[..index].iter().any(|other| other.mask == mask) {
-                return Err(SpecError::new(format!(
-                    "every combination is planned once, and {mask:#b} is there twice; leave one out"
-                )));
-            }
-            if probes == 0 || probes > MAX_LINE_PROBES {
-                return Err(SpecError::new(format!(
-                    "a combination sets 1 to {MAX_LINE_PROBES} bits, not {probes}; 4 works"
-                )));
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Blocked Bloom filter over the whole element and over planned combinations of its attributes, with
 /// an unbiased count of each.

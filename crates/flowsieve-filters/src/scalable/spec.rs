@@ -1,0 +1,161 @@
+//! Parameters of a chain of split counting filters.
+
+use super::rate::chain_fpr;
+use super::{Refill, ScalableFilter};
+use crate::MembershipFilter;
+use crate::bits::CounterArray;
+use crate::saved::{LoadError, StateReader, StateWriter};
+use crate::sizing::MAX_PROBES;
+use crate::spec::{
+    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing,
+    SpecError, check_counters, check_memory, check_probes, check_rate,
+};
+use crate::split_counting::{CounterSizes, counter_sizes};
+use std::f64::consts::LN_2;
+use std::io;
+
+/// Links of a chain when nothing else is asked for.
+const DEFAULT_LINKS: u32 = 8;
+
+/// Most links of a chain.
+const MAX_LINKS: u32 = 1024;
+
+/// Parameters of a [`ScalableFilter`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScalableSpec {
+    /// Counters of a part of a link (m).
+    pub part: u64,
+    /// Hash functions, and parts of a link (k).
+    pub probes: u32,
+    /// Bits of a counter.
+    pub counter_bits: u32,
+    /// Links that the chain may have.
+    pub most_links: u32,
+    /// Which link takes a new element.
+    pub refill: Refill,
+}
+
+pub(crate) const SCALABLE: Descriptor = Descriptor {
+    name: "scalable",
+    summary: "Chain of split counting Bloom filters (Huang et al. 2015)",
+    reach: Reach::Whole,
+    size: |_, sizing| {
+        let links = u64::from(DEFAULT_LINKS);
+        let (part, probes) = match sizing {
+            Sizing::Memory { .. } => {
+                let CounterSizes { part, probes, .. } =
+                    counter_sizes(FilterKind::Scalable, links, sizing)?;
+                (part, probes)
+            }
+            Sizing::Rate { fpr, expected } => {
+                check_rate(fpr)?;
+                // 1 - (1 - P)^d = fpr, and a link that is half full has P = 2^-k.
+                let link_fpr = -((-fpr).ln_1p() / links as f64).exp_m1();
+                let probes = link_fpr.recip().log2().ceil() as u32;
+                let part = (expected as f64 / links as f64 / LN_2).ceil() as u64;
+                (part, probes.clamp(1, MAX_PROBES as u32))
+            }
+        };
+        let spec = ScalableSpec {
+            part,
+            probes,
+            counter_bits: DEFAULT_COUNTER_BITS,
+            most_links: DEFAULT_LINKS,
+            refill: Refill::default(),
+        };
+        check_memory(FilterKind::Scalable, spec.memory_bytes(), 8)?;
+        Ok(spec.into())
+    },
+    search: None,
+};
+
+impl ScalableSpec {
+    pub(crate) const NUMBER: u8 = 7;
+
+    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            part: input.u64()?,
+            probes: input.u32()?,
+            counter_bits: input.u32()?,
+            most_links: input.u32()?,
+            refill: match input.u8()? {
+                0 => Refill::FirstNotFull,
+                1 => Refill::Newest,
+                _ => return Err(input.damaged("a chain of an unknown rule")),
+            },
+        })
+    }
+}
+
+impl Parameters for ScalableSpec {
+    fn kind(&self) -> FilterKind {
+        FilterKind::Scalable
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        check_probes(self.probes, MAX_PROBES as u32)?;
+        if self.most_links == 0 || self.most_links > MAX_LINKS {
+            return Err(SpecError::new(format!(
+                "a chain has 1 to {MAX_LINKS} links, not {}; {DEFAULT_LINKS} works",
+                self.most_links
+            )));
+        }
+        let parts = u64::from(self.probes) * u64::from(self.most_links);
+        check_counters(self.part, parts, self.counter_bits)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        u64::from(self.most_links) * self.built_bytes()
+    }
+
+    fn built_bytes(&self) -> u64 {
+        CounterArray::bytes_of(self.part * u64::from(self.probes), self.counter_bits)
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn build(&self) -> Box<dyn MembershipFilter> {
+        Box::new(ScalableFilter::new(
+            self.part,
+            self.probes,
+            self.counter_bits,
+            self.most_links,
+            self.refill,
+        ))
+    }
+
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u64(self.part)?;
+        out.u32(self.probes)?;
+        out.u32(self.counter_bits)?;
+        out.u32(self.most_links)?;
+        out.u8(match self.refill {
+            Refill::FirstNotFull => 0,
+            Refill::Newest => 1,
+        })
+    }
+
+    fn rate(&self, query: &Query<'_>) -> Option<f64> {
+        query.of_whole(|n| chain_fpr(self.part, self.probes, self.most_links, n))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            probes: Some(self.probes),
+            size: Some(self.part),
+            unit: "counters",
+            arrays: Some(self.most_links),
+            counter_bits: Some(self.counter_bits),
+            ..Shape::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "up to {} links of k = {} parts of m = {} counters of {} bits",
+            self.most_links, self.probes, self.part, self.counter_bits
+        )
+    }
+}

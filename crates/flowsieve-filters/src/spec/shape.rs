@@ -1,0 +1,26 @@
+//! What the parameters of a filter look like to people.
+
+/// The sizes of a filter, under the same names for every structure; what a structure does not have is absent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shape {
+    /// Hash functions (k); of a subset filter the bits of a whole element.
+    pub probes: Option<u32>,
+    /// Size of each array, part or attribute (m).
+    pub size: Option<u64>,
+    /// What `size` counts: `bits`, `lines`, `counters`, `buckets`, `values`, `registers`.
+    pub unit: &'static str,
+    /// Arrays, links or subtables of that size.
+    pub arrays: Option<u32>,
+    /// Sizes of a WCBFM's attributes (mᵢ).
+    pub sizes: Vec<u64>,
+    /// Cells of a matrix (M).
+    pub cells: Option<f64>,
+    /// Cuts of a matrix, as masks.
+    pub cuts: Vec<u32>,
+    /// Combinations that a subset filter stores besides the whole element, and their bits (`k_S`).
+    pub stored: Vec<(u32, u32)>,
+    /// Bits of a remainder, of a d-left filter.
+    pub remainder_bits: Option<u32>,
+    /// Bits of a counter.
+    pub counter_bits: Option<u32>,
+}

@@ -1,0 +1,263 @@
+//! What parameters promise.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use super::*;
+use crate::sizing::{bloom_fpr, dleft_fpr, scalable_fpr, split_fpr};
+use crate::{BloomLayout, MatrixSpec, PlannedCombination, Refill};
+use crate::{
+    BloomSpec, CartesianSpec, CountingSpec, DleftSpec, ScalableSpec, SplitCountingSpec, SubsetSpec,
+};
+
+const WITH_COUNTERS: [FilterKind; 4] = [
+    FilterKind::Counting,
+    FilterKind::SplitCounting,
+    FilterKind::Scalable,
+    FilterKind::Dleft,
+];
+
+#[test]
+fn memory_is_not_exceeded_and_the_specs_say_what_the_filters_take() {
+    for kind in WITH_COUNTERS {
+        for bytes in [64, 100, 4096, 1_000_003] {
+            for expected in [None, Some(1), Some(1000), Some(1_000_000)] {
+                let spec = FilterSpec::new(kind, 0, Sizing::Memory { bytes, expected }).unwrap();
+                assert!(spec.memory_bytes() <= bytes, "{spec:?}");
+                let filter = spec.build();
+                let links = match spec {
+                    FilterSpec::Scalable(ScalableSpec { most_links, .. }) => u64::from(most_links),
+                    _ => 1,
+                };
+                assert_eq!(filter.stats().memory_bytes * links, spec.memory_bytes());
+            }
+        }
+    }
+}
+
+#[test]
+fn rates_are_reached() {
+    for fpr in [0.2, 0.01, 0.001, 0.000_001] {
+        for expected in [1, 1000, 123_456, 10_000_000] {
+            let n = expected as f64;
+            for kind in WITH_COUNTERS {
+                let spec = FilterSpec::new(kind, 0, Sizing::Rate { fpr, expected }).unwrap();
+                let reached = match spec {
+                    FilterSpec::Counting(CountingSpec {
+                        counters, probes, ..
+                    }) => bloom_fpr(counters as f64, probes, n),
+                    FilterSpec::SplitCounting(SplitCountingSpec { part, probes, .. }) => {
+                        split_fpr(part as f64, probes, n)
+                    }
+                    FilterSpec::Scalable(ScalableSpec {
+                        probes, most_links, ..
+                    }) => scalable_fpr(0.5_f64.powi(probes as i32), most_links),
+                    FilterSpec::Dleft(DleftSpec {
+                        bucket_bits,
+                        remainder_bits,
+                        ..
+                    }) => dleft_fpr(bucket_bits + remainder_bits, n),
+                    _ => 1.0,
+                };
+                // k is a whole number, which costs up to 8 % where k is 1 or 2.
+                assert!(reached <= fpr * 1.08, "{spec:?} {reached} {fpr}");
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_name_the_rule_and_a_way_out() {
+    let error = |spec: FilterSpec| spec.check().unwrap_err().to_string();
+    assert_eq!(
+        error(FilterSpec::Counting(CountingSpec {
+            counters: 10,
+            probes: 4,
+            counter_bits: 9
+        })),
+        "a counter has 1 to 8 bits, not 9; 4 works"
+    );
+    assert_eq!(
+        error(FilterSpec::Scalable(ScalableSpec {
+            part: 10,
+            probes: 4,
+            counter_bits: 4,
+            most_links: 0,
+            refill: Refill::default(),
+        })),
+        "a chain has 1 to 1024 links, not 0; 8 works"
+    );
+    assert_eq!(
+        error(FilterSpec::Dleft(DleftSpec {
+            bucket_bits: 4,
+            remainder_bits: 31,
+            counter_bits: 2
+        })),
+        "the remainder of a d-left cell has 1 to 30 bits, not 31; 14 works"
+    );
+    assert_eq!(
+        error(FilterSpec::Bloom(BloomSpec {
+            bits: 700,
+            probes: 8,
+            layout: BloomLayout::Lines
+        })),
+        "a filter in cache lines has a multiple of 512 bits, not 700; 1024 works"
+    );
+    let tiny = Sizing::Memory {
+        bytes: 63,
+        expected: None,
+    };
+    assert_eq!(
+        FilterSpec::new(FilterKind::Scalable, 0, tiny)
+            .unwrap_err()
+            .to_string(),
+        "a scalable filter needs at least 64 bytes, not 63; ask for 64 or more"
+    );
+    // 500 elements in 2^34 lines: 500 · 2^-34 · 64^-8 = 1.03e-22.
+    let rate = |fpr, expected| {
+        let sizing = Sizing::Rate { fpr, expected };
+        FilterSpec::new(FilterKind::Subset, 2, sizing)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        rate(0.01, 0),
+        "a rate is for at least one expected element, not 0; 1000 works"
+    );
+    assert_eq!(
+        rate(1e-300, 500),
+        "a filter in cache lines has at most eight bits an element and reaches rates down to 1.0e-22 here, in 1 TiB, not 1e-300; 0.001 works"
+    );
+}
+
+const MATRICES: [FilterKind; 4] = [
+    FilterKind::Cartesian,
+    FilterKind::Bfm,
+    FilterKind::Cbfm,
+    FilterKind::Wcbfm,
+];
+
+#[test]
+fn matrices_fit_their_memory_and_use_most_of_it() {
+    let bytes = 1 << 20;
+    for kind in MATRICES {
+        for attributes in 1..=5 {
+            for expected in [None, Some(50_000)] {
+                let sizing = Sizing::Memory { bytes, expected };
+                let spec = FilterSpec::new(kind, attributes, sizing).unwrap();
+                let memory = spec.memory_bytes();
+                assert!(memory <= bytes && memory > bytes / 2, "{spec:?}: {memory}");
+                assert_eq!(spec.build().distinct().is_some(), spec.counts_distinct());
+                assert!(spec.needs_attributes());
+            }
+        }
+    }
+}
+
+#[test]
+fn matrices_for_a_rate_are_about_as_large_as_a_standard_filter() {
+    let sizing = Sizing::Rate {
+        fpr: 0.001,
+        expected: 100_000,
+    };
+    let bytes = |kind| FilterSpec::new(kind, 3, sizing).unwrap().memory_bytes() as f64;
+    for kind in MATRICES {
+        let ratio = bytes(kind) / bytes(FilterKind::Bloom);
+        assert!(ratio > 0.5 && ratio < 1.2, "{}: {ratio}", kind.name());
+    }
+}
+
+/// In the setting of the paper's Fig. 7 one cut beats none by formula, and keeping the three pairs
+/// beats both.
+#[test]
+fn the_cuts_of_a_matrix_are_those_of_the_least_rate() {
+    let sizing = Sizing::Memory {
+        bytes: 1 << 24,
+        expected: Some(5_000_000),
+    };
+    let chosen = FilterSpec::new(FilterKind::Cbfm, 3, sizing).unwrap();
+    let FilterSpec::Matrix(spec) = &chosen else {
+        panic!("a CBFM is a matrix");
+    };
+    assert_eq!(spec.cuts, [0b111]);
+    assert_eq!(
+        FilterSpec::new(FilterKind::Wcbfm, 3, sizing).unwrap(),
+        chosen
+    );
+}
+
+#[test]
+fn broken_rules_say_what_works() {
+    let error = |kind, attributes, bytes| {
+        let sizing = Sizing::Memory {
+            bytes,
+            expected: None,
+        };
+        FilterSpec::new(kind, attributes, sizing)
+            .unwrap_err()
+            .to_string()
+    };
+    for kind in MATRICES {
+        assert!(error(kind, 17, 1 << 20).contains("1 to 16 attributes, not 17; 3 works"));
+        assert!(error(kind, 3, 4).contains("at least 8 bytes, not 4"));
+    }
+    // 2^7 cells of size 1.
+    assert!(error(FilterKind::Bfm, 7, 15).contains("at least 16 bytes, not 15"));
+    assert!(error(FilterKind::Bfm, 13, 1 << 20).contains("at most 4096 combinations"));
+    let cartesian = |size, probes| {
+        FilterSpec::Cartesian(CartesianSpec {
+            attributes: 3,
+            size,
+            probes,
+        })
+    };
+    let error = |spec: FilterSpec| spec.check().unwrap_err().to_string();
+    assert!(error(cartesian(0, 4)).contains("2 works"));
+    assert!(error(cartesian(1 << 20, 4)).contains("2 works"));
+    assert!(error(cartesian(9, 0)).contains("not 0; 4 works"));
+}
+
+/// The parameters know what the filter does.
+#[test]
+fn parameters_tell_what_filters_store_and_count() {
+    let sizing = Sizing::Memory {
+        bytes: 4096,
+        expected: Some(100),
+    };
+    let mut specs: Vec<FilterSpec> = [
+        FilterKind::Bloom,
+        FilterKind::Mdbf,
+        FilterKind::Cmdbf,
+        FilterKind::Subset,
+        FilterKind::Counting,
+        FilterKind::Dleft,
+        FilterKind::Cartesian,
+        FilterKind::Bfm,
+    ]
+    .into_iter()
+    .map(|kind| FilterSpec::new(kind, 3, sizing).unwrap())
+    .collect();
+    specs.push(FilterSpec::Matrix(MatrixSpec::cbfm(3, 9, &[0b011], 2)));
+    let planned = [(0b001, 3), (0b110, 2)];
+    specs.push(FilterSpec::Subset(SubsetSpec {
+        attributes: 3,
+        lines: 8,
+        probes: 4,
+        combinations: planned
+            .map(|(mask, probes)| PlannedCombination { mask, probes })
+            .into(),
+    }));
+    for spec in &specs {
+        let filter = spec.build();
+        let filter = filter.as_multi_attribute();
+        for mask in 1..0b111 {
+            let distinct = filter.is_some_and(|filter| filter.distinct_of(mask).is_some());
+            assert_eq!(spec.counts_distinct_of(mask), distinct, "{spec:?} {mask:b}");
+            let first = filter.is_some_and(|filter| filter.first_of(mask).is_some());
+            assert_eq!(spec.counts_first_of(mask), first, "{spec:?} {mask:b}");
+            assert_eq!(spec.stored().contains(&mask), first, "{spec:?} {mask:b}");
+        }
+    }
+    assert_eq!(specs[8].stored(), [0b001, 0b010, 0b100, 0b101, 0b110]);
+    assert_eq!(specs[9].probes_of(0b110), Some(2));
+    assert_eq!(specs[9].probes_of(0b010), None);
+}

@@ -1,0 +1,269 @@
+//! Parameters of a subset filter.
+
+use super::SubsetFilter;
+use crate::MembershipFilter;
+use crate::allocation::{Demand, shared_probes};
+use crate::bits::Lines;
+use crate::matrix_sizing::MAX_ATTRIBUTES;
+use crate::saved::{LoadError, StateReader, StateWriter};
+use crate::sizing::{
+    DEFAULT_PROBES, MAX_LINE_PROBES, best_line_probes, blocked_fpr, blocked_lines,
+    shared_blocked_fpr,
+};
+use crate::spec::{
+    Descriptor, FilterKind, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing, SpecError,
+    Workload, check_bits, check_memory, check_probes, check_rate,
+};
+use std::io;
+
+/// Bits of a cache line.
+pub(crate) const LINE_BITS: u64 = Lines::LINE_BYTES * 8;
+
+/// Parameters of a [`SubsetFilter`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubsetSpec {
+    /// Number of attributes; combinations can be planned for at most 16.
+    pub attributes: usize,
+    /// Cache lines of 512 bits.
+    pub lines: u64,
+    /// Bits an element in its line (k).
+    pub probes: u32,
+    /// Combinations stored besides the whole element.
+    pub combinations: Vec<PlannedCombination>,
+}
+
+/// A combination of attributes, besides all of them, that a subset filter stores.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PlannedCombination {
+    /// Its attributes, bit i for attribute i.
+    pub mask: u32,
+    /// Bits that each of its values sets (`k_S`, 1 to 8).
+    pub probes: u32,
+}
+
+pub(crate) const SUBSET: Descriptor = Descriptor {
+    name: "subset",
+    summary: "Blocked Bloom filter with an unbiased count",
+    reach: Reach::Planned,
+    size: |attributes, sizing| {
+        let (lines, probes) = line_size(sizing)?;
+        Ok(SubsetSpec {
+            attributes,
+            lines,
+            probes,
+            combinations: Vec::new(),
+        }
+        .into())
+    },
+    search: Some(Search {
+        size_in: |_, bytes| bytes / Lines::LINE_BYTES,
+        least: 1,
+        most: MAX_BYTES / Lines::LINE_BYTES,
+        fit: |workload, lines| SubsetSpec::planned(workload, lines).into(),
+        by_attribute_rate: None,
+        out_of_reach: |lowest| {
+            format!("it reaches rates down to {lowest:.1e} in 1 TiB, with eight bits an element")
+        },
+    }),
+};
+
+/// Lines and k of a filter in cache lines that stores whole elements only.
+pub(crate) fn line_size(sizing: Sizing) -> Result<(u64, u32), SpecError> {
+    let (lines, expected) = match sizing {
+        Sizing::Memory { bytes, expected } => {
+            check_memory(FilterKind::Subset, bytes, Lines::LINE_BYTES)?;
+            (bytes / Lines::LINE_BYTES, expected)
+        }
+        Sizing::Rate { fpr, expected } => {
+            check_rate(fpr)?;
+            let lines =
+                blocked_lines(fpr, expected as f64).ok_or_else(|| out_of_reach(fpr, expected))?;
+            (lines, Some(expected))
+        }
+    };
+    let probes = expected.map_or(DEFAULT_PROBES, |n| best_line_probes(lines as f64, n as f64));
+    Ok((lines, probes))
+}
+
+/// The lines that a rate takes grow with a root of it, and soon exceed the most memory.
+fn out_of_reach(fpr: f64, expected: u64) -> SpecError {
+    let lines = (MAX_BYTES / Lines::LINE_BYTES) as f64;
+    let elements = expected as f64;
+    let least = blocked_fpr(lines, best_line_probes(lines, elements), elements);
+    SpecError::new(format!(
+        "a filter in cache lines has at most eight bits an element and reaches rates down to {least:.1e} here, in 1 TiB, not {fpr:e}; 0.001 works"
+    ))
+}
+
+impl PlannedCombination {
+    /// Checks the combinations of a filter for elements of `attributes` attributes.
+    pub(crate) fn check_all(combinations: &[Self], attributes: usize) -> Result<(), SpecError> {
+        if combinations.is_empty() {
+            return Ok(());
+        }
+        if attributes > MAX_ATTRIBUTES {
+            return Err(SpecError::new(format!(
+                "combinations can be planned for at most {MAX_ATTRIBUTES} attributes, not {attributes}; plan none"
+            )));
+        }
+        let full = (1_u32 << attributes) - 1;
+        for (index, &Self { mask, probes }) in combinations.iter().enumerate() {
+            if mask == 0 || mask >= full {
+                return Err(SpecError::new(format!(
+                    "a planned combination has some of the {attributes} attributes and not all, which are always stored, so {mask:#b} is none; plan a smaller one, or none"
+                )));
+            }
+            if combinations[..index].iter().any(|other| other.mask == mask) {
+                return Err(SpecError::new(format!(
+                    "every combination is planned once, and {mask:#b} is there twice; leave one out"
+                )));
+            }
+            if probes == 0 || probes > MAX_LINE_PROBES {
+                return Err(SpecError::new(format!(
+                    "a combination sets 1 to {MAX_LINE_PROBES} bits, not {probes}; 4 works"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SubsetSpec {
+    pub(crate) const NUMBER: u8 = 4;
+
+    /// Most combinations in a file.
+    const MAX_COMBINATIONS: usize = 1 << 16;
+
+    /// The best filter of so many lines for these queries: it stores the whole element and the combinations
+    /// asked for, each with the bits that serve the mixture best.
+    pub fn planned(workload: &Workload<'_>, lines: u64) -> Self {
+        let full = workload.full();
+        let share = |mask: u32| {
+            let wanted = workload.wanted.iter().find(|&&(wanted, _)| wanted == mask);
+            wanted.map_or(0.0, |&(_, share)| share)
+        };
+        let parts = workload.wanted.iter().map(|&(mask, _)| mask);
+        let parts: Vec<u32> = parts.filter(|&mask| mask != full).collect();
+        let demands: Vec<Demand> = std::iter::once(full)
+            .chain(parts.iter().copied())
+            .map(|mask| Demand {
+                elements: (workload.values)(mask),
+                weight: share(mask),
+            })
+            .collect();
+        let probes = shared_probes(&demands, (lines * LINE_BITS) as f64, MAX_LINE_PROBES);
+        let combinations = parts.iter().zip(&probes[1..]);
+        Self {
+            attributes: workload.attributes,
+            lines,
+            probes: probes[0],
+            combinations: combinations
+                .map(|(&mask, &probes)| PlannedCombination { mask, probes })
+                .collect(),
+        }
+    }
+
+    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(Self {
+            attributes: input.u32()? as usize,
+            lines: input.u64()?,
+            probes: input.u32()?,
+            combinations: input.list(Self::MAX_COMBINATIONS, |input| {
+                Ok(PlannedCombination {
+                    mask: input.u32()?,
+                    probes: input.u32()?,
+                })
+            })?,
+        })
+    }
+}
+
+impl Parameters for SubsetSpec {
+    fn kind(&self) -> FilterKind {
+        FilterKind::Subset
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        check_probes(self.probes, MAX_LINE_PROBES)?;
+        check_bits(u128::from(self.lines) * u128::from(LINE_BITS))?;
+        PlannedCombination::check_all(&self.combinations, self.attributes)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.lines * Lines::LINE_BYTES
+    }
+
+    fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    fn attributes(&self) -> Option<usize> {
+        (!self.combinations.is_empty()).then_some(self.attributes)
+    }
+
+    fn stored(&self) -> Vec<u32> {
+        self.combinations.iter().map(|part| part.mask).collect()
+    }
+
+    fn probes_of(&self, mask: u32) -> Option<u32> {
+        let stored = self.combinations.iter().find(|part| part.mask == mask)?;
+        Some(stored.probes)
+    }
+
+    fn counts_distinct_of(&self, mask: u32) -> bool {
+        self.probes_of(mask).is_some()
+    }
+
+    fn counts_first_of(&self, mask: u32) -> bool {
+        self.probes_of(mask).is_some()
+    }
+
+    fn build(&self) -> Box<dyn MembershipFilter> {
+        let filter = SubsetFilter::with_combinations(
+            self.attributes,
+            self.lines,
+            self.probes,
+            &self.combinations,
+        );
+        Box::new(filter.expect("the parameters were checked"))
+    }
+
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u32(self.attributes as u32)?;
+        out.u64(self.lines)?;
+        out.u32(self.probes)?;
+        out.u32(self.combinations.len() as u32)?;
+        for combination in &self.combinations {
+            out.u32(combination.mask)?;
+            out.u32(combination.probes)?;
+        }
+        Ok(())
+    }
+
+    fn rate(&self, query: &Query<'_>) -> Option<f64> {
+        let probes = if query.mask == query.full {
+            self.probes
+        } else {
+            self.probes_of(query.mask)?
+        };
+        let mut written = vec![(query.elements(), self.probes)];
+        let parts = self.combinations.iter();
+        written.extend(parts.map(|part| ((query.values)(part.mask), part.probes)));
+        Some(shared_blocked_fpr(self.lines as f64, probes, &written))
+    }
+
+    fn shape(&self) -> Shape {
+        let stored = self.combinations.iter();
+        Shape {
+            probes: Some(self.probes),
+            size: Some(self.lines),
+            unit: "lines",
+            stored: stored.map(|part| (part.mask, part.probes)).collect(),
+            ..Shape::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!("{} lines of 512 bits, k = {}", self.lines, self.probes)
+    }
+}

@@ -1,0 +1,72 @@
+//! Every structure but the matrices: by a search over its size, or by its own rule.
+
+use super::search::least;
+use super::{Design, PlanRequest, PlanRow, Structure, Target};
+use crate::filters::{FilterKind, FilterSpec, Search, Sizing, Workload};
+
+/// Plans one of the structures.
+pub(super) fn row(request: &PlanRequest, kind: FilterKind, goal: Target) -> PlanRow {
+    let mut remarks = Vec::new();
+    let found = match kind.search() {
+        Some(search) => by_search(request, search, goal, &mut remarks),
+        None => by_rule(request, kind, goal),
+    };
+    let structure = Structure::Filter(kind);
+    let spec = match found {
+        Ok(spec) => spec,
+        Err(why) => return PlanRow::impossible(structure, request.wanted.len(), why),
+    };
+    request.with_workload(|workload| {
+        let (rates, memory) = (workload.rates(&spec), spec.memory_bytes() as f64);
+        let more = spec.remarks(workload);
+        let mut row = PlanRow::new(request, structure, Design::Filter(spec), memory, rates);
+        row.fits = remarks.is_empty();
+        row.notes = remarks;
+        row.notes.extend(more);
+        row
+    })
+}
+
+/// The best filter of the largest size that fits, or of the least that reaches the rate. Where not even the
+/// smallest fits, a remark says so.
+fn by_search(
+    request: &PlanRequest,
+    search: &Search,
+    goal: Target,
+    remarks: &mut Vec<String>,
+) -> Result<FilterSpec, String> {
+    let smallest_rate = |workload: &Workload<'_>, fpr: f64| {
+        let reached = |size: u64| workload.answered(&(search.fit)(workload, size));
+        let size = least(1, search.most, |size| reached(size) <= fpr)
+            .ok_or_else(|| (search.out_of_reach)(reached(search.most)))?;
+        Ok((search.fit)(workload, size))
+    };
+    request.with_workload(|workload| match goal {
+        Target::Memory { bytes } => {
+            let size = (search.size_in)(workload.attributes, bytes);
+            let spec = (search.fit)(workload, size.max(search.least));
+            if size == 0 {
+                remarks.push(format!("the smallest has {} bytes", spec.memory_bytes()));
+            }
+            Ok(spec)
+        }
+        Target::AttributeRate { fpr } => match search.by_attribute_rate {
+            Some(rule) => Ok(rule(workload, fpr)),
+            None => smallest_rate(workload, fpr),
+        },
+        Target::Rate { fpr } => smallest_rate(workload, fpr),
+    })
+}
+
+/// The filter as [`FilterSpec::new`] sizes it, for whole elements.
+fn by_rule(request: &PlanRequest, kind: FilterKind, goal: Target) -> Result<FilterSpec, String> {
+    let expected = request.elements.whole().ceil() as u64;
+    let sizing = match goal {
+        Target::Memory { bytes } => Sizing::Memory {
+            bytes,
+            expected: Some(expected),
+        },
+        Target::Rate { fpr } | Target::AttributeRate { fpr } => Sizing::Rate { fpr, expected },
+    };
+    FilterSpec::new(kind, request.attributes.len(), sizing).map_err(|error| error.to_string())
+}
