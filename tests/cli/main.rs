@@ -26,7 +26,7 @@ mod saved;
 mod signals;
 mod trouble;
 mod usage;
-mod wanted;
+pub(crate) mod wanted;
 
 use serde_json::Value;
 use std::ffi::OsStr;

@@ -24,18 +24,18 @@ pub(super) const PAIRS: &[&str] = &[
     "500",
 ];
 
-fn counted(options: &[&str]) -> Value {
+pub(crate) fn counted(options: &[&str]) -> Value {
     let line = [&["count", "--format", "json"], options].concat();
     serde_json::from_str(&flowsieve(&line).done()).unwrap()
 }
 
-fn array(value: &Value) -> &[Value] {
+pub(crate) fn array(value: &Value) -> &[Value] {
     value.as_array().unwrap()
 }
 
 /// Whether an estimate lies within four of its standard errors of the truth. Where losses are rare, each of
 /// them is whole and more than the standard error says.
-fn check_estimate(count: &Value, truth: usize) {
+pub(crate) fn check_estimate(count: &Value, truth: usize) {
     let number = |name: &str| count[name].as_f64().unwrap();
     let (estimate, error) = (number("estimate"), number("std_error"));
     let (truth, most) = (truth as f64, (4.0 * error).max(1.0));
@@ -698,59 +698,5 @@ fn what_cannot_be_designed_is_refused_with_what_works() {
             "no `{words}` in: {}",
             run.err
         );
-    }
-}
-
-/// Sources of real captures by another element's exact set, host pairs by an independent tool.
-#[test]
-fn combinations_of_shared_captures_are_counted() {
-    let Some(folder) = std::env::var_os("FLOWSIEVE_TRACES").map(PathBuf::from) else {
-        eprintln!("SKIPPED: FLOWSIEVE_TRACES does not name the folder of shared captures");
-        return;
-    };
-    let manifest = fs::read_to_string(folder.join("MANIFEST.tsv")).unwrap();
-    let lines = manifest.lines().filter(|line| !line.starts_with('#'));
-    let rows: Vec<Vec<&str>> = lines.map(|line| line.split('\t').collect()).collect();
-    let column = rows[0]
-        .iter()
-        .position(|head| *head == "pairs_outer")
-        .unwrap();
-    for name in [
-        "backbone/auckland2-20000125-oc3atm.erf",
-        "backbone/isp-10kp-anon.pcap.gz",
-    ] {
-        let capture = folder.join(name);
-        let capture = capture.to_str().unwrap();
-        let row = rows.iter().find(|row| row[0] == name).unwrap();
-        let line = [
-            "--slice",
-            "all",
-            "--element",
-            "src",
-            "--filter",
-            "exact",
-            capture,
-        ];
-        let sources = counted(&line)["totals"]["exact"].as_u64().unwrap() as usize;
-        let document = counted(&[
-            "--slice",
-            "all",
-            "--element",
-            "flow",
-            "--want",
-            "all",
-            "--want",
-            "src",
-            "--want",
-            "src,dst",
-            "--expect",
-            "20k",
-            "--memory",
-            "16KiB",
-            capture,
-        ]);
-        let counts = array(&document["slices"][0]["combinations"]);
-        check_estimate(&counts[0], sources);
-        check_estimate(&counts[1], row[column].parse().unwrap());
     }
 }

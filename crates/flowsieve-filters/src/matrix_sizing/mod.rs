@@ -37,7 +37,7 @@
 //! ```
 //!
 //! so the rate is above the product by a term of 1/m: 1.5 % at m = 120, u = v = 0.6 and k = 2; 6 % at m = 12
-//! and k = 1. (`tests/filter_laws/shared_attributes.rs` measures it.)
+//! and k = 1. (`tests/laws/shared_attributes.rs` measures it.)
 //!
 //! A combination T that *does* occur in the set has F(T) = 1 whatever the formula says. **All of it
 //! is for evenly spread values**: a value that occurs with D others owns k rows of m cells only, so

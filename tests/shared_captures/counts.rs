@@ -1,18 +1,15 @@
-//! Every shared capture against the exact counts of an independent tool.
-//!
-//! `FLOWSIEVE_TRACES` names the folder with `MANIFEST.tsv`; its head defines the figures.
+//! Exact counts against those of an independent tool; the head of `MANIFEST.tsv` defines the figures.
 
-mod common;
-
+use crate::library::common;
+use crate::manifest::Manifest;
 use flowsieve::decode::{Addresses, Tunnel};
 use flowsieve::elements::ElementKind;
 use flowsieve::flows::{Direction, DnsRecord, FlowPlan, FlowRecord, FlowSink, FlowSummary, list};
 use flowsieve::pipeline::{Align, CountPlan, Slicing};
 use flowsieve::trace::InputFormat;
-use std::collections::{BTreeMap, HashSet};
-use std::fs;
+use std::collections::HashSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// One file's figures, ours or the manifest's.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -253,39 +250,26 @@ fn measure(path: &Path, name: &str) -> (Figures, Option<String>) {
     (figures, error)
 }
 
-fn read_manifest(folder: &Path) -> BTreeMap<String, Figures> {
-    let text = fs::read_to_string(folder.join("MANIFEST.tsv")).expect("a manifest");
-    let mut rows = text.lines().filter(|line| !line.starts_with('#'));
-    let header: Vec<&str> = rows.next().expect("a header").split('\t').collect();
-    rows.map(|row| {
-        let cells: BTreeMap<&str, &str> = header.iter().copied().zip(row.split('\t')).collect();
-        let number = |name: &str| cells[name].parse().expect("a number");
-        let figures = Figures {
-            packets: number("packets"),
-            ip_packets: number("ip_packets"),
-            pairs_outer: number("pairs_outer"),
-            pairs_inner: number("pairs_inner"),
-            tuples5_outer: number("tuples5_outer"),
-            dns_triples: number("dns_triples"),
-            dns_query_triples: number("dns_query_triples"),
-        };
-        (cells["file"].to_owned(), figures)
-    })
-    .collect()
+fn stated(manifest: &Manifest, file: &str) -> Figures {
+    let number = |column| manifest.number(file, column);
+    Figures {
+        packets: number("packets"),
+        ip_packets: number("ip_packets"),
+        pairs_outer: number("pairs_outer"),
+        pairs_inner: number("pairs_inner"),
+        tuples5_outer: number("tuples5_outer"),
+        dns_triples: number("dns_triples"),
+        dns_query_triples: number("dns_query_triples"),
+    }
 }
 
-#[test]
-fn every_shared_capture_has_the_counts_of_the_independent_tool() {
-    let Some(folder) = std::env::var_os("FLOWSIEVE_TRACES").map(PathBuf::from) else {
-        eprintln!("SKIPPED: FLOWSIEVE_TRACES is not set, so the shared captures are not compared");
-        return;
-    };
-    let manifest = read_manifest(&folder);
-    assert!(manifest.len() >= 448, "{} files", manifest.len());
+pub(crate) fn every_capture_has_the_counts_of_the_independent_tool(folder: &Path) {
+    let manifest = Manifest::read(folder);
     let mut problems = Vec::new();
-    for (name, stated) in &manifest {
+    for name in manifest.files() {
+        let stated = stated(&manifest, name);
         let (ours, error) = measure(&folder.join(name), name);
-        if REFUSED.contains(&name.as_str()) {
+        if REFUSED.contains(&name) {
             assert!(error.is_some() && ours.packets == 0, "{name}");
             continue;
         }
@@ -300,7 +284,7 @@ fn every_shared_capture_has_the_counts_of_the_independent_tool() {
         if listed != ours {
             problems.push(format!("{name}: counted {ours:?}, listed {listed:?}"));
         }
-        let differences = DIFFERENCES.iter().find(|(file, ..)| file == name);
+        let differences = DIFFERENCES.iter().find(|(file, ..)| *file == name);
         for ((figure, stated), (_, ours)) in stated.each().into_iter().zip(ours.each()) {
             let known = differences
                 .and_then(|(_, figures, _)| figures.iter().find(|known| known.0 == figure));
@@ -315,7 +299,7 @@ fn every_shared_capture_has_the_counts_of_the_independent_tool() {
     }
     for (file, ..) in DIFFERENCES {
         assert!(
-            manifest.contains_key(*file),
+            manifest.files().any(|name| name == *file),
             "{file} is not in the manifest"
         );
     }

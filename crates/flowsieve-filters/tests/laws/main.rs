@@ -3,14 +3,21 @@
 //! A new structure joins by a row in [`specs`]; one that has a formula for its rate also by a row in
 //! `rates`, or in `partial_rates` if it answers for some of the attributes. All seeds are fixed.
 
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
 mod counts;
 mod elements;
 mod membership;
+mod numbers;
 mod partial_rates;
 mod patterns;
 mod rates;
 mod removal;
 mod saved;
+mod saved_files;
 mod shared_attributes;
 mod specs;
 mod statistics;

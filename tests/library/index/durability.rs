@@ -1,8 +1,8 @@
 //! Who writes: one at a time, beside readers, and killed at any moment.
 
-use crate::questions::Question;
-use crate::scan::scan;
-use crate::{Unwatched, ask, build, pieces, program, settings, writer};
+use super::questions::Question;
+use super::scan::scan;
+use super::{Unwatched, ask, build, pieces, program, settings, writer};
 use flowsieve::index::{IndexError, IndexWriter, RegionFilter, stats, verify};
 use std::collections::BTreeSet;
 use std::fs;

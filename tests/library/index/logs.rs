@@ -1,9 +1,9 @@
 //! DNS logs are indexed as the questions that they tell of.
 
-use crate::answers::check;
-use crate::questions::{Question, questions};
-use crate::scan::{Packet, scan};
-use crate::{ask, build, settings};
+use super::answers::check;
+use super::questions::{Question, questions};
+use super::scan::{Packet, scan};
+use super::{ask, build, settings};
 use flowsieve::index::{Added, RegionFilter, stats, verify};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,8 +1,8 @@
 //! Damage is named, and the rest is searched.
 
-use crate::questions::Question;
-use crate::scan::scan;
-use crate::{ask, build, pieces, settings, writer};
+use super::questions::Question;
+use super::scan::scan;
+use super::{ask, build, pieces, settings, writer};
 use flowsieve::index::{IndexError, RegionFilter, verify};
 use std::fs;
 use tempfile::TempDir;

@@ -1,10 +1,5 @@
 //! Saved filters: files of other machines, damaged files, and files that lie.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
-
 use flowsieve_filters::hashing::{Checksum, Digest, Digester, shard_of};
 use flowsieve_filters::saved::{FilterInPlace, LoadError, SavedFilter, UnionError};
 use flowsieve_filters::{

@@ -1,14 +1,7 @@
 //! Comparisons against counts that are made here with sets of the packets' bytes, against `count`, and
 //! against the formulas.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
-
-mod common;
-
-use common::Unwatched;
+use super::common::{self, Unwatched};
 use flowsieve::comparison::{
     ComparePlan, Comparison, Contender, Entry, ExpectedFrom, Negatives, compare,
 };
@@ -53,7 +46,7 @@ fn everybody() -> Vec<Contender> {
         .collect()
 }
 
-fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> ComparePlan {
+pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> ComparePlan {
     ComparePlan {
         inputs: inputs.to_vec(),
         input_format: InputFormat::Auto,
@@ -77,7 +70,7 @@ fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> ComparePlan 
     }
 }
 
-fn run(plan: &ComparePlan) -> Comparison {
+pub(crate) fn run(plan: &ComparePlan) -> Comparison {
     compare(plan, None, &Unwatched).unwrap()
 }
 
@@ -534,46 +527,4 @@ fn the_page_has_its_figures() {
         page.summary
     );
     assert!(page.summary[0].contains("mdbf lost"), "{:?}", page.summary);
-}
-
-/// The counts of shared captures are those of an independent tool.
-#[test]
-fn the_truth_on_shared_captures_is_the_manifests() {
-    let Some(folder) = std::env::var_os("FLOWSIEVE_TRACES").map(PathBuf::from) else {
-        eprintln!("SKIPPED: FLOWSIEVE_TRACES does not name the folder of shared captures");
-        return;
-    };
-    let manifest = fs::read_to_string(folder.join("MANIFEST.tsv")).unwrap();
-    let rows: Vec<Vec<&str>> = manifest
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .map(|line| line.split('\t').collect())
-        .collect();
-    let figure = |name: &str, column: &str| -> u64 {
-        let column = rows[0].iter().position(|head| *head == column).unwrap();
-        let row = rows.iter().find(|row| row[0] == name).unwrap();
-        row[column].parse().unwrap()
-    };
-    for (name, kind, column) in [
-        (
-            "backbone/auckland2-20000125-oc3atm.erf",
-            ElementKind::HostPair,
-            "pairs_outer",
-        ),
-        (
-            "backbone/isp-10kp-anon.pcap.gz",
-            ElementKind::Flow,
-            "tuples5_outer",
-        ),
-        ("dns/zeek-ticks-dns.pcap", ElementKind::Dns, "dns_triples"),
-    ] {
-        let mut plan = plan(&[folder.join(name)], kind, &[1 << 14]);
-        plan.slicing.width_ns = None;
-        let comparison = run(&plan);
-        assert_eq!(
-            comparison.slices[0].exact,
-            Some(figure(name, column)),
-            "{name}"
-        );
-    }
 }

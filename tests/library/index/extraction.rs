@@ -1,8 +1,8 @@
 //! Packets extracted are those of a scan, in the order of time.
 
-use crate::questions::{Question, questions};
-use crate::scan::{Packet, scan};
-use crate::{build, pieces, settings};
+use super::questions::{Question, questions};
+use super::scan::{Packet, scan};
+use super::{build, pieces, settings};
 use flowsieve::index::{
     CaptureEntry, Ends, Extracted, Hit, HitSink, RegionFilter, extract, search,
 };

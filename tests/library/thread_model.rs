@@ -6,11 +6,6 @@
 //! This is a model and not the code itself: shuttle's channels stand where crossbeam's do. Bounds are
 //! small, so that queues are full often.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
-
 use shuttle::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use shuttle::thread;
 

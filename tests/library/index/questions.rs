@@ -1,6 +1,6 @@
 //! Questions, and what they mean, without any code of the index.
 
-use crate::scan::Packet;
+use super::scan::Packet;
 use flowsieve::decode::dotted;
 use flowsieve::index::{Ends, IndexQuery};
 use std::net::IpAddr;

@@ -1,7 +1,7 @@
 //! What a flag that is set in the midst of the work leaves: nothing that is half done.
 
-use crate::questions::Question;
-use crate::{Unwatched, ask, build, pieces, settings, writer};
+use super::questions::Question;
+use super::{Unwatched, ask, build, pieces, settings, writer};
 use flowsieve::index::{Added, Hit, HitSink, RegionFilter, search, stats, verify};
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;

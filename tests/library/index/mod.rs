@@ -1,11 +1,6 @@
 //! The archive index against a scan of all packets, against itself, and against those who kill it.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
-
-mod answers;
+pub(crate) mod answers;
 mod damage;
 mod durability;
 mod extraction;
@@ -48,7 +43,7 @@ impl HitSink for Kept {
     }
 }
 
-fn settings(filter: RegionFilter, region_s: i64) -> Settings {
+pub(crate) fn settings(filter: RegionFilter, region_s: i64) -> Settings {
     Settings {
         region_ns: region_s * 1_000_000_000,
         filter,

@@ -1,8 +1,8 @@
 //! Retention: what is dropped is forgotten, and what is known is not indexed again.
 
-use crate::questions::{Question, questions};
-use crate::scan::{Packet, scan};
-use crate::{Unwatched, ask, build, pieces, settings, writer};
+use super::questions::{Question, questions};
+use super::scan::{Packet, scan};
+use super::{Unwatched, ask, build, pieces, settings, writer};
 use flowsieve::index::{Added, Explained, Record, RegionFilter, stats, verify};
 use std::collections::BTreeSet;
 use std::fs;

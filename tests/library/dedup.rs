@@ -1,11 +1,6 @@
 //! Deduplication against a naive one that knows what the frames were made from, against editcap, and
 //! approximate against what it expects of itself.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
-
 use flowsieve::dedup::{
     DedupPlan, DedupSummary, Difference, DropKind, Sameness, SieveKind, WindowWidth, Writers, dedup,
 };
@@ -14,9 +9,8 @@ use flowsieve::trace::{Capture, InputFormat, TraceBatch};
 use proptest::prelude::*;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-fn plan(inputs: &[PathBuf], by: Sameness, window: WindowWidth) -> DedupPlan {
+pub(crate) fn plan(inputs: &[PathBuf], by: Sameness, window: WindowWidth) -> DedupPlan {
     DedupPlan {
         inputs: inputs.to_vec(),
         input_format: InputFormat::Auto,
@@ -37,7 +31,7 @@ fn writer(path: &Path, plan: &DedupPlan) -> CaptureWriter<File> {
 }
 
 /// Runs a plan; kept and dropped packets go to two files of the folder.
-fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>, Vec<Frame>) {
+pub(crate) fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>, Vec<Frame>) {
     let paths = ["kept.pcapng", "dropped.pcapng"].map(|name| folder.join(name));
     let mut writers = Writers {
         kept: Some(writer(&paths[0], plan)),
@@ -54,9 +48,9 @@ fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>, Vec<Frame>
 }
 
 /// Time and bytes.
-type Frame = (i64, Vec<u8>);
+pub(crate) type Frame = (i64, Vec<u8>);
 
-fn frames(path: &Path) -> Vec<Frame> {
+pub(crate) fn frames(path: &Path) -> Vec<Frame> {
     let mut capture = Capture::open(path, InputFormat::Auto).unwrap();
     // Whatever the packets are wrapped in stays around them.
     capture.keep_records();
@@ -606,65 +600,10 @@ fn several_inputs_are_merged_and_told_apart_on_request() {
         (summary.totals.packets, summary.totals.dropped()),
         (6000, 3000)
     );
-    assert_eq!(kept, crate::frames(&paths[0]), "of two the first is kept");
+    assert_eq!(kept, self::frames(&paths[0]), "of two the first is kept");
     assert_eq!(summary.out_of_order, 0);
     plan.distinguish.interface = true;
     let (summary, kept, _) = run(&plan, folder.path());
     assert_eq!(summary.totals.dropped(), 0);
     assert!(kept.is_sorted_by_key(|(time, _)| *time));
-}
-
-#[test]
-fn by_frame_keeps_what_editcap_keeps() {
-    let Some(traces) = std::env::var_os("FLOWSIEVE_TRACES") else {
-        eprintln!("skipped: FLOWSIEVE_TRACES is not set, so there are no real captures");
-        return;
-    };
-    if Command::new("editcap").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no editcap to compare with (Debian: wireshark-common)");
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let mut captures = Vec::new();
-    for group in ["backbone", "campus", "ddos", "dns", "encap", "formats"] {
-        let mut paths: Vec<PathBuf> = fs::read_dir(Path::new(&traces).join(group))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        paths.sort();
-        let readable = paths.into_iter().filter(|path| {
-            Capture::open(path, InputFormat::Auto)
-                .is_ok_and(|capture| capture.container().starts_with("pcap"))
-        });
-        captures.extend(readable.take(6));
-    }
-    let (mut compared, mut dropped) = (0, 0);
-    for path in captures {
-        let theirs = folder.path().join("theirs.pcapng");
-        let editcap = Command::new("editcap")
-            .arg("-d")
-            .args([&path, &theirs])
-            .output()
-            .unwrap();
-        if !editcap.status.success() {
-            continue;
-        }
-        let plan = plan(
-            std::slice::from_ref(&path),
-            Sameness::Frame,
-            WindowWidth::Packets(5),
-        );
-        let (summary, kept, _) = run(&plan, folder.path());
-        let bytes = |frames: Vec<Frame>| -> Vec<Vec<u8>> {
-            frames.into_iter().map(|(_, bytes)| bytes).collect()
-        };
-        assert_eq!(bytes(kept), bytes(frames(&theirs)), "{}", path.display());
-        compared += 1;
-        dropped += summary.totals.dropped();
-    }
-    eprintln!("{compared} captures compared with editcap, {dropped} frames dropped");
-    assert!(
-        compared >= 10 && dropped > 0,
-        "{compared} captures, {dropped} frames dropped"
-    );
 }

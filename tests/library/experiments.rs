@@ -1,11 +1,6 @@
 //! The papers' tables and figures: every experiment runs, is the same for every number of threads, and
 //! its formulas are those of an independent computation.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
-
 use flowsieve::experiments::{ALL, Cell, Experiment, Scale, Settings};
 use std::collections::HashSet;
 use std::path::Path;

@@ -1,10 +1,5 @@
 //! The layers of ARCHITECTURE.md: a folder imports only what stands below it.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
-
 use std::fs;
 use std::path::Path;
 

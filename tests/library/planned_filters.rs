@@ -1,9 +1,5 @@
 //! What the planner plans can be built: the filter of a row has the row's parameters and its bytes.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
 #![expect(clippy::float_cmp, reason = "whole numbers are exact")]
 
 use flowsieve::elements::ElementKind;

@@ -1,13 +1,10 @@
-//! Reads a folder of real captures and compares the number of packets of each with its manifest, whose
-//! figures come from Wireshark.
-//!
-//! The folder is named by the environment variable `FLOWSIEVE_TRACES`; without it nothing is checked,
-//! which is said aloud.
+//! The number of packets of each capture, their times and link types against the manifest, whose figures
+//! come from Wireshark.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
+use crate::manifest::Manifest;
 use flowsieve::trace::{Capture, InputFormat, TraceBatch, TraceErrorKind};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Files whose number of packets differs from the manifest's on purpose, with the number read here and
 /// the reason. `None` is a file that is refused.
@@ -135,24 +132,17 @@ fn described_link(description: &str) -> Option<u16> {
     }
 }
 
-#[test]
-fn every_capture_is_read_as_the_manifest_says() {
-    let Some(folder) = std::env::var_os("FLOWSIEVE_TRACES").map(PathBuf::from) else {
-        eprintln!("SKIPPED: FLOWSIEVE_TRACES is not set, so no real capture was read");
-        return;
-    };
-    let manifest =
-        std::fs::read_to_string(folder.join("MANIFEST.tsv")).expect("the manifest is there");
+pub(crate) fn every_capture_is_read_as_the_manifest_says(folder: &Path) {
+    let manifest = Manifest::read(folder);
     let differences: BTreeMap<&str, Option<u64>> = DIFFERENCES
         .iter()
         .map(|&(file, packets, _)| (file, packets))
         .collect();
     let mut wrong = Vec::new();
     let mut files = 0;
-    let rows = manifest.lines().filter(|line| !line.starts_with('#'));
-    for line in rows.skip_while(|line| line.starts_with("file\t")) {
-        let columns: Vec<&str> = line.split('\t').collect();
-        let (file, description) = (columns[0], columns[1]);
+    for file in manifest.files() {
+        let cell = |column| manifest.cell(file, column);
+        let description = cell("format_linktype");
         let tsh = Path::new(file)
             .extension()
             .is_some_and(|extension| extension == "tsh");
@@ -167,7 +157,7 @@ fn every_capture_is_read_as_the_manifest_says() {
         }
         let expected = match differences.get(file) {
             Some(&packets) => packets,
-            None => columns[2].parse().ok(),
+            None => cell("packets").parse().ok(),
         };
         if reading.packets != expected {
             let read = reading.packets;
@@ -175,13 +165,13 @@ fn every_capture_is_read_as_the_manifest_says() {
                 "{file} ({description}): {read:?} packets, not {expected:?}"
             ));
         }
-        let seconds = columns[6].parse::<f64>().unwrap_or(0.0);
+        let seconds = cell("duration_s").parse::<f64>().unwrap_or(0.0);
         let read = reading.duration_seconds();
-        let decimals = columns[6]
+        let decimals = cell("duration_s")
             .split_once('.')
             .map_or(0, |(_, decimals)| decimals.len());
         // Two files have their times given to the millisecond only; trailing zeros are left out.
-        let precise = if columns[15] == "python" || decimals < 4 {
+        let precise = if cell("figures_by") == "python" || decimals < 4 {
             1e-3
         } else {
             2e-6

@@ -1,13 +1,7 @@
 //! The whole way from captures to slices, against a program that is too simple to be wrong, and
 //! against itself under other numbers of threads, other cuts into files and other orders.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test that unwraps fails where it should"
-)]
-
-mod common;
-
+use super::common;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Sizing};

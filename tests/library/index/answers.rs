@@ -1,8 +1,8 @@
 //! Answers are those of a scan of all packets.
 
-use crate::questions::{Question, questions};
-use crate::scan::{Packet, scan};
-use crate::{ask, build, repository_captures, settings, writer};
+use super::questions::{Question, questions};
+use super::scan::{Packet, scan};
+use super::{ask, build, repository_captures, settings, writer};
 use flowsieve::index::{Ends, Record, RegionFilter, Settings, stats, verify};
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,7 +73,12 @@ pub(crate) fn check(
     answers
 }
 
-fn compare_with_scan(captures: &[PathBuf], settings: Settings, nodes: usize, every: usize) {
+pub(crate) fn compare_with_scan(
+    captures: &[PathBuf],
+    settings: Settings,
+    nodes: usize,
+    every: usize,
+) {
     let folder = TempDir::new().unwrap();
     let archive = folder.path().join("archive");
     let nodes: Vec<PathBuf> = (1..nodes)
@@ -107,31 +112,6 @@ fn answers_are_those_of_a_scan() {
     compare_with_scan(&captures, settings(RegionFilter::Subset, 300), 3, 1500);
     compare_with_scan(&captures, settings(RegionFilter::Cbfm, 2), 1, 1500);
     compare_with_scan(&captures, settings(RegionFilter::Mdbf, 2), 2, 1500);
-}
-
-#[test]
-fn answers_are_those_of_a_scan_of_the_shared_captures() {
-    let Some(folder) = std::env::var_os("FLOWSIEVE_TRACES") else {
-        eprintln!("FLOWSIEVE_TRACES is unset: the shared captures were not searched");
-        return;
-    };
-    let mut captures = Vec::new();
-    let mut folders = vec![PathBuf::from(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let length = fs::metadata(&path).unwrap().len();
-            if path.is_dir() {
-                folders.push(path);
-            } else if length < 100_000 {
-                // The large ones would make the naive side take minutes.
-                captures.push(path);
-            }
-        }
-    }
-    captures.sort();
-    assert!(captures.len() > 100);
-    compare_with_scan(&captures, settings(RegionFilter::Subset, 5), 4, 1999);
 }
 
 #[test]

@@ -1,0 +1,19 @@
+//! The library through its public items, against programs that are too simple to be wrong.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+#[path = "../common/mod.rs"]
+pub(crate) mod common;
+pub(crate) mod comparison;
+pub(crate) mod decode_paths;
+pub(crate) mod dedup;
+mod experiments;
+pub(crate) mod flows;
+pub(crate) mod index;
+mod layers;
+mod pipeline;
+mod planned_filters;
+mod thread_model;

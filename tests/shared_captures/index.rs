@@ -1,0 +1,26 @@
+//! Answers of an index against a scan of all packets.
+
+use crate::library::index::{answers::compare_with_scan, settings};
+use flowsieve::index::RegionFilter;
+use std::fs;
+use std::path::Path;
+
+pub(crate) fn answers_are_those_of_a_scan(folder: &Path) {
+    let mut captures = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let length = fs::metadata(&path).unwrap().len();
+            if path.is_dir() {
+                folders.push(path);
+            } else if length < 100_000 {
+                // The large ones would make the naive side take minutes.
+                captures.push(path);
+            }
+        }
+    }
+    captures.sort();
+    assert!(captures.len() > 100);
+    compare_with_scan(&captures, settings(RegionFilter::Subset, 5), 4, 1999);
+}
