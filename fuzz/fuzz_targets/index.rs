@@ -8,8 +8,9 @@
 
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::hashing::Checksum;
+use flowsieve::filters::FilterKind;
 use flowsieve::index::{
-    Hit, HitSink, IndexQuery, IndexWriter, RegionFilter, Settings, search, stats, verify,
+    Hit, HitSink, IndexQuery, IndexWriter, Settings, search, stats, verify,
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
@@ -129,7 +130,7 @@ impl Template {
         let archive = folder.path().join("archive");
         let settings = Settings {
             region_ns: 30_000_000_000,
-            filter: RegionFilter::Subset,
+            filter: FilterKind::Subset,
             dns_ports: Vec::new(),
         };
         let mut writer = IndexWriter::create(&archive, settings, &[]).expect("an index is made");

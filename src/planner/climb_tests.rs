@@ -63,7 +63,7 @@ fn any_request(numbers: &mut Numbers, attributes: usize) -> PlanRequest {
 /// no size serves the goal.
 fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
     let within = Within::of(request);
-    let goal = request.goal;
+    let goal = request.goal.target();
     let best = all(request, FilterKind::Cbfm, goal, within.all().unwrap());
     let found = climbed(request, FilterKind::Cbfm, goal, &within, WORK);
     let (Some((_, best)), Some((matrix, found))) = (best.first(), found.first()) else {
@@ -77,13 +77,13 @@ fn ratio_to_the_best(request: &PlanRequest) -> Option<f64> {
     // What is predicted is what the cuts give.
     let cuts = matrix.stored.cuts();
     let again = matrices::rates_of(request, FilterKind::Cbfm, &cuts, &found.sizes, found.probes);
-    let again = row::weighted(request, &again, None);
+    let again = request.with_workload(|asked| asked.weighted(&again, None));
     assert!((again - found.fpr).abs() <= found.fpr * 1e-9);
     if !best.is_better(found, goal) {
         return Some(1.0);
     }
     Some(match goal {
-        Goal::Memory { .. } => found.fpr / best.fpr,
+        Target::Memory { .. } => found.fpr / best.fpr,
         _ => found.cells / best.cells,
     })
 }
@@ -115,7 +115,7 @@ fn what_nobody_asks_for_is_cut() {
         let n: Vec<(u32, u64)> = singles.chain([(full, 1000)]).collect();
         let request = request(attributes, &[(3, 1.0)], &n, goal);
         let found = row(&request, FilterKind::Cbfm);
-        let design = found.design.unwrap();
+        let design = found.shape().unwrap();
         let pairs = (0..=full).filter(|set: &u32| set.count_ones() == 2 && *set != 3);
         assert_eq!(design.cuts, pairs.collect::<Vec<u32>>());
         // (m + 1)^2 + (d - 2) m cells.
@@ -179,7 +179,7 @@ fn sixteen_attributes_are_planned_within_bounds() {
             let request = request(16, wanted, &n, goal);
             let found = row(&request, FilterKind::Cbfm);
             assert!(found.fits && found.weighted.unwrap() < 1.0, "{goal:?}");
-            let design = found.design.unwrap();
+            let design = found.shape().unwrap();
             let spec = FilterSpec::Matrix(MatrixSpec {
                 sizes: vec![design.size.unwrap(); 16],
                 cuts: design.cuts,
@@ -214,7 +214,7 @@ fn weights_of_many_attributes_are_better_than_none() {
                 }
                 _ => assert!(weighted.memory_bytes < equal.memory_bytes),
             }
-            let sizes = weighted.design.unwrap().sizes;
+            let sizes = weighted.shape().unwrap().sizes;
             assert!(sizes[5..].iter().all(|&size| size <= sizes[0]), "{sizes:?}");
         }
     }
@@ -249,7 +249,7 @@ fn the_rule_of_the_tables_keeps_every_wanted_combination() {
     let wanted = [(0b011, 99.0), (0b110, 1.0)];
     let request = request(3, &wanted, &n, Goal::AttributeRate { fpr: 0.1 });
     let found = row(&request, FilterKind::Cbfm);
-    assert_eq!(found.design.unwrap().cuts, [0b101]);
+    assert_eq!(found.shape().unwrap().cuts, [0b101]);
     assert!(found.rates.iter().all(|rate| rate.unwrap() < 0.1));
     let by_hand = matrix_fpr(&[4792; 3], &[0b101], 3, 1000.0, 0.0, 0b110);
     assert!(found.rates[1].unwrap() >= by_hand);

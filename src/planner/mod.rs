@@ -78,14 +78,10 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
         .structures
         .iter()
         .map(|&structure| match request.goal {
-            Goal::Memory { bytes } => row_for(request, structure, Target::Memory { bytes }),
-            Goal::Rate { fpr } => row_for(request, structure, Target::Rate { fpr }),
-            Goal::AttributeRate { fpr } => {
-                row_for(request, structure, Target::AttributeRate { fpr })
-            }
             Goal::MostElements { bytes, rate } => {
                 most_elements(request, structure, bytes, rate.into())
             }
+            goal => row_for(request, structure, goal.target()),
         })
         .collect();
     for row in &mut rows {

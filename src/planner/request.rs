@@ -59,6 +59,18 @@ impl From<RateRule> for Goal {
     }
 }
 
+impl Goal {
+    /// What a single filter is sized for; where the most elements are asked for, the rate that they keep to.
+    pub(super) fn target(self) -> Target {
+        match self {
+            Self::Memory { bytes } => Target::Memory { bytes },
+            Self::Rate { fpr } => Target::Rate { fpr },
+            Self::AttributeRate { fpr } => Target::AttributeRate { fpr },
+            Self::MostElements { rate, .. } => rate.into(),
+        }
+    }
+}
+
 /// What a single filter is sized for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Target {

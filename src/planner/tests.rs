@@ -29,7 +29,7 @@ pub(super) fn request(
         },
         goal,
         known: 1.0,
-        structures: Structure::ALL.to_vec(),
+        structures: Structure::all().collect(),
         cuts: None,
         weights: None,
         skewed: false,
@@ -42,7 +42,7 @@ pub(super) fn row(request: &PlanRequest, kind: FilterKind) -> PlanRow {
         Goal::MostElements { bytes, rate } => {
             most_elements(request, Structure::Filter(kind), bytes, rate.into())
         }
-        goal => row_for(request, Structure::Filter(kind), goal),
+        goal => row_for(request, Structure::Filter(kind), goal.target()),
     }
 }
 
@@ -165,7 +165,7 @@ proptest! {
         let n = [(1, n[0]), (2, n[1].min(whole)), (3, whole)];
         let wanted = [(3, weights[0]), (1, weights[1]), (2, weights[2])];
         let request = request(2, &wanted, &n, Goal::Memory { bytes: lines * 64 });
-        let design = row(&request, FilterKind::Subset).design.unwrap();
+        let design = row(&request, FilterKind::Subset).shape().unwrap();
         let shares = request.shares();
         let demands: Vec<Demand> = [3, 1, 2]
             .iter()
@@ -277,7 +277,9 @@ fn rates_are_reached_in_no_more_memory_than_needed() {
                 let goal = Goal::Memory {
                     bytes: bytes * 9 / 10,
                 };
-                let less = row_for(&request, row.structure, goal).weighted.unwrap();
+                let less = row_for(&request, row.structure, goal.target())
+                    .weighted
+                    .unwrap();
                 assert!(less > fpr, "{kind:?} {less} {fpr}");
             }
         }
@@ -294,7 +296,7 @@ fn what_is_not_answered_is_said_and_not_recommended() {
         Goal::Memory { bytes: 8192 },
     ))
     .unwrap();
-    assert_eq!(plan.rows.len(), Structure::ALL.len());
+    assert_eq!(plan.rows.len(), Structure::all().count());
     for row in &plan.rows {
         let whole_only = ["bloom", "counting", "split-counting", "scalable", "dleft"];
         let expected = match row.structure.name() {

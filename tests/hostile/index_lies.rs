@@ -1,10 +1,9 @@
 //! Index files that are damaged with their checksums put right: nothing panics, and what cannot be is named.
 
 use super::samples::all;
+use flowsieve::filters::FilterKind;
 use flowsieve::hashing::Checksum;
-use flowsieve::index::{
-    Hit, HitSink, IndexQuery, IndexWriter, RegionFilter, Settings, search, verify,
-};
+use flowsieve::index::{Hit, HitSink, IndexQuery, IndexWriter, Settings, search, verify};
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use parquet::basic::Compression;
@@ -41,7 +40,7 @@ fn index() -> (TempDir, PathBuf) {
     let archive = folder.path().join("archive");
     let settings = Settings {
         region_ns: 3_600_000_000_000,
-        filter: RegionFilter::Subset,
+        filter: FilterKind::Subset,
         dns_ports: Vec::new(),
     };
     let mut writer = IndexWriter::create(&archive, settings, &[]).unwrap();

@@ -5,21 +5,21 @@
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{
     BloomSpec, CartesianSpec, CmdbfSpec, CountingSpec, DleftSpec, FilterSpec, MatrixSpec, MdbfSpec,
-    PlannedCombination, ScalableSpec, SplitCountingSpec, SubsetSpec,
+    PlannedCombination, ScalableSpec, Shape, SplitCountingSpec, SubsetSpec,
 };
 use flowsieve::planner::{
-    Design, Elements, Goal, Origin, PlanRequest, PlanRow, RateRule, Structure, Wanted, plan,
+    Elements, Goal, Origin, PlanRequest, PlanRow, RateRule, Structure, Wanted, plan,
 };
 use proptest::prelude::*;
 
 /// What a row says of its filter, field by field.
 fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
     let Structure::Filter(kind) = row.structure else {
-        prop_assert_eq!(row.spec(attributes), None);
+        prop_assert_eq!(row.spec().cloned(), None);
         return Ok(());
     };
     if !row.fits {
-        prop_assert_eq!(row.spec(attributes), None);
+        prop_assert_eq!(row.spec().cloned(), None);
         prop_assert!(
             !row.notes.is_empty() || row.elements == Some(0),
             "{:?}",
@@ -27,8 +27,8 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
         );
         return Ok(());
     }
-    let design = row.design.as_ref().unwrap();
-    let spec = row.spec(attributes);
+    let design = &row.shape().unwrap();
+    let spec = row.spec().cloned();
     prop_assert!(spec.is_some(), "{row:?}");
     let spec = spec.unwrap();
     prop_assert_eq!(spec.check(), Ok(()));
@@ -51,7 +51,7 @@ fn check_row(row: &PlanRow, attributes: usize) -> Result<(), TestCaseError> {
 /// The filter's parameters are those of the row.
 fn check_parameters(
     spec: &FilterSpec,
-    design: &Design,
+    design: &Shape,
     attributes: usize,
 ) -> Result<(), TestCaseError> {
     if let Some(probes) = design.probes {
@@ -174,7 +174,7 @@ proptest! {
         // The search for a WCBFM's weights takes seconds among the cuts of five attributes, or for the
         // most elements; what it finds has the shape of any other one.
         let cuts = (attributes.len() > 3).then(|| vec![0b00110, 0b11001]);
-        let structures = Structure::ALL.into_iter().filter(|structure| {
+        let structures = Structure::all().filter(|structure| {
             !matches!(goal, Goal::MostElements { .. }) || structure.name() != "wcbfm"
         });
         let fewer = (1, first.min(elements), Origin::Given);

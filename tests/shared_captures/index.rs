@@ -1,7 +1,8 @@
 //! Answers of an index against a scan of all packets.
 
 use crate::library::index::{answers::compare_with_scan, settings};
-use flowsieve::index::RegionFilter;
+use flowsieve::filters::FilterKind;
+use flowsieve::filters::FilterKind;
 use std::fs;
 use std::path::Path;
 
@@ -22,5 +23,5 @@ pub(crate) fn answers_are_those_of_a_scan(folder: &Path) {
     }
     captures.sort();
     assert!(captures.len() > 100);
-    compare_with_scan(&captures, settings(RegionFilter::Subset, 5), 4, 1999);
+    compare_with_scan(&captures, settings(FilterKind::Subset, 5), 4, 1999);
 }

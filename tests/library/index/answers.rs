@@ -3,7 +3,8 @@
 use super::questions::{Question, questions};
 use super::scan::{Packet, scan};
 use super::{ask, build, repository_captures, settings, writer};
-use flowsieve::index::{Ends, Record, RegionFilter, Settings, stats, verify};
+use flowsieve::filters::FilterKind;
+use flowsieve::index::{Ends, Record, Settings, stats, verify};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -108,10 +109,10 @@ pub(crate) fn compare_with_scan(
 fn answers_are_those_of_a_scan() {
     let captures = repository_captures();
     assert!(captures.len() >= 4);
-    compare_with_scan(&captures, settings(RegionFilter::Subset, 1), 1, 400);
-    compare_with_scan(&captures, settings(RegionFilter::Subset, 300), 3, 1500);
-    compare_with_scan(&captures, settings(RegionFilter::Cbfm, 2), 1, 1500);
-    compare_with_scan(&captures, settings(RegionFilter::Mdbf, 2), 2, 1500);
+    compare_with_scan(&captures, settings(FilterKind::Subset, 1), 1, 400);
+    compare_with_scan(&captures, settings(FilterKind::Subset, 300), 3, 1500);
+    compare_with_scan(&captures, settings(FilterKind::Cbfm, 2), 1, 1500);
+    compare_with_scan(&captures, settings(FilterKind::Mdbf, 2), 2, 1500);
 }
 
 #[test]
@@ -122,7 +123,7 @@ fn regions_of_a_capture_are_spread_over_nodes() {
         .map(|node| folder.path().join(format!("node-{node}")))
         .collect();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/generated.pcap");
-    let one = settings(RegionFilter::Subset, 1);
+    let one = settings(FilterKind::Subset, 1);
     build(&archive, one.clone(), &nodes, std::slice::from_ref(&path));
     let with_nodes = stats(&archive).unwrap();
     assert_eq!(with_nodes.captures.len(), 1);

@@ -3,7 +3,8 @@
 use super::questions::Question;
 use super::scan::scan;
 use super::{ask, build, pieces, settings, writer};
-use flowsieve::index::{IndexError, RegionFilter, verify};
+use flowsieve::filters::FilterKind;
+use flowsieve::index::{IndexError, verify};
 use std::fs;
 use tempfile::TempDir;
 
@@ -12,7 +13,7 @@ fn damage_is_named_and_the_rest_is_searched() {
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), 400, 4);
     let archive = folder.path().join("archive");
-    build(&archive, settings(RegionFilter::Subset, 300), &[], &paths);
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths);
     let packets = scan(&paths[0]);
     let source = packets[0].ends.src;
     let query = Question {
@@ -98,7 +99,7 @@ fn lost_filters_are_made_anew_by_the_next_writer() {
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), 400, 4);
     let archive = folder.path().join("archive");
-    build(&archive, settings(RegionFilter::Subset, 300), &[], &paths);
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths);
     for entry in fs::read_dir(archive.join("node")).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {

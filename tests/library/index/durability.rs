@@ -3,7 +3,8 @@
 use super::questions::Question;
 use super::scan::scan;
 use super::{Unwatched, ask, build, pieces, program, settings, writer};
-use flowsieve::index::{IndexError, IndexWriter, RegionFilter, stats, verify};
+use flowsieve::filters::FilterKind;
+use flowsieve::index::{IndexError, IndexWriter, stats, verify};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ fn there_is_one_writer_and_readers_go_on() {
     let archive = folder.path().join("archive");
     build(
         &archive,
-        settings(RegionFilter::Subset, 300),
+        settings(FilterKind::Subset, 300),
         &[],
         &paths[..2],
     );

@@ -3,9 +3,8 @@
 use super::questions::{Question, questions};
 use super::scan::{Packet, scan};
 use super::{build, pieces, settings};
-use flowsieve::index::{
-    CaptureEntry, Ends, Extracted, Hit, HitSink, RegionFilter, extract, search,
-};
+use flowsieve::filters::FilterKind;
+use flowsieve::index::{CaptureEntry, Ends, Extracted, Hit, HitSink, extract, search};
 use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
 use std::collections::BTreeMap;
@@ -75,7 +74,7 @@ fn packets_extracted_are_those_of_a_scan() {
     let paths = pieces(folder.path(), 500, 8);
     let archive = folder.path().join("archive");
     let nodes = [folder.path().join("one"), folder.path().join("two")];
-    build(&archive, settings(RegionFilter::Subset, 3), &nodes, &paths);
+    build(&archive, settings(FilterKind::Subset, 3), &nodes, &paths);
     let packets: Vec<Packet> = paths.iter().flat_map(|path| scan(path)).collect();
     let all: Vec<&Packet> = packets.iter().collect();
     let out = folder.path().join("out.pcapng");
@@ -97,7 +96,7 @@ fn captures_that_overlap_are_merged_by_time() {
         let folder = TempDir::new().unwrap();
         let paths = dealt(folder.path(), count);
         let archive = folder.path().join("archive");
-        build(&archive, settings(RegionFilter::Subset, 300), &[], &paths);
+        build(&archive, settings(FilterKind::Subset, 300), &[], &paths);
         let packets: Vec<Packet> = paths.iter().flat_map(|path| scan(path)).collect();
         let question = Question {
             host: Some("0.0.0.0/0".into()),

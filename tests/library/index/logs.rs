@@ -4,7 +4,8 @@ use super::answers::check;
 use super::questions::{Question, questions};
 use super::scan::{Packet, scan};
 use super::{ask, build, settings};
-use flowsieve::index::{Added, RegionFilter, stats, verify};
+use flowsieve::filters::FilterKind;
+use flowsieve::index::{Added, stats, verify};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -38,7 +39,7 @@ fn logs_are_searched_like_captures() {
             path
         })
         .collect();
-    for added in build(&archive, settings(RegionFilter::Subset, 60), &[], &paths) {
+    for added in build(&archive, settings(FilterKind::Subset, 60), &[], &paths) {
         assert!(
             matches!(
                 added,

@@ -10,9 +10,9 @@ mod retention;
 mod scan;
 mod signals;
 
+use flowsieve::filters::FilterKind;
 use flowsieve::index::{
-    Added, Explained, Hit, HitSink, IndexError, IndexQuery, IndexWriter, Record, RegionFilter,
-    Settings, search,
+    Added, Explained, Hit, HitSink, IndexError, IndexQuery, IndexWriter, Record, Settings, search,
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
@@ -43,7 +43,7 @@ impl HitSink for Kept {
     }
 }
 
-pub(crate) fn settings(filter: RegionFilter, region_s: i64) -> Settings {
+pub(crate) fn settings(filter: FilterKind, region_s: i64) -> Settings {
     Settings {
         region_ns: region_s * 1_000_000_000,
         filter,

@@ -3,7 +3,8 @@
 use super::questions::{Question, questions};
 use super::scan::{Packet, scan};
 use super::{Unwatched, ask, build, pieces, settings, writer};
-use flowsieve::index::{Added, Explained, Record, RegionFilter, stats, verify};
+use flowsieve::filters::FilterKind;
+use flowsieve::index::{Added, Explained, Record, stats, verify};
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::IpAddr;
@@ -30,11 +31,11 @@ fn drop_what_was_added(packets: usize, stay: usize, leave: usize, to_the_bit: bo
     let questions = questions(&scanned, scanned.len() / 50);
     let (stay, leave) = paths.split_at(stay);
     let without = folder.path().join("without");
-    build(&without, settings(RegionFilter::Subset, 300), &[], stay);
+    build(&without, settings(FilterKind::Subset, 300), &[], stay);
     let expected = behaviour(&without, &questions);
 
     let with = folder.path().join("with");
-    build(&with, settings(RegionFilter::Subset, 300), &[], stay);
+    build(&with, settings(FilterKind::Subset, 300), &[], stay);
     let mut adding = writer(&with);
     for path in leave {
         let added = adding.add(path, &Unwatched).unwrap();
@@ -99,7 +100,7 @@ fn a_capture_is_known_by_its_content() {
     let archive = folder.path().join("archive");
     build(
         &archive,
-        settings(RegionFilter::Subset, 300),
+        settings(FilterKind::Subset, 300),
         &[],
         &paths[..1],
     );
@@ -124,7 +125,7 @@ fn what_saturated_a_counter_is_forgotten_too() {
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), 20, 270);
     let archive = folder.path().join("archive");
-    build(&archive, settings(RegionFilter::Subset, 300), &[], &paths);
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths);
     assert!(stats(&archive).unwrap().nodes[0].saturated > 0);
     let mut dropping = writer(&archive);
     for path in &paths[2..] {
@@ -171,7 +172,7 @@ fn filters_of_many_commits_stand_in_few_files() {
     let archive = folder.path().join("archive");
     build(
         &archive,
-        settings(RegionFilter::Subset, 300),
+        settings(FilterKind::Subset, 300),
         &[],
         &paths[..1],
     );

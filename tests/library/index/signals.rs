@@ -2,7 +2,8 @@
 
 use super::questions::Question;
 use super::{Unwatched, ask, build, pieces, settings, writer};
-use flowsieve::index::{Added, Hit, HitSink, RegionFilter, search, stats, verify};
+use flowsieve::filters::FilterKind;
+use flowsieve::index::{Added, Hit, HitSink, search, stats, verify};
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use std::cell::Cell;
@@ -33,12 +34,7 @@ fn a_capture_that_is_not_done_leaves_nothing() {
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), 700, 2);
     let archive = folder.path().join("archive");
-    build(
-        &archive,
-        settings(RegionFilter::Subset, 1),
-        &[],
-        &paths[..1],
-    );
+    build(&archive, settings(FilterKind::Subset, 1), &[], &paths[..1]);
     let before = stats(&archive).unwrap();
     let files = fs::read_dir(archive.join("node")).unwrap().count();
     let mut adding = writer(&archive);
@@ -86,7 +82,7 @@ fn a_search_that_is_ended_has_the_first_answers() {
     let folder = TempDir::new().unwrap();
     let paths = pieces(folder.path(), 400, 6);
     let archive = folder.path().join("archive");
-    build(&archive, settings(RegionFilter::Subset, 300), &[], &paths);
+    build(&archive, settings(FilterKind::Subset, 300), &[], &paths);
     let query = Question {
         host: Some("0.0.0.0/0".into()),
         ..Question::default()
