@@ -2,7 +2,6 @@
 
 use crate::library::index::{answers::compare_with_scan, settings};
 use flowsieve::filters::FilterKind;
-use flowsieve::filters::FilterKind;
 use std::fs;
 use std::path::Path;
 
