@@ -8,7 +8,6 @@
 
 mod common;
 
-use common::Unwatched;
 use flowsieve::comparison::{
     ComparePlan, Comparison, Contender, Entry, ExpectedFrom, Negatives, compare,
 };
@@ -74,7 +73,7 @@ fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> ComparePlan 
 }
 
 fn run(plan: &ComparePlan) -> Comparison {
-    compare(plan, None, &Unwatched).unwrap()
+    compare(plan, None, &()).unwrap()
 }
 
 fn entry(comparison: &Comparison, contender: Contender) -> &Entry {

@@ -10,14 +10,18 @@ use std::path::Path;
 
 /// Each folder of the library, and what it may import.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("threads", &["guard"]),
     ("trace", &["guard"]),
+    ("inputs", &["guard", "threads", "trace"]),
     ("generate", &[]),
     ("decode", &["trace"]),
     ("anonymize", &["decode", "trace"]),
     ("elements", &["decode", "hashing", "trace"]),
     (
         "pipeline",
-        &["decode", "elements", "filters", "guard", "hashing", "trace"],
+        &[
+            "decode", "elements", "filters", "guard", "hashing", "inputs", "threads", "trace",
+        ],
     ),
     (
         "dedup",
@@ -28,13 +32,14 @@ const LAYERS: &[(&str, &[&str])] = &[
             "filters",
             "guard",
             "hashing",
+            "inputs",
             "trace",
         ],
     ),
     (
         "flows",
         &[
-            "decode", "elements", "filters", "hashing", "pipeline", "trace",
+            "decode", "elements", "filters", "guard", "hashing", "inputs", "trace",
         ],
     ),
     (
@@ -44,8 +49,9 @@ const LAYERS: &[(&str, &[&str])] = &[
             "decode",
             "filters",
             "flows",
+            "guard",
             "hashing",
-            "pipeline",
+            "inputs",
             "trace",
         ],
     ),
@@ -53,7 +59,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "comparison",
         &[
-            "decode", "elements", "filters", "hashing", "pipeline", "trace",
+            "decode", "elements", "filters", "hashing", "pipeline", "threads", "trace",
         ],
     ),
     (

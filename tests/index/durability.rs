@@ -2,7 +2,7 @@
 
 use crate::questions::Question;
 use crate::scan::scan;
-use crate::{Unwatched, ask, build, pieces, program, settings, writer};
+use crate::{ask, build, pieces, program, settings, writer};
 use flowsieve::index::{IndexError, IndexWriter, RegionFilter, stats, verify};
 use std::collections::BTreeSet;
 use std::fs;
@@ -55,7 +55,7 @@ fn there_is_one_writer_and_readers_go_on() {
         let mut commits = 0;
         while started.elapsed() < Duration::from_millis(2500) {
             for path in &paths[2..5] {
-                writer.add(path, &Unwatched).unwrap();
+                writer.add(path, &()).unwrap();
                 writer.commit().unwrap();
             }
             for path in &paths[2..5] {
