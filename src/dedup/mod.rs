@@ -14,7 +14,6 @@
 //! | file | what it does |
 //! |---|---|
 //! | `plan` | what is asked for |
-//! | `merge` | several inputs as one stream in the order of time |
 //! | `key`, `tcp` | what makes two packets the same; what is known of TCP connections |
 //! | `window`, `sieve` | the digests of the window; the filter that follows it |
 //! | `approximate` | the window without digests |
@@ -27,7 +26,6 @@
 
 mod approximate;
 mod key;
-mod merge;
 mod plan;
 mod results;
 mod run;
@@ -38,5 +36,5 @@ mod window;
 
 pub use crate::guard::Broken;
 pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, SieveKind, WindowWidth};
-pub use results::{DedupInput, DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
-pub use run::{DedupError, Writers, dedup, dedup_until};
+pub use results::{DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
+pub use run::{DedupError, Writers, dedup};

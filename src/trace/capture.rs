@@ -323,6 +323,22 @@ impl Capture {
         self.container.name()
     }
 
+    /// Whether it is a DNS log, which has records and no packets.
+    pub fn is_log(&self) -> bool {
+        matches!(
+            self.container,
+            Container::ZeekDnsTsv | Container::ZeekDnsJson | Container::DnsCsv
+        )
+    }
+
+    /// Names of the container and of the compression, if there is one: `pcap in gzip`.
+    pub(crate) fn description(&self) -> String {
+        match self.compression {
+            Compression::None => self.container().to_owned(),
+            compression => format!("{} in {}", self.container(), compression.name()),
+        }
+    }
+
     /// Compression around the container.
     pub fn compression(&self) -> Compression {
         self.compression

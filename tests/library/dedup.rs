@@ -38,7 +38,7 @@ pub(crate) fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>,
         dropped: Some(writer(&paths[1], plan)),
         anonymizer: None,
     };
-    let summary = dedup(plan, &mut writers, &|_, _| {}).unwrap();
+    let summary = dedup(plan, &mut writers, &()).unwrap();
     writers.kept.unwrap().finish().unwrap();
     writers.dropped.unwrap().finish().unwrap();
     let [kept, dropped] = paths.map(|path| frames(&path));
