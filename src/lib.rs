@@ -12,9 +12,11 @@ pub mod flows;
 pub mod generate;
 mod guard;
 pub mod index;
+mod inputs;
 pub mod pipeline;
 pub mod planner;
 pub mod report;
+mod threads;
 pub mod trace;
 
 pub use flowsieve_filters as filters;

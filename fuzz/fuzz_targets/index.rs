@@ -12,7 +12,6 @@ use flowsieve::filters::FilterKind;
 use flowsieve::index::{
     Hit, HitSink, IndexQuery, IndexWriter, Settings, search, stats, verify,
 };
-use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use libfuzzer_sys::fuzz_target;
 use std::collections::BTreeSet;
@@ -135,7 +134,7 @@ impl Template {
         };
         let mut writer = IndexWriter::create(&archive, settings, &[]).expect("an index is made");
         writer
-            .add(&capture, &Unwatched)
+            .add(&capture, &())
             .expect("a capture is added");
         writer.commit().expect("an index is written");
         drop(writer);
@@ -263,8 +262,3 @@ impl HitSink for Found {
     }
 }
 
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _: u64, _: u64) {}
-}

@@ -5,9 +5,8 @@
 mod common;
 
 use flowsieve::decode::Tunnel;
-use flowsieve::dedup::{DedupPlan, Difference, Sameness, SieveKind, WindowWidth, Writers, dedup};
+use flowsieve::dedup::{DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup};
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
-use flowsieve::pipeline::Watch;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
 use flowsieve::trace::{Compression, InputFormat};
 use libfuzzer_sys::fuzz_target;
@@ -36,7 +35,7 @@ fn sieve(path: &Path, choice: u8) {
         by: kinds[choice as usize % 4],
         distinguish: Difference::default(),
         window: WindowWidth::Packets(5),
-        filter: SieveKind::Rotating,
+        filter: WindowFilterKind::Rotating,
         approximate: choice & 16 != 0,
         memory_bytes: 256 << 10,
         slice_ns: None,
@@ -52,7 +51,7 @@ fn sieve(path: &Path, choice: u8) {
         dropped: None,
         anonymizer: None,
     };
-    let summary = dedup(&plan, &mut writers, &|_, _| {}).expect("pcapng has room for everything");
+    let summary = dedup(&plan, &mut writers, &()).expect("pcapng has room for everything");
     let (written, _) = writers
         .kept
         .expect("it was given")
@@ -76,7 +75,7 @@ fn flows(path: &Path, choice: u8) {
     };
     let mut sink = Nowhere(0);
     let run = if choice & 8 != 0 { list_unique } else { list };
-    let summary = run(&plan, &mut sink, &Unwatched).expect("the plan holds");
+    let summary = run(&plan, &mut sink, &()).expect("the plan holds");
     assert!(sink.0 <= summary.totals.packets);
 }
 
@@ -91,8 +90,3 @@ impl FlowSink for Nowhere {
     }
 }
 
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _: u64, _: u64) {}
-}

@@ -17,7 +17,7 @@ use clap::{Args, ValueEnum};
 use flowsieve::elements::ElementLabel;
 use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::pipeline::{
-    CountPlan, CountSummary, CounterChoice, RunError, SliceResult, SliceSink, count_and_more,
+    CountExtras, CountPlan, CountSummary, CounterChoice, RunError, SliceResult, SliceSink, count,
 };
 use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport, ReportFormat};
@@ -175,9 +175,13 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         let label = ElementLabel::new(&plan.rule, plan.tunnel).to_string();
         label.into_bytes()
     });
-    let result = count_and_more(&plan, label, traffic.as_mut(), &mut sinks, &progress);
+    let extras = CountExtras {
+        traffic: traffic.as_mut(),
+        filter_label: label,
+    };
+    let result = count(&plan, extras, &mut sinks, &progress);
     progress.finish();
-    let (summary, kept) = result.map_err(|error| match error {
+    let mut summary = result.map_err(|error| match error {
         RunError::Plan(error) => UsageError(error.to_string()).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
         error @ (RunError::Worker { .. } | RunError::Broken(_)) => error.into(),
@@ -186,7 +190,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let interrupted = summary.totals.interrupted;
     // A filter has no mark that it lacks elements, and would deny having seen them.
     let saved = saved.filter(|_| !interrupted);
-    if let Some((filter, mut output)) = kept.zip(saved) {
+    if let Some((filter, mut output)) = summary.filter.take().zip(saved) {
         filter.save(&mut output).context("cannot save the filter")?;
         output.commit()?;
     }

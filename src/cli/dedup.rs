@@ -14,10 +14,9 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::anonymize::PacketAnonymizer;
 use flowsieve::dedup::{
-    DedupError, DedupPlan, DedupSummary, Difference, Sameness, SieveKind, WindowWidth, Writers,
-    dedup_until,
+    DedupError, DedupPlan, DedupSummary, Difference, Sameness, WindowFilterKind, WindowWidth,
+    Writers, dedup,
 };
-use flowsieve::pipeline::Watch;
 use flowsieve::report::{DedupFormat, DedupParameters, write_dedup};
 use flowsieve::trace::write::{CaptureWriter, WriteError, WriteFormat, Written};
 use std::io::{self, IsTerminal, stderr};
@@ -220,8 +219,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         path => Some(Output::open(path.as_deref())?),
     };
     let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
-    let tell = |bytes, packets| progress.progress(bytes, packets);
-    let result = dedup_until(&plan, &mut writers, &tell, progress.signals().stop());
+    let result = dedup(&plan, &mut writers, &progress);
     progress.finish();
     let summary = result.map_err(|error| args.cause(error))?;
     // The dropped packets first: if they cannot be written, the capture that lacks them must not be.
@@ -354,10 +352,10 @@ impl DedupArgs {
             },
             window: self.window,
             filter: match self.filter {
-                Sieve::Dleft => SieveKind::Dleft,
-                Sieve::SplitCounting => SieveKind::SplitCounting,
-                Sieve::Counting => SieveKind::Counting,
-                Sieve::Rotating => SieveKind::Rotating,
+                Sieve::Dleft => WindowFilterKind::Dleft,
+                Sieve::SplitCounting => WindowFilterKind::SplitCounting,
+                Sieve::Counting => WindowFilterKind::Counting,
+                Sieve::Rotating => WindowFilterKind::Rotating,
             },
             approximate: self.approximate,
             memory_bytes: self.memory,

@@ -7,11 +7,12 @@ use super::gather::Gather;
 use super::negatives::Asking;
 use super::results::{Expected, SliceCount};
 use super::truth::Counted;
-use super::workers::{Task, Truth, Workers};
+use super::workers::{self, Task, Truth, Worker};
 use super::{ComparePlan, Comparison, Contender, Entry};
 use crate::elements::ElementColumns;
 use crate::hashing::{Digest, Digester};
-use crate::pipeline::{Closing, Stage, Stop};
+use crate::pipeline::{Closing, Stage, StageError};
+use crate::threads::Pool;
 use std::mem::size_of;
 use std::sync::Arc;
 use std::thread::Scope;
@@ -36,7 +37,7 @@ enum Phase {
         tasks: Vec<Task>,
         bytes: usize,
     },
-    Running(Workers),
+    Running(Pool<Worker>),
 }
 
 impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
@@ -57,7 +58,7 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
     }
 
     /// Makes the structures and gives them what was held back.
-    fn start(&mut self) -> Result<(), Stop> {
+    fn start(&mut self) -> Result<(), StageError> {
         let Phase::Holding { tasks, .. } = &mut self.phase else {
             return Ok(());
         };
@@ -79,33 +80,28 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
             limit,
             slots: Vec::new(),
         };
-        self.phase = Phase::Running(Workers::start(self.scope, truth, candidates, plan.threads));
+        self.phase = Phase::Running(workers::start(self.scope, truth, candidates, plan.threads));
         tasks.into_iter().try_for_each(|task| self.give(task))
     }
 
-    fn give(&mut self, task: Task) -> Result<(), Stop> {
+    fn give(&mut self, task: Task) -> Result<(), StageError> {
         let Phase::Running(workers) = &mut self.phase else {
             return Ok(());
         };
         if let Task::Close { number, slice, .. } = task {
             self.gather.announce(number, slice);
         }
-        if let Some(answer) = workers.give(task)? {
-            self.gather.take(answer);
-        }
+        workers.give_all(task)?;
         self.collect(MAX_OUTSTANDING)
     }
 
     /// Takes the answers that have come, and waits for more while there are so many closings without.
-    fn collect(&mut self, outstanding: usize) -> Result<(), Stop> {
+    fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
         let Phase::Running(workers) = &mut self.phase else {
             return Ok(());
         };
         while let Some(answer) = workers.answer(self.gather.outstanding() >= outstanding)? {
             self.gather.take(answer);
-            if self.gather.outstanding() == 0 {
-                break;
-            }
         }
         Ok(())
     }
@@ -121,16 +117,10 @@ impl Stage for Bench<'_, '_, '_> {
         _shard: usize,
         slot: usize,
         elements: &mut ElementColumns,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), StageError> {
         let fresh = match &mut self.phase {
             Phase::Holding { .. } => ElementColumns::default(),
-            Phase::Running(workers) => {
-                if workers.add_here(slot, elements) {
-                    elements.clear();
-                    return Ok(());
-                }
-                workers.fresh()
-            }
+            Phase::Running(workers) => workers.fresh(),
         };
         let elements = std::mem::replace(elements, fresh);
         let size = size_of_columns(&elements);
@@ -151,7 +141,7 @@ impl Stage for Bench<'_, '_, '_> {
         }
     }
 
-    fn close(&mut self, closing: Closing) -> Result<(), Stop> {
+    fn close(&mut self, closing: Closing) -> Result<(), StageError> {
         let task = Task::Close {
             number: closing.number,
             slot: closing.slot,
@@ -169,11 +159,9 @@ impl Stage for Bench<'_, '_, '_> {
         }
     }
 
-    fn finish(mut self) -> Result<Comparison, Stop> {
+    fn finish(mut self) -> Result<Comparison, StageError> {
         self.start()?;
-        while self.gather.outstanding() > 0 {
-            self.collect(1)?;
-        }
+        self.collect(1)?;
         Ok(self.gather.finish())
     }
 }

@@ -8,8 +8,10 @@ use super::candidate::{Candidate, CandidateTally};
 use super::negatives::{Asking, Questions};
 use super::truth::SliceSets;
 use crate::elements::ElementColumns;
-use crate::pipeline::{ClosedSlice, WorkerGone, guarded};
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crate::pipeline::ClosedSlice;
+use crate::threads::{Pool, Reply, Work};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::iter;
 use std::sync::Arc;
 use std::thread::Scope;
 
@@ -80,114 +82,54 @@ pub(super) struct Answer {
     pub(super) tallies: Vec<(usize, CandidateTally)>,
 }
 
-/// All candidates and the truth.
-pub(super) enum Workers {
-    Here(Box<Worker>),
-    Threads {
-        tasks: Vec<Sender<Task>>,
-        answers: Receiver<Result<Answer, WorkerGone>>,
-        emptied: Receiver<ElementColumns>,
-    },
-}
-
-/// Some of the candidates.
+/// Some of the candidates, and the truth if it is the first worker.
 pub(super) struct Worker {
     truth: Option<Truth>,
     candidates: Vec<(usize, Candidate)>,
+    questions: QuestionChannel,
 }
 
-impl Workers {
-    /// The candidates served by so many threads; by the caller if it is one.
-    pub(super) fn start<'scope>(
-        scope: &'scope Scope<'scope, '_>,
-        truth: Truth,
-        candidates: Vec<Candidate>,
-        threads: usize,
-    ) -> Self {
-        // The truth has as much to do as a few candidates.
-        let threads = threads.min(candidates.len() + 1);
-        if threads <= 1 {
-            return Self::Here(Box::new(Worker {
-                truth: Some(truth),
-                candidates: candidates.into_iter().enumerate().collect(),
-            }));
-        }
-        // Bounded by the task queues and by the closings that may be outstanding.
-        let (answer, answers) = unbounded();
-        let (empty, emptied) = unbounded();
-        let mut truth = Some(truth);
-        let mut shares: Vec<Vec<(usize, Candidate)>> = (0..threads).map(|_| Vec::new()).collect();
-        for (number, candidate) in candidates.into_iter().enumerate() {
-            // From the last on, so that the first, which keeps the truth, has the fewest.
-            shares[threads - 1 - number % threads].push((number, candidate));
-        }
-        let (ask, asked): (Vec<_>, Vec<_>) = (1..threads).map(|_| unbounded()).unzip();
-        let mut ask = Some(ask);
-        let mut asked = asked.into_iter();
-        let tasks = shares
-            .into_iter()
-            .map(|candidates| {
-                let (task, tasks) = bounded(QUEUED_BATCHES);
-                let truth = truth.take();
-                let questions = if truth.is_some() {
-                    QuestionChannel::ToOthers(ask.take().unwrap_or_default())
-                } else {
-                    QuestionChannel::FromFirst(asked.next().expect("there is one a worker"))
-                };
-                let worker = Worker { truth, candidates };
-                let (answer, empty) = (answer.clone(), empty.clone());
-                scope.spawn(move || serve(worker, &questions, &tasks, &answer, &empty));
-                task
+/// How questions get from the worker with the truth to the others.
+enum QuestionChannel {
+    ToOthers(Vec<Sender<Arc<Questions>>>),
+    FromFirst(Receiver<Arc<Questions>>),
+}
+
+/// Starts the workers: the candidates served by so many threads; by the caller if it is one.
+pub(super) fn start<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    truth: Truth,
+    candidates: Vec<Candidate>,
+    threads: usize,
+) -> Pool<Worker> {
+    // The truth has as much to do as a few candidates.
+    let threads = threads.min(candidates.len() + 1).max(1);
+    let (ask, asked): (Vec<_>, Vec<_>) = (1..threads).map(|_| unbounded()).unzip();
+    let others = asked.into_iter().map(|asked| Worker {
+        truth: None,
+        candidates: Vec::new(),
+        questions: QuestionChannel::FromFirst(asked),
+    });
+    let first = Worker {
+        truth: Some(truth),
+        candidates: Vec::new(),
+        questions: QuestionChannel::ToOthers(ask),
+    };
+    let mut workers: Vec<Worker> = iter::once(first).chain(others).collect();
+    for (number, candidate) in candidates.into_iter().enumerate() {
+        // From the last on, so that the first, which keeps the truth, has the fewest.
+        workers[threads - 1 - number % threads]
+            .candidates
+            .push((number, candidate));
+    }
+    match workers.pop() {
+        Some(worker) if workers.is_empty() => Pool::here(worker),
+        last => {
+            workers.extend(last);
+            Pool::start(workers, QUEUED_BATCHES, |worker| {
+                scope.spawn(|| worker.serve());
             })
-            .collect();
-        Self::Threads {
-            tasks,
-            answers,
-            emptied,
         }
-    }
-
-    /// An empty batch, used before if there is one.
-    pub(super) fn fresh(&self) -> ElementColumns {
-        match self {
-            Self::Here(_) => ElementColumns::default(),
-            Self::Threads { emptied, .. } => emptied.try_recv().unwrap_or_default(),
-        }
-    }
-
-    /// Gives a task to everybody; the answer, if it is there at once.
-    pub(super) fn give(&mut self, task: Task) -> Result<Option<Answer>, WorkerGone> {
-        match self {
-            Self::Here(worker) => guarded(|| worker.here(task)),
-            Self::Threads { tasks, answers, .. } => {
-                for worker in tasks {
-                    worker.send(task.clone()).map_err(|_| last_word(answers))?;
-                }
-                Ok(None)
-            }
-        }
-    }
-
-    /// Takes a batch without sharing it, where nobody else needs it.
-    pub(super) fn add_here(&mut self, slot: usize, elements: &ElementColumns) -> bool {
-        match self {
-            Self::Here(worker) => {
-                worker.add(slot, elements);
-                true
-            }
-            Self::Threads { .. } => false,
-        }
-    }
-
-    /// The next answer; waits for it if `wait`.
-    pub(super) fn answer(&mut self, wait: bool) -> Result<Option<Answer>, WorkerGone> {
-        let Self::Threads { answers, .. } = self else {
-            return Ok(None);
-        };
-        if wait {
-            return answers.recv().map_err(|_| WorkerGone::silent())?.map(Some);
-        }
-        answers.try_recv().ok().transpose()
     }
 }
 
@@ -207,114 +149,48 @@ impl Worker {
             .map(|(number, candidate)| (*number, candidate.close(slot, questions)))
             .collect()
     }
+}
 
-    /// Does a task with all candidates and the truth at hand.
-    fn here(&mut self, task: Task) -> Option<Answer> {
-        match task {
+impl Work for Worker {
+    type Task = Task;
+    type Answer = Answer;
+    type Batch = ElementColumns;
+
+    fn work(&mut self, task: Task) -> Reply<Answer, ElementColumns> {
+        let (number, slot, next, slice) = match task {
             Task::Add { slot, elements } => {
                 self.add(slot, &elements);
-                None
-            }
-            Task::Close {
-                number,
-                slot,
-                next,
-                slice,
-            } => {
-                let truth = self.truth.as_mut();
-                let questions =
-                    truth.map(|truth| Arc::new(truth.close(slot, next, slice.index)))?;
-                Some(Answer {
-                    number,
-                    tallies: self.tallies(slot, &questions),
-                    questions: Some(questions),
-                })
-            }
-        }
-    }
-}
-
-/// How questions get from the worker with the truth to the others.
-enum QuestionChannel {
-    ToOthers(Vec<Sender<Arc<Questions>>>),
-    FromFirst(Receiver<Arc<Questions>>),
-}
-
-/// Why a worker hung up: it said so before.
-fn last_word(answers: &Receiver<Result<Answer, WorkerGone>>) -> WorkerGone {
-    answers
-        .try_iter()
-        .find_map(Result::err)
-        .unwrap_or_else(WorkerGone::silent)
-}
-
-/// Serves until there are no more tasks. If the work panics, that is the last answer.
-fn serve(
-    worker: Worker,
-    channel: &QuestionChannel,
-    tasks: &Receiver<Task>,
-    answer: &Sender<Result<Answer, WorkerGone>>,
-    empty: &Sender<ElementColumns>,
-) {
-    if let Err(gone) = guarded(|| serve_unguarded(worker, channel, tasks, answer, empty)) {
-        // Nobody listens if the run was given up.
-        let _ = answer.send(Err(gone));
-    }
-}
-
-fn serve_unguarded(
-    mut worker: Worker,
-    channel: &QuestionChannel,
-    tasks: &Receiver<Task>,
-    answer: &Sender<Result<Answer, WorkerGone>>,
-    empty: &Sender<ElementColumns>,
-) {
-    // A closed channel on the other side means that the run was given up: nothing is left to do.
-    for task in tasks {
-        match task {
-            Task::Add { slot, elements } => {
-                worker.add(slot, &elements);
                 // Whoever is last gives the batch back.
-                if let Some(mut elements) = Arc::into_inner(elements) {
+                return Arc::into_inner(elements).map_or(Reply::Nothing, |mut elements| {
                     elements.clear();
-                    if empty.send(elements).is_err() {
-                        return;
-                    }
-                }
+                    Reply::Emptied(elements)
+                });
             }
             Task::Close {
                 number,
                 slot,
                 next,
                 slice,
-            } => {
-                let (questions, told) = match (channel, &mut worker.truth) {
-                    (QuestionChannel::ToOthers(others), Some(truth)) => {
-                        let questions = Arc::new(truth.close(slot, next, slice.index));
-                        let told = others
-                            .iter()
-                            .all(|other| other.send(Arc::clone(&questions)).is_ok());
-                        if !told {
-                            return;
-                        }
-                        (questions, true)
-                    }
-                    (QuestionChannel::FromFirst(first), _) => match first.recv() {
-                        Ok(questions) => (questions, false),
-                        Err(_) => return,
-                    },
-                    (QuestionChannel::ToOthers(_), None) => return,
-                };
-                let tallies = worker.tallies(slot, &questions);
-                let answered = Answer {
-                    number,
-                    questions: told.then_some(questions),
-                    tallies,
-                };
-                if answer.send(Ok(answered)).is_err() {
-                    return;
-                }
+            } => (number, slot, next, slice),
+        };
+        let questions = match (&self.questions, &mut self.truth) {
+            (QuestionChannel::ToOthers(others), Some(truth)) => {
+                let questions = Arc::new(truth.close(slot, next, slice.index));
+                let sent = others
+                    .iter()
+                    .all(|other| other.send(Arc::clone(&questions)).is_ok());
+                sent.then_some(questions)
             }
-        }
+            (QuestionChannel::FromFirst(first), _) => first.recv().ok(),
+            (QuestionChannel::ToOthers(_), None) => None,
+        };
+        let Some(questions) = questions else {
+            return Reply::GivenUp;
+        };
+        Reply::Answer(Answer {
+            number,
+            tallies: self.tallies(slot, &questions),
+            questions: self.truth.is_some().then_some(questions),
+        })
     }
 }

@@ -14,9 +14,8 @@
 //! | file | what it does |
 //! |---|---|
 //! | `plan` | what is asked for |
-//! | `merge` | several inputs as one stream in the order of time |
 //! | `key`, `tcp` | what makes two packets the same; what is known of TCP connections |
-//! | `window`, `sieve` | the digests of the window; the filter that follows it |
+//! | `window`, `window_filter` | the digests of the window; the filter that follows it |
 //! | `approximate` | the window without digests |
 //! | `run`, `slices`, `results` | the loop; what is reported |
 
@@ -27,16 +26,16 @@
 
 mod approximate;
 mod key;
-mod merge;
 mod plan;
 mod results;
 mod run;
-mod sieve;
+
 mod slices;
 mod tcp;
 mod window;
+mod window_filter;
 
 pub use crate::guard::Broken;
-pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, SieveKind, WindowWidth};
-pub use results::{DedupInput, DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
-pub use run::{DedupError, Writers, dedup, dedup_until};
+pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, WindowFilterKind, WindowWidth};
+pub use results::{DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
+pub use run::{DedupError, Writers, dedup};

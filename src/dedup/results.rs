@@ -1,7 +1,6 @@
 //! What a run reports.
 
-use crate::trace::TraceError;
-use std::path::PathBuf;
+use crate::inputs::InputResult;
 
 /// What a packet was dropped as.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -90,21 +89,6 @@ pub struct DedupSlice {
     pub drops: Drops,
 }
 
-/// One input.
-#[derive(Debug)]
-pub struct DedupInput {
-    /// As given.
-    pub path: PathBuf,
-    /// What it is in; none if that was not recognised.
-    pub container: Option<String>,
-    /// Packets read.
-    pub packets: u64,
-    /// Why reading stopped early.
-    pub error: Option<TraceError>,
-    /// It is a DNS log, which has records and no packets.
-    pub is_log: bool,
-}
-
 /// How the window fared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct WindowReport {
@@ -126,7 +110,7 @@ pub struct WindowReport {
 #[derive(Debug)]
 pub struct DedupSummary {
     /// One an input, in the order given.
-    pub inputs: Vec<DedupInput>,
+    pub inputs: Vec<InputResult>,
     /// Over everything.
     pub totals: Drops,
     /// Packets that could not be dropped: they have no flow, or are no TCP segments with data.

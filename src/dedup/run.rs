@@ -2,15 +2,15 @@
 
 use super::approximate::Approximate;
 use super::key::{Keyer, Keys};
-use super::merge::Merge;
 use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
 use super::results::{DedupSummary, Drops};
 use super::slices::Slices;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
 use crate::guard::Broken;
+use crate::inputs::{InputResult, Merge, RecordInput, Watch};
+use crate::trace::RecordBatch;
 use crate::trace::write::{CaptureWriter, WriteError};
-use crate::trace::{RecordBatch, StopFlag};
 use ahash::RandomState;
 use std::io::Write;
 use std::ops::Range;
@@ -44,10 +44,11 @@ pub enum DedupError {
 }
 
 /// Writes the packets of the inputs, which are one capture in the order of time, without duplicates.
-/// The writers are to be finished by the caller. `progress` hears how many bytes and packets were read.
+/// The writers are to be finished by the caller.
 ///
-/// Damaged inputs are no error: their packets up to the damage count, and
-/// [`DedupInput::error`](super::DedupInput::error) says what happened.
+/// Damaged inputs are no error: their packets up to the damage count, and [`DedupSummary::inputs`] says what
+/// happened. If the watch ends the run, what is written is whole, and [`DedupSummary::interrupted`] says
+/// that there was more.
 ///
 /// # Errors
 ///
@@ -55,30 +56,17 @@ pub enum DedupError {
 pub fn dedup<W: Write + Send + 'static>(
     plan: &DedupPlan,
     writers: &mut Writers<W>,
-    progress: &dyn Fn(u64, u64),
-) -> Result<DedupSummary, DedupError> {
-    dedup_until(plan, writers, progress, &StopFlag::default())
-}
-
-/// Writes packets as [`dedup`] does, until the inputs or `stop` end it. What is written then is whole, and
-/// [`DedupSummary::interrupted`] says that there was more.
-///
-/// # Errors
-///
-/// As for [`dedup`].
-pub fn dedup_until<W: Write + Send + 'static>(
-    plan: &DedupPlan,
-    writers: &mut Writers<W>,
-    progress: &dyn Fn(u64, u64),
-    stop: &StopFlag,
+    watch: &dyn Watch,
 ) -> Result<DedupSummary, DedupError> {
     plan.check()?;
     let mut run = Run::new(plan);
-    let mut merge = Merge::new(plan, stop.clone());
-    while merge.next(|input, batch, range| run.take(input, batch, range, writers))? {
-        progress(merge.bytes_read(), run.totals.packets);
-    }
-    Ok(run.finish(merge))
+    let begin = |capture, _| RecordInput::new(capture, None);
+    let merge = Merge::new(&plan.inputs, plan.input_format, watch.stop(), begin);
+    let (inputs, interrupted) = merge.drain(watch, |number, input, count| {
+        let (batch, range) = input.next(count);
+        run.take(number, &batch, range, writers)
+    })?;
+    Ok(run.finish(inputs, interrupted))
 }
 
 enum Memory {
@@ -190,11 +178,11 @@ impl Run {
         self.not_compared += (packets.len() - self.repeats.len()) as u64;
     }
 
-    fn finish(self, merge: Merge) -> DedupSummary {
+    fn finish(self, inputs: Vec<InputResult>, interrupted: bool) -> DedupSummary {
         let (slices, outside_slices) = self.slices.map(Slices::finish).unwrap_or_default();
         DedupSummary {
-            interrupted: merge.is_interrupted(),
-            inputs: merge.inputs,
+            interrupted,
+            inputs,
             totals: self.totals,
             not_compared: self.not_compared,
             out_of_order: self.out_of_order,

@@ -7,7 +7,8 @@ use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec};
 use crate::generate::{GenerateKind, GeneratePlan, generate};
 use crate::pipeline::{
-    Align, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing, Watch, count,
+    Align, CountExtras, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing,
+    count,
 };
 use crate::trace::InputFormat;
 use std::io::{self, Write};
@@ -152,12 +153,6 @@ impl SliceSink for Taker<'_> {
     }
 }
 
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _: u64, _: u64) {}
-}
-
 /// Counts one capture; damaged ones up to the damage.
 fn count_capture(
     path: &Path,
@@ -188,6 +183,6 @@ fn count_capture(
         shards: 1,
         threads: 1,
     };
-    count(&plan, &mut Taker(take), &Unwatched)
+    count(&plan, CountExtras::default(), &mut Taker(take), &())
         .expect("the plan is sound and the slices are only gathered")
 }

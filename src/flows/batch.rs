@@ -5,7 +5,7 @@ use super::key::FlowKey;
 use super::record::DnsRecord;
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Skip, Tunnel, dns_messages};
 use crate::elements::Keys;
-use crate::pipeline::merge::{Batch, Maker};
+use crate::inputs::{Batch, Maker};
 use crate::trace::{LinkType, TraceBatch};
 
 /// A run of packets in trace order: each has an entry in `flows` or in `skipped`.
@@ -20,20 +20,6 @@ pub(super) struct FlowBatch {
     pub(super) messages: Vec<Message>,
     /// The names of `messages`.
     pub(super) names: Keys,
-}
-
-impl FlowBatch {
-    /// Whether this packet belongs to no flow; `next` is the next entry of `skipped`.
-    #[inline]
-    pub(super) fn is_skipped(&self, packet: usize, next: &mut usize) -> bool {
-        match self.skipped.get(*next) {
-            Some(&(skipped, _)) if skipped as usize == packet => {
-                *next += 1;
-                true
-            }
-            _ => false,
-        }
-    }
 }
 
 /// One packet's part of its flow.

@@ -2,7 +2,7 @@
 
 use super::table::LEAST_MEMORY;
 use crate::decode::Tunnel;
-use crate::pipeline::{Broken, Stop, WorkerGone};
+use crate::guard::Broken;
 use crate::trace::InputFormat;
 use std::io;
 use std::path::PathBuf;
@@ -42,17 +42,6 @@ pub enum FlowError {
     /// What takes the packets panicked.
     #[error(transparent)]
     Broken(#[from] Broken),
-}
-
-impl From<Stop> for FlowError {
-    fn from(stop: Stop) -> Self {
-        match stop {
-            Stop::Sink(error) => Self::Sink(error),
-            Stop::Broken(broken) => Self::Broken(broken),
-            // Flows have none.
-            Stop::Worker(WorkerGone(reason)) => Self::Sink(io::Error::other(reason)),
-        }
-    }
 }
 
 impl FlowPlan {

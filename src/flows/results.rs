@@ -1,8 +1,8 @@
-//! What a run yields, as plain data, and who is told of it.
+//! What a run yields, as plain data, and who takes it.
 
 use super::record::{DnsRecord, Ended, FlowRecord};
 use crate::decode::Skip;
-use crate::pipeline::InputResult;
+use crate::inputs::InputResult;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -51,7 +51,7 @@ pub struct FlowTotals {
     pub ended: EndedFlows,
     /// DNS messages with a question.
     pub dns_messages: u64,
-    /// The run was ended before the inputs were, by [`Watch::stop`](crate::pipeline::Watch::stop).
+    /// The run was ended before the inputs were, by [`Watch::stop`](crate::inputs::Watch::stop).
     pub interrupted: bool,
     /// Packets that belong to no flow, by reason.
     pub skipped: BTreeMap<Skip, u64>,

@@ -1,12 +1,12 @@
 //! The run: captures in, flows and DNS messages out.
 
-use super::batch::{Cursor, FlowBatch, FlowMaker};
+use super::batch::{Cursor, FlowBatch, FlowMaker, FlowPacket};
 use super::plan::{FlowError, FlowPlan};
 use super::results::{FlowSink, FlowSummary, FlowTotals};
 use super::table::FlowTable;
-use crate::pipeline::merge::{Merge, Sources, Taker, unread};
-use crate::pipeline::{InputResult, Stop, Watch};
+use crate::inputs::{Feed, InputResult, Merge, Watch};
 use std::io;
+use std::sync::Arc;
 use std::thread;
 
 /// Lists the flows of the inputs, which are one trace in time order.
@@ -24,115 +24,127 @@ pub fn list(
     watch: &dyn Watch,
 ) -> Result<FlowSummary, FlowError> {
     plan.check()?;
-    let mut lister = Lister {
-        table: FlowTable::new(plan.memory_bytes, plan.idle_ns, plan.active_ns),
-        sink,
-        totals: FlowTotals::default(),
-    };
-    let (inputs, interrupted) = read(plan, &mut lister, watch)?;
-    lister.totals.interrupted = interrupted;
+    let mut table = FlowTable::new(plan.memory_bytes, plan.idle_ns, plan.active_ns);
+    let (inputs, mut totals) = read(plan, &mut table, sink, watch)?;
+    table.finish(|flow| {
+        totals.end(&flow);
+        sink.flow(flow)
+    })?;
     Ok(FlowSummary {
         inputs,
-        totals: lister.finish()?,
+        totals,
         uniqueness: None,
     })
 }
 
-/// Reads all inputs into the taker; also says whether the reading was ended before they were.
+/// Takes the packets that belong to flows, in the order of the trace.
+pub(super) trait FlowTaker {
+    /// Takes a packet, and the name in its first DNS message.
+    fn take(
+        &mut self,
+        time_ns: i64,
+        packet: &FlowPacket,
+        name: Option<&[u8]>,
+        output: &mut Output<'_>,
+    ) -> io::Result<()>;
+}
+
+/// What all packets are counted in, and where flows go.
+pub(super) struct Output<'a> {
+    pub(super) totals: FlowTotals,
+    pub(super) sink: &'a mut dyn FlowSink,
+}
+
+/// Reads all inputs into the taker.
 pub(super) fn read(
     plan: &FlowPlan,
-    taker: &mut impl Taker<FlowBatch>,
+    taker: &mut impl FlowTaker,
+    sink: &mut dyn FlowSink,
     watch: &dyn Watch,
-) -> Result<(Vec<InputResult>, bool), Stop> {
-    let mut inputs = unread(&plan.inputs);
+) -> Result<(Vec<InputResult>, FlowTotals), FlowError> {
     let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional);
-    let sources = Sources {
-        format: plan.input_format,
-        threads: plan.threads.saturating_sub(1),
-        stop: watch.stop(),
+    let maker = Arc::new(maker);
+    let threads = plan.threads.saturating_sub(1);
+    let mut output = Output {
+        totals: FlowTotals::default(),
+        sink,
     };
-    let interrupted = thread::scope(|scope| {
-        Merge::start(scope, sources, maker, &mut inputs).drain_into(taker, watch)
-    })?;
-    Ok((inputs, interrupted))
+    let read: Result<_, FlowError> = thread::scope(|scope| {
+        let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
+        Merge::new(&plan.inputs, plan.input_format, watch.stop(), begin).drain(
+            watch,
+            |_, feed, packets| {
+                let end = feed.cursor.packet + packets;
+                output.take(&feed.batch, &mut feed.cursor, end, taker)
+            },
+        )
+    });
+    let (inputs, interrupted) = read?;
+    output.totals.interrupted = interrupted;
+    Ok((inputs, output.totals))
 }
 
-/// Counts the packets that the cursor passes up to `end` and that belong to no flow.
-pub(super) fn pass_skipped(
-    batch: &FlowBatch,
-    cursor: &mut Cursor,
-    end: usize,
-    totals: &mut FlowTotals,
-) -> usize {
-    let packets = end - cursor.packet;
-    let mut skipped = 0;
-    while let Some(&(packet, skip)) = batch.skipped.get(cursor.skipped)
-        && (packet as usize) < end
-    {
-        *totals.skipped.entry(skip).or_default() += 1;
-        cursor.skipped += 1;
-        skipped += 1;
-    }
-    totals.packets += packets as u64;
-    totals.ip_packets += (packets - skipped) as u64;
-    packets - skipped
-}
-
-/// Takes packets into the table.
-struct Lister<'a> {
-    table: FlowTable,
-    sink: &'a mut dyn FlowSink,
-    totals: FlowTotals,
-}
-
-impl Taker<FlowBatch> for Lister<'_> {
-    fn take(&mut self, batch: &FlowBatch, cursor: &mut Cursor, end: usize) -> Result<(), Stop> {
-        let mut skipped = cursor.skipped;
-        let flows = pass_skipped(batch, cursor, end, &mut self.totals);
-        let last = cursor.flow + flows;
-        let Self {
-            table,
-            sink,
-            totals,
-        } = self;
+impl Output<'_> {
+    /// Takes the packets of a batch up to number `end`, from where `cursor` stands.
+    fn take(
+        &mut self,
+        batch: &FlowBatch,
+        cursor: &mut Cursor,
+        end: usize,
+        taker: &mut impl FlowTaker,
+    ) -> Result<(), FlowError> {
+        let (first, first_skipped) = (cursor.packet, cursor.skipped);
         let mut bytes = 0;
-        for number in cursor.packet..end {
-            if batch.is_skipped(number, &mut skipped) {
+        while cursor.packet < end {
+            let (number, time_ns) = (cursor.packet, batch.times_ns[cursor.packet]);
+            cursor.packet += 1;
+            if let Some(&(skipped, reason)) = batch.skipped.get(cursor.skipped)
+                && skipped as usize == number
+            {
+                *self.totals.skipped.entry(reason).or_default() += 1;
+                cursor.skipped += 1;
                 continue;
             }
             let packet = &batch.flows[cursor.flow];
             bytes += u64::from(packet.bytes);
-            let time_ns = batch.times_ns[number];
-            let at = table.add(time_ns, packet, &mut |flow| {
-                totals.end(&flow);
-                sink.flow(flow)
-            })?;
-            while let Some(message) = batch.messages.get(cursor.message)
-                && message.packet as usize == cursor.flow
-            {
-                let record = message.record(time_ns, packet, batch.names.get(cursor.message));
-                table.name(at, record.name);
-                sink.dns(&record)?;
-                totals.dns_messages += 1;
+            let message_here = |cursor: &Cursor| {
+                let message = batch.messages.get(cursor.message).copied();
+                message.filter(|message| message.packet as usize == cursor.flow)
+            };
+            let name = message_here(cursor).map(|_| batch.names.get(cursor.message));
+            taker.take(time_ns, packet, name, self)?;
+            while let Some(message) = message_here(cursor) {
+                let name = batch.names.get(cursor.message);
+                self.sink.dns(&message.record(time_ns, packet, name))?;
+                self.totals.dns_messages += 1;
                 cursor.message += 1;
             }
             cursor.flow += 1;
         }
-        debug_assert_eq!(cursor.flow, last);
-        cursor.packet = end;
-        totals.bytes += bytes;
+        let packets = end - first;
+        let skipped = cursor.skipped - first_skipped;
+        self.totals.packets += packets as u64;
+        self.totals.ip_packets += (packets - skipped) as u64;
+        self.totals.bytes += bytes;
         Ok(())
     }
 }
 
-impl Lister<'_> {
-    /// Ends all flows; the totals.
-    fn finish(self) -> io::Result<FlowTotals> {
-        let (sink, mut totals) = (self.sink, self.totals);
-        self.table.finish(|flow| {
-            totals.end(&flow);
-            sink.flow(flow)
+impl FlowTaker for FlowTable {
+    fn take(
+        &mut self,
+        time_ns: i64,
+        packet: &FlowPacket,
+        name: Option<&[u8]>,
+        output: &mut Output<'_>,
+    ) -> io::Result<()> {
+        let at = self.add(time_ns, packet, &mut |flow| {
+            output.totals.end(&flow);
+            output.sink.flow(flow)
         })?;
-        Ok(totals)
+        if let Some(name) = name {
+            self.name(at, name);
+        }
+        Ok(())
     }
 }

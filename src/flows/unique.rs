@@ -5,19 +5,19 @@
 //! then on. It never prints a flow twice, and now and then takes a new one for an old one; how many
 //! these are follows from its unbiased count of what is distinct.
 
-use super::batch::{Cursor, FlowBatch};
+use super::batch::FlowPacket;
 use super::key::FlowKey;
 use super::plan::{FlowError, FlowPlan};
 use super::record::{Direction, Ended, FlowRecord};
-use super::results::{FlowSink, FlowSummary, FlowTotals, Uniqueness};
-use super::run::{pass_skipped, read};
+use super::results::{FlowSink, FlowSummary, Uniqueness};
+use super::run::{FlowTaker, Output, read};
 use crate::filters::{
     ElementDigests, Estimate, FilterKind, FilterSpec, MembershipFilter, Sighting, Sizing,
 };
 use crate::hashing::Digester;
-use crate::pipeline::merge::Taker;
-use crate::pipeline::{Stop, Watch};
+use crate::inputs::Watch;
 use hashbrown::HashTable;
+use std::io;
 
 /// Least memory of the filter.
 const LEAST_FILTER_BYTES: u64 = 4096;
@@ -41,22 +41,17 @@ pub fn list_unique(
     };
     let spec = FilterSpec::new(FilterKind::Subset, 1, sizing)
         .map_err(|error| FlowError::Plan(error.to_string()))?;
-    let mut sieve = Sieve {
-        seen: Seen {
-            answer: Answer::Exact(HashTable::new()),
-            exact_limit_bytes: plan.memory_bytes / 2,
-            spec,
-            digester: Digester::new(0),
-        },
-        sink,
-        totals: FlowTotals::default(),
+    let mut seen = Seen {
+        answer: Answer::Exact(HashTable::new()),
+        exact_limit_bytes: plan.memory_bytes / 2,
+        spec,
+        digester: Digester::new(0),
     };
-    let (inputs, interrupted) = read(plan, &mut sieve, watch)?;
-    sieve.totals.interrupted = interrupted;
+    let (inputs, totals) = read(plan, &mut seen, sink, watch)?;
     Ok(FlowSummary {
         inputs,
-        totals: sieve.totals,
-        uniqueness: Some(sieve.seen.uniqueness()),
+        totals,
+        uniqueness: Some(seen.uniqueness()),
     })
 }
 
@@ -168,60 +163,37 @@ fn element(digester: Digester, key: FlowKey) -> ElementDigests<'static> {
     }
 }
 
-struct Sieve<'a> {
-    seen: Seen,
-    sink: &'a mut dyn FlowSink,
-    totals: FlowTotals,
-}
-
-impl Taker<FlowBatch> for Sieve<'_> {
-    fn take(&mut self, batch: &FlowBatch, cursor: &mut Cursor, end: usize) -> Result<(), Stop> {
-        let mut skipped = cursor.skipped;
-        pass_skipped(batch, cursor, end, &mut self.totals);
-        for number in cursor.packet..end {
-            if batch.is_skipped(number, &mut skipped) {
-                continue;
-            }
-            let packet = &batch.flows[cursor.flow];
-            let time_ns = batch.times_ns[number];
-            self.totals.bytes += u64::from(packet.bytes);
-            let mut domain = None;
-            while let Some(message) = batch.messages.get(cursor.message)
-                && message.packet as usize == cursor.flow
-            {
-                let name = batch.names.get(cursor.message);
-                self.sink.dns(&message.record(time_ns, packet, name))?;
-                self.totals.dns_messages += 1;
-                domain = domain.or(Some(name));
-                cursor.message += 1;
-            }
-            cursor.flow += 1;
-            if !self.seen.is_new(packet.key, packet.hash) {
-                continue;
-            }
-            let key = packet.directed_key();
-            let flow = FlowRecord {
-                start_ns: time_ns,
-                end_ns: time_ns,
-                addresses: key.addresses(),
-                protocol: key.protocol(),
-                ports: key.ports(),
-                forward: Direction {
-                    packets: 1,
-                    bytes: u64::from(packet.bytes),
-                    tcp_flags: packet.tcp_flags,
-                },
-                reverse: Direction::default(),
-                vlan: packet.vlan,
-                domain: domain.map(Into::into),
-                upper: packet.upper(),
-                ended: Ended::Input,
-                number: self.totals.flows,
-            };
-            self.totals.flows += 1;
-            self.sink.flow(flow)?;
+impl FlowTaker for Seen {
+    fn take(
+        &mut self,
+        time_ns: i64,
+        packet: &FlowPacket,
+        name: Option<&[u8]>,
+        output: &mut Output<'_>,
+    ) -> io::Result<()> {
+        if !self.is_new(packet.key, packet.hash) {
+            return Ok(());
         }
-        cursor.packet = end;
-        Ok(())
+        let key = packet.directed_key();
+        let number = output.totals.flows;
+        output.totals.flows += 1;
+        output.sink.flow(FlowRecord {
+            start_ns: time_ns,
+            end_ns: time_ns,
+            addresses: key.addresses(),
+            protocol: key.protocol(),
+            ports: key.ports(),
+            forward: Direction {
+                packets: 1,
+                bytes: u64::from(packet.bytes),
+                tcp_flags: packet.tcp_flags,
+            },
+            reverse: Direction::default(),
+            vlan: packet.vlan,
+            domain: name.map(Into::into),
+            upper: packet.upper(),
+            ended: Ended::Input,
+            number,
+        })
     }
 }

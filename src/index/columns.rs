@@ -1,6 +1,6 @@
 //! Columns of Parquet files, in memory: one row group, written and read by column.
 
-use crate::pipeline::{WorkerGone, guarded};
+use crate::guard::{WorkerGone, guarded};
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};

@@ -1,7 +1,7 @@
 //! Why an index cannot be read, written or asked.
 
 use crate::flows::FlowError;
-use crate::pipeline::Broken;
+use crate::guard::Broken;
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ pub enum IndexError {
     Plan(String),
     /// Packets could not be processed, which is a mistake of flowsieve's own.
     #[error(transparent)]
-    Broken(Broken),
+    Broken(#[from] Broken),
 }
 
 impl IndexError {

@@ -1,15 +1,15 @@
 //! The packets that were asked for, taken from the captures that have some.
 
 use super::catalog::{CaptureEntry, Catalog};
-use super::in_time::{Choose, Merge};
 use super::record::Ends;
 use super::{IndexError, IndexQuery};
 use crate::anonymize::PacketAnonymizer;
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
-use crate::trace::write::WriteFormat;
-use crate::trace::{PacketRef, StopFlag};
+use crate::inputs::{Choose, Merge, RecordInput};
+use crate::trace::write::{CaptureWriter, WriteError, WriteFormat};
+use crate::trace::{InputFormat, PacketRef, StopFlag};
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -108,13 +108,17 @@ pub fn extract<W: Write + Send + 'static>(
         inner: Decoder::new(Tunnel::Inner),
         dns_ports: [&[DNS_PORT], &settings.dns_ports[..]].concat(),
     };
-    let mut extracted = Extracted::default();
     let mut sources: Vec<Source> = captures
         .iter()
         .map(|entry| source(entry, problems))
         .collect();
-    sources.sort_by_key(|source| source.first_ns);
-    let mut choose: Choose<'_> = &|packet, bytes| chooser.takes(packet, bytes);
+    sources.sort_by_key(|source| source.1);
+    let mut extraction = Extraction {
+        choose: Some(&|packet, bytes| chooser.takes(packet, bytes)),
+        stop,
+        logs: 0,
+        problems,
+    };
     // Packets chosen from a group of captures, in order, until the groups are merged.
     let mut folder = None;
     while sources.len() > MOST_OPEN {
@@ -128,26 +132,23 @@ pub fn extract<W: Write + Send + 'static>(
             let path = folder.path().join(name);
             let out = File::create(&path).map_err(IndexError::io(&path))?;
             let format = WriteFormat::of_name(&path);
-            let merge = Merge::new(group, choose, None, stop);
-            merge.write((out, format), &mut extracted, problems)?;
-            let first_ns = group[0].first_ns;
-            merged.push(Source { path, first_ns });
+            extraction.write(group, out, format, None)?;
+            merged.push((path, group[0].1));
         }
         sources = merged;
-        choose = &|_, _| true;
+        extraction.choose = None;
     }
-    extracted.packets = 0;
-    let merge = Merge::new(&sources, choose, anonymizer, stop);
-    let out = merge.write((out, format), &mut extracted, problems)?;
-    extracted.interrupted = stop.is_set();
+    let (out, packets) = extraction.write(&sources, out, format, anonymizer)?;
+    let extracted = Extracted {
+        packets,
+        logs: extraction.logs,
+        interrupted: stop.is_set(),
+    };
     Ok((out, extracted))
 }
 
 /// A capture to be read, and the earliest time that a packet of it may have.
-pub(super) struct Source {
-    pub(super) path: PathBuf,
-    pub(super) first_ns: i64,
-}
+type Source = (PathBuf, i64);
 
 fn source(entry: &CaptureEntry, problems: &mut Vec<String>) -> Source {
     let length = fs::metadata(&entry.path).map(|data| data.len());
@@ -159,9 +160,58 @@ fn source(entry: &CaptureEntry, problems: &mut Vec<String>) -> Source {
         ));
     }
     let first_ns = entry.regions.iter().map(|region| region.start_ns).min();
-    Source {
-        path: entry.path.clone(),
-        // Of one that changed nobody knows: it is opened first.
-        first_ns: first_ns.filter(|_| !changed).unwrap_or(i64::MIN),
+    // Of one that changed nobody knows: it is opened first.
+    let first_ns = first_ns.filter(|_| !changed).unwrap_or(i64::MIN);
+    (entry.path.clone(), first_ns)
+}
+
+/// How captures are read, and what came of it.
+struct Extraction<'a> {
+    choose: Option<Choose<'a>>,
+    stop: &'a StopFlag,
+    /// DNS logs among the captures.
+    logs: u64,
+    problems: &'a mut Vec<String>,
+}
+
+impl Extraction<'_> {
+    /// Writes the chosen packets of some captures; how many there are.
+    fn write<W: Write + Send + 'static>(
+        &mut self,
+        sources: &[Source],
+        out: W,
+        format: WriteFormat,
+        mut anonymizer: Option<&mut PacketAnonymizer>,
+    ) -> Result<(W, u64), IndexError> {
+        let mut writer = CaptureWriter::new(out, format, sources.len() == 1)
+            .map_err(|error| unwritten(error.into()))?;
+        let begin = |capture, _| RecordInput::new(capture, self.choose);
+        let sources = sources.iter().cloned();
+        let merge = Merge::with_times(sources, InputFormat::Auto, self.stop.clone(), begin);
+        let (inputs, _) = merge.drain(&(), |number, input, count| {
+            let (batch, range) = input.next(count);
+            let anonymizer = anonymizer.as_deref_mut();
+            let anonymized =
+                anonymizer.map(|anonymizer| anonymizer.batch(number, &batch, range.clone()));
+            let batch = anonymized.as_ref().unwrap_or(&batch);
+            writer
+                .write(number, batch, range.start, range.end)
+                .map_err(unwritten)
+        })?;
+        for input in inputs {
+            self.logs += u64::from(input.is_log);
+            let error = input.error.map(|error| error.to_string());
+            self.problems.extend(error);
+        }
+        let (out, written) = writer.finish().map_err(unwritten)?;
+        Ok((out, written.packets))
     }
+}
+
+fn unwritten(error: WriteError) -> IndexError {
+    let error = match error {
+        WriteError::Io(error) => error,
+        other => io::Error::other(other),
+    };
+    IndexError::io(Path::new("the capture"))(error)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   flows::list ─► flows, cut after a region's length ─┐
 //!              └─► DNS messages, added up by question ─┴─► SortedFlows ─► regions in order of start
-//!   DNS log ─────► entries, added up likewise ──────────┘
+//!   DNS log ─────► entries, added up, too ──────────────┘
 //! ```
 //!
 //! A region has the records that begin in one range of time. It goes on into the next range while it
@@ -17,7 +17,7 @@ use crate::decode::{NAME_MAX, Tunnel, labels_from_text};
 use crate::flows::{
     Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, SortedFlows, Upper, list,
 };
-use crate::pipeline::Watch;
+use crate::inputs::Watch;
 use crate::trace::{Capture, DnsLogBatch, InputFormat, TraceBatch, TraceError};
 use std::collections::HashMap;
 use std::io;
@@ -75,7 +75,7 @@ pub(super) fn regions(
         number: 0,
     };
     let gathered = match Capture::open_until(path, InputFormat::Auto, &watch.stop()) {
-        Ok(capture) if is_log(&capture) => gather.log(capture, watch)?,
+        Ok(capture) if capture.is_log() => gather.log(capture, watch)?,
         _ => {
             let summary = list(&plan, &mut gather, watch);
             let mut summary = summary.map_err(|error| IndexError::of_flows(path, error))?;
@@ -117,11 +117,6 @@ pub(super) fn regions(
         see(records)?;
     }
     Ok(gathered)
-}
-
-/// Whether it is a DNS log, which has no packets.
-pub(super) fn is_log(capture: &Capture) -> bool {
-    capture.container().contains("dns")
 }
 
 /// Who asks whom for what.

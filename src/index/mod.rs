@@ -24,7 +24,6 @@ mod error;
 mod extract;
 mod folders;
 mod gather;
-mod in_time;
 mod lists;
 mod node_filter;
 mod packed;

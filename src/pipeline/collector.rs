@@ -114,11 +114,6 @@ impl<'a> Collector<'a> {
         );
     }
 
-    /// Number of shards.
-    pub(super) const fn shards(&self) -> usize {
-        self.shards
-    }
-
     /// Number of closings whose tallies are not all here.
     pub(super) fn outstanding(&self) -> usize {
         self.waiting.len()

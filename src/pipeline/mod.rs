@@ -9,14 +9,12 @@
 
 mod collector;
 mod combination_sums;
+mod cursor;
 mod exact;
-mod feed;
-pub(crate) mod merge;
 mod plan;
 mod results;
 mod run;
 mod sample;
-mod segments;
 mod sequencer;
 mod shard;
 mod time_slice;
@@ -24,16 +22,14 @@ mod traffic;
 mod workers;
 
 pub use crate::guard::Broken;
-pub(crate) use crate::guard::{WorkerGone, guarded};
+pub use crate::inputs::{InputResult, Watch};
 pub(crate) use collector::ClosedSlice;
 pub(crate) use exact::ExactSet;
 pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
-pub use results::{
-    CombinationResult, CountSummary, InputResult, Quantiles, SliceResult, SliceSink, Totals, Watch,
-};
+pub use results::{CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals};
+pub use run::{CountExtras, RunError, count};
 pub(crate) use run::{Read, Reading};
-pub use run::{RunError, count, count_and_keep, count_and_more};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
-pub(crate) use sequencer::{Closing, Stage, Stop};
+pub(crate) use sequencer::{Closing, Stage, StageError};
 pub use time_slice::Align;
 pub use traffic::{Traffic, TrafficPair};

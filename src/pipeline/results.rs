@@ -1,10 +1,10 @@
-//! What a run yields, as plain data, and who is told of it.
+//! What a run yields, as plain data, and who takes it.
 
 use crate::decode::Skip;
-use crate::trace::{StopFlag, TraceError};
+use crate::filters::saved::SavedFilter;
+use crate::inputs::InputResult;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
 
 /// The answer for one time slice.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,19 +71,6 @@ impl SliceResult {
     }
 }
 
-/// What became of one input.
-#[derive(Debug)]
-pub struct InputResult {
-    /// The file, or `-`.
-    pub path: PathBuf,
-    /// Name of the container, and of the compression if there is one; none if it was not opened.
-    pub container: Option<String>,
-    /// Packets read (records of a DNS log).
-    pub packets: u64,
-    /// Why reading it stopped early, if it did.
-    pub error: Option<TraceError>,
-}
-
 /// Counts over the whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Totals {
@@ -97,7 +84,7 @@ pub struct Totals {
     pub skipped: BTreeMap<Skip, u64>,
     /// Packets whose slice was closed already; they are in no slice.
     pub late: u64,
-    /// The run was ended before the inputs were, by [`Watch::stop`].
+    /// The run was ended before the inputs were, by [`Watch::stop`](crate::pipeline::Watch::stop).
     pub interrupted: bool,
     /// Slices reported.
     pub slices: u64,
@@ -144,6 +131,8 @@ pub struct CountSummary {
     pub inputs: Vec<InputResult>,
     /// Counts over the run.
     pub totals: Totals,
+    /// The filter of the only slice, if it was asked for.
+    pub filter: Option<SavedFilter>,
 }
 
 /// Takes the slices in order.
@@ -154,16 +143,4 @@ pub trait SliceSink {
     ///
     /// The results could not be written; the run ends.
     fn slice(&mut self, slice: &SliceResult) -> io::Result<()>;
-}
-
-/// Is told of progress now and then, and may end the run.
-pub trait Watch {
-    /// So many bytes of the inputs (as they are on disk) and packets are done.
-    fn progress(&self, bytes: u64, packets: u64);
-
-    /// A flag that ends the run when it is set: what was read until then is the result, and is marked.
-    /// Asked for once, when the run begins.
-    fn stop(&self) -> StopFlag {
-        StopFlag::default()
-    }
 }

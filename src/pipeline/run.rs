@@ -1,26 +1,23 @@
-//! The run: open the inputs in the order of time, merge them, and let the sequencer have them.
+//! The run: the inputs, merged by time, go to the sequencer, and its slices to the sink.
 
 use super::collector::Collector;
-use super::merge::{Batch, Maker, Merge, Sources, Taker, unread};
 use super::plan::{CountPlan, PlanError, Slicing};
-use super::results::{CountSummary, InputResult, SliceSink, Totals, Watch};
-use super::sequencer::{Cursor, Sequencer, Stage, Stop};
+use super::results::{CountSummary, SliceSink, Totals};
+use super::sequencer::{Sequencer, Stage, StageError};
 use super::shard::ShardSpec;
 use super::time_slice::SliceGrid;
 use super::traffic::Traffic;
-use super::workers::{Counting, Shards};
-use crate::elements::{ElementBatch, Extractor};
-use crate::filters::MembershipFilter;
+use super::workers::CountStage;
+use crate::elements::Extractor;
 use crate::filters::saved::SavedFilter;
 use crate::guard::{Broken, WorkerGone};
 use crate::hashing::Digester;
-use crate::trace::{InputFormat, TraceBatch};
+use crate::inputs::{Feed, InputResult, Merge, Watch};
+use crate::trace::InputFormat;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::{self, Scope};
-
-/// Filters that outlive their slice, in the order of their shards.
-type Kept = Vec<Box<dyn MembershipFilter>>;
 
 /// Why there is no result at all.
 #[derive(Debug, thiserror::Error)]
@@ -46,82 +43,38 @@ pub enum RunError {
     Broken(#[from] Broken),
 }
 
+/// What a count yields on request, besides slices and totals.
+#[derive(Debug, Default)]
+pub struct CountExtras<'a> {
+    /// Counts who sent packets to whom.
+    pub traffic: Option<&'a mut Traffic>,
+    /// Label of the filter of the only slice, which is kept then as [`CountSummary::filter`].
+    pub filter_label: Option<Vec<u8>>,
+}
+
 /// Counts the distinct elements of each time slice of the inputs, which are one trace in time order.
 ///
 /// The slices go to `sink`. Damaged inputs are no error: their packets up to the damage count, and
-/// [`InputResult::error`] says what happened.
+/// [`InputResult::error`](crate::pipeline::InputResult::error) says what happened.
 ///
 /// # Errors
 ///
-/// The plan does not hold, the sink failed, or a worker panicked.
+/// The plan does not hold, the sink failed, or a worker panicked. With a label for the filter: the plan
+/// has several slices or no filter.
 pub fn count(
     plan: &CountPlan,
+    extras: CountExtras<'_>,
     sink: &mut dyn SliceSink,
     watch: &dyn Watch,
 ) -> Result<CountSummary, RunError> {
-    Ok(count_and_more(plan, None, None, sink, watch)?.0)
-}
-
-/// Counts as [`count`] does, and keeps the filter of the only slice.
-///
-/// # Errors
-///
-/// As for [`count`]; the plan has several slices or no filter.
-///
-/// # Panics
-///
-/// Never: where there is a label, a filter is kept.
-pub fn count_and_keep(
-    plan: &CountPlan,
-    label: Vec<u8>,
-    sink: &mut dyn SliceSink,
-    watch: &dyn Watch,
-) -> Result<(CountSummary, SavedFilter), RunError> {
-    let (summary, kept) = count_and_more(plan, Some(label), None, sink, watch)?;
-    Ok((
-        summary,
-        kept.expect("a filter is kept where there is a label"),
-    ))
-}
-
-/// Counts as [`count`] does; keeps the filter of the only slice if there is a `label` for it, and adds
-/// all packets to the `traffic` if that is wanted.
-///
-/// # Errors
-///
-/// As for [`count`]; with a label, the plan has several slices or no filter.
-///
-/// # Panics
-///
-/// If a worker thread panicked.
-pub fn count_and_more(
-    plan: &CountPlan,
-    label: Option<Vec<u8>>,
-    traffic: Option<&mut Traffic>,
-    sink: &mut dyn SliceSink,
-    watch: &dyn Watch,
-) -> Result<(CountSummary, Option<SavedFilter>), RunError> {
-    let Some(label) = label else {
-        return Ok((count_with(plan, traffic, sink, watch, false)?.0, None));
+    let CountExtras {
+        traffic,
+        filter_label,
+    } = extras;
+    let kept_spec = match &filter_label {
+        Some(_) => Some(plan.kept_filter()?),
+        None => None,
     };
-    let spec = plan.kept_filter()?.clone();
-    let (summary, filters) = count_with(plan, traffic, sink, watch, true)?;
-    let kept = if filters.is_empty() {
-        // There was no packet, so there was no slice.
-        SavedFilter::empty(spec, plan.seed, label, plan.shards as usize)
-    } else {
-        SavedFilter::of_shards(spec, plan.seed, label, filters)
-    };
-    Ok((summary, Some(kept.map_err(PlanError::from)?)))
-}
-
-fn count_with(
-    plan: &CountPlan,
-    traffic: Option<&mut Traffic>,
-    sink: &mut dyn SliceSink,
-    watch: &dyn Watch,
-    keep: bool,
-) -> Result<(CountSummary, Kept), RunError> {
     plan.check()?;
     let extractor = Extractor::new(
         plan.rule.clone(),
@@ -156,21 +109,21 @@ fn count_with(
         combinations: plan.combinations().to_vec(),
         exact_limit_bytes: plan.exact_set_limit(),
         open_slices: plan.open_slices(),
-        keep,
+        keep: filter_label.is_some(),
     };
     let shards = plan.shards as usize;
     // Some threads decode, one merges and slices; with two, the second serves the shards as well.
     let workers = plan.threads.saturating_sub(1 + readers);
     let read = thread::scope(|scope| {
-        reading.run(scope, watch, |grid| Counting {
-            shards: Shards::start(scope, &spec, shards, workers),
-            collector: Collector::new(sink, shards, &spec.empty_tally(), grid),
+        reading.run(scope, watch, |grid| {
+            let collector = Collector::new(sink, shards, &spec.empty_tally(), grid);
+            CountStage::start(scope, &spec, shards, workers, collector)
         })
     });
     let Read {
         inputs,
         totals,
-        outcome: (slices, kept),
+        outcome: (slices, filters),
     } = read?;
     let totals = Totals {
         packets: totals.packets,
@@ -181,7 +134,19 @@ fn count_with(
         interrupted: totals.interrupted,
         ..slices
     };
-    Ok((CountSummary { inputs, totals }, kept))
+    let filter = match kept_spec.cloned().zip(filter_label) {
+        None => None,
+        // There was no packet, so there was no slice.
+        Some((spec, label)) if filters.is_empty() => {
+            Some(SavedFilter::empty(spec, plan.seed, label, shards))
+        }
+        Some((spec, label)) => Some(SavedFilter::of_shards(spec, plan.seed, label, filters)),
+    };
+    Ok(CountSummary {
+        inputs,
+        totals,
+        filter: filter.transpose().map_err(PlanError::from)?,
+    })
 }
 
 /// How inputs are read and cut into slices, whatever becomes of their elements.
@@ -221,85 +186,44 @@ impl Reading<'_> {
         watch: &dyn Watch,
         stage: impl FnOnce(SliceGrid) -> S,
     ) -> Result<Read<S::Outcome>, RunError> {
-        let mut inputs = unread(self.inputs);
-        let sources = Sources {
-            format: self.input_format,
-            threads: self.threads,
-            stop: watch.stop(),
-        };
-        let mut merge = Merge::start(scope, sources, self.extractor, &mut inputs);
+        let (maker, threads) = (Arc::new(self.extractor), self.threads);
+        let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
+        let merge = Merge::new(self.inputs, self.input_format, watch.stop(), begin);
         let first_ns = merge.first_ns().unwrap_or(0);
         let Slicing { width_ns, align } = self.slicing;
         let grid = SliceGrid::new(width_ns, align, first_ns);
-        let mut passing = Passing {
-            traffic: self.traffic,
-            sequencer: Sequencer::new(
-                grid,
-                width_ns.is_none(),
-                self.open_slices,
-                self.arity,
-                self.shards,
-                stage(grid),
-            ),
-        };
-        let drained = merge.drain_into(&mut passing, watch);
-        // Threads that read ahead end with it: nobody takes their batches any more.
-        drop(merge);
-        let packets = passing.sequencer.packets();
-        let finished = drained.and_then(|interrupted| {
-            let (totals, outcome) = passing.sequencer.finish()?;
-            Ok((interrupted, totals, outcome))
+        let mut traffic = self.traffic;
+        let mut sequencer = Sequencer::new(
+            grid,
+            width_ns.is_none(),
+            self.open_slices,
+            self.arity,
+            self.shards,
+            stage(grid),
+        );
+        // Threads that read ahead end with the merge: nobody takes their batches any more.
+        let drained = merge.drain(watch, |_, feed, packets| {
+            let Feed { batch, cursor, .. } = feed;
+            let end = cursor.packet + packets;
+            if let Some(traffic) = &mut traffic {
+                traffic.add(&batch.addresses[cursor.packet..end]);
+            }
+            sequencer.take(batch, cursor, end)
         });
-        let (interrupted, mut totals, outcome) = finished.map_err(|stop| match stop {
-            Stop::Sink(error) => RunError::Sink(error),
-            Stop::Worker(WorkerGone(reason)) => RunError::Worker { packets, reason },
-            Stop::Broken(broken) => broken.into(),
-        })?;
+        let packets = sequencer.packets();
+        let finished = drained.and_then(|read| Ok((read, sequencer.finish()?)));
+        let ((inputs, interrupted), (mut totals, outcome)) =
+            finished.map_err(|error| match error {
+                StageError::Sink(error) => RunError::Sink(error),
+                StageError::Worker(WorkerGone(reason)) => RunError::Worker { packets, reason },
+                StageError::Broken(broken) => broken.into(),
+            })?;
         totals.interrupted = interrupted;
         Ok(Read {
             inputs,
             totals,
             outcome,
         })
-    }
-}
-
-/// What every packet passes, in the order of the trace.
-struct Passing<'a, S: Stage> {
-    traffic: Option<&'a mut Traffic>,
-    sequencer: Sequencer<S>,
-}
-
-impl<S: Stage> Taker<ElementBatch> for Passing<'_, S> {
-    fn take(&mut self, batch: &ElementBatch, cursor: &mut Cursor, end: usize) -> Result<(), Stop> {
-        if let Some(traffic) = &mut self.traffic {
-            traffic.add(&batch.addresses[cursor.packet..end]);
-        }
-        self.sequencer.take(batch, cursor, end)
-    }
-}
-
-impl Batch for ElementBatch {
-    type Cursor = Cursor;
-
-    fn times_ns(&self) -> &[i64] {
-        &self.times_ns
-    }
-
-    fn clear(&mut self) {
-        ElementBatch::clear(self);
-    }
-
-    fn taken(cursor: &Cursor) -> usize {
-        cursor.packet
-    }
-}
-
-impl Maker for Extractor {
-    type Batch = ElementBatch;
-
-    fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
-        self.extract(batch, out);
     }
 }
 
@@ -353,7 +277,7 @@ mod tests {
                 shards: 4,
                 threads,
             };
-            let error = count(&plan, &mut Nowhere, &Nowhere).unwrap_err();
+            let error = count(&plan, CountExtras::default(), &mut Nowhere, &Nowhere).unwrap_err();
             let RunError::Worker {
                 packets,
                 ref reason,

@@ -2,16 +2,17 @@
 //! spread: what a plan rests on.
 
 use super::exact::ExactSet;
-use super::feed::read_on;
-use super::results::{InputResult, Watch};
 use crate::decode::Tunnel;
 use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
-use crate::guard::{Broken, guarded};
+use crate::guard::Broken;
 use crate::hashing::{Digest, Digester};
-use crate::trace::{Capture, InputFormat};
+use crate::inputs::{Feed, InputResult, Merge, Watch};
+use crate::trace::InputFormat;
 use hashbrown::HashMap;
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::thread;
 
 /// What to measure.
 #[derive(Clone, Debug)]
@@ -100,54 +101,23 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
     };
     let digester = Digester::new(0);
     let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
+    let maker = Arc::new(extractor);
     let mut result = SampleResult::default();
-    let mut bytes_done = 0;
-    let stop = watch.stop();
-    for path in &plan.inputs {
-        if stop.is_set() {
-            break;
-        }
-        let mut input = InputResult {
-            path: path.clone(),
-            container: None,
-            packets: 0,
-            error: None,
-        };
-        match Capture::open_until(path, plan.input_format, &stop) {
-            // What it says then is not of the input.
-            Err(_) if stop.is_set() => {}
-            Err(error) => input.error = Some(error),
-            Ok(mut capture) => {
-                let bytes = capture.bytes_read();
-                let mut batch = ElementBatch::default();
-                loop {
-                    match read_on(&mut capture, &extractor, &mut batch, input.packets) {
-                        Ok(true) => {}
-                        Ok(false) => break,
-                        Err(_) if stop.is_set() => break,
-                        Err(error) => {
-                            input.error = Some(error);
-                            break;
-                        }
-                    }
-                    let packets = batch.times_ns.len() as u64;
-                    guarded(|| meter.take(&batch, plan.rule.kind, attributes))
-                        .map_err(|gone| gone.at(path, input.packets, packets))?;
-                    input.packets += packets;
-                    result.elements += batch.elements.len() as u64;
-                    batch.clear();
-                    watch.progress(
-                        bytes_done + bytes.load(Ordering::Relaxed),
-                        result.packets + input.packets,
-                    );
-                }
-                bytes_done += bytes.load(Ordering::Relaxed);
-            }
-        }
-        result.packets += input.packets;
-        result.inputs.push(input);
-    }
-    result.interrupted = stop.is_set();
+    let read = thread::scope(|scope| {
+        // No input is due before those in front of it are at their end.
+        let sources = plan.inputs.iter().map(|path| (path.clone(), i64::MAX));
+        let begin = |capture, _| Feed::start(scope, capture, &maker, 0, 0);
+        let merge = Merge::with_times(sources, plan.input_format, watch.stop(), begin);
+        merge.drain(watch, |_, feed, packets| {
+            let Feed { batch, cursor, .. } = feed;
+            let elements = cursor.pass(batch, cursor.packet + packets, |_| {});
+            result.packets += packets as u64;
+            result.elements += elements.len() as u64;
+            meter.take(batch, elements, plan.rule.kind, attributes);
+            Ok::<(), Broken>(())
+        })
+    });
+    (result.inputs, result.interrupted) = read?;
     let Meter {
         whole,
         sets,
@@ -175,10 +145,16 @@ struct Meter {
 }
 
 impl Meter {
-    fn take(&mut self, batch: &ElementBatch, kind: ElementKind, attributes: usize) {
-        let elements = &batch.elements;
-        let digests = elements.attributes.chunks_exact(attributes);
-        for (key, digests) in elements.keys.iter().zip(digests) {
+    fn take(
+        &mut self,
+        batch: &ElementBatch,
+        elements: Range<usize>,
+        kind: ElementKind,
+        attributes: usize,
+    ) {
+        for element in elements {
+            let key = batch.elements.keys.get(element);
+            let digests = &batch.elements.attributes[element * attributes..][..attributes];
             // Of an element that was there before, no combination is new.
             if !self.whole.insert(key) {
                 continue;

@@ -2,6 +2,7 @@
 //! slices. The only place that knows the order of the trace.
 
 use super::collector::ClosedSlice;
+use super::cursor::Cursor;
 use super::results::Totals;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
 use crate::decode::Skip;
@@ -16,8 +17,8 @@ use std::ops::Range;
 /// the batch stays in the first-level cache.
 const BATCH: usize = 1024;
 
-/// Why a run ended early.
-pub(crate) enum Stop {
+/// Why a stage cannot go on.
+pub(crate) enum StageError {
     /// The results could not be handed on.
     Sink(io::Error),
     /// A worker panicked.
@@ -26,19 +27,19 @@ pub(crate) enum Stop {
     Broken(Broken),
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for StageError {
     fn from(error: io::Error) -> Self {
         Self::Sink(error)
     }
 }
 
-impl From<Broken> for Stop {
+impl From<Broken> for StageError {
     fn from(broken: Broken) -> Self {
         Self::Broken(broken)
     }
 }
 
-impl From<WorkerGone> for Stop {
+impl From<WorkerGone> for StageError {
     fn from(gone: WorkerGone) -> Self {
         Self::Worker(gone)
     }
@@ -54,14 +55,18 @@ pub(crate) trait Stage {
 
     /// Takes elements of the slice in this slot of the table of open slices, and leaves an empty batch
     /// in their place.
-    fn add(&mut self, shard: usize, slot: usize, elements: &mut ElementColumns)
-    -> Result<(), Stop>;
+    fn add(
+        &mut self,
+        shard: usize,
+        slot: usize,
+        elements: &mut ElementColumns,
+    ) -> Result<(), StageError>;
 
     /// Closes a slice; its slot is free for another one afterwards.
-    fn close(&mut self, closing: Closing) -> Result<(), Stop>;
+    fn close(&mut self, closing: Closing) -> Result<(), StageError>;
 
     /// Ends the run, when all slices are closed.
-    fn finish(self) -> Result<Self::Outcome, Stop>;
+    fn finish(self) -> Result<Self::Outcome, StageError>;
 }
 
 /// A slice that closes.
@@ -107,19 +112,6 @@ struct RunTotals {
     skipped: BTreeMap<Skip, u64>,
 }
 
-/// How far a batch has been taken.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cursor {
-    /// Next packet.
-    pub(super) packet: usize,
-    /// Next element.
-    element: usize,
-    /// Next entry of the list of skipped packets.
-    skipped: usize,
-    /// Next entry of the list of further elements.
-    further: usize,
-}
-
 impl<S: Stage> Sequencer<S> {
     pub(super) fn new(
         grid: SliceGrid,
@@ -154,7 +146,7 @@ impl<S: Stage> Sequencer<S> {
         batch: &ElementBatch,
         cursor: &mut Cursor,
         end: usize,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), StageError> {
         while cursor.packet < end {
             let place = self.place(batch.times_ns[cursor.packet])?;
             let run_end = match place {
@@ -200,30 +192,17 @@ impl<S: Stage> Sequencer<S> {
     /// Moves the cursor to packet `end`, counts what it passes into the totals, and returns the
     /// numbers of the elements that it passes.
     fn advance(&mut self, batch: &ElementBatch, cursor: &mut Cursor, end: usize) -> Range<usize> {
-        let first = cursor.element;
-        let mut elements = end - cursor.packet;
-        while let Some(&(packet, skip)) = batch.skipped.get(cursor.skipped)
-            && (packet as usize) < end
-        {
-            *self.totals.skipped.entry(skip).or_default() += 1;
-            cursor.skipped += 1;
-            elements -= 1;
-        }
-        while let Some(&packet) = batch.further.get(cursor.further)
-            && (packet as usize) < end
-        {
-            cursor.further += 1;
-            elements += 1;
-        }
-        self.totals.packets += (end - cursor.packet) as u64;
-        self.totals.elements += elements as u64;
-        cursor.packet = end;
-        cursor.element += elements;
-        first..cursor.element
+        let totals = &mut self.totals;
+        totals.packets += (end - cursor.packet) as u64;
+        let elements = cursor.pass(batch, end, |skip| {
+            *totals.skipped.entry(skip).or_default() += 1;
+        });
+        totals.elements += elements.len() as u64;
+        elements
     }
 
     /// Closes all slices, in the order of time; what was counted here, and the stage's outcome.
-    pub(super) fn finish(mut self) -> Result<(Totals, S::Outcome), Stop> {
+    pub(super) fn finish(mut self) -> Result<(Totals, S::Outcome), StageError> {
         let mut slots: Vec<usize> = (0..self.slots.len()).collect();
         slots.sort_by_key(|&slot| self.slots[slot].slice.index);
         for slot in slots {
@@ -250,7 +229,7 @@ impl<S: Stage> Sequencer<S> {
 
     /// The slot of the slice that holds this time, opened if need be; none if it is closed already.
     #[inline]
-    fn place(&mut self, time_ns: i64) -> Result<Option<usize>, Stop> {
+    fn place(&mut self, time_ns: i64) -> Result<Option<usize>, StageError> {
         if self.slices.is_current(time_ns) {
             return Ok(Some(self.slices.current()));
         }
@@ -264,7 +243,7 @@ impl<S: Stage> Sequencer<S> {
         }
     }
 
-    fn open(&mut self, slot: usize, index: i64) -> Result<(), Stop> {
+    fn open(&mut self, slot: usize, index: i64) -> Result<(), StageError> {
         let (start_ns, end_ns) = self.grid.bounds(index);
         let slice = ClosedSlice {
             index,
@@ -290,7 +269,7 @@ impl<S: Stage> Sequencer<S> {
 
     /// Gives this slot, which is empty, the batches of the one opened before it, since few elements
     /// come to that one any more: slices that follow each other fill the same memory.
-    fn hand_over(&mut self, slot: usize) -> Result<(), Stop> {
+    fn hand_over(&mut self, slot: usize) -> Result<(), StageError> {
         let before = std::mem::replace(&mut self.newest, slot);
         if before != slot {
             self.flush(before)?;
@@ -300,7 +279,7 @@ impl<S: Stage> Sequencer<S> {
         Ok(())
     }
 
-    fn close(&mut self, slot: usize) -> Result<(), Stop> {
+    fn close(&mut self, slot: usize) -> Result<(), StageError> {
         self.flush(slot)?;
         let next = if S::LOOKS_AHEAD {
             self.following(slot)
@@ -322,7 +301,7 @@ impl<S: Stage> Sequencer<S> {
     }
 
     /// Hands on what waits for a full batch.
-    fn flush(&mut self, slot: usize) -> Result<(), Stop> {
+    fn flush(&mut self, slot: usize) -> Result<(), StageError> {
         for (shard, waiting) in self.slots[slot].waiting.iter_mut().enumerate() {
             if !waiting.is_empty() {
                 self.stage.add(shard, slot, waiting)?;
@@ -353,7 +332,7 @@ impl<S: Stage> Sequencer<S> {
         slot: usize,
         from: &ElementColumns,
         elements: Range<usize>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), StageError> {
         let shards = self.shard_count as u64;
         let arity = self.arity;
         let with_attributes = !from.attributes.is_empty();

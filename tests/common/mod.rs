@@ -4,7 +4,8 @@ use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::pipeline::{
-    Align, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing, Watch, count,
+    Align, CountExtras, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing,
+    count,
 };
 use flowsieve::trace::InputFormat;
 use std::io;
@@ -19,14 +20,6 @@ impl SliceSink for Slices {
         self.0.push(slice.clone());
         Ok(())
     }
-}
-
-/// Looks away.
-#[derive(Debug)]
-pub(crate) struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _bytes: u64, _packets: u64) {}
 }
 
 /// A plan with the command line's defaults.
@@ -62,6 +55,6 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
 /// Runs a plan.
 pub(crate) fn run(plan: &CountPlan) -> (Vec<SliceResult>, CountSummary) {
     let mut slices = Slices::default();
-    let summary = count(plan, &mut slices, &Unwatched).expect("the plan holds");
+    let summary = count(plan, CountExtras::default(), &mut slices, &()).expect("the plan holds");
     (slices.0, summary)
 }

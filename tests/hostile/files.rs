@@ -4,12 +4,14 @@ use super::chain::read;
 use super::mutations::{Tell, damaged, in_parallel};
 use super::samples::all;
 use flowsieve::decode::Tunnel;
-use flowsieve::dedup::{DedupPlan, Difference, Sameness, SieveKind, WindowWidth, Writers, dedup};
+use flowsieve::dedup::{
+    DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup,
+};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
 use flowsieve::pipeline::{
-    Align, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, Watch, count,
+    Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
 use flowsieve::trace::{Compression, InputFormat};
@@ -18,12 +20,6 @@ use std::path::PathBuf;
 
 /// Runs of each kind.
 const CASES: u64 = 3000;
-
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _: u64, _: u64) {}
-}
 
 #[derive(Default)]
 struct Sums {
@@ -109,7 +105,7 @@ fn damaged_captures_are_counted_as_far_as_they_are_read() {
             threads: 1 + number as usize % 4,
         };
         let mut sums = Sums::default();
-        let summary = count(&plan, &mut sums, &Unwatched).unwrap();
+        let summary = count(&plan, CountExtras::default(), &mut sums, &()).unwrap();
         let read = read(&bytes, input_format, 0);
         assert_eq!(summary.totals.packets, read.packets as u64);
         assert_eq!(sums.packets + summary.totals.late, read.packets as u64);
@@ -149,7 +145,7 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
             } else {
                 WindowWidth::Packets(5)
             },
-            filter: SieveKind::Rotating,
+            filter: WindowFilterKind::Rotating,
             approximate: number & 512 != 0,
             memory_bytes: 256 << 10,
             slice_ns: Some(1_000_000_000),
@@ -165,7 +161,7 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
             dropped: Some(writer()),
             anonymizer: None,
         };
-        let Ok(summary) = dedup(&plan, &mut writers, &|_, _| {}) else {
+        let Ok(summary) = dedup(&plan, &mut writers, &()) else {
             panic!("pcapng has room for everything");
         };
         for (writer, packets) in [
@@ -203,7 +199,7 @@ fn flows_of_damaged_captures_hold_all_their_packets() {
         };
         let mut sums = Sums::default();
         let run = if number % 7 == 0 { list_unique } else { list };
-        let summary = run(&plan, &mut sums, &Unwatched).unwrap();
+        let summary = run(&plan, &mut sums, &()).unwrap();
         assert_eq!(
             summary.totals.packets,
             read(&bytes, input_format, 0).packets as u64

@@ -4,7 +4,6 @@ use super::samples::all;
 use flowsieve::filters::FilterKind;
 use flowsieve::hashing::Checksum;
 use flowsieve::index::{Hit, HitSink, IndexQuery, IndexWriter, Settings, search, verify};
-use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnCloseResult;
@@ -16,12 +15,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
-
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _: u64, _: u64) {}
-}
 
 struct Nowhere;
 
@@ -44,7 +37,7 @@ fn index() -> (TempDir, PathBuf) {
         dns_ports: Vec::new(),
     };
     let mut writer = IndexWriter::create(&archive, settings, &[]).unwrap();
-    writer.add(&capture, &Unwatched).unwrap();
+    writer.add(&capture, &()).unwrap();
     writer.commit().unwrap();
     (folder, archive)
 }

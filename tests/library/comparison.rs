@@ -1,7 +1,7 @@
 //! Comparisons against counts that are made here with sets of the packets' bytes, against `count`, and
 //! against the formulas.
 
-use super::common::{self, Unwatched};
+use super::common::{self};
 use flowsieve::comparison::{
     ComparePlan, Comparison, Contender, Entry, ExpectedFrom, Negatives, compare,
 };
@@ -71,7 +71,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> C
 }
 
 pub(crate) fn run(plan: &ComparePlan) -> Comparison {
-    compare(plan, None, &Unwatched).unwrap()
+    compare(plan, None, &()).unwrap()
 }
 
 fn entry(comparison: &Comparison, contender: Contender) -> &Entry {

@@ -5,7 +5,6 @@ use flowsieve::decode::{Addresses, Tunnel};
 use flowsieve::flows::{
     Direction, Ended, FlowPlan, FlowRecord, FlowSink, FlowSummary, SortedFlows, list, list_unique,
 };
-use flowsieve::pipeline::Watch;
 use flowsieve::trace::{Capture, InputFormat, LinkType, TraceBatch};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -13,13 +12,6 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
 use tempfile::NamedTempFile;
-
-/// Looks away.
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _bytes: u64, _packets: u64) {}
-}
 
 pub(crate) fn plan(input: &Path) -> FlowPlan {
     FlowPlan {
@@ -38,7 +30,7 @@ pub(crate) fn plan(input: &Path) -> FlowPlan {
 /// The flows in the order of their start.
 pub(crate) fn flows(plan: &FlowPlan) -> (Vec<FlowRecord>, FlowSummary) {
     let mut sorted = SortedFlows::new(1 << 30);
-    let summary = list(plan, &mut sorted, &Unwatched).expect("the plan holds");
+    let summary = list(plan, &mut sorted, &()).expect("the plan holds");
     let mut flows = Vec::new();
     let drained = sorted.drain(|flow| {
         flows.push(flow);
@@ -401,7 +393,7 @@ fn unique_flows_are_all_of_them_once_in_the_order_of_their_first_packets() {
         }
     }
     let mut all = Tuples::default();
-    let summary = list_unique(&plan(file.path()), &mut all, &Unwatched).expect("it runs");
+    let summary = list_unique(&plan(file.path()), &mut all, &()).expect("it runs");
     assert_eq!(all.0, expected);
     let unique = summary.uniqueness.expect("it is said");
     assert!(unique.exact && unique.missed == 0.0);
@@ -412,7 +404,7 @@ fn unique_flows_are_all_of_them_once_in_the_order_of_their_first_packets() {
         ..plan(file.path())
     };
     let mut some = Tuples::default();
-    let summary = list_unique(&small, &mut some, &Unwatched).expect("it runs");
+    let summary = list_unique(&small, &mut some, &()).expect("it runs");
     let printed: HashSet<_> = some.0.iter().collect();
     assert_eq!(printed.len(), some.0.len());
     assert!(some.0.iter().all(|tuple| seen.contains(tuple)));

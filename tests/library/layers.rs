@@ -5,14 +5,18 @@ use std::path::Path;
 
 /// Each folder of the library, and what it may import.
 const LAYERS: &[(&str, &[&str])] = &[
+    ("threads", &["guard"]),
     ("trace", &["guard"]),
+    ("inputs", &["guard", "threads", "trace"]),
     ("generate", &[]),
     ("decode", &["trace"]),
     ("anonymize", &["decode", "trace"]),
     ("elements", &["decode", "hashing", "trace"]),
     (
         "pipeline",
-        &["decode", "elements", "filters", "guard", "hashing", "trace"],
+        &[
+            "decode", "elements", "filters", "guard", "hashing", "inputs", "threads", "trace",
+        ],
     ),
     (
         "dedup",
@@ -23,13 +27,14 @@ const LAYERS: &[(&str, &[&str])] = &[
             "filters",
             "guard",
             "hashing",
+            "inputs",
             "trace",
         ],
     ),
     (
         "flows",
         &[
-            "decode", "elements", "filters", "hashing", "pipeline", "trace",
+            "decode", "elements", "filters", "guard", "hashing", "inputs", "trace",
         ],
     ),
     (
@@ -39,8 +44,9 @@ const LAYERS: &[(&str, &[&str])] = &[
             "decode",
             "filters",
             "flows",
+            "guard",
             "hashing",
-            "pipeline",
+            "inputs",
             "trace",
         ],
     ),
@@ -48,7 +54,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "comparison",
         &[
-            "decode", "elements", "filters", "hashing", "pipeline", "trace",
+            "decode", "elements", "filters", "hashing", "pipeline", "threads", "trace",
         ],
     ),
     (

@@ -16,4 +16,3 @@ pub(crate) mod index;
 mod layers;
 mod pipeline;
 mod planned_filters;
-mod thread_model;

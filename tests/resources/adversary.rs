@@ -7,7 +7,7 @@ use flowsieve::elements::ElementRule;
 use flowsieve::filters::{ElementDigests, FilterKind, Sizing};
 use flowsieve::hashing::Digester;
 use flowsieve::pipeline::{
-    Align, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, Watch, count,
+    Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
 use flowsieve::trace::InputFormat;
 use std::io::{BufWriter, Write};
@@ -20,12 +20,6 @@ impl SliceSink for Slices {
         self.0.push(slice.clone());
         Ok(())
     }
-}
-
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _: u64, _: u64) {}
 }
 
 /// One slice over everything.
@@ -53,7 +47,7 @@ fn plan(path: &Path, kind: FilterKind, bytes: u64, shards: u32, seed: u64) -> Co
 
 fn answer(plan: &CountPlan) -> SliceResult {
     let mut slices = Slices(Vec::new());
-    count(plan, &mut slices, &Unwatched).unwrap();
+    count(plan, CountExtras::default(), &mut slices, &()).unwrap();
     slices.0.remove(0)
 }
 

@@ -6,7 +6,7 @@ use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::pipeline::{
-    Align, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, Watch, count,
+    Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
 use flowsieve::trace::{InputFormat, TraceErrorKind};
 use std::io::Write;
@@ -240,12 +240,6 @@ impl SliceSink for Slices {
     }
 }
 
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _: u64, _: u64) {}
-}
-
 #[test]
 fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
@@ -282,7 +276,7 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
     };
     let measured = Measured::start();
     let mut slices = Slices(0);
-    let summary = count(&plan, &mut slices, &Unwatched).unwrap();
+    let summary = count(&plan, CountExtras::default(), &mut slices, &()).unwrap();
     assert_eq!(summary.totals.packets, u64::from(jumps));
     // Each jump is a slice of its own; the billions between them are counted and not reported.
     assert_eq!(slices.0, u64::from(jumps));

@@ -209,7 +209,7 @@ fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
         threads: 1,
     };
     let mut figures = FlowFigures::default();
-    let summary = list(&plan, &mut figures, &common::Unwatched).expect("the plan holds");
+    let summary = list(&plan, &mut figures, &()).expect("the plan holds");
     (figures, summary)
 }
 

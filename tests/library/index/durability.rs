@@ -2,7 +2,7 @@
 
 use super::questions::Question;
 use super::scan::scan;
-use super::{Unwatched, ask, build, pieces, program, settings, writer};
+use super::{ask, build, pieces, program, settings, writer};
 use flowsieve::filters::FilterKind;
 use flowsieve::index::{IndexError, IndexWriter, stats, verify};
 use std::collections::BTreeSet;
@@ -56,7 +56,7 @@ fn there_is_one_writer_and_readers_go_on() {
         let mut commits = 0;
         while started.elapsed() < Duration::from_millis(2500) {
             for path in &paths[2..5] {
-                writer.add(path, &Unwatched).unwrap();
+                writer.add(path, &()).unwrap();
                 writer.commit().unwrap();
             }
             for path in &paths[2..5] {

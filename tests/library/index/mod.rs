@@ -14,7 +14,6 @@ use flowsieve::filters::FilterKind;
 use flowsieve::index::{
     Added, Explained, Hit, HitSink, IndexError, IndexQuery, IndexWriter, Record, Settings, search,
 };
-use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,13 +22,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-
-/// Looks away.
-struct Unwatched;
-
-impl Watch for Unwatched {
-    fn progress(&self, _bytes: u64, _packets: u64) {}
-}
 
 /// Keeps the answers, by capture.
 #[derive(Default)]
@@ -58,9 +50,7 @@ fn build(
     captures: &[PathBuf],
 ) -> Vec<Added> {
     let mut writer = IndexWriter::create(archive, settings, nodes).unwrap();
-    let added = captures
-        .iter()
-        .map(|path| writer.add(path, &Unwatched).unwrap());
+    let added = captures.iter().map(|path| writer.add(path, &()).unwrap());
     let added = added.collect();
     writer.commit().unwrap();
     added

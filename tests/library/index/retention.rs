@@ -2,7 +2,7 @@
 
 use super::questions::{Question, questions};
 use super::scan::{Packet, scan};
-use super::{Unwatched, ask, build, pieces, settings, writer};
+use super::{ask, build, pieces, settings, writer};
 use flowsieve::filters::FilterKind;
 use flowsieve::index::{Added, Explained, Record, stats, verify};
 use std::collections::BTreeSet;
@@ -38,12 +38,12 @@ fn drop_what_was_added(packets: usize, stay: usize, leave: usize, to_the_bit: bo
     build(&with, settings(FilterKind::Subset, 300), &[], stay);
     let mut adding = writer(&with);
     for path in leave {
-        let added = adding.add(path, &Unwatched).unwrap();
+        let added = adding.add(path, &()).unwrap();
         assert!(
             matches!(added, Added::Indexed { damage: None, .. }),
             "{added:?}"
         );
-        assert_eq!(adding.add(path, &Unwatched).unwrap(), Added::Known);
+        assert_eq!(adding.add(path, &()).unwrap(), Added::Known);
     }
     adding.commit().unwrap();
     drop(adding);
@@ -107,10 +107,10 @@ fn a_capture_is_known_by_its_content() {
     let mut writer = writer(&archive);
     let moved = folder.path().join("moved.pcap");
     fs::rename(&paths[0], &moved).unwrap();
-    assert_eq!(writer.add(&moved, &Unwatched).unwrap(), Added::Known);
+    assert_eq!(writer.add(&moved, &()).unwrap(), Added::Known);
     // Another content under the same path takes the place of the first.
     fs::copy(&paths[1], &moved).unwrap();
-    writer.add(&moved, &Unwatched).unwrap();
+    writer.add(&moved, &()).unwrap();
     writer.commit().unwrap();
     let captures = stats(&archive).unwrap().captures;
     let paths_now: Vec<&PathBuf> = captures.iter().map(|entry| &entry.path).collect();
@@ -190,7 +190,7 @@ fn filters_of_many_commits_stand_in_few_files() {
     };
     let mut most = 0;
     for path in &paths[1..] {
-        writer.add(path, &Unwatched).unwrap();
+        writer.add(path, &()).unwrap();
         writer.commit().unwrap();
         most = most.max(check());
     }

@@ -1,7 +1,7 @@
 //! What a flag that is set in the midst of the work leaves: nothing that is half done.
 
 use super::questions::Question;
-use super::{Unwatched, ask, build, pieces, settings, writer};
+use super::{ask, build, pieces, settings, writer};
 use flowsieve::filters::FilterKind;
 use flowsieve::index::{Added, Hit, HitSink, search, stats, verify};
 use flowsieve::pipeline::Watch;
@@ -57,7 +57,7 @@ fn a_capture_that_is_not_done_leaves_nothing() {
         assert_eq!(fs::read_dir(archive.join("node")).unwrap().count(), files);
     }
     assert!((2..8).contains(&interrupted), "{interrupted}");
-    adding.add(&paths[1], &Unwatched).unwrap();
+    adding.add(&paths[1], &()).unwrap();
     adding.commit().unwrap();
     let verified = verify(&archive).unwrap();
     assert_eq!((verified.captures, verified.problems.len()), (2, 0));

@@ -4,10 +4,9 @@
 //! Where a segment's first record begins is a guess until the segment before has been read to its end. So
 //! segments are taken in order, each only if it was entered exactly where the one before ended; if it was
 //! not, the taker reads it again from there. What cannot be read is left to an ordinary reader, with
-//! everything behind it: errors are told as if there were no segments.
+//! everything behind it: errors are the same as without segments.
 
-use super::feed::read_on;
-use super::merge::{Batch, Maker};
+use super::batch::{Batch, Maker, read_on};
 use crate::guard::guarded;
 use crate::trace::{Capture, SegmentReader, Segments};
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -204,6 +203,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
     use super::super::feed::Feed;
+    use super::super::merge::Input;
     use super::*;
     use crate::trace::{InputFormat, TraceBatch};
     use proptest::prelude::*;
@@ -252,10 +252,10 @@ mod tests {
         }
     }
 
-    type Told = (Vec<(i64, Vec<u8>)>, Option<String>);
+    type Outcome = (Vec<(i64, Vec<u8>)>, Option<String>);
 
     /// All packets of a file, and the error that ends it.
-    fn read(path: &Path, threads: usize, segment_bytes: u64) -> Told {
+    fn read(path: &Path, threads: usize, segment_bytes: u64) -> Outcome {
         let capture = Capture::open(path, InputFormat::Auto).unwrap();
         if threads > 0 {
             assert!(
@@ -265,14 +265,14 @@ mod tests {
         }
         let maker = Arc::new(Copy);
         thread::scope(|scope| {
-            let mut feed = Feed::start_with(scope, 0, capture, &maker, threads, segment_bytes);
+            let mut feed = Feed::start_with(scope, capture, &maker, threads, segment_bytes);
             let mut packets = Vec::new();
             let error = loop {
-                match feed.refill() {
+                match feed.pass(feed.cursor) {
                     Ok(true) => {
                         let Copies { times_ns, frames } = &feed.batch;
                         packets.extend(times_ns.iter().copied().zip(frames.iter().cloned()));
-                        feed.packets = packets.len() as u64;
+                        feed.cursor = times_ns.len();
                     }
                     Ok(false) => break None,
                     Err(error) => break Some(error.to_string()),

@@ -1,0 +1,106 @@
+//! Batches of packets as their takers want them, and how they are made of what a reader yields.
+
+use crate::guard::{WorkerGone, guarded};
+use crate::trace::{Capture, TraceBatch, TraceError, TraceErrorKind};
+
+/// A run of packets in the order of their input.
+pub(crate) trait Batch: Default + Send {
+    /// How far a batch has been taken.
+    type Cursor: Default;
+
+    /// Time of each packet in nanoseconds since the epoch.
+    fn times_ns(&self) -> &[i64];
+
+    /// Forgets all and keeps the memory.
+    fn clear(&mut self);
+
+    /// Packets taken.
+    fn taken(cursor: &Self::Cursor) -> usize;
+}
+
+/// Makes batches of what readers yield.
+pub(crate) trait Maker: Send + Sync {
+    /// What it makes.
+    type Batch: Batch;
+
+    /// Appends what a reader yielded to `out`.
+    fn make(&self, batch: TraceBatch<'_>, out: &mut Self::Batch);
+}
+
+/// What came of reading a batch.
+enum Made {
+    Batch,
+    End,
+    /// The maker panicked at the packet with this number in the batch.
+    Broken(u64, WorkerGone),
+}
+
+/// Reads a batch and appends what is made of it to `out`, before which there were `before` packets;
+/// false at the end.
+pub(super) fn read_on<M: Maker>(
+    capture: &mut Capture,
+    maker: &M,
+    out: &mut M::Batch,
+    before: u64,
+) -> Result<bool, TraceError> {
+    let already = out.times_ns().len() as u64;
+    let made = guarded(|| {
+        let Some(batch) = capture.next_batch()? else {
+            return Ok(Made::End);
+        };
+        Ok(match guarded(|| maker.make(batch, out)) {
+            Ok(()) => Made::Batch,
+            Err(gone) => {
+                let (place, gone) = culprit(maker, batch).unwrap_or((0, gone));
+                Made::Broken(place, gone)
+            }
+        })
+    });
+    let (place, gone) = match made {
+        Ok(Err(error)) => return Err(error),
+        Ok(Ok(Made::End)) => return Ok(false),
+        Ok(Ok(Made::Batch)) => return Ok(true),
+        Ok(Ok(Made::Broken(place, gone))) => (place, gone),
+        // The reader itself.
+        Err(gone) => (0, gone),
+    };
+    // It may be half made.
+    out.clear();
+    Err(undecodable(
+        capture,
+        before + already + place + 1,
+        before + 1,
+        gone,
+    ))
+}
+
+/// The error of an input whose reader or maker panicked at a packet; what was read of it from
+/// `lost_from` on is not used.
+pub(super) fn undecodable(
+    capture: &Capture,
+    packet: u64,
+    lost_from: u64,
+    WorkerGone(reason): WorkerGone,
+) -> TraceError {
+    TraceError {
+        path: capture.path().to_path_buf(),
+        offset: None,
+        kind: TraceErrorKind::Undecodable {
+            packet,
+            lost_from,
+            reason,
+        },
+    }
+}
+
+/// The first packet of a batch that the maker panics at, by its number in the batch.
+fn culprit<M: Maker>(maker: &M, batch: TraceBatch<'_>) -> Option<(u64, WorkerGone)> {
+    let TraceBatch::Packets { bytes, packets } = batch else {
+        return None;
+    };
+    packets.chunks(1).enumerate().find_map(|(number, packets)| {
+        let alone = TraceBatch::Packets { bytes, packets };
+        let gone = guarded(|| maker.make(alone, &mut M::Batch::default())).err()?;
+        Some((number as u64, gone))
+    })
+}

@@ -1,0 +1,323 @@
+//! The order of inputs: each is opened when its first packet is due, and the one with the earliest packet
+//! goes on. Of equal times the input that was given first goes first.
+
+use super::results::{InputResult, Watch};
+use crate::guard::{Broken, guarded};
+use crate::trace::{Capture, InputFormat, StopFlag, TraceError, first_time_ns};
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Packets between two reports of progress: about a millisecond.
+const PACKETS_A_REPORT: u64 = 1 << 14;
+
+/// An open input.
+pub(crate) trait Input {
+    /// Time of the next packet, where there is one.
+    fn next_ns(&self) -> i64;
+
+    /// How many packets may be taken together: up to this time, but at least one.
+    fn ready(&self, until_ns: Option<i64>) -> usize;
+
+    /// Goes behind so many packets, which were taken, to the next one; false at the end. With 0 packets
+    /// it goes to the first.
+    ///
+    /// # Errors
+    ///
+    /// The input is damaged or cannot be read further. It is at its end then.
+    fn pass(&mut self, packets: usize) -> Result<bool, TraceError>;
+}
+
+/// How many of these times, of which the first is taken in any case, may be taken together.
+pub(super) fn count_until(
+    times_ns: impl ExactSizeIterator<Item = i64>,
+    until_ns: Option<i64>,
+) -> usize {
+    match until_ns {
+        None => times_ns.len(),
+        Some(until) => 1 + times_ns.skip(1).take_while(|&time| time <= until).count(),
+    }
+}
+
+/// The inputs, from which the earliest packet is always taken next.
+pub(crate) struct Merge<'a, I> {
+    upcoming: VecDeque<Upcoming>,
+    open: Vec<Open<I>>,
+    /// Makes an input of a capture when so many others are open.
+    begin: Box<dyn FnMut(Capture, usize) -> I + 'a>,
+    inputs: Vec<InputResult>,
+    format: InputFormat,
+    stop: StopFlag,
+    /// Bytes of the inputs at their end.
+    bytes_done: u64,
+    packets: u64,
+}
+
+/// An input that is not open yet.
+struct Upcoming {
+    number: usize,
+    /// Time of its first packet, or earlier.
+    first_ns: i64,
+}
+
+struct Open<I> {
+    number: usize,
+    input: I,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<'a, I: Input> Merge<'a, I> {
+    /// Puts the inputs in the order of their first packets and opens those that are due. One of which the
+    /// time is not known is opened first.
+    pub(crate) fn new(
+        paths: &[PathBuf],
+        format: InputFormat,
+        stop: StopFlag,
+        begin: impl FnMut(Capture, usize) -> I + 'a,
+    ) -> Self {
+        // One input needs no order.
+        let alone = paths.len() == 1;
+        let known = |path: &Path| !alone && is_readable_twice(path);
+        let sources = paths.iter().map(|path| {
+            let first_ns = known(path).then(|| first_time_ns(path, format).ok().flatten());
+            (path.clone(), first_ns.flatten().unwrap_or(i64::MIN))
+        });
+        Self::with_times(sources, format, stop, begin)
+    }
+
+    /// Inputs of which is known before which time none of their packets is.
+    pub(crate) fn with_times(
+        sources: impl IntoIterator<Item = (PathBuf, i64)>,
+        format: InputFormat,
+        stop: StopFlag,
+        begin: impl FnMut(Capture, usize) -> I + 'a,
+    ) -> Self {
+        let mut upcoming = Vec::new();
+        let mut inputs = Vec::new();
+        for (number, (path, first_ns)) in sources.into_iter().enumerate() {
+            upcoming.push(Upcoming { number, first_ns });
+            inputs.push(InputResult {
+                path,
+                container: None,
+                packets: 0,
+                error: None,
+                is_log: false,
+            });
+        }
+        upcoming.sort_by_key(|input| input.first_ns);
+        let mut merge = Self {
+            upcoming: upcoming.into(),
+            open: Vec::new(),
+            begin: Box::new(begin),
+            inputs,
+            format,
+            stop,
+            bytes_done: 0,
+            packets: 0,
+        };
+        merge.open_due();
+        merge
+    }
+
+    /// Time of the earliest packet at hand.
+    pub(crate) fn first_ns(&self) -> Option<i64> {
+        self.open.iter().map(|open| open.input.next_ns()).min()
+    }
+
+    /// Hands all packets to `take`; what became of the inputs, and whether the reading was ended before
+    /// they were.
+    ///
+    /// `take` gets an input with its number, and how many of its next packets it has to take. If it
+    /// panics, that is an error.
+    pub(crate) fn drain<E: From<Broken>>(
+        mut self,
+        watch: &dyn Watch,
+        mut take: impl FnMut(usize, &mut I, usize) -> Result<(), E>,
+    ) -> Result<(Vec<InputResult>, bool), E> {
+        let mut reported = 0;
+        // What was read before the flag was set is taken still: then the readers end, and the loop.
+        while let Some(at) = self.earliest() {
+            let limit = self.limit(at);
+            let Open { number, input, .. } = &mut self.open[at];
+            let count = input.ready(limit);
+            let result = &mut self.inputs[*number];
+            guarded(|| take(*number, input, count))
+                .map_err(|gone| gone.at(&result.path, result.packets, count as u64))??;
+            result.packets += count as u64;
+            self.packets += count as u64;
+            if !self.pass(at, count) {
+                self.open.swap_remove(at);
+            }
+            self.open_due();
+            if self.packets - reported >= PACKETS_A_REPORT {
+                reported = self.packets;
+                let open = self.open.iter().map(|open| &open.bytes);
+                let bytes: u64 = open.map(|bytes| bytes.load(Ordering::Relaxed)).sum();
+                watch.progress(self.bytes_done + bytes, self.packets);
+            }
+        }
+        Ok((self.inputs, self.stop.is_set()))
+    }
+
+    /// Opens every input whose first packet is not later than the earliest one at hand, and at least
+    /// one while there are any.
+    fn open_due(&mut self) {
+        while let Some(&Upcoming { number, first_ns }) = self.upcoming.front() {
+            if self.first_ns().is_some_and(|now| first_ns > now) {
+                return;
+            }
+            self.upcoming.pop_front();
+            let result = &mut self.inputs[number];
+            let capture = match Capture::open_until(&result.path, self.format, &self.stop) {
+                Ok(capture) => capture,
+                // What it says is not of the input.
+                Err(_) if self.stop.is_set() => return,
+                Err(error) => {
+                    result.error = Some(error);
+                    continue;
+                }
+            };
+            result.container = Some(capture.description());
+            result.is_log = capture.is_log();
+            let bytes = capture.bytes_read();
+            let input = (self.begin)(capture, self.open.len());
+            self.open.push(Open {
+                number,
+                input,
+                bytes,
+            });
+            let at = self.open.len() - 1;
+            if !self.pass(at, 0) {
+                self.open.pop();
+            }
+        }
+    }
+
+    /// Goes behind packets that were taken of an open input; false if it is at its end.
+    fn pass(&mut self, at: usize, packets: usize) -> bool {
+        let Open {
+            number,
+            input,
+            bytes,
+        } = &mut self.open[at];
+        match input.pass(packets) {
+            Ok(true) => return true,
+            Ok(false) => {}
+            Err(_) if self.stop.is_set() => {}
+            Err(error) => self.inputs[*number].error = Some(error),
+        }
+        self.bytes_done += bytes.load(Ordering::Relaxed);
+        false
+    }
+
+    /// The open input with the earliest next packet.
+    fn earliest(&self) -> Option<usize> {
+        let key = |&at: &usize| (self.open[at].input.next_ns(), self.open[at].number);
+        (0..self.open.len()).min_by_key(key)
+    }
+
+    /// Up to which time an input may go on alone: another one has a packet then.
+    fn limit(&self, at: usize) -> Option<i64> {
+        let number = self.open[at].number;
+        let others = self.open.iter().filter(|other| other.number != number);
+        // Of equal times the input given first goes first.
+        let others = others.map(|other| {
+            let before = i64::from(other.number < number);
+            other.input.next_ns().saturating_sub(before)
+        });
+        let upcoming = self.upcoming.front();
+        let upcoming = upcoming.map(|next| next.first_ns.saturating_sub(1));
+        others.chain(upcoming).min()
+    }
+}
+
+/// Whether the input can be looked into, closed, and opened again: what came out of a pipe is gone.
+fn is_readable_twice(path: &Path) -> bool {
+    path != Path::new("-") && fs::metadata(path).is_ok_and(|data| data.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::super::batch::{Batch, Maker};
+    use super::super::{Feed, RecordInput};
+    use super::*;
+    use crate::trace::TraceBatch;
+    use std::thread;
+
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap");
+
+    #[derive(Default)]
+    struct Times(Vec<i64>);
+
+    impl Batch for Times {
+        type Cursor = usize;
+
+        fn times_ns(&self) -> &[i64] {
+            &self.0
+        }
+
+        fn clear(&mut self) {
+            self.0.clear();
+        }
+
+        fn taken(cursor: &usize) -> usize {
+            *cursor
+        }
+    }
+
+    struct TimesOnly;
+
+    impl Maker for TimesOnly {
+        type Batch = Times;
+
+        fn make(&self, batch: TraceBatch<'_>, out: &mut Times) {
+            if let TraceBatch::Packets { packets, .. } = batch {
+                out.0.extend(packets.iter().map(|packet| packet.time_ns));
+            }
+        }
+    }
+
+    /// Drains the capture with a `take` that panics when it has more than 6000 packets.
+    fn trapped<I: Input>(
+        begin: impl FnMut(Capture, usize) -> I,
+        mut go_on: impl FnMut(&mut I, usize),
+    ) {
+        let mut seen = 0;
+        let merge = Merge::new(
+            &[PATH.into()],
+            InputFormat::Auto,
+            StopFlag::default(),
+            begin,
+        );
+        let drained = merge.drain(&(), |_, input, packets| {
+            seen += packets;
+            assert!(seen <= 6000, "the trap");
+            go_on(input, packets);
+            Ok::<(), Broken>(())
+        });
+        let broken = drained.expect_err("the panic is reported");
+        let last = broken.first + broken.others;
+        assert!((broken.first..=last).contains(&6_001), "{broken}");
+        assert_eq!(last, seen as u64);
+        let sentence = broken.to_string();
+        for part in ["generated.pcap: packet ", "the trap", "please report"] {
+            assert!(sentence.contains(part), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn a_taker_that_panics_is_an_error_that_names_its_packets_and_no_hang() {
+        for threads in [0, 1, 3] {
+            thread::scope(|scope| {
+                let maker = Arc::new(TimesOnly);
+                let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
+                trapped(begin, |feed, packets| feed.cursor += packets);
+            });
+        }
+        trapped(|capture, _| RecordInput::new(capture, None), |_, _| {});
+    }
+}

@@ -1,0 +1,24 @@
+//! Inputs as one trace: opened when they are due and merged by the time of their packets, whatever becomes
+//! of these.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `merge` | the order: the input with the earliest packet goes on, up to the packet of another one |
+//! | `records` | an input read in the caller's thread, with all that a writer of captures needs |
+//! | `feed` | an input whose packets become batches, in threads of its own or in the caller's |
+//! | `batch` | what such batches are, and how they are made |
+//! | `segments` | one large pcap file made into batches at several places at once |
+//! | `results` | what became of each input, and who hears of progress |
+
+mod batch;
+mod feed;
+mod merge;
+mod records;
+mod results;
+mod segments;
+
+pub(crate) use batch::{Batch, Maker};
+pub(crate) use feed::Feed;
+pub(crate) use merge::Merge;
+pub(crate) use records::{Choose, RecordInput};
+pub use results::{InputResult, Watch};

@@ -1,0 +1,131 @@
+//! An input read in the thread of the merge, for those who need the packets as they stand in the capture.
+
+use super::batch::undecodable;
+use super::merge::{Input, count_until};
+use crate::guard::guarded;
+use crate::trace::{Capture, PacketRef, RecordBatch, TraceError};
+use std::ops::Range;
+
+/// Decides of a packet and the bytes that it points into.
+pub(crate) type Choose<'a> = &'a dyn Fn(&PacketRef, &[u8]) -> bool;
+
+/// A capture that is being read. A DNS log has no packets.
+pub(crate) struct RecordInput<'a> {
+    capture: Capture,
+    /// The next packet of the present batch.
+    at: usize,
+    /// Packets in the batches before.
+    before: u64,
+    /// Which packets are wanted; all of them without it.
+    choose: Option<Choose<'a>>,
+}
+
+impl<'a> RecordInput<'a> {
+    pub(crate) fn new(mut capture: Capture, choose: Option<Choose<'a>>) -> Self {
+        capture.keep_records();
+        Self {
+            capture,
+            at: 0,
+            before: 0,
+            choose,
+        }
+    }
+
+    /// The present batch, and where the next `count` packets stand in it.
+    pub(crate) fn next(&self, count: usize) -> (RecordBatch<'_>, Range<usize>) {
+        (self.capture.record_batch(), self.at..self.at + count)
+    }
+
+    /// Goes on to the next wanted packet of the present batch; false if there is none.
+    fn skip(&mut self) -> bool {
+        let batch = self.capture.record_batch();
+        if let Some(choose) = self.choose {
+            let ahead = batch.packets[self.at..].iter();
+            self.at += ahead
+                .take_while(|packet| !choose(packet, batch.bytes))
+                .count();
+        }
+        self.at < batch.packets.len()
+    }
+}
+
+impl Input for RecordInput<'_> {
+    fn next_ns(&self) -> i64 {
+        self.capture.record_batch().packets[self.at].time_ns
+    }
+
+    fn ready(&self, until_ns: Option<i64>) -> usize {
+        if self.choose.is_some() {
+            return 1;
+        }
+        let packets = &self.capture.record_batch().packets[self.at..];
+        count_until(packets.iter().map(|packet| packet.time_ns), until_ns)
+    }
+
+    fn pass(&mut self, packets: usize) -> Result<bool, TraceError> {
+        if self.capture.is_log() {
+            return Ok(false);
+        }
+        self.at += packets;
+        while !self.skip() {
+            self.before += self.at as u64;
+            self.at = 0;
+            let next = self.before + 1;
+            match guarded(|| Ok(self.capture.next_batch()?.is_some())) {
+                Ok(Ok(true)) => {}
+                Ok(end) => return end,
+                // What the reader holds is not to be used any more.
+                Err(gone) => return Err(undecodable(&self.capture, next, next, gone)),
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::*;
+    use crate::trace::InputFormat;
+    use std::fs;
+    use std::io::{self, Cursor, Read};
+    use std::path::Path;
+
+    /// Panics where the bytes end.
+    struct Trap(Cursor<Vec<u8>>);
+
+    impl Read for Trap {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            let read = self.0.read(out)?;
+            assert!(read > 0, "the trap");
+            Ok(read)
+        }
+    }
+
+    #[test]
+    fn a_reader_that_panics_ends_its_input_with_an_error() {
+        let path = Path::new(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/traces/generated.pcap"
+        ));
+        let mut bytes = fs::read(path).unwrap();
+        bytes.truncate(bytes.len() - 1);
+        let source = Box::new(Trap(Cursor::new(bytes)));
+        let capture = Capture::from_reader(path, source, InputFormat::Auto).unwrap();
+        let mut input = RecordInput::new(capture, None);
+        let (mut ready, mut packets) = (0, 0);
+        let error = loop {
+            match input.pass(ready) {
+                Ok(more) => assert!(more, "the panic is reported"),
+                Err(error) => break error.to_string(),
+            }
+            ready = input.ready(None);
+            packets += ready;
+        };
+        // The last of 8000 packets is cut, and what was read with it may be lost.
+        assert!((1..8000).contains(&packets), "{packets}");
+        let place = format!("packet {} could not be decoded (the trap)", packets + 1);
+        assert!(error.contains(&place), "{error}");
+    }
+}

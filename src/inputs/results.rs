@@ -1,0 +1,36 @@
+//! What became of the inputs, and who hears of progress.
+
+use crate::trace::{StopFlag, TraceError};
+use std::path::PathBuf;
+
+/// What became of one input.
+#[derive(Debug)]
+pub struct InputResult {
+    /// The file, or `-`.
+    pub path: PathBuf,
+    /// Name of the container, and of the compression if there is one; none if it was not opened.
+    pub container: Option<String>,
+    /// Packets read (records of a DNS log).
+    pub packets: u64,
+    /// Why reading it stopped early, if it did.
+    pub error: Option<TraceError>,
+    /// It is a DNS log, which has no packets.
+    pub is_log: bool,
+}
+
+/// Hears of progress now and then, and may end the run.
+pub trait Watch {
+    /// So many bytes of the inputs (as they are on disk) and packets are done.
+    fn progress(&self, bytes: u64, packets: u64);
+
+    /// A flag that ends the run when it is set: what was read until then is the result, and is marked.
+    /// Asked for once, when the run begins.
+    fn stop(&self) -> StopFlag {
+        StopFlag::default()
+    }
+}
+
+/// Nobody watches.
+impl Watch for () {
+    fn progress(&self, _: u64, _: u64) {}
+}

@@ -1,0 +1,74 @@
+//! How a run makes batches of elements, and how far it has taken one.
+
+use crate::decode::Skip;
+use crate::elements::{ElementBatch, Extractor};
+use crate::inputs::{Batch, Maker};
+use crate::trace::TraceBatch;
+use std::ops::Range;
+
+/// How far a batch has been taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor {
+    /// Next packet.
+    pub(super) packet: usize,
+    /// Next element.
+    element: usize,
+    /// Next entry of the list of skipped packets.
+    skipped: usize,
+    /// Next entry of the list of further elements.
+    further: usize,
+}
+
+impl Cursor {
+    /// Goes on to packet `end`; the numbers of the elements that it passes. `skip` gets the reason of every
+    /// packet on the way that has none.
+    pub(super) fn pass(
+        &mut self,
+        batch: &ElementBatch,
+        end: usize,
+        mut skip: impl FnMut(Skip),
+    ) -> Range<usize> {
+        let first = self.element;
+        let mut elements = end - self.packet;
+        while let Some(&(packet, reason)) = batch.skipped.get(self.skipped)
+            && (packet as usize) < end
+        {
+            skip(reason);
+            self.skipped += 1;
+            elements -= 1;
+        }
+        while let Some(&packet) = batch.further.get(self.further)
+            && (packet as usize) < end
+        {
+            self.further += 1;
+            elements += 1;
+        }
+        self.packet = end;
+        self.element += elements;
+        first..self.element
+    }
+}
+
+impl Batch for ElementBatch {
+    type Cursor = Cursor;
+
+    fn times_ns(&self) -> &[i64] {
+        &self.times_ns
+    }
+
+    fn clear(&mut self) {
+        ElementBatch::clear(self);
+    }
+
+    fn taken(cursor: &Cursor) -> usize {
+        cursor.packet
+    }
+}
+
+impl Maker for Extractor {
+    type Batch = ElementBatch;
+
+    fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+        self.extract(batch, out);
+    }
+}

@@ -1,0 +1,54 @@
+//! Batches that one thread fills and another empties and gives back.
+
+use super::channels::{Channels, Crossbeam};
+
+/// The end of the thread that fills batches.
+pub(crate) struct Filler<B: Send, E: Send, C: Channels = Crossbeam> {
+    full: C::Sender<Result<B, E>>,
+    emptied: C::Receiver<B>,
+}
+
+/// The batches, for the thread that empties them.
+pub(crate) struct Batches<B: Send, E: Send, C: Channels = Crossbeam> {
+    full: C::Receiver<Result<B, E>>,
+    empty: C::Sender<B>,
+}
+
+/// Both ends; the filler waits while so many batches are under way.
+pub(crate) fn handover<B: Send, E: Send, C: Channels>(
+    queued: usize,
+) -> (Filler<B, E, C>, Batches<B, E, C>) {
+    let (send, full) = C::bounded(queued);
+    // No more batches come back than went out, so that giving one back need never wait.
+    let (empty, emptied) = C::unbounded();
+    (
+        Filler {
+            full: send,
+            emptied,
+        },
+        Batches { full, empty },
+    )
+}
+
+impl<B: Default + Send, E: Send, C: Channels> Filler<B, E, C> {
+    /// Hands a batch on and leaves an empty one in its place; false if nobody takes any more.
+    pub(crate) fn hand_on(&self, batch: &mut B) -> bool {
+        let fresh = C::try_receive(&self.emptied).unwrap_or_default();
+        C::send(&self.full, Ok(std::mem::replace(batch, fresh)))
+    }
+
+    /// Ends the batches with an error.
+    pub(crate) fn fail(self, error: E) {
+        // If the run was given up, nobody has to know.
+        let _ = C::send(&self.full, Err(error));
+    }
+}
+
+impl<B: Send, E: Send, C: Channels> Batches<B, E, C> {
+    /// Gives back a batch, which is empty, for the next full one; none at the end.
+    pub(crate) fn next(&self, used: B) -> Option<Result<B, E>> {
+        // The filler may be gone: then nobody needs the batch.
+        let _ = C::send(&self.empty, used);
+        C::receive(&self.full)
+    }
+}

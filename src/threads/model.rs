@@ -1,0 +1,235 @@
+//! The protocols between threads under thousands of schedules by shuttle, which takes a state in which
+//! nobody can go on for a failure. This is the code of every run, on shuttle's channels. Their bounds are
+//! small, so that queues are full often.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use super::channels::Channels;
+use super::handover::handover;
+use super::pool::{Pool, Reply, Work};
+use crate::guard::WorkerGone;
+use shuttle::sync::mpsc::{
+    Receiver, RecvError, SendError, Sender, SyncSender, channel, sync_channel,
+};
+use shuttle::thread::{self, JoinHandle};
+use std::collections::BTreeMap;
+
+const SHARDS: usize = 3;
+const WORKERS: usize = 2;
+const QUEUED: usize = 1;
+const MAX_OUTSTANDING: usize = 2;
+
+/// At this element the work panics.
+const TRAP: u32 = 13;
+
+/// Shuttle's channels.
+enum Shuttle {}
+
+enum Ends<T> {
+    Bounded(SyncSender<T>),
+    Unbounded(Sender<T>),
+}
+
+impl<T> Clone for Ends<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Bounded(sender) => Self::Bounded(sender.clone()),
+            Self::Unbounded(sender) => Self::Unbounded(sender.clone()),
+        }
+    }
+}
+
+impl Channels for Shuttle {
+    type Sender<T: Send> = Ends<T>;
+    type Receiver<T: Send> = Receiver<T>;
+
+    fn bounded<T: Send>(room: usize) -> (Ends<T>, Receiver<T>) {
+        let (sender, receiver) = sync_channel(room);
+        (Ends::Bounded(sender), receiver)
+    }
+
+    fn unbounded<T: Send>() -> (Ends<T>, Receiver<T>) {
+        let (sender, receiver) = channel();
+        (Ends::Unbounded(sender), receiver)
+    }
+
+    fn send<T: Send>(to: &Ends<T>, item: T) -> bool {
+        let sent: Result<(), SendError<T>> = match to {
+            Ends::Bounded(sender) => sender.send(item),
+            Ends::Unbounded(sender) => sender.send(item),
+        };
+        sent.is_ok()
+    }
+
+    fn receive<T: Send>(from: &Receiver<T>) -> Option<T> {
+        let received: Result<T, RecvError> = from.recv();
+        received.ok()
+    }
+
+    fn try_receive<T: Send>(from: &Receiver<T>) -> Option<T> {
+        from.try_recv().ok()
+    }
+}
+
+/// Sums of the elements of each shard.
+#[derive(Default)]
+struct Sums([u32; SHARDS]);
+
+enum Task {
+    Add { shard: usize, elements: Vec<u32> },
+    Close { shard: usize, closing: usize },
+}
+
+struct Answer {
+    closing: usize,
+    shard: usize,
+    sum: u32,
+}
+
+impl Work for Sums {
+    type Task = Task;
+    type Answer = Answer;
+    type Batch = Vec<u32>;
+
+    fn work(&mut self, task: Task) -> Reply<Answer, Vec<u32>> {
+        match task {
+            Task::Add {
+                shard,
+                mut elements,
+            } => {
+                assert!(!elements.contains(&TRAP), "the trap");
+                self.0[shard] += elements.drain(..).sum::<u32>();
+                Reply::Emptied(elements)
+            }
+            Task::Close { shard, closing } => Reply::Answer(Answer {
+                closing,
+                shard,
+                sum: std::mem::take(&mut self.0[shard]),
+            }),
+        }
+    }
+}
+
+/// Closings that lack answers, and the sums of the others.
+#[derive(Default)]
+struct Collector {
+    waiting: BTreeMap<usize, Vec<Option<u32>>>,
+    done: Vec<u32>,
+}
+
+impl Collector {
+    fn take(&mut self, answer: &Answer) {
+        let sums = self.waiting.get_mut(&answer.closing).unwrap();
+        let before = sums[answer.shard].replace(answer.sum);
+        assert!(before.is_none(), "one answer a shard");
+        while let Some(first) = self.waiting.first_entry() {
+            let Some(sums) = first.get().iter().copied().collect::<Option<Vec<u32>>>() else {
+                return;
+            };
+            first.remove();
+            self.done.push(sums.iter().sum());
+        }
+    }
+
+    fn collect(
+        &mut self,
+        pool: &mut Pool<Sums, Shuttle>,
+        outstanding: usize,
+    ) -> Result<(), WorkerGone> {
+        while let Some(answer) = pool.answer(self.waiting.len() >= outstanding)? {
+            self.take(&answer);
+        }
+        Ok(())
+    }
+}
+
+/// A run over batches, each of which is a slice, as the sequencer does it; the sums of the slices. With
+/// `give_up` the run is given up after so many slices.
+fn run(batches: Vec<Vec<u32>>, give_up: Option<usize>) -> Result<Vec<u32>, WorkerGone> {
+    let (filler, full) = handover::<Vec<u32>, WorkerGone, Shuttle>(QUEUED);
+    let decoder = thread::spawn(move || {
+        let mut out = Vec::new();
+        for batch in batches {
+            out.extend(batch);
+            if !filler.hand_on(&mut out) {
+                return;
+            }
+        }
+    });
+    let mut threads: Vec<JoinHandle<()>> = vec![decoder];
+    let works = (0..WORKERS).map(|_| Sums::default()).collect();
+    let mut pool = Pool::<Sums, Shuttle>::start(works, QUEUED, |worker| {
+        threads.push(thread::spawn(|| worker.serve()));
+    });
+    let mut sequencer = move || {
+        let mut collector = Collector::default();
+        let mut used = Vec::new();
+        let mut closing = 0;
+        while let Some(batch) = full.next(std::mem::take(&mut used)) {
+            used = batch?;
+            for (number, element) in used.drain(..).enumerate() {
+                let shard = number % SHARDS;
+                let mut elements = pool.fresh();
+                elements.push(element);
+                pool.give(shard % WORKERS, Task::Add { shard, elements })?;
+            }
+            collector.waiting.insert(closing, vec![None; SHARDS]);
+            for shard in 0..SHARDS {
+                pool.give(shard % WORKERS, Task::Close { shard, closing })?;
+            }
+            collector.collect(&mut pool, MAX_OUTSTANDING)?;
+            closing += 1;
+            if give_up == Some(closing) {
+                return Ok(collector.done);
+            }
+        }
+        collector.collect(&mut pool, 1)?;
+        Ok(collector.done)
+    };
+    let result = sequencer();
+    // With its ends of the channels.
+    drop(sequencer);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    result
+}
+
+fn batches() -> Vec<Vec<u32>> {
+    (0..5)
+        .map(|slice| (0..4).map(|i| 100 * slice + i).collect())
+        .collect()
+}
+
+fn check(model: impl Fn() + Send + Sync + Copy + 'static) {
+    shuttle::check_random(model, 3000);
+    shuttle::check_pct(model, 2000, 3);
+}
+
+#[test]
+fn every_schedule_gives_all_slices_in_order() {
+    check(|| {
+        let expected: Vec<u32> = batches().iter().map(|slice| slice.iter().sum()).collect();
+        assert_eq!(run(batches(), None).unwrap(), expected);
+    });
+}
+
+#[test]
+fn a_worker_that_fails_ends_the_run_in_every_schedule() {
+    for at in [0, 2, 4] {
+        check(move || {
+            let mut batches = batches();
+            batches[at].push(TRAP);
+            let WorkerGone(reason) = run(batches, None).unwrap_err();
+            assert_eq!(reason, "the trap");
+        });
+    }
+}
+
+#[test]
+fn a_run_that_is_given_up_leaves_no_thread_behind() {
+    check(|| {
+        let done = run(batches(), Some(2)).unwrap();
+        assert!(done.len() <= 2);
+    });
+}
