@@ -5,7 +5,7 @@
 mod common;
 
 use flowsieve::decode::Tunnel;
-use flowsieve::dedup::{DedupPlan, Difference, Sameness, SieveKind, WindowWidth, Writers, dedup};
+use flowsieve::dedup::{DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup};
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
 use flowsieve::trace::{Compression, InputFormat};
@@ -35,7 +35,7 @@ fn sieve(path: &Path, choice: u8) {
         by: kinds[choice as usize % 4],
         distinguish: Difference::default(),
         window: WindowWidth::Packets(5),
-        filter: SieveKind::Rotating,
+        filter: WindowFilterKind::Rotating,
         approximate: choice & 16 != 0,
         memory_bytes: 256 << 10,
         slice_ns: None,

@@ -14,8 +14,8 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::anonymize::PacketAnonymizer;
 use flowsieve::dedup::{
-    DedupError, DedupPlan, DedupSummary, Difference, Sameness, SieveKind, WindowWidth, Writers,
-    dedup,
+    DedupError, DedupPlan, DedupSummary, Difference, Sameness, WindowFilterKind, WindowWidth,
+    Writers, dedup,
 };
 use flowsieve::report::{DedupFormat, DedupParameters, write_dedup};
 use flowsieve::trace::write::{CaptureWriter, WriteError, WriteFormat, Written};
@@ -352,10 +352,10 @@ impl DedupArgs {
             },
             window: self.window,
             filter: match self.filter {
-                Sieve::Dleft => SieveKind::Dleft,
-                Sieve::SplitCounting => SieveKind::SplitCounting,
-                Sieve::Counting => SieveKind::Counting,
-                Sieve::Rotating => SieveKind::Rotating,
+                Sieve::Dleft => WindowFilterKind::Dleft,
+                Sieve::SplitCounting => WindowFilterKind::SplitCounting,
+                Sieve::Counting => WindowFilterKind::Counting,
+                Sieve::Rotating => WindowFilterKind::Rotating,
             },
             approximate: self.approximate,
             memory_bytes: self.memory,

@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `plan` | what is asked for |
 //! | `key`, `tcp` | what makes two packets the same; what is known of TCP connections |
-//! | `window`, `sieve` | the digests of the window; the filter that follows it |
+//! | `window`, `window_filter` | the digests of the window; the filter that follows it |
 //! | `approximate` | the window without digests |
 //! | `run`, `slices`, `results` | the loop; what is reported |
 
@@ -29,12 +29,13 @@ mod key;
 mod plan;
 mod results;
 mod run;
-mod sieve;
+
 mod slices;
 mod tcp;
 mod window;
+mod window_filter;
 
 pub use crate::guard::Broken;
-pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, SieveKind, WindowWidth};
+pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, WindowFilterKind, WindowWidth};
 pub use results::{DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
 pub use run::{DedupError, Writers, dedup};

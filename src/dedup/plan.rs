@@ -56,7 +56,7 @@ pub enum WindowWidth {
 
 /// The filter that follows the window.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum SieveKind {
+pub enum WindowFilterKind {
     /// d-left counting filter.
     Dleft,
     /// Split counting filter.
@@ -67,7 +67,7 @@ pub enum SieveKind {
     Rotating,
 }
 
-impl SieveKind {
+impl WindowFilterKind {
     /// Its name in options and results.
     pub const fn name(self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ pub struct DedupPlan {
     /// How far back a packet is compared.
     pub window: WindowWidth,
     /// The filter that follows the window.
-    pub filter: SieveKind,
+    pub filter: WindowFilterKind,
     /// Drop what the filter calls a repeat, without looking it up.
     pub approximate: bool,
     /// Memory of the window and its filter, in bytes.
@@ -129,7 +129,7 @@ impl DedupPlan {
                 "--distinguish belongs to --by packet: the others leave nothing out of account",
             );
         }
-        if self.approximate && self.filter != SieveKind::Rotating {
+        if self.approximate && self.filter != WindowFilterKind::Rotating {
             return fail(
                 "--approximate keeps no digests, by which the others know what to remove: it goes with --filter rotating",
             );

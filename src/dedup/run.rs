@@ -46,9 +46,9 @@ pub enum DedupError {
 /// Writes the packets of the inputs, which are one capture in the order of time, without duplicates.
 /// The writers are to be finished by the caller.
 ///
-/// Damaged inputs are no error: their packets up to the damage count, and
-/// [`InputResult::error`](crate::pipeline::InputResult::error) says what happened. If the watch ends the
-/// run, what is written is whole, and [`DedupSummary::interrupted`] says that there was more.
+/// Damaged inputs are no error: their packets up to the damage count, and [`DedupSummary::inputs`] says what
+/// happened. If the watch ends the run, what is written is whole, and [`DedupSummary::interrupted`] says
+/// that there was more.
 ///
 /// # Errors
 ///

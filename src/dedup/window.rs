@@ -16,9 +16,9 @@
 //! starts small and doubles when it is full, until its memory is used up; then the oldest packets leave
 //! early.
 
-use super::plan::{SieveKind, WindowWidth};
+use super::plan::{WindowFilterKind, WindowWidth};
 use super::results::WindowReport;
-use super::sieve::{self, Sieve};
+use super::window_filter::{BYTES_A_PACKET as FILTER_BYTES_A_PACKET, WindowFilter};
 use crate::filters::Sighting;
 use crate::hashing::Digest;
 use std::hint::black_box;
@@ -26,11 +26,11 @@ use std::hint::black_box;
 /// Packets that the smallest window has room for.
 const LEAST_ROOM: u64 = 1 << 12;
 
-/// Most room: positions within it are told apart by 32 bits.
+/// Most room: 32 bits distinguish the positions within it.
 const MOST_ROOM: u64 = 1 << 31;
 
 /// Bytes for each packet that there is room for: its entry, its bucket, its share of the filter.
-const BYTES_A_PACKET: u64 = size_of::<Entry>() as u64 + 4 + sieve::BYTES_A_PACKET;
+const BYTES_A_PACKET: u64 = size_of::<Entry>() as u64 + 4 + FILTER_BYTES_A_PACKET;
 
 /// Room from which buckets are touched ahead: their table leaves the second-level cache.
 const TOUCH_FROM_ROOM: u64 = 1 << 17;
@@ -54,8 +54,8 @@ pub(super) struct Window {
     front: u64,
     next: u64,
     width: u64,
-    kind: SieveKind,
-    sieve: Sieve,
+    kind: WindowFilterKind,
+    filter: WindowFilter,
     most_room: u64,
     report: WindowReport,
     /// Digests of the packets being taken in, as the filter takes them.
@@ -66,7 +66,7 @@ pub(super) struct Window {
 
 impl Window {
     /// A window of this width in so much memory.
-    pub(super) fn new(width: WindowWidth, kind: SieveKind, memory_bytes: u64) -> Self {
+    pub(super) fn new(width: WindowWidth, kind: WindowFilterKind, memory_bytes: u64) -> Self {
         let fitting = (memory_bytes / BYTES_A_PACKET).max(LEAST_ROOM);
         let most_room = (1 << fitting.ilog2()).min(MOST_ROOM);
         let (width, room) = match width {
@@ -83,7 +83,7 @@ impl Window {
             next: 1,
             width,
             kind,
-            sieve: Sieve::new(kind, LEAST_ROOM),
+            filter: WindowFilter::new(kind, LEAST_ROOM),
             most_room,
             report: WindowReport::default(),
             digests: Vec::new(),
@@ -120,7 +120,7 @@ impl Window {
         }
         self.sightings.clear();
         let (position, front) = (self.next, self.front);
-        self.sieve
+        self.filter
             .insert_ahead(&self.digests, position, front, &mut self.sightings);
         for (index, (digest, stamp)) in packets.enumerate() {
             let sighting = self.sightings.get(index).copied();
@@ -137,13 +137,13 @@ impl Window {
             self.leave_early(stamp);
         }
         let mut repeat = false;
-        match sighting.unwrap_or_else(|| self.sieve.insert(of_filter(digest))) {
+        match sighting.unwrap_or_else(|| self.filter.insert(of_filter(digest))) {
             Sighting::First => self.report.first += 1,
             Sighting::Repeat => {
                 self.report.looked_up += 1;
                 if let Some(seen) = self.take_out(digest) {
                     // It is in the filter once.
-                    self.sieve.remove(of_filter(digest));
+                    self.filter.remove(of_filter(digest));
                     repeat = seen.abs_diff(stamp) <= self.width;
                 }
             }
@@ -169,7 +169,7 @@ impl Window {
     fn leave(&mut self) {
         let entry = &self.ring[self.slot(self.front)];
         if entry.is_last {
-            self.sieve.remove(of_filter(entry.digest));
+            self.filter.remove(of_filter(entry.digest));
         }
         self.front += 1;
     }
@@ -187,13 +187,13 @@ impl Window {
     fn make_room(&mut self, room: u64) {
         let old = std::mem::replace(&mut self.ring, vec![Entry::default(); room as usize]);
         self.heads = vec![0; room as usize];
-        self.sieve = Sieve::new(self.kind, room);
+        self.filter = WindowFilter::new(self.kind, room);
         self.report.memory_bytes = room * BYTES_A_PACKET;
         let (front, next) = (self.front, std::mem::replace(&mut self.next, self.front));
         let live = (front..next).map(|position| old[position as usize & (old.len() - 1)]);
         let digests: Vec<Digest> = live.clone().map(|entry| of_filter(entry.digest)).collect();
         let mut sightings = Vec::new();
-        self.sieve
+        self.filter
             .insert_ahead(&digests, front, front, &mut sightings);
         for entry in live {
             let slot = self.slot(self.next);
@@ -204,7 +204,7 @@ impl Window {
                 self.heads[bucket] = self.ring[slot].before;
                 self.ring[slot].is_last = false;
             } else if sightings.is_empty() {
-                self.sieve.insert(of_filter(entry.digest));
+                self.filter.insert(of_filter(entry.digest));
             }
         }
     }

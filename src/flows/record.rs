@@ -28,7 +28,7 @@ pub struct FlowRecord {
     pub upper: Upper,
     /// Why it ended.
     pub ended: Ended,
-    /// Number of the flow in the order in which they began: tells flows apart that began at the same
+    /// Number of the flow in the order in which they began: distinguishes flows that began at the same
     /// time.
     pub number: u64,
 }

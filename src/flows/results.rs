@@ -1,4 +1,4 @@
-//! What a run yields, as plain data, and who is told of it.
+//! What a run yields, as plain data, and who takes it.
 
 use super::record::{DnsRecord, Ended, FlowRecord};
 use crate::decode::Skip;

@@ -97,7 +97,7 @@ impl FlowTable {
         }
     }
 
-    /// Adds a packet to its flow and says where that is. `end` is told of flows that end now.
+    /// Adds a packet to its flow and says where that is. `end` takes flows that end now.
     #[inline]
     pub(super) fn add<E>(
         &mut self,

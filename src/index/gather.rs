@@ -3,7 +3,7 @@
 //! ```text
 //!   flows::list ─► flows, cut after a region's length ─┐
 //!              └─► DNS messages, added up by question ─┴─► SortedFlows ─► regions in order of start
-//!   DNS log ─────► entries, added up likewise ──────────┘
+//!   DNS log ─────► entries, added up, too ──────────────┘
 //! ```
 //!
 //! A region has the records that begin in one range of time. It goes on into the next range while it

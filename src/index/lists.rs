@@ -7,7 +7,7 @@
 //!     domain    │ labels from the top down        │ …
 //! ```
 //!
-//! An address or a port stands there for either end; which end was asked for the record itself tells.
+//! An address or a port stands there for either end; which end it was stands in the record.
 //! Prefixes of addresses and domains with all names below them are ranges of the values.
 
 use super::Record;

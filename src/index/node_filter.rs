@@ -160,7 +160,7 @@ mod tests {
     fn a_removal_restores_every_counter() {
         let mut plain = NodeFilter::new(0);
         plain.insert(&keys(0..500));
-        // After a removal a filter no longer counts, which its file tells.
+        // After a removal a filter no longer counts, which its file says.
         plain.insert(&keys(9000..9001));
         plain.remove(&keys(9000..9001));
         let mut changed = NodeFilter::new(0);

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// Filters that no file has yet, by capture and number of the region.
 pub(super) type Fresh = HashMap<(u64, usize), Vec<u8>>;
 
-/// Writes what is new in a node, and tells the catalogue; the files that it no longer names.
+/// Writes what is new in a node, and notes it in the catalogue; the files that it no longer names.
 pub(super) fn write(
     archive: &Path,
     catalog: &mut Catalog,
@@ -77,7 +77,7 @@ pub(super) fn write(
     Ok(leaving.iter().map(path).collect())
 }
 
-/// Tells the catalogue where filters are now.
+/// Notes in the catalogue where filters are now.
 fn put_in_place(
     catalog: &mut Catalog,
     node: usize,

@@ -23,7 +23,7 @@ pub struct Record {
     pub dst_port: u16,
     /// Packets from `src` and from `dst`; queries and responses.
     pub packets: [u64; 2],
-    /// IP bytes likewise; 0 in DNS records.
+    /// IP bytes from `src` and from `dst`; 0 in DNS records.
     pub bytes: [u64; 2],
     /// Name in wire form without the final zero byte, in DNS records only.
     pub domain: Option<Box<[u8]>>,

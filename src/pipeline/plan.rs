@@ -286,7 +286,7 @@ impl CountPlan {
         self.exact_limit_bytes.map(|limit| limit / sets)
     }
 
-    /// Names of the attributes of the elements that are counted.
+    /// Number of attributes of the elements that are counted.
     pub fn attributes(&self) -> usize {
         self.rule.kind.attributes().len()
     }

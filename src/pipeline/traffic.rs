@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    fn told(traffic: &Traffic) -> Vec<(String, String, u64)> {
+    fn pairs(traffic: &Traffic) -> Vec<(String, String, u64)> {
         let pairs = traffic.pairs().into_iter();
         pairs
             .map(|p| (p.origin, p.destination, p.packets))
@@ -202,7 +202,7 @@ mod tests {
         ]);
         let pair = |a: &str, b: &str, n| (a.to_owned(), b.to_owned(), n);
         assert_eq!(
-            told(&traffic),
+            pairs(&traffic),
             [
                 pair("10.0.0.0/24", "10.0.1.0/24", 2),
                 pair("10.0.1.0/24", "10.0.0.0/24", 1),
@@ -218,7 +218,7 @@ mod tests {
         let name = |bits| {
             let mut traffic = Traffic::new(bits);
             traffic.add(&packet);
-            told(&traffic).remove(0)
+            pairs(&traffic).remove(0)
         };
         assert_eq!(name(32), ("200.0.0.1".into(), "10.0.0.2".into(), 1));
         assert_eq!(name(1), ("128.0.0.0/1".into(), "0.0.0.0/1".into(), 1));
@@ -231,6 +231,6 @@ mod tests {
             traffic.add(&[Some(v4([10, 0, 0, i], [10, 0, 0, 0]))]);
         }
         assert_eq!(traffic.beyond(), 3);
-        assert_eq!(told(&traffic).iter().map(|p| p.2).sum::<u64>(), 3);
+        assert_eq!(pairs(&traffic).iter().map(|p| p.2).sum::<u64>(), 3);
     }
 }

@@ -3,7 +3,7 @@
 use super::pcap::{MAX_PACKET_BYTES, Pcap, RECORDS_TO_TRY};
 use super::time::NANOS_PER_SECOND;
 
-/// Plausible records in a row by which a boundary between records is told.
+/// Plausible records in a row that mark a boundary between records.
 const RECORDS_TO_SEE: usize = 16;
 
 /// How far their times may lie apart, in seconds.

@@ -16,12 +16,12 @@ use super::error::{Fault, TraceError, TraceErrorKind};
 use super::packet::{MAX_BATCH, PacketRef, TraceBatch};
 use super::pcap::Pcap;
 use super::pcapng::Pcapng;
+use super::read_buffer::ReadBuffer;
 use super::record::{RecordBatch, Records};
 use super::segments::Segments;
 use super::sniff::{self, Container};
 use super::stop::{Ending, StopFlag, Stoppable};
 use super::tsh::Tsh;
-use super::window::Window;
 
 /// How far a damaged compressed stream is read on to see whether its codec finds the damage too: more
 /// than the largest block of any codec but LZMA's.
@@ -33,7 +33,7 @@ pub enum InputFormat {
     /// By its content.
     #[default]
     Auto,
-    /// TSH, which cannot be told by its content. Compression is still recognised.
+    /// TSH, which cannot be recognised by its content. Compression is still recognised.
     Tsh,
 }
 
@@ -42,7 +42,7 @@ pub enum InputFormat {
 /// Everything before a damaged place is delivered; then comes one error, then the end.
 pub struct Capture {
     path: PathBuf,
-    window: Window,
+    buffer: ReadBuffer,
     reader: Reader,
     container: Container,
     compression: Compression,
@@ -130,7 +130,7 @@ impl Capture {
         stop: &StopFlag,
     ) -> Result<Self, TraceError> {
         let bytes_read = Arc::new(AtomicU64::new(0));
-        let source = Box::new(Counting {
+        let source = Box::new(CountedReader {
             source: reader,
             count: Arc::clone(&bytes_read),
         });
@@ -140,20 +140,20 @@ impl Capture {
             Compression::None => source,
             _ => Box::new(Ending::new(source, stop.clone())),
         };
-        let mut window = Window::new(source);
+        let mut buffer = ReadBuffer::new(source);
         let (container, reader) =
-            open_container(&mut window, format).map_err(|fault| fault.in_file(name))?;
+            open_container(&mut buffer, format).map_err(|fault| fault.in_file(name))?;
         Ok(Self {
             container,
             compression,
-            ..Self::of(name, window, reader, bytes_read)
+            ..Self::of(name, buffer, reader, bytes_read)
         })
     }
 
-    fn of(name: &Path, window: Window, reader: Reader, bytes_read: Arc<AtomicU64>) -> Self {
+    fn of(name: &Path, buffer: ReadBuffer, reader: Reader, bytes_read: Arc<AtomicU64>) -> Self {
         Self {
             path: name.to_path_buf(),
-            window,
+            buffer,
             reader,
             container: Container::Pcap,
             compression: Compression::None,
@@ -174,13 +174,18 @@ impl Capture {
         pcap: Pcap,
         bytes_read: Arc<AtomicU64>,
     ) -> Self {
-        Self::of(path, Window::new(source), Reader::Pcap(pcap), bytes_read)
+        Self::of(
+            path,
+            ReadBuffer::new(source),
+            Reader::Pcap(pcap),
+            bytes_read,
+        )
     }
 
     /// Goes on at `offset`, where its source was put, with the record after `packets` others, up to those
     /// that begin at `until` or later.
     pub(super) fn restart(&mut self, offset: u64, packets: u64, until: u64) {
-        self.window.restart(offset);
+        self.buffer.restart(offset);
         if let Reader::Pcap(pcap) = &mut self.reader {
             pcap.restart(packets, until);
         }
@@ -189,18 +194,18 @@ impl Capture {
 
     /// Steps on to the first place at hand that looks like a record boundary; false if none does.
     pub(super) fn step_to_boundary(&mut self, at_hand: usize) -> bool {
-        self.window.fill(at_hand);
+        self.buffer.fill(at_hand);
         let guess = match &self.reader {
-            Reader::Pcap(pcap) => pcap.guess_boundary(self.window.unread()),
+            Reader::Pcap(pcap) => pcap.guess_boundary(self.buffer.unread()),
             _ => None,
         };
-        self.window.consume(guess.unwrap_or(0));
+        self.buffer.consume(guess.unwrap_or(0));
         guess.is_some()
     }
 
     /// Offset of the next record in the container.
     pub(super) fn offset(&self) -> u64 {
-        self.window.offset()
+        self.buffer.offset()
     }
 
     /// The capture in segments of so many bytes that can be read in any order, if it is a plain pcap file
@@ -234,18 +239,18 @@ impl Capture {
         }
         self.packets.clear();
         self.entries.clear();
-        let (window, packets, entries) = (&mut self.window, &mut self.packets, &mut self.entries);
+        let (buffer, packets, entries) = (&mut self.buffer, &mut self.packets, &mut self.entries);
         let mut records = self.records.as_deref_mut();
         if let Some(records) = &mut records {
             records.batch.clear();
         }
         let result = match &mut self.reader {
-            Reader::Pcap(reader) => reader.fill(window, packets, records.as_deref_mut()),
-            Reader::Pcapng(reader) => reader.fill(window, packets, records.as_deref_mut()),
-            Reader::Erf(reader) => reader.fill(window, packets),
-            Reader::Tsh(reader) => reader.fill(window, packets),
-            Reader::ZeekTsv(reader) => reader.fill(window, entries),
-            Reader::ZeekJson(reader) => reader.fill(window, entries),
+            Reader::Pcap(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
+            Reader::Pcapng(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
+            Reader::Erf(reader) => reader.fill(buffer, packets),
+            Reader::Tsh(reader) => reader.fill(buffer, packets),
+            Reader::ZeekTsv(reader) => reader.fill(buffer, entries),
+            Reader::ZeekJson(reader) => reader.fill(buffer, entries),
             Reader::DnsCsv(reader) => reader.fill(entries),
         };
         if let (Some(records), Reader::Erf(_) | Reader::Tsh(_)) = (records, &self.reader) {
@@ -268,7 +273,7 @@ impl Capture {
             TraceBatch::DnsLog(self.entries.batch())
         } else {
             TraceBatch::Packets {
-                bytes: self.window.buffered(),
+                bytes: self.buffer.buffered(),
                 packets: &self.packets,
             }
         }))
@@ -278,7 +283,7 @@ impl Capture {
     /// stay the same.
     pub(crate) fn decompress_ahead(&mut self) {
         if self.compression != Compression::None {
-            self.window.read_ahead();
+            self.buffer.read_ahead();
         }
     }
 
@@ -297,7 +302,7 @@ impl Capture {
     pub fn record_batch(&self) -> RecordBatch<'_> {
         let records = self.records.as_deref();
         RecordBatch {
-            bytes: self.window.buffered(),
+            bytes: self.buffer.buffered(),
             packets: &self.packets,
             records: records.map_or(&[], |records| &records.batch),
             interfaces: records.map_or(&[], |records| &records.interfaces),
@@ -311,7 +316,7 @@ impl Capture {
         if self.compression == Compression::None {
             return fault;
         }
-        match self.window.skip(DAMAGE_SEARCH_BYTES) {
+        match self.buffer.skip(DAMAGE_SEARCH_BYTES) {
             Err(cause) => cause,
             Ok(_) => fault,
         }
@@ -366,27 +371,30 @@ impl std::fmt::Debug for Capture {
     }
 }
 
-fn open_container(window: &mut Window, format: InputFormat) -> Result<(Container, Reader), Fault> {
+fn open_container(
+    buffer: &mut ReadBuffer,
+    format: InputFormat,
+) -> Result<(Container, Reader), Fault> {
     let container = match format {
-        InputFormat::Auto => sniff::sniff(window)?,
+        InputFormat::Auto => sniff::sniff(buffer)?,
         InputFormat::Tsh => Container::Tsh,
     };
     let reader = match container {
-        Container::Pcap => Reader::Pcap(Pcap::open(window)?),
-        Container::Pcapng => Reader::Pcapng(Pcapng::open(window)?),
+        Container::Pcap => Reader::Pcap(Pcap::open(buffer)?),
+        Container::Pcapng => Reader::Pcapng(Pcapng::open(buffer)?),
         Container::Erf => Reader::Erf(Erf::default()),
-        Container::Tsh => Reader::Tsh(Tsh::open(window)?),
+        Container::Tsh => Reader::Tsh(Tsh::open(buffer)?),
         Container::ZeekDnsTsv => Reader::ZeekTsv(ZeekTsv::default()),
         Container::ZeekDnsJson => Reader::ZeekJson(ZeekJson::default()),
         Container::DnsCsv => {
-            let taken = std::mem::replace(window, Window::new(Box::new(io::empty())));
+            let taken = std::mem::replace(buffer, ReadBuffer::new(Box::new(io::empty())));
             Reader::DnsCsv(Box::new(DnsCsv::open(taken)?))
         }
     };
     Ok((container, reader))
 }
 
-/// Whether [`Capture::open`] would recognise the file as this format, told from its first bytes: for
+/// Whether [`Capture::open`] would recognise the file as this format, from its first bytes: for
 /// walking through directories.
 ///
 /// # Errors
@@ -434,12 +442,12 @@ pub fn standard_input() -> io::Result<File> {
     own.map(File::from)
 }
 
-struct Counting {
+struct CountedReader {
     source: Box<dyn Read + Send>,
     count: Arc<AtomicU64>,
 }
 
-impl Read for Counting {
+impl Read for CountedReader {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         let count = self.source.read(target)?;
         self.count.fetch_add(count as u64, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Which compression a stream is in, told from its first bytes.
+//! Which compression a stream is in, recognised by its first bytes.
 
 /// Compression around a capture.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -34,7 +34,7 @@ impl Compression {
     /// How many bytes [`Self::sniff`] looks at.
     pub(super) const SNIFF_BYTES: usize = 6;
 
-    /// Tells the compression from the first bytes of a stream.
+    /// Recognises the compression by the first bytes of a stream.
     pub(super) fn sniff(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, 8, ..] => Self::Gzip,

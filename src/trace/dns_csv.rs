@@ -7,7 +7,7 @@ use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 use super::dns_entries::{Entries, Fields, MAX_LINE_BYTES};
 use super::error::{Fault, TraceErrorKind};
 use super::packet::MAX_BATCH;
-use super::window::Window;
+use super::read_buffer::ReadBuffer;
 
 /// Columns that a header must name: time, asker, asked, and name of the query.
 pub(super) const REQUIRED: [&str; 4] = ["ts", "src", "dst", "qname"];
@@ -30,13 +30,13 @@ struct Columns {
 
 impl DnsCsv {
     /// Reads the header line.
-    pub(super) fn open(window: Window) -> Result<Self, Fault> {
+    pub(super) fn open(buffer: ReadBuffer) -> Result<Self, Fault> {
         let reader = ReaderBuilder::new()
             .has_headers(false)
             .flexible(true)
             .trim(csv::Trim::All)
             .buffer_capacity(BUFFER_BYTES)
-            .from_reader(Bounded { window, left: 0 });
+            .from_reader(Bounded { buffer, left: 0 });
         let none = Columns {
             required: [0; 4],
             protocol: None,
@@ -131,9 +131,9 @@ impl DnsCsv {
     }
 }
 
-/// A window that gives only so much for one record: an open quote would otherwise swallow the file.
+/// A buffer that gives only so much for one record: an open quote would otherwise swallow the file.
 struct Bounded {
-    window: Window,
+    buffer: ReadBuffer,
     left: usize,
 }
 
@@ -144,7 +144,7 @@ impl Read for Bounded {
             let reason = format!("it is longer than {MAX_LINE_BYTES} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
         }
-        let count = self.window.read(&mut target[..room])?;
+        let count = self.buffer.read(&mut target[..room])?;
         self.left -= count;
         Ok(count)
     }

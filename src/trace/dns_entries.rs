@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::error::Fault;
 use super::packet::{DnsLogBatch, DnsLogEntry};
+use super::read_buffer::ReadBuffer;
 use super::time;
-use super::window::Window;
 
 /// Longest line that is read. A DNS name has at most 255 bytes; the rest is room for answers.
 pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
@@ -125,7 +125,7 @@ impl Fields<'_> {
     }
 }
 
-/// Lines of a window, counted; none longer than [`MAX_LINE_BYTES`].
+/// Lines of a buffer, counted; none longer than [`MAX_LINE_BYTES`].
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     number: u64,
@@ -142,12 +142,12 @@ impl Lines {
     }
 
     /// Consumes the line handed out before and finds the next one, without its end; false at the end of
-    /// the stream. The line is `&window.unread()[..length]`.
-    pub(super) fn advance(&mut self, window: &mut Window) -> Result<Option<usize>, Fault> {
-        window.consume(self.current);
+    /// the stream. The line is `&buffer.unread()[..length]`.
+    pub(super) fn advance(&mut self, buffer: &mut ReadBuffer) -> Result<Option<usize>, Fault> {
+        buffer.consume(self.current);
         self.current = 0;
         loop {
-            let here = window.unread();
+            let here = buffer.unread();
             if let Some(end) = here[self.searched..].iter().position(|&byte| byte == b'\n') {
                 let end = self.searched + end;
                 self.number += 1;
@@ -159,10 +159,10 @@ impl Lines {
             let length = here.len();
             if length > MAX_LINE_BYTES {
                 let reason = format!("it is longer than {MAX_LINE_BYTES} bytes");
-                return Err(Fault::line(window.offset(), self.number + 1, reason));
+                return Err(Fault::line(buffer.offset(), self.number + 1, reason));
             }
             self.searched = length;
-            if window.require(length + 1)? == length {
+            if buffer.require(length + 1)? == length {
                 self.searched = 0;
                 if length == 0 {
                     return Ok(None);
@@ -182,11 +182,11 @@ mod tests {
     #[test]
     fn lines_are_bounded_and_counted() {
         let text = b"one\r\ntwo\n\nlast".to_vec();
-        let mut window = Window::new(Box::new(std::io::Cursor::new(text)));
+        let mut buffer = ReadBuffer::new(Box::new(std::io::Cursor::new(text)));
         let mut lines = Lines::default();
         let mut seen = Vec::new();
-        while let Some(length) = lines.advance(&mut window).unwrap() {
-            seen.push((lines.number(), window.unread()[..length].to_vec()));
+        while let Some(length) = lines.advance(&mut buffer).unwrap() {
+            seen.push((lines.number(), buffer.unread()[..length].to_vec()));
         }
         let expected: [(u64, &[u8]); 4] = [(1, b"one"), (2, b"two"), (3, b""), (4, b"last")];
         assert!(
@@ -195,8 +195,8 @@ mod tests {
                 .eq(expected)
         );
 
-        let mut window = Window::new(Box::new(std::io::repeat(b'x')));
-        assert!(Lines::default().advance(&mut window).is_err());
+        let mut buffer = ReadBuffer::new(Box::new(std::io::repeat(b'x')));
+        assert!(Lines::default().advance(&mut buffer).is_err());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::dns_entries::{Entries, Fields, Lines};
 use super::error::Fault;
 use super::packet::MAX_BATCH;
-use super::window::Window;
+use super::read_buffer::ReadBuffer;
 
 /// The tab-separated form. The header may come again: logs are concatenated.
 #[derive(Debug)]
@@ -50,18 +50,18 @@ impl Default for ZeekTsv {
 
 impl ZeekTsv {
     /// Appends records to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, window: &mut Window, out: &mut Entries) -> Result<(), Fault> {
+    pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
         while out.len() < MAX_BATCH {
-            let Some(length) = self.lines.advance(window)? else {
+            let Some(length) = self.lines.advance(buffer)? else {
                 return Ok(());
             };
-            let line = &window.unread()[..length];
+            let line = &buffer.unread()[..length];
             let read = match line.split_first() {
                 None => Ok(()),
                 Some((b'#', header)) => self.read_header(header),
                 Some(_) => self.read_record(line, out),
             };
-            read.map_err(|reason| Fault::line(window.offset(), self.lines.number(), reason))?;
+            read.map_err(|reason| Fault::line(buffer.offset(), self.lines.number(), reason))?;
         }
         Ok(())
     }
@@ -169,15 +169,15 @@ struct Record<'a> {
 
 impl ZeekJson {
     /// Appends records to `out` (empty when called); leaves it empty at the end.
-    pub(super) fn fill(&mut self, window: &mut Window, out: &mut Entries) -> Result<(), Fault> {
+    pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
         while out.len() < MAX_BATCH {
-            let Some(length) = self.lines.advance(window)? else {
+            let Some(length) = self.lines.advance(buffer)? else {
                 return Ok(());
             };
-            let line = window.unread()[..length].trim_ascii();
+            let line = buffer.unread()[..length].trim_ascii();
             if !line.is_empty() {
                 read_json(line, out)
-                    .map_err(|reason| Fault::line(window.offset(), self.lines.number(), reason))?;
+                    .map_err(|reason| Fault::line(buffer.offset(), self.lines.number(), reason))?;
             }
         }
         Ok(())

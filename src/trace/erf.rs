@@ -6,10 +6,12 @@
 //!     little-endian               everything else is big-endian
 //! ```
 
-use super::error::Fault;
+use super::error::{Fault, TraceErrorKind};
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
+use super::read_buffer::ReadBuffer;
+use super::record::Records;
+use super::scan::{self, RecordReader, ScanEnd};
 use super::time;
-use super::window::Window;
 
 const HEADER_BYTES: usize = 16;
 
@@ -182,73 +184,63 @@ pub(super) struct Erf {
     packets: u64,
 }
 
-enum Stop {
-    Full,
-    Need(usize),
-    TooShort(usize),
-}
-
 impl Erf {
     /// Appends packets to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(
         &mut self,
-        window: &mut Window,
+        buffer: &mut ReadBuffer,
         out: &mut Vec<PacketRef>,
     ) -> Result<(), Fault> {
-        loop {
-            let base = window.position();
-            let (consumed, stop) = scan(window.unread(), base, out);
-            window.consume(consumed);
-            self.packets += out.len() as u64;
-            if !out.is_empty() {
-                unwrap_all(window.buffered(), out);
-                return Ok(());
-            }
-            let packet = self.packets + 1;
-            match stop {
-                Stop::Full => {}
-                Stop::TooShort(length) => {
-                    let reason =
-                        format!("its length is given as {length}, its header alone takes 16");
-                    return Err(Fault::corrupt(window.offset(), packet, reason));
-                }
-                Stop::Need(count) => {
-                    if !window.require_record(count, packet)? {
-                        return Ok(());
-                    }
-                }
-            }
-        }
+        scan::fill(self, buffer, out, None)?;
+        unwrap_all(buffer.buffered(), out);
+        Ok(())
     }
 }
 
-fn scan(bytes: &[u8], base: usize, out: &mut Vec<PacketRef>) -> (usize, Stop) {
-    let mut at = 0;
-    while out.len() < MAX_BATCH {
-        let Some(header) = bytes[at..].first_chunk::<HEADER_BYTES>() else {
-            return (at, Stop::Need(HEADER_BYTES));
-        };
-        let length = usize::from(u16::from_be_bytes([header[10], header[11]]));
-        if length < HEADER_BYTES {
-            return (at, Stop::TooShort(length));
-        }
-        if at + length > bytes.len() {
-            return (at, Stop::Need(length));
-        }
-        // Padding between records is not a packet.
-        if header[8] & !EXTENDED != PAD {
-            let time = u64::from_le_bytes(*header.first_chunk().expect("the header is longer"));
-            out.push(PacketRef {
-                time_ns: time::from_fixed_point(time),
-                start: (base + at) as u32,
-                captured: length as u32,
-                wire: u32::from(u16::from_be_bytes([header[14], header[15]])),
-                link: LinkType::ERF,
-            });
-        }
-        at += length;
+impl RecordReader for Erf {
+    fn packets(&mut self) -> &mut u64 {
+        &mut self.packets
     }
-    (at, Stop::Full)
+
+    fn scan(
+        &mut self,
+        bytes: &[u8],
+        base: usize,
+        _: u64,
+        out: &mut Vec<PacketRef>,
+        _: Option<&mut Records>,
+    ) -> (usize, ScanEnd) {
+        let mut at = 0;
+        while out.len() < MAX_BATCH {
+            let Some(header) = bytes[at..].first_chunk::<HEADER_BYTES>() else {
+                return (at, ScanEnd::Need(HEADER_BYTES));
+            };
+            let length = usize::from(u16::from_be_bytes([header[10], header[11]]));
+            if length < HEADER_BYTES {
+                let kind = TraceErrorKind::CorruptBlock {
+                    packet: self.packets + out.len() as u64 + 1,
+                    reason: format!("its length is given as {length}, its header alone takes 16"),
+                };
+                return (at, ScanEnd::Damaged(kind));
+            }
+            if at + length > bytes.len() {
+                return (at, ScanEnd::Need(length));
+            }
+            // Padding between records is not a packet.
+            if header[8] & !EXTENDED != PAD {
+                let time = u64::from_le_bytes(*header.first_chunk().expect("the header is longer"));
+                out.push(PacketRef {
+                    time_ns: time::from_fixed_point(time),
+                    start: (base + at) as u32,
+                    captured: length as u32,
+                    wire: u32::from(u16::from_be_bytes([header[14], header[15]])),
+                    link: LinkType::ERF,
+                });
+            }
+            at += length;
+        }
+        (at, ScanEnd::Full)
+    }
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub enum TraceErrorKind {
     Io(io::Error),
     /// The content is of no kind that can be read.
     NotACapture {
-        /// What it seems to be, where that can be told, with its remedy.
+        /// What it seems to be, where that can be recognised, with its remedy.
         looks_like: Option<&'static str>,
     },
     /// The file (or what it decompresses to) has no bytes at all.
@@ -125,24 +125,30 @@ impl Fault {
         }
     }
 
-    pub(super) fn corrupt(offset: u64, packet: u64, reason: impl Into<String>) -> Self {
-        Self::at(
-            offset,
-            TraceErrorKind::CorruptBlock {
-                packet,
-                reason: reason.into(),
-            },
-        )
+    /// A file that ends inside its header.
+    pub(super) fn cut_in_header(container: &'static str, needed: usize, present: usize) -> Self {
+        let (needed, present) = (needed as u64, present as u64);
+        let kind = TraceErrorKind::CutInHeader {
+            container,
+            needed,
+            present,
+        };
+        Self::at(0, kind)
+    }
+
+    /// A stream that ends inside a record.
+    pub(super) fn cut(offset: u64, packet: u64, promised: u64, present: u64) -> Self {
+        let kind = TraceErrorKind::CutInRecord {
+            packet,
+            promised,
+            present,
+        };
+        Self::at(offset, kind)
     }
 
     pub(super) fn line(offset: u64, line: u64, reason: impl Into<String>) -> Self {
-        Self::at(
-            offset,
-            TraceErrorKind::MalformedLine {
-                line,
-                reason: reason.into(),
-            },
-        )
+        let reason = reason.into();
+        Self::at(offset, TraceErrorKind::MalformedLine { line, reason })
     }
 
     pub(super) fn in_file(self, path: &Path) -> TraceError {

@@ -2,11 +2,11 @@
 //! with a time, a length and a link type.
 //!
 //! ```text
-//!   file ─► codecs ─► window ─► pcap │ pcapng │ erf │ tsh ─► batches of packets
+//!   file ─► codecs ─► buffer ─► pcap │ pcapng │ erf │ tsh ─► batches of packets
 //!                            └► zeek log │ csv ────────────► batches of DNS records
 //! ```
 //!
-//! Packets are never copied: [`PacketRef`] points into the window that `read` filled.
+//! Packets are never copied: [`PacketRef`] points into the buffer that `read` filled.
 
 #![cfg_attr(
     test,
@@ -30,7 +30,9 @@ mod packet;
 mod pcap;
 mod pcapng;
 mod pcapng_clock;
+mod read_buffer;
 mod record;
+mod scan;
 mod segments;
 mod sniff;
 mod stop;
@@ -38,7 +40,6 @@ mod stop;
 mod tests;
 mod time;
 mod tsh;
-mod window;
 pub mod write;
 
 pub use capture::standard_input;

@@ -14,9 +14,10 @@ use super::error::{Fault, TraceErrorKind};
 use super::link_type;
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
 use super::pcapng_clock::Clock;
+use super::read_buffer::ReadBuffer;
 use super::record::{InterfaceInfo, RecordRef, Records};
+use super::scan::{self, RecordReader, ScanEnd};
 use super::time::NANOS_PER_SECOND;
-use super::window::Window;
 
 /// Longest packet that a record may hold, in bytes: libpcap's largest snapshot length.
 pub(super) const MAX_PACKET_BYTES: u32 = 262_144;
@@ -54,38 +55,21 @@ pub(super) struct Pcap {
     until: u64,
 }
 
-enum Stop {
-    Full,
-    /// The next record begins where records are left to others.
-    Left,
-    /// The next record is not complete; its length as far as known, and the bytes of it that must be here.
-    Need(usize),
-    TooLong(u32),
-}
-
 impl Pcap {
     /// Reads the file header and settles the dialect.
-    pub(super) fn open(window: &mut Window) -> Result<Self, Fault> {
-        let present = window.require(FILE_HEADER_BYTES)?;
-        let Some(&head) = window.unread().first_chunk::<FILE_HEADER_BYTES>() else {
-            let (needed, present) = (FILE_HEADER_BYTES as u64, present as u64);
-            return Err(Fault::at(
-                window.offset(),
-                TraceErrorKind::CutInHeader {
-                    container: "pcap",
-                    needed,
-                    present,
-                },
-            ));
+    pub(super) fn open(buffer: &mut ReadBuffer) -> Result<Self, Fault> {
+        let present = buffer.require(FILE_HEADER_BYTES)?;
+        let Some(&head) = buffer.unread().first_chunk::<FILE_HEADER_BYTES>() else {
+            return Err(Fault::cut_in_header("pcap", FILE_HEADER_BYTES, present));
         };
         let (mut pcap, snap_length) = Self::from_header(head)?;
-        window.consume(FILE_HEADER_BYTES);
+        buffer.consume(FILE_HEADER_BYTES);
         let candidates: &[usize] = match head {
             [0xa1, 0xb2, 0xcd, 0x34, ..] | [0x34, 0xcd, 0xb2, 0xa1, ..] => &[24, 28],
             [0xa1, 0xb2, 0x3c, 0x4d, ..] | [0x4d, 0x3c, 0xb2, 0xa1, ..] => &[16],
             _ => &[16, 24, 20],
         };
-        pcap.choose_record_header(window, candidates, snap_length);
+        pcap.choose_record_header(buffer, candidates, snap_length);
         Ok(pcap)
     }
 
@@ -157,24 +141,24 @@ impl Pcap {
     /// one whose first records make most sense is taken; of equals, the first.
     fn choose_record_header(
         &mut self,
-        window: &mut Window,
+        buffer: &mut ReadBuffer,
         candidates: &[usize],
         snap_length: u32,
     ) {
         self.record_header = candidates[0];
         // Nothing more is waited for while what is here is sane: the stream may be live.
-        window.fill(1);
-        if self.oddities(window.unread(), false, snap_length) == 0 {
+        buffer.fill(1);
+        if self.oddities(buffer.unread(), false, snap_length) == 0 {
             return;
         }
-        window.fill((RECORDS_TO_TRY + 1) * MAX_PACKET_BYTES as usize);
-        let complete = window.is_complete();
+        buffer.fill((RECORDS_TO_TRY + 1) * MAX_PACKET_BYTES as usize);
+        let complete = buffer.is_complete();
         let odd = |&length: &usize| {
             let candidate = Self {
                 record_header: length,
                 ..self.clone()
             };
-            candidate.oddities(window.unread(), complete, snap_length)
+            candidate.oddities(buffer.unread(), complete, snap_length)
         };
         if let Some(&best) = candidates.iter().min_by_key(|length| odd(length)) {
             self.record_header = best;
@@ -256,7 +240,7 @@ impl Pcap {
         self.record_header == 16 && self.lengths == Lengths::CapturedFirst
     }
 
-    /// Whether a record boundary can be told from what stands around it.
+    /// Whether a record boundary can be found from the bytes around it.
     pub(super) fn can_be_entered(&self) -> bool {
         self.is_plain() && self.link != LinkType::ERF
     }
@@ -279,83 +263,46 @@ impl Pcap {
     /// Appends packets to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(
         &mut self,
-        window: &mut Window,
+        buffer: &mut ReadBuffer,
         out: &mut Vec<PacketRef>,
         records: Option<&mut Records>,
     ) -> Result<(), Fault> {
-        loop {
-            let base = window.position();
-            let left = self.until.saturating_sub(window.offset());
-            let limit = usize::try_from(left).unwrap_or(usize::MAX);
-            let bytes = window.unread();
-            let plain = self.is_plain();
-            let (consumed, stop) = match (self.big_endian, plain) {
-                (false, true) => self.scan::<false, true>(bytes, base, limit, out),
-                (false, false) => self.scan::<false, false>(bytes, base, limit, out),
-                (true, true) => self.scan::<true, true>(bytes, base, limit, out),
-                (true, false) => self.scan::<true, false>(bytes, base, limit, out),
-            };
-            window.consume(consumed);
-            self.packets += out.len() as u64;
-            if !out.is_empty() {
-                if self.link == LinkType::ERF {
-                    if let Some(records) = records {
-                        let all = out.iter().map(|packet| RecordRef::of(packet, 0));
-                        records.batch.extend(all);
-                    }
-                    erf::unwrap_all(window.buffered(), out);
-                }
-                return Ok(());
+        scan::fill(self, buffer, out, None)?;
+        if self.link == LinkType::ERF {
+            if let Some(records) = records {
+                let all = out.iter().map(|packet| RecordRef::of(packet, 0));
+                records.batch.extend(all);
             }
-            let packet = self.packets + 1;
-            match stop {
-                Stop::Full => {}
-                Stop::Left => return Ok(()),
-                Stop::TooLong(length) => {
-                    let (length, limit) = (u64::from(length), u64::from(MAX_PACKET_BYTES));
-                    return Err(Fault::at(
-                        window.offset(),
-                        TraceErrorKind::RecordTooLong {
-                            packet,
-                            length,
-                            limit,
-                        },
-                    ));
-                }
-                Stop::Need(count) => {
-                    if !window.require_record(count, packet)? {
-                        return Ok(());
-                    }
-                }
-            }
+            erf::unwrap_all(buffer.buffered(), out);
         }
+        Ok(())
     }
 
     #[inline]
-    fn scan<const BIG: bool, const PLAIN: bool>(
+    fn scan_dialect<const BIG: bool, const PLAIN: bool>(
         &self,
         bytes: &[u8],
         base: usize,
         limit: usize,
         out: &mut Vec<PacketRef>,
-    ) -> (usize, Stop) {
+    ) -> (usize, ScanEnd) {
         let record_header = if PLAIN { 16 } else { self.record_header };
         let mut at = 0;
         while out.len() < MAX_BATCH {
             if at >= limit {
-                return (at, Stop::Left);
+                return (at, ScanEnd::Elsewhere);
             }
             let Some(header) = bytes[at..].first_chunk::<16>() else {
-                return (at, Stop::Need(record_header));
+                return (at, ScanEnd::Need(record_header));
             };
             let (seconds, fraction, captured, wire) = self.fields::<BIG, PLAIN>(header);
             if captured > MAX_PACKET_BYTES {
-                return (at, Stop::TooLong(captured));
+                return (at, self.too_long(captured, out.len()));
             }
             let start = at + record_header;
             let next = start + captured as usize;
             if next > bytes.len() {
-                return (at, Stop::Need(next - at));
+                return (at, ScanEnd::Need(next - at));
             }
             out.push(PacketRef {
                 time_ns: i64::from(seconds) * NANOS_PER_SECOND
@@ -367,7 +314,40 @@ impl Pcap {
             });
             at = next;
         }
-        (at, Stop::Full)
+        (at, ScanEnd::Full)
+    }
+
+    #[cold]
+    fn too_long(&self, length: u32, before: usize) -> ScanEnd {
+        ScanEnd::Damaged(TraceErrorKind::RecordTooLong {
+            packet: self.packets + before as u64 + 1,
+            length: length.into(),
+            limit: MAX_PACKET_BYTES.into(),
+        })
+    }
+}
+
+impl RecordReader for Pcap {
+    fn packets(&mut self) -> &mut u64 {
+        &mut self.packets
+    }
+
+    fn scan(
+        &mut self,
+        bytes: &[u8],
+        base: usize,
+        offset: u64,
+        out: &mut Vec<PacketRef>,
+        _: Option<&mut Records>,
+    ) -> (usize, ScanEnd) {
+        let left = self.until.saturating_sub(offset);
+        let limit = usize::try_from(left).unwrap_or(usize::MAX);
+        match (self.big_endian, self.is_plain()) {
+            (false, true) => self.scan_dialect::<false, true>(bytes, base, limit, out),
+            (false, false) => self.scan_dialect::<false, false>(bytes, base, limit, out),
+            (true, true) => self.scan_dialect::<true, true>(bytes, base, limit, out),
+            (true, false) => self.scan_dialect::<true, false>(bytes, base, limit, out),
+        }
     }
 }
 

@@ -18,8 +18,9 @@ use super::link_type;
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
 use super::pcap::MAX_PACKET_BYTES;
 use super::pcapng_clock::Clock;
+use super::read_buffer::ReadBuffer;
 use super::record::{InterfaceInfo, MAX_INTERFACE_BYTES, RecordRef, Records};
-use super::window::Window;
+use super::scan::{self, RecordReader, ScanEnd};
 
 /// Longest block that is kept whole, in bytes; the same bound as Wireshark's.
 const MAX_BLOCK_BYTES: u32 = 16 << 20;
@@ -55,28 +56,17 @@ pub(super) struct Pcapng {
     packets: u64,
 }
 
-enum Stop {
-    Full,
-    /// So many bytes must be here for the next block.
-    Need(usize),
-    /// A block of no interest that is not here as a whole: its padded length, and its length.
-    PassOver(u32, u32),
-    Bad(TraceErrorKind),
-}
-
 impl Pcapng {
-    pub(super) fn open(window: &mut Window) -> Result<Self, Fault> {
+    pub(super) fn open(buffer: &mut ReadBuffer) -> Result<Self, Fault> {
         // A file of pcapng is at least a section header; a shorter one is cut there.
         const SECTION_HEADER_BYTES: usize = 28;
-        let present = window.require(SECTION_HEADER_BYTES)?;
+        let present = buffer.require(SECTION_HEADER_BYTES)?;
         if present < SECTION_HEADER_BYTES {
-            let (needed, present) = (SECTION_HEADER_BYTES as u64, present as u64);
-            let kind = TraceErrorKind::CutInHeader {
-                container: "pcapng",
-                needed,
+            return Err(Fault::cut_in_header(
+                "pcapng",
+                SECTION_HEADER_BYTES,
                 present,
-            };
-            return Err(Fault::at(window.offset(), kind));
+            ));
         }
         Ok(Self::default())
     }
@@ -84,58 +74,12 @@ impl Pcapng {
     /// Appends packets to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(
         &mut self,
-        window: &mut Window,
+        buffer: &mut ReadBuffer,
         out: &mut Vec<PacketRef>,
-        mut records: Option<&mut Records>,
+        records: Option<&mut Records>,
     ) -> Result<(), Fault> {
-        loop {
-            let base = window.position();
-            let (consumed, stop) = self.scan(window.unread(), base, out, records.as_deref_mut());
-            window.consume(consumed);
-            self.packets += out.len() as u64;
-            if !out.is_empty() {
-                erf::unwrap_all(window.buffered(), out);
-                return Ok(());
-            }
-            match stop {
-                Stop::Full => {}
-                Stop::Bad(kind) => return Err(Fault::at(window.offset(), kind)),
-                Stop::Need(count) => {
-                    let present = window.require(count)?;
-                    if present == 0 {
-                        return Ok(());
-                    }
-                    if present < count {
-                        return Err(self.cut(window.offset(), count as u64, present as u64));
-                    }
-                }
-                Stop::PassOver(padded, length) => self.pass_over(window, padded, length)?,
-            }
-        }
-    }
-
-    fn cut(&self, offset: u64, promised: u64, present: u64) -> Fault {
-        let packet = self.packets + 1;
-        Fault::at(
-            offset,
-            TraceErrorKind::CutInRecord {
-                packet,
-                promised,
-                present,
-            },
-        )
-    }
-
-    fn pass_over(&self, window: &mut Window, padded: u32, length: u32) -> Result<(), Fault> {
-        let offset = window.offset();
-        let whole = window.skip(u64::from(padded) - 4)? && window.require(4)? >= 4;
-        let Some(&trailer) = window.unread().first_chunk::<4>().filter(|_| whole) else {
-            let present = window.offset() + window.unread().len() as u64 - offset;
-            return Err(self.cut(offset, u64::from(padded), present));
-        };
-        self.check_trailer(trailer, padded, length)
-            .map_err(|kind| Fault::at(offset, kind))?;
-        window.consume(4);
+        scan::fill(self, buffer, out, records)?;
+        erf::unwrap_all(buffer.buffered(), out);
         Ok(())
     }
 
@@ -180,89 +124,6 @@ impl Pcapng {
         } else {
             u16::from_le_bytes(bytes)
         }
-    }
-
-    /// Reads the blocks that are here as a whole. What stops it counts only if there was no packet before
-    /// it: otherwise it is met again after these were delivered.
-    fn scan(
-        &mut self,
-        bytes: &[u8],
-        base: usize,
-        out: &mut Vec<PacketRef>,
-        mut records: Option<&mut Records>,
-    ) -> (usize, Stop) {
-        let mut at = 0;
-        let mut untimed = self.last_time_ns.is_none();
-        while out.len() < MAX_BATCH {
-            let rest = &bytes[at..];
-            if rest.len() < FRAME_BYTES {
-                return (at, Stop::Need(FRAME_BYTES));
-            }
-            let kind = self.word_at(rest, 0);
-            if kind == SECTION_HEADER
-                && let Err(damage) = self.enter_section(&rest[8..12])
-            {
-                return (at, Stop::Bad(damage));
-            }
-            let length = self.word_at(rest, 4);
-            // Some writers leave the padding out of the length; Wireshark reads them, so do we.
-            let padded = length.saturating_add(3) & !3;
-            let wanted = matches!(
-                kind,
-                SECTION_HEADER | INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET
-            );
-            if (length as usize) < FRAME_BYTES {
-                let reason =
-                    format!("the length of the block is given as {length}, the least is 12");
-                let kind = self.corrupt(reason);
-                return (at, Stop::Bad(kind));
-            }
-            if wanted && length > MAX_BLOCK_BYTES {
-                let (length, limit) = (u64::from(length), u64::from(MAX_BLOCK_BYTES));
-                let packet = self.packets + 1;
-                return (
-                    at,
-                    Stop::Bad(TraceErrorKind::RecordTooLong {
-                        packet,
-                        length,
-                        limit,
-                    }),
-                );
-            }
-            let Some(block) = rest.get(..padded as usize) else {
-                let stop = if wanted {
-                    Stop::Need(padded as usize)
-                } else {
-                    Stop::PassOver(padded, length)
-                };
-                return (at, stop);
-            };
-            let trailer = block.last_chunk().expect("a block has at least 12 bytes");
-            let read = self
-                .check_trailer(*trailer, padded, length)
-                .and_then(|()| self.read_block(kind, block, base + at))
-                .and_then(|packet| match records.as_deref_mut() {
-                    Some(records) => {
-                        self.take_down(kind, block, base + at, packet.as_ref(), records)?;
-                        Ok(packet)
-                    }
-                    None => Ok(packet),
-                });
-            match read {
-                Ok(packet) => {
-                    if let (true, Some(first)) = (untimed, self.last_time_ns) {
-                        untimed = false;
-                        for earlier in out.iter_mut() {
-                            earlier.time_ns = first;
-                        }
-                    }
-                    out.extend(packet);
-                }
-                Err(damage) => return (at, Stop::Bad(damage)),
-            }
-            at += padded as usize;
-        }
-        (at, Stop::Full)
     }
 
     /// Takes over the byte order that a section header begins with.
@@ -476,6 +337,107 @@ impl Pcapng {
                 "the block has room for {room} bytes and claims to hold {captured}"
             )));
         }
+        Ok(())
+    }
+}
+
+impl RecordReader for Pcapng {
+    fn packets(&mut self) -> &mut u64 {
+        &mut self.packets
+    }
+
+    fn scan(
+        &mut self,
+        bytes: &[u8],
+        base: usize,
+        _: u64,
+        out: &mut Vec<PacketRef>,
+        mut records: Option<&mut Records>,
+    ) -> (usize, ScanEnd) {
+        let mut at = 0;
+        let mut untimed = self.last_time_ns.is_none();
+        while out.len() < MAX_BATCH {
+            let rest = &bytes[at..];
+            if rest.len() < FRAME_BYTES {
+                return (at, ScanEnd::Need(FRAME_BYTES));
+            }
+            let kind = self.word_at(rest, 0);
+            if kind == SECTION_HEADER
+                && let Err(damage) = self.enter_section(&rest[8..12])
+            {
+                return (at, ScanEnd::Damaged(damage));
+            }
+            let length = self.word_at(rest, 4);
+            // Some writers leave the padding out of the length; Wireshark reads them, so do we.
+            let padded = length.saturating_add(3) & !3;
+            let wanted = matches!(
+                kind,
+                SECTION_HEADER | INTERFACE | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET
+            );
+            if (length as usize) < FRAME_BYTES {
+                let reason =
+                    format!("the length of the block is given as {length}, the least is 12");
+                let kind = self.corrupt(reason);
+                return (at, ScanEnd::Damaged(kind));
+            }
+            if wanted && length > MAX_BLOCK_BYTES {
+                let (length, limit) = (u64::from(length), u64::from(MAX_BLOCK_BYTES));
+                let packet = self.packets + 1;
+                return (
+                    at,
+                    ScanEnd::Damaged(TraceErrorKind::RecordTooLong {
+                        packet,
+                        length,
+                        limit,
+                    }),
+                );
+            }
+            let Some(block) = rest.get(..padded as usize) else {
+                let stop = if wanted {
+                    ScanEnd::Need(padded as usize)
+                } else {
+                    ScanEnd::PassOver(padded, length)
+                };
+                return (at, stop);
+            };
+            let trailer = block.last_chunk().expect("a block has at least 12 bytes");
+            let read = self
+                .check_trailer(*trailer, padded, length)
+                .and_then(|()| self.read_block(kind, block, base + at))
+                .and_then(|packet| match records.as_deref_mut() {
+                    Some(records) => {
+                        self.take_down(kind, block, base + at, packet.as_ref(), records)?;
+                        Ok(packet)
+                    }
+                    None => Ok(packet),
+                });
+            match read {
+                Ok(packet) => {
+                    if let (true, Some(first)) = (untimed, self.last_time_ns) {
+                        untimed = false;
+                        for earlier in out.iter_mut() {
+                            earlier.time_ns = first;
+                        }
+                    }
+                    out.extend(packet);
+                }
+                Err(damage) => return (at, ScanEnd::Damaged(damage)),
+            }
+            at += padded as usize;
+        }
+        (at, ScanEnd::Full)
+    }
+
+    fn pass_over(&self, buffer: &mut ReadBuffer, padded: u32, length: u32) -> Result<(), Fault> {
+        let offset = buffer.offset();
+        let whole = buffer.skip(u64::from(padded) - 4)? && buffer.require(4)? >= 4;
+        let Some(&trailer) = buffer.unread().first_chunk::<4>().filter(|_| whole) else {
+            let present = buffer.offset() + buffer.unread().len() as u64 - offset;
+            return Err(Fault::cut(offset, self.packets + 1, padded.into(), present));
+        };
+        self.check_trailer(trailer, padded, length)
+            .map_err(|kind| Fault::at(offset, kind))?;
+        buffer.consume(4);
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
-//! Which container a stream is in, told from its content, never from its name.
+//! Which container a stream is in, recognised by its content, never from its name.
 
 use super::erf;
 use super::error::{Fault, TraceErrorKind};
-use super::window::Window;
+use super::read_buffer::ReadBuffer;
 
 /// How much of a stream is looked at when it has no magic number.
 const SNIFF_BYTES: usize = 64 * 1024;
@@ -33,11 +33,11 @@ impl Container {
     }
 }
 
-/// Recognises the container at the start of `window`, without consuming anything.
-pub(super) fn sniff(window: &mut Window) -> Result<Container, Fault> {
+/// Recognises the container at the start of `buffer`, without consuming anything.
+pub(super) fn sniff(buffer: &mut ReadBuffer) -> Result<Container, Fault> {
     // Four bytes first: a live stream may take long to bring more.
-    window.fill(4);
-    match window.unread() {
+    buffer.fill(4);
+    match buffer.unread() {
         [0xa1, 0xb2, 0xc3, 0xd4, ..]
         | [0xd4, 0xc3, 0xb2, 0xa1, ..]
         | [0xa1, 0xb2, 0x3c, 0x4d, ..]
@@ -47,16 +47,16 @@ pub(super) fn sniff(window: &mut Window) -> Result<Container, Fault> {
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => return Ok(Container::Pcapng),
         _ => {}
     }
-    window.fill(SNIFF_BYTES);
-    let head = window.unread();
+    buffer.fill(SNIFF_BYTES);
+    let head = buffer.unread();
     let found = dns_log(head)
-        .or_else(|| erf::is_plausible(head, window.is_complete()).then_some(Container::Erf));
+        .or_else(|| erf::is_plausible(head, buffer.is_complete()).then_some(Container::Erf));
     if let Some(container) = found {
         return Ok(container);
     }
     let (empty, looks_like) = (head.is_empty(), looks_like(head));
     // A damaged compressed stream or a failing disk explains an unknown start better.
-    window.raise_failure()?;
+    buffer.raise_failure()?;
     let kind = if empty {
         TraceErrorKind::Empty
     } else {
@@ -98,9 +98,7 @@ fn dns_log(head: &[u8]) -> Option<Container> {
 }
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack
-        .windows(needle.len())
-        .any(|window| window == needle)
+    haystack.windows(needle.len()).any(|part| part == needle)
 }
 
 /// What a stream that cannot be read seems to be, and what to do with it.

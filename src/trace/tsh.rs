@@ -10,8 +10,8 @@
 
 use super::error::{Fault, TraceErrorKind};
 use super::packet::{LinkType, MAX_BATCH, PacketRef};
+use super::read_buffer::ReadBuffer;
 use super::time::NANOS_PER_SECOND;
-use super::window::Window;
 
 const RECORD_BYTES: usize = 44;
 const STAMP_BYTES: usize = 8;
@@ -22,10 +22,10 @@ pub(super) struct Tsh {
 }
 
 impl Tsh {
-    /// Checks that the first record holds an IPv4 header, which tells most other files.
-    pub(super) fn open(window: &mut Window) -> Result<Self, Fault> {
-        let present = window.require(RECORD_BYTES)?;
-        match window.unread().get(STAMP_BYTES) {
+    /// Checks that the first record holds an IPv4 header, which most other files do not.
+    pub(super) fn open(buffer: &mut ReadBuffer) -> Result<Self, Fault> {
+        let present = buffer.require(RECORD_BYTES)?;
+        match buffer.unread().get(STAMP_BYTES) {
             _ if present == 0 => Err(Fault::at(0, TraceErrorKind::Empty)),
             Some(version) if version >> 4 != 4 => {
                 let looks_like = Some(
@@ -40,22 +40,14 @@ impl Tsh {
     /// Appends packets to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(
         &mut self,
-        window: &mut Window,
+        buffer: &mut ReadBuffer,
         out: &mut Vec<PacketRef>,
     ) -> Result<(), Fault> {
-        let present = window.require(RECORD_BYTES)?;
-        if (1..RECORD_BYTES).contains(&present) {
-            let (promised, present) = (RECORD_BYTES as u64, present as u64);
-            let packet = self.packets + 1;
-            let kind = TraceErrorKind::CutInRecord {
-                packet,
-                promised,
-                present,
-            };
-            return Err(Fault::at(window.offset(), kind));
+        if !buffer.require_record(RECORD_BYTES, self.packets + 1)? {
+            return Ok(());
         }
-        let base = window.position() + STAMP_BYTES;
-        let records = window
+        let base = buffer.position() + STAMP_BYTES;
+        let records = buffer
             .unread()
             .chunks_exact(RECORD_BYTES)
             .take(MAX_BATCH)
@@ -67,7 +59,7 @@ impl Tsh {
             wire: u32::from(u16::from_be_bytes([record[10], record[11]])),
             link: LinkType::RAW_IP,
         }));
-        window.consume(out.len() * RECORD_BYTES);
+        buffer.consume(out.len() * RECORD_BYTES);
         self.packets += out.len() as u64;
         Ok(())
     }
@@ -90,15 +82,15 @@ mod tests {
     }
 
     fn read(bytes: Vec<u8>) -> (Vec<PacketRef>, Option<Fault>) {
-        let mut window = Window::new(Box::new(std::io::Cursor::new(bytes)));
-        let mut tsh = match Tsh::open(&mut window) {
+        let mut buffer = ReadBuffer::new(Box::new(std::io::Cursor::new(bytes)));
+        let mut tsh = match Tsh::open(&mut buffer) {
             Ok(tsh) => tsh,
             Err(fault) => return (Vec::new(), Some(fault)),
         };
         let mut all = Vec::new();
         loop {
             let mut out = Vec::new();
-            match tsh.fill(&mut window, &mut out) {
+            match tsh.fill(&mut buffer, &mut out) {
                 Ok(()) if out.is_empty() => return (all, None),
                 Ok(()) => all.append(&mut out),
                 Err(fault) => return (all, Some(fault)),

@@ -4,7 +4,9 @@ use super::chain::read;
 use super::mutations::{Tell, damaged, in_parallel};
 use super::samples::all;
 use flowsieve::decode::Tunnel;
-use flowsieve::dedup::{DedupPlan, Difference, Sameness, SieveKind, WindowWidth, Writers, dedup};
+use flowsieve::dedup::{
+    DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup,
+};
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
@@ -143,7 +145,7 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
             } else {
                 WindowWidth::Packets(5)
             },
-            filter: SieveKind::Rotating,
+            filter: WindowFilterKind::Rotating,
             approximate: number & 512 != 0,
             memory_bytes: 256 << 10,
             slice_ns: Some(1_000_000_000),

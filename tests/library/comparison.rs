@@ -1,7 +1,7 @@
 //! Comparisons against counts that are made here with sets of the packets' bytes, against `count`, and
 //! against the formulas.
 
-use super::common;
+use super::common::{self};
 use flowsieve::comparison::{
     ComparePlan, Comparison, Contender, Entry, ExpectedFrom, Negatives, compare,
 };

@@ -2,7 +2,8 @@
 //! approximate against what it expects of itself.
 
 use flowsieve::dedup::{
-    DedupPlan, DedupSummary, Difference, DropKind, Sameness, SieveKind, WindowWidth, Writers, dedup,
+    DedupPlan, DedupSummary, Difference, DropKind, Sameness, WindowFilterKind, WindowWidth,
+    Writers, dedup,
 };
 use flowsieve::trace::write::{CaptureWriter, WriteFormat};
 use flowsieve::trace::{Capture, InputFormat, TraceBatch};
@@ -17,7 +18,7 @@ pub(crate) fn plan(inputs: &[PathBuf], by: Sameness, window: WindowWidth) -> Ded
         by,
         distinguish: Difference::default(),
         window,
-        filter: SieveKind::Rotating,
+        filter: WindowFilterKind::Rotating,
         approximate: false,
         memory_bytes: 64 << 20,
         slice_ns: None,
@@ -394,11 +395,11 @@ fn pcap_of<'a>(frames: impl Iterator<Item = (i64, &'a [u8])>) -> Vec<u8> {
     file
 }
 
-const FILTERS: [SieveKind; 4] = [
-    SieveKind::Dleft,
-    SieveKind::SplitCounting,
-    SieveKind::Counting,
-    SieveKind::Rotating,
+const FILTERS: [WindowFilterKind; 4] = [
+    WindowFilterKind::Dleft,
+    WindowFilterKind::SplitCounting,
+    WindowFilterKind::Counting,
+    WindowFilterKind::Rotating,
 ];
 
 proptest! {

@@ -77,7 +77,7 @@ trait Codec: Send {
     fn input(&mut self) -> &mut Input;
 }
 
-/// Tells from the content how `source` is compressed, and wraps it in the decompressor for that.
+/// Recognises how `source` is compressed, and wraps it in the decompressor for that.
 pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dyn Read + Send>) {
     let mut input = Input::new(source);
     let compression = Compression::sniff(input.peek(Compression::SNIFF_BYTES));

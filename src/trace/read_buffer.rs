@@ -1,14 +1,14 @@
-//! A window that slides over a stream: large reads straight into the buffer that packets point into.
+//! A buffer that slides over a stream: large reads straight into the buffer that packets point into.
 
 use std::io::{self, Read};
 
 use super::ahead::ReadAhead;
-use super::error::{Fault, TraceErrorKind};
+use super::error::Fault;
 
 /// Size of the buffer. Large enough that `read` costs little a packet, small enough that what was
 /// just read is still in the second-level cache when it is decoded, and that a short capture does not cost
 /// more for the buffer's pages than for its packets.
-const WINDOW_BYTES: usize = 128 * 1024;
+const BUFFER_BYTES: usize = 128 * 1024;
 
 /// Bytes are read to places that lie in their cache line as they do in the stream: then they lie as in the
 /// system's own pages too, and copying from these takes a tenth less time.
@@ -24,7 +24,7 @@ const LINE: usize = 64;
 /// It begins at a cache line, wherever its memory is, so that positions are the same in every run. It has room
 /// for one line more than its capacity, so that what is unread can be moved to the place behind which the next
 /// read begins where it should in its line.
-pub(super) struct Window {
+pub(super) struct ReadBuffer {
     source: Box<dyn Read + Send>,
     memory: Vec<u8>,
     /// Where in the memory the buffer begins: at the first cache line.
@@ -38,7 +38,7 @@ pub(super) struct Window {
     failure: Option<io::Error>,
 }
 
-impl Window {
+impl ReadBuffer {
     pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
         Self {
             source,
@@ -142,14 +142,7 @@ impl Window {
             return Ok(present > 0);
         }
         let (promised, present) = (count as u64, present as u64);
-        Err(Fault::at(
-            self.offset(),
-            TraceErrorKind::CutInRecord {
-                packet,
-                promised,
-                present,
-            },
-        ))
+        Err(Fault::cut(self.offset(), packet, promised, present))
     }
 
     /// As [`Self::require`], but keeps a failure of the source for later.
@@ -178,7 +171,7 @@ impl Window {
 
     fn allocate(&mut self) {
         if self.memory.is_empty() {
-            (self.memory, self.origin) = zeroed(WINDOW_BYTES);
+            (self.memory, self.origin) = zeroed(BUFFER_BYTES);
         }
     }
 
@@ -246,8 +239,8 @@ fn zeroed(capacity: usize) -> (Vec<u8>, usize) {
     (memory, origin)
 }
 
-/// Reads from the window on, for parsers that want a stream.
-impl Read for Window {
+/// Reads from the buffer on, for parsers that want a stream.
+impl Read for ReadBuffer {
     fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
         if self.start == self.end {
             self.base = self.base.wrapping_add(self.end as u64);
@@ -286,60 +279,60 @@ mod tests {
 
     #[test]
     fn what_came_before_a_failure_can_be_read() {
-        let mut window = Window::new(Box::new(Dribble(0)));
-        assert_eq!(window.require(4).unwrap(), 4);
-        window.consume(3);
-        assert_eq!(window.require(7).unwrap(), 7);
-        assert_eq!(window.unread(), [3, 4, 5, 6, 7, 8, 9]);
-        assert_eq!(window.offset(), 3);
-        let fault = window.require(8).unwrap_err();
+        let mut buffer = ReadBuffer::new(Box::new(Dribble(0)));
+        assert_eq!(buffer.require(4).unwrap(), 4);
+        buffer.consume(3);
+        assert_eq!(buffer.require(7).unwrap(), 7);
+        assert_eq!(buffer.unread(), [3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(buffer.offset(), 3);
+        let fault = buffer.require(8).unwrap_err();
         assert_eq!(fault.offset, Some(10));
-        assert_eq!(window.require(8).unwrap(), 7);
+        assert_eq!(buffer.require(8).unwrap(), 7);
     }
 
     #[test]
     fn skips_farther_than_the_buffer() {
-        let total = 3 * WINDOW_BYTES as u64;
-        let mut window = Window::new(Box::new(io::repeat(7).take(total)));
-        assert_eq!(window.require(10).unwrap(), WINDOW_BYTES);
-        assert!(window.skip(total - 5).unwrap());
-        assert_eq!(window.offset(), total - 5);
-        assert_eq!(window.require(100).unwrap(), 5);
-        assert!(!window.skip(6).unwrap());
+        let total = 3 * BUFFER_BYTES as u64;
+        let mut buffer = ReadBuffer::new(Box::new(io::repeat(7).take(total)));
+        assert_eq!(buffer.require(10).unwrap(), BUFFER_BYTES);
+        assert!(buffer.skip(total - 5).unwrap());
+        assert_eq!(buffer.offset(), total - 5);
+        assert_eq!(buffer.require(100).unwrap(), 5);
+        assert!(!buffer.skip(6).unwrap());
     }
 
     #[test]
     fn reads_go_to_where_bytes_lie_in_a_line_of_the_stream() {
-        let mut window = Window::new(Box::new(io::repeat(7).take(5 * WINDOW_BYTES as u64)));
-        for consumed in [1, 63, 64, 100, 4097, WINDOW_BYTES - 1] {
-            assert!(window.require(WINDOW_BYTES).unwrap() >= WINDOW_BYTES - 100);
-            let before = window.offset();
-            window.consume(consumed);
-            window.require(window.unread().len() + 1).unwrap();
-            assert_eq!(window.offset(), before + consumed as u64);
-            let front = window.unread().as_ptr().addr();
-            let last = before + window.unread().len() as u64;
+        let mut buffer = ReadBuffer::new(Box::new(io::repeat(7).take(5 * BUFFER_BYTES as u64)));
+        for consumed in [1, 63, 64, 100, 4097, BUFFER_BYTES - 1] {
+            assert!(buffer.require(BUFFER_BYTES).unwrap() >= BUFFER_BYTES - 100);
+            let before = buffer.offset();
+            buffer.consume(consumed);
+            buffer.require(buffer.unread().len() + 1).unwrap();
+            assert_eq!(buffer.offset(), before + consumed as u64);
+            let front = buffer.unread().as_ptr().addr();
+            let last = before + buffer.unread().len() as u64;
             assert!(last > before);
-            assert_eq!(front % LINE, window.offset() as usize % LINE);
+            assert_eq!(front % LINE, buffer.offset() as usize % LINE);
         }
     }
 
     #[test]
     fn starts_anew_at_another_offset() {
-        let mut window = Window::new(Box::new(Dribble(0)));
-        window.require(4).unwrap();
-        assert!(window.require(20).is_err());
-        window.restart(1000);
-        assert!(window.unread().is_empty());
-        assert_eq!(window.offset(), 1000);
-        assert!(window.require(1).is_err(), "the source fails still");
+        let mut buffer = ReadBuffer::new(Box::new(Dribble(0)));
+        buffer.require(4).unwrap();
+        assert!(buffer.require(20).is_err());
+        buffer.restart(1000);
+        assert!(buffer.unread().is_empty());
+        assert_eq!(buffer.offset(), 1000);
+        assert!(buffer.require(1).is_err(), "the source fails still");
     }
 
     #[test]
     fn grows_for_a_long_record_only_as_bytes_arrive() {
-        let total = WINDOW_BYTES + 1;
-        let mut window = Window::new(Box::new(io::repeat(7).take(total as u64)));
-        assert_eq!(window.require(usize::MAX).unwrap(), total);
-        assert_eq!(window.capacity(), 2 * WINDOW_BYTES);
+        let total = BUFFER_BYTES + 1;
+        let mut buffer = ReadBuffer::new(Box::new(io::repeat(7).take(total as u64)));
+        assert_eq!(buffer.require(usize::MAX).unwrap(), total);
+        assert_eq!(buffer.capacity(), 2 * BUFFER_BYTES);
     }
 }

@@ -1,10 +1,10 @@
 //! The filter that follows the window: whose answer is taken first.
 //!
-//! Filters with counters are told what leaves the window. The rotating one needs not be: three Bloom
+//! What leaves the window is removed from filters with counters. The rotating one needs no removal: three Bloom
 //! filters in lines take turns, each for half of a window, and the oldest is cleared when nothing in it
 //! belongs to the window any more.
 
-use super::plan::SieveKind;
+use super::plan::WindowFilterKind;
 use crate::filters::{
     BloomLineFilter, DigestColumns, ElementDigests, FilterKind, FilterSpec, MembershipFilter,
     Sighting, Sizing,
@@ -22,7 +22,7 @@ const TURNS: usize = 3;
 
 /// A filter for a window of some packets.
 #[derive(Debug)]
-pub(super) enum Sieve {
+pub(super) enum WindowFilter {
     Removable(Box<dyn MembershipFilter>),
     Rotating(Box<Rotating>),
 }
@@ -34,14 +34,14 @@ fn element(digest: Digest) -> ElementDigests<'static> {
     }
 }
 
-impl Sieve {
+impl WindowFilter {
     /// A filter for a window of so many packets at most.
-    pub(super) fn new(kind: SieveKind, packets: u64) -> Self {
+    pub(super) fn new(kind: WindowFilterKind, packets: u64) -> Self {
         let kind = match kind {
-            SieveKind::Rotating => return Self::Rotating(Box::new(Rotating::new(packets))),
-            SieveKind::Dleft => FilterKind::Dleft,
-            SieveKind::SplitCounting => FilterKind::SplitCounting,
-            SieveKind::Counting => FilterKind::Counting,
+            WindowFilterKind::Rotating => return Self::Rotating(Box::new(Rotating::new(packets))),
+            WindowFilterKind::Dleft => FilterKind::Dleft,
+            WindowFilterKind::SplitCounting => FilterKind::SplitCounting,
+            WindowFilterKind::Counting => FilterKind::Counting,
         };
         let sizing = Sizing::Memory {
             bytes: packets * BYTES_A_PACKET,
