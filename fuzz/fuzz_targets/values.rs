@@ -47,14 +47,14 @@ const OPTIONS: &[&[&str]] = &[
     &["index", "search", "a", "--port"],
     &["filter", "query", "x"],
     &["reproduce"],
-    &["plan", "--n"],
-    &["plan", "--n", "9", "--want"],
-    &["plan", "--n", "9", "--fpr"],
-    &["plan", "--n", "9", "--filter"],
-    &["plan", "--n", "9", "--cuts"],
-    &["plan", "--n", "9", "--attributes"],
-    &["plan", "--n", "9", "--attributes", "4", "--weights"],
-    &["plan", "--n", "9", "--attributes", "8", "--cuts"],
+    &["plan", "--expect"],
+    &["plan", "--expect", "9", "--want"],
+    &["plan", "--expect", "9", "--fpr"],
+    &["plan", "--expect", "9", "--filter"],
+    &["plan", "--expect", "9", "--cuts"],
+    &["plan", "--expect", "9", "--attributes"],
+    &["plan", "--expect", "9", "--attributes", "4", "--weights"],
+    &["plan", "--expect", "9", "--attributes", "8", "--cuts"],
 ];
 
 fuzz_target!(|bytes: &[u8]| {

@@ -10,19 +10,20 @@ use std::path::{Path, PathBuf};
 
 // Whether and how addresses are replaced. (No doc comment: it would stand for the description of each command with these.)
 #[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Privacy")]
 pub(crate) struct AnonymizeArgs {
     /// Replace IP addresses by others that keep prefixes (Crypto-PAn)
     ///
     /// Addresses of one network stay those of one network, IPv4 and IPv6 alike. Names of hosts, payload
     /// and link-layer addresses are no IP addresses and stay as they are. Without a key file the key is
     /// random, and results of different runs cannot be joined.
-    #[arg(long, help_heading = "Privacy")]
+    #[arg(long)]
     anonymize: bool,
 
     /// The secret that the replacement follows from: a file of 32 random bytes
     ///
     /// Make one with `head -c 32 /dev/urandom > key`, and keep it to yourself. Implies --anonymize.
-    #[arg(long, value_name = "FILE", help_heading = "Privacy")]
+    #[arg(long, value_name = "FILE")]
     anonymize_key: Option<PathBuf>,
 }
 

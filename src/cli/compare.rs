@@ -1,27 +1,21 @@
 //! `flowsieve compare`: structures side by side on the same traffic, at equal memory.
 
-use super::design::EXPECT;
-use super::inputs::{Inputs, total_bytes};
 use super::od::OdArgs;
-use super::output::{Output, refuse_terminal};
-use super::page::PageArgs;
-use super::progress::Progress;
+use super::options::{ExactLimitArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs};
+use super::output::refuse_terminal;
+use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
-use super::signals::{PARTIAL, Signals};
 use super::structure::contenders;
-use super::trace_args::TraceArgs;
-use super::units::{parse_count, parse_seed, parse_size};
-use super::{Outcome, UsageError, remarks};
+use super::units::{parse_size, with_values};
+use super::wanted::{mask_of, parse_expected};
+use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use flowsieve::comparison::{ComparePlan, Comparison, Contender, compare};
+use flowsieve::comparison::{ComparePlan, Contender, compare};
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Structure};
-use flowsieve::pipeline::RunError;
 use flowsieve::report::{CompareReport, ReportFormat};
-use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
-use std::thread::available_parallelism;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,7 +25,7 @@ Examples:
     flowsieve compare --element dns --want src,domain --format json dns.pcapng";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_long_help = with_values(EXAMPLES))]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -50,69 +44,55 @@ pub(crate) struct CompareArgs {
     )]
     filter: Vec<Contender>,
 
-    /// Memory of each structure for one slice; several are compared one by one
-    #[arg(
-        long,
-        value_name = "SIZES",
-        value_delimiter = ',',
-        default_value = "1KiB,4KiB,16KiB",
-        value_parser = parse_size,
-        help_heading = "Structures"
-    )]
-    memory: Vec<u64>,
+    #[command(flatten, next_help_heading = "Structures")]
+    conditions: ConditionArgs,
 
-    /// A combination that queries ask for, such as src,domain [default: the usual ones]
-    ///
-    /// All attributes together are always asked for. Usual are every single attribute; of flows also
-    /// both addresses, and each with the destination port; of DNS triples src,domain and src,dst.
-    #[arg(long, value_name = "NAMES", help_heading = "Structures")]
-    want: Vec<String>,
+    #[command(flatten, next_help_heading = "Truth")]
+    exact: ExactLimitArgs,
 
-    /// Distinct elements expected in a slice [default: the median of the first slices]
-    ///
-    /// Every structure gets the number of hash functions (k) that its formula says is best for so many.
-    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = "Structures")]
-    expect: Option<u64>,
-
-    /// Seed of all hash functions, and of the queries that are drawn
-    ///
-    /// `random` draws one and tells it in the results: nobody can choose traffic that collides then.
-    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = parse_seed, help_heading = "Structures")]
-    seed: u64,
-
-    /// Memory of the truth; slices that pass it are not judged
-    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size, help_heading = "Truth")]
-    exact_limit: u64,
-
-    /// Threads; results do not depend on them [default: all processors]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Speed")]
-    threads: Option<u16>,
+    #[command(flatten, next_help_heading = "Speed")]
+    threads: ThreadArgs,
 
     /// Measure the time of an insertion; the only figure that differs from run to run
-    #[arg(long, help_heading = "Speed")]
+    #[arg(long)]
     timing: bool,
 
     /// How results are written
     #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
     format: ResultFormat,
 
-    /// Write results to this file, whole or not at all
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-
-    #[command(flatten)]
-    page: PageArgs,
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
 
     #[command(flatten)]
     od: OdArgs,
 
-    /// No progress bar and no remarks
-    #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    speech: SpeechArgs,
+}
 
-    /// Say how fast it went, even in a pipe
-    #[arg(short, long, help_heading = "Output")]
-    verbose: bool,
+// Under which conditions structures are compared.
+#[derive(Args, Clone, Debug)]
+struct ConditionArgs {
+    /// Memory of each structure for one slice; several are compared one by one
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "1KiB,4KiB,16KiB", value_parser = parse_size)]
+    memory: Vec<u64>,
+
+    /// A combination that queries ask for, such as src,domain [default: the usual ones]
+    ///
+    /// All attributes together are always asked for. Usual are every single attribute; of flows also
+    /// both addresses, and each with the destination port; of DNS triples src,domain and src,dst.
+    #[arg(long, value_name = "NAMES")]
+    want: Vec<String>,
+
+    /// Distinct elements expected in a slice [default: the median of the first slices]
+    ///
+    /// Every structure gets the number of hash functions (k) that its formula says is best for so many.
+    #[arg(long, value_name = "COUNT", value_parser = parse_expected)]
+    expect: Option<u64>,
+
+    #[command(flatten)]
+    seed: SeedArgs<0>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -142,88 +122,53 @@ const USUAL: [Contender; 9] = [
     Contender::EXACT,
 ];
 
-const UNWRITTEN: &str = "cannot write the results";
-
 pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
-    let signals = Signals::catch().context("cannot wait for signals")?;
-    let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
-    let plan = args.plan(std::mem::take(&mut inputs.files))?;
-    let output = Output::open(args.output.as_deref())?;
-    let matrix = args.od.open()?;
-    let html = args.page.open()?;
-    let key = args.od.key(args.quiet)?;
-    let mut traffic = args.od.traffic();
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
-    let result = compare(&plan, traffic.as_mut(), &progress);
-    progress.finish();
-    let comparison = result.map_err(|error| match error {
-        RunError::Plan(error) => UsageError(error.to_string()).into(),
-        RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error @ (RunError::Worker { .. } | RunError::Broken(_)) => error.into(),
-    })?;
+    let mut run = Run::begin()?;
+    let files = run.find(&args.trace.input)?;
+    let plan = args.plan(files)?;
+    let output = args.output.open()?;
+    let mut od = args.od.begin(args.speech.is_quiet())?;
+    let result = run.watch(args.speech.is_quiet(), &plan.inputs, |watch| {
+        compare(&plan, od.traffic.as_mut(), watch)
+    });
+    let comparison = result.map_err(explained)?;
     let report = CompareReport {
         plan: &plan,
         comparison: &comparison,
-        anonymized: key.is_some(),
+        anonymized: args.od.is_anonymized(),
     };
-    OdArgs::replace(traffic.as_mut(), key.as_ref());
-    if args.page.is_wanted() {
-        args.page.write(html, &report.page(traffic.as_ref()))?;
-    }
-    args.od.write(matrix, traffic.as_ref())?;
+    od.finish(|traffic| report.page(traffic))?;
     let styled = output.is_styled();
     report
         .write(args.format.into(), styled, output)
         .context(UNWRITTEN)?
         .commit()?;
-    let outcome = remark(args, &comparison, &inputs, &progress);
-    let interrupted = comparison.totals.interrupted;
-    Ok(progress.signals().outcome(interrupted, PARTIAL, outcome))
-}
-
-/// Says on standard error what does not belong into the results.
-fn remark(
-    args: &CompareArgs,
-    comparison: &Comparison,
-    inputs: &Inputs,
-    progress: &Progress,
-) -> Outcome {
-    let outcome = remarks::problems(inputs, &comparison.inputs);
-    if args.verbose || (stderr().is_terminal() && !args.quiet) {
-        remarks::speed(comparison.totals.packets, inputs, progress);
-    }
-    outcome
+    run.problems(&comparison.inputs);
+    run.speed(args.speech, comparison.totals.packets);
+    Ok(run.end(comparison.totals.interrupted, PARTIAL))
 }
 
 impl CompareArgs {
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<ComparePlan, UsageError> {
-        self.trace.check(&inputs)?;
-        let written = [
-            ("--output", self.output.as_deref()),
-            ("--html", self.page.html.as_deref()),
-            ("--od-out", self.od.out()),
-        ];
-        keep_apart(written, &inputs)?;
+        self.trace.elements.check()?;
+        let [html, pairs] = self.od.files();
+        keep_apart([("--output", self.output.path()), html, pairs], &inputs)?;
         refuse_terminal(
             matches!(self.format, ResultFormat::Parquet),
-            self.output.as_deref(),
+            self.output.path(),
         )?;
-        self.page.check(self.output.as_deref())?;
-        self.od.check(&self.page)?;
-        let kind = self.trace.kind();
-        let combinations = if self.want.is_empty() {
+        self.od.check(self.output.path())?;
+        let kind = self.trace.elements.element;
+        let combinations = if self.conditions.want.is_empty() {
             ComparePlan::usual_combinations(kind)
         } else {
-            combinations(kind, &self.want)?
+            combinations(kind, &self.conditions.want)?
         };
         let mut contenders: Vec<Contender> = Vec::new();
         for contender in self.filter.iter().copied() {
             if !contenders.contains(&contender) {
                 contenders.push(contender);
             }
-        }
-        if self.expect == Some(0) {
-            return Err(UsageError(EXPECT.not_zero.into()));
         }
         if contenders.is_empty() {
             contenders.extend(USUAL);
@@ -232,43 +177,30 @@ impl CompareArgs {
         }
         let plan = ComparePlan {
             inputs,
-            input_format: self.trace.input_format(),
-            rule: self.trace.rule(),
-            tunnel: self.trace.tunnel(),
+            input_format: self.trace.input.format.input_format,
+            rule: self.trace.elements.rule(),
+            tunnel: self.trace.elements.packets.tunnel,
             slicing: self.trace.slicing(),
             contenders,
-            memories: self.memory.clone(),
+            memories: self.conditions.memory.clone(),
             combinations,
-            expected: self.expect,
-            exact_limit_bytes: self.exact_limit,
-            seed: self.seed,
-            threads: self.threads.map_or_else(
-                || available_parallelism().map_or(1, usize::from),
-                usize::from,
-            ),
+            expected: self.conditions.expect,
+            exact_limit_bytes: self.exact.exact_limit,
+            seed: self.conditions.seed.seed,
+            threads: self.threads.count(),
             timing: self.timing,
         };
-        plan.check()
-            .map_err(|error| UsageError(error.to_string()))?;
+        plan.check().map_err(UsageError::of)?;
         Ok(plan)
     }
 }
 
 /// Combinations by the names of their attributes; that of all attributes is asked for anyway.
 fn combinations(kind: ElementKind, wants: &[String]) -> Result<Vec<u32>, UsageError> {
+    let attributes: Vec<String> = kind.attributes().iter().map(ToString::to_string).collect();
     let mut combinations = Vec::new();
-    for want in wants.iter().filter(|want| *want != "all") {
-        let mut mask = 0;
-        for name in want.split(',') {
-            let Some(place) = kind.attributes().iter().position(|own| *own == name) else {
-                return Err(UsageError(format!(
-                    "the attributes are {}, not {name:?}; {} works",
-                    kind.attributes().join(", "),
-                    kind.attributes()[0]
-                )));
-            };
-            mask |= 1 << place;
-        }
+    for want in wants {
+        let mask = mask_of(&attributes, want)?;
         if mask != kind.all() && !combinations.contains(&mask) {
             combinations.push(mask);
         }

@@ -1,29 +1,24 @@
 //! `flowsieve count`: distinct elements in each time slice.
 
-use super::design::{DesignArgs, EXPECT};
-use super::inputs::{Inputs, total_bytes};
+use super::design::{DEFAULT_MEMORY_BYTES, DesignArgs};
 use super::od::OdArgs;
-use super::output::{Output, refuse_terminal};
-use super::page::PageArgs;
-use super::progress::Progress;
+use super::options::{ExactLimitArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs};
+use super::output::{Output, is_standard, refuse_terminal};
+use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
-use super::signals::{PARTIAL, Signals};
 use super::structure::structures;
-use super::trace_args::TraceArgs;
-use super::units::{parse_count, parse_seed, parse_size};
-use super::{Outcome, UsageError, remarks};
+use super::units::{parse_size, with_values};
+use super::wanted::parse_expected;
+use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use flowsieve::elements::ElementLabel;
+use flowsieve::elements::{ElementKind, ElementLabel};
 use flowsieve::filters::{FilterKind, Sizing, Structure};
-use flowsieve::pipeline::{
-    CountExtras, CountPlan, CountSummary, CounterChoice, RunError, SliceResult, SliceSink, count,
-};
+use flowsieve::pipeline::{CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, count};
 use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport, ReportFormat};
-use std::io::{self, IsTerminal, stderr};
+use std::io;
 use std::path::PathBuf;
-use std::thread::available_parallelism;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,74 +34,30 @@ Examples:
     flowsieve count --html report.html --od 24 capture.pcap";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_long_help = with_values(EXAMPLES))]
 pub(crate) struct CountArgs {
     #[command(flatten)]
     trace: TraceArgs,
 
-    /// The structure that counts
-    #[arg(long, value_parser = structures(), value_name = "NAME", default_value = "subset", help_heading = "Filter")]
-    filter: Structure,
-
-    /// Memory of the filter for one slice, such as 64KiB [default: 64KiB]
-    ///
-    /// An overfull dleft filter takes up to 1/56 of it and 1 KiB more, for elements without a cell.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "fpr", help_heading = "Filter")]
-    memory: Option<u64>,
-
-    /// Size the filter for this false-positive rate at --expect elements
-    #[arg(
-        long,
-        value_name = "RATE",
-        requires = "expect",
-        help_heading = "Filter"
-    )]
-    fpr: Option<f64>,
-
-    /// Distinct elements expected in a slice; with --want also src=5k for one combination
-    ///
-    /// Chooses the number of hash functions (4 if it is not known).
-    #[arg(long, value_name = "[NAMES=]COUNT", help_heading = "Filter")]
-    expect: Vec<String>,
-
-    #[command(flatten)]
-    design: DesignArgs,
-
-    /// Seed of all hash functions
-    ///
-    /// `random` draws one and tells it in the results: nobody can choose traffic that collides then.
-    #[arg(long, value_name = "NUMBER", default_value = "0", value_parser = parse_seed, help_heading = "Filter")]
-    seed: u64,
-
-    /// Partitions with a filter each [default: 8; published structures, and with --want: 1]
-    ///
-    /// Elements are divided among them by their digest. Results depend on their number, and more
-    /// than two threads need more than one.
-    #[arg(long, value_name = "COUNT", help_heading = "Filter")]
-    shards: Option<u32>,
+    #[command(flatten, next_help_heading = "Filter")]
+    filter: FilterArgs,
 
     /// Do without the exact count: memory stays small whatever comes
     #[arg(long, help_heading = "Exact count")]
     no_exact: bool,
 
-    /// Memory of the exact count; past it the count says so
-    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size, help_heading = "Exact count")]
-    exact_limit: u64,
+    #[command(flatten, next_help_heading = "Exact count")]
+    exact: ExactLimitArgs,
 
-    /// Threads; results do not depend on them [default: all processors]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Speed")]
-    threads: Option<u16>,
+    #[command(flatten, next_help_heading = "Speed")]
+    threads: ThreadArgs,
 
     /// How results are written
     #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
     format: ResultFormat,
 
-    /// Write results to this file, whole or not at all
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-
-    #[command(flatten)]
-    page: PageArgs,
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
 
     #[command(flatten)]
     od: OdArgs,
@@ -115,13 +66,44 @@ pub(crate) struct CountArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     save_filter: Option<PathBuf>,
 
-    /// No progress bar and no remarks
-    #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    speech: SpeechArgs,
+}
 
-    /// Say how fast it went, even in a pipe
-    #[arg(short, long, help_heading = "Output")]
-    verbose: bool,
+#[derive(Args, Clone, Debug)]
+struct FilterArgs {
+    /// The structure that counts
+    #[arg(long, value_name = "NAME", default_value = "subset", value_parser = structures())]
+    filter: Structure,
+
+    /// Memory of the filter for one slice, such as 64KiB [default: 64KiB]
+    ///
+    /// An overfull dleft filter takes up to 1/56 of it and 1 KiB more, for elements without a cell.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "fpr")]
+    memory: Option<u64>,
+
+    /// Size the filter for this false-positive rate at --expect elements
+    #[arg(long, value_name = "RATE", requires = "expect")]
+    fpr: Option<f64>,
+
+    /// Distinct elements expected in a slice; with --want also src=5k for one combination
+    ///
+    /// Chooses the number of hash functions (4 if it is not known).
+    #[arg(long, value_name = "[NAMES=]COUNT")]
+    expect: Vec<String>,
+
+    #[command(flatten)]
+    design: DesignArgs,
+
+    #[command(flatten)]
+    seed: SeedArgs<0>,
+
+    /// Partitions with a filter each [default: 8; published structures, and with --want: 1]
+    ///
+    /// Elements are divided among them by their digest. Results depend on their number, and more
+    /// than two threads need more than one.
+    #[arg(long, value_name = "COUNT")]
+    shards: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -141,52 +123,36 @@ enum ResultFormat {
 /// Shards unless the user says otherwise: enough for the threads of a large machine.
 const DEFAULT_SHARDS: u32 = 8;
 
-/// Filter memory unless the user says otherwise.
-const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
-
-const UNWRITTEN: &str = "cannot write the results";
-
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
-    let signals = Signals::catch().context("cannot wait for signals")?;
-    let mut inputs = Inputs::find(&args.trace.captures, args.trace.input_format());
-    let plan = args.plan(std::mem::take(&mut inputs.files))?;
-    let key = args.od.key(args.quiet)?;
-    let output = Output::open(args.output.as_deref())?;
-    let saved = match &args.save_filter {
-        Some(path) => Some(Output::open(Some(path))?),
-        None => None,
-    };
-    let matrix = args.od.open()?;
-    let html = args.page.open()?;
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
+    let mut run = Run::begin()?;
+    let files = run.find(&args.trace.input)?;
+    let plan = args.plan(files)?;
+    let output = args.output.open()?;
+    let saved = Output::named(args.save_filter.as_deref())?;
+    let mut od = args.od.begin(args.speech.is_quiet())?;
     let styled = output.is_styled();
     let parameters = CountParameters {
-        anonymized: key.is_some(),
+        anonymized: args.od.is_anonymized(),
         ..CountParameters::from(&plan)
     };
     let report =
         CountReport::begin(args.format.into(), &parameters, styled, output).context(UNWRITTEN)?;
     let mut sinks = Sinks {
         report,
-        page: args.page.is_wanted().then(CountPage::default),
+        page: args.od.page.is_wanted().then(CountPage::default),
     };
-    let mut traffic = args.od.traffic();
     let label = saved.as_ref().map(|_| {
         let label = ElementLabel::new(&plan.rule, plan.tunnel).to_string();
         label.into_bytes()
     });
     let extras = CountExtras {
-        traffic: traffic.as_mut(),
+        traffic: od.traffic.as_mut(),
         filter_label: label,
     };
-    let result = count(&plan, extras, &mut sinks, &progress);
-    progress.finish();
-    let mut summary = result.map_err(|error| match error {
-        RunError::Plan(error) => UsageError(error.to_string()).into(),
-        RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error @ (RunError::Worker { .. } | RunError::Broken(_)) => error.into(),
-    })?;
-    OdArgs::replace(traffic.as_mut(), key.as_ref());
+    let result = run.watch(args.speech.is_quiet(), &plan.inputs, |watch| {
+        count(&plan, extras, &mut sinks, watch)
+    });
+    let mut summary = result.map_err(explained)?;
     let interrupted = summary.totals.interrupted;
     // A filter has no mark that it lacks elements, and would deny having seen them.
     let saved = saved.filter(|_| !interrupted);
@@ -194,18 +160,16 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         filter.save(&mut output).context("cannot save the filter")?;
         output.commit()?;
     }
-    if let Some(page) = sinks.page {
-        args.page
-            .write(html, &page.finish(&parameters, &summary, traffic.as_ref()))?;
-    }
-    args.od.write(matrix, traffic.as_ref())?;
+    let page = sinks.page.unwrap_or_default();
+    od.finish(|traffic| page.finish(&parameters, &summary, traffic))?;
     sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
-    let outcome = remark(args, &summary, &inputs, &progress);
+    run.problems(&summary.inputs);
+    run.speed(args.speech, summary.totals.packets);
     let what = match &args.save_filter {
         Some(path) => format!("{PARTIAL}; {} was not saved", path.display()),
         None => PARTIAL.to_owned(),
     };
-    Ok(progress.signals().outcome(interrupted, &what, outcome))
+    Ok(run.end(interrupted, &what))
 }
 
 /// The slices go to the report, and to the page if there is one.
@@ -223,77 +187,58 @@ impl SliceSink for Sinks {
     }
 }
 
-/// Says on standard error what does not belong into the results.
-fn remark(
-    args: &CountArgs,
-    summary: &CountSummary,
-    inputs: &Inputs,
-    progress: &Progress,
-) -> Outcome {
-    let outcome = remarks::problems(inputs, &summary.inputs);
-    if args.verbose || (stderr().is_terminal() && !args.quiet) {
-        remarks::speed(summary.totals.packets, inputs, progress);
-    }
-    outcome
-}
-
 impl CountArgs {
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<CountPlan, UsageError> {
-        let usage = |error: flowsieve::pipeline::PlanError| UsageError(error.to_string());
-        self.trace.check(&inputs)?;
-        let written = [
-            ("--output", self.output.as_deref()),
-            ("--html", self.page.html.as_deref()),
-            ("--od-out", self.od.out()),
-            ("--save-filter", self.save_filter.as_deref()),
-        ];
+        self.trace.elements.check()?;
+        let [html, pairs] = self.od.files();
+        let saved = ("--save-filter", self.save_filter.as_deref());
+        let written = [("--output", self.output.path()), html, pairs, saved];
         keep_apart(written, &inputs)?;
-        let (counter, shards) = if self.design.is_asked() {
-            (Some(self.designed()?), 1)
+        let kind = self.trace.elements.element;
+        let (counter, shards) = if self.filter.design.is_asked() {
+            (Some(self.filter.designed(kind)?), 1)
         } else {
-            self.usual()?
+            self.filter.usual(kind)?
         };
         let plan = CountPlan {
             inputs,
-            input_format: self.trace.input_format(),
-            rule: self.trace.rule(),
-            tunnel: self.trace.tunnel(),
+            input_format: self.trace.input.format.input_format,
+            rule: self.trace.elements.rule(),
+            tunnel: self.trace.elements.packets.tunnel,
             slicing: self.trace.slicing(),
             counter,
-            exact_limit_bytes: (!self.no_exact).then_some(self.exact_limit),
-            seed: self.seed,
+            exact_limit_bytes: (!self.no_exact).then_some(self.exact.exact_limit),
+            seed: self.filter.seed.seed,
             shards,
-            threads: self.threads.map_or_else(
-                || available_parallelism().map_or(1, usize::from),
-                usize::from,
-            ),
+            threads: self.threads.count(),
         };
-        plan.check().map_err(usage)?;
+        plan.check().map_err(UsageError::of)?;
         refuse_terminal(
             matches!(self.format, ResultFormat::Parquet),
-            self.output.as_deref(),
+            self.output.path(),
         )?;
-        self.page.check(self.output.as_deref())?;
-        self.od.check(&self.page)?;
+        self.od.check(self.output.path())?;
         if self.od.is_anonymized() && self.save_filter.is_some() {
-            return Err(UsageError(
-                "a saved filter answers whether an address was seen, whatever its bytes look like; leave out --save-filter or --anonymize".into(),
+            return Err(UsageError::of(
+                "a saved filter answers whether an address was seen, whatever its bytes look like; leave out --save-filter or --anonymize",
             ));
         }
         if let Some(path) = &self.save_filter {
-            plan.kept_filter().map_err(usage)?;
-            if path.as_os_str() == "-" || self.output.as_ref() == Some(path) {
-                return Err(UsageError(
-                    "the filter goes to a file of its own, so --save-filter needs a name that is neither - nor that of --output".into(),
+            plan.kept_filter().map_err(UsageError::of)?;
+            if is_standard(path) || self.output.path() == Some(path) {
+                return Err(UsageError::of(
+                    "the filter goes to a file of its own, so --save-filter needs a name that is neither - nor that of --output",
                 ));
             }
         }
         Ok(plan)
     }
+}
 
+impl FilterArgs {
     /// The counter of each shard, sized by the rules of its structure, and the number of shards.
-    fn usual(&self) -> Result<(Option<CounterChoice>, u32), UsageError> {
-        let attributes = self.trace.kind().attributes().len();
+    fn usual(&self, kind: ElementKind) -> Result<(Option<CounterChoice>, u32), UsageError> {
+        let attributes = kind.attributes().len();
         let sizing = match (self.fpr, self.expected()?) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
             (_, expected) => Sizing::Memory {
@@ -311,36 +256,24 @@ impl CountArgs {
                 .filter()
                 .map(|filter| CounterChoice::filter(filter, attributes, sizing, shards)),
         };
-        let counter = counter.transpose();
-        Ok((
-            counter.map_err(|error| UsageError(error.to_string()))?,
-            shards,
-        ))
+        Ok((counter.transpose().map_err(UsageError::of)?, shards))
     }
 
     /// The only number of `--expect`.
     fn expected(&self) -> Result<Option<u64>, UsageError> {
-        let expected = match self.expect.as_slice() {
-            [] => return Ok(None),
-            [text] if !text.contains('=') => parse_count(text).map_err(|error| {
-                UsageError(format!("{error}; {text:?} is none (--expect 100k works)"))
-            })?,
-            _ => {
-                return Err(UsageError(
-                    "without --want there is one number of elements, and none of combinations; --expect 100k works".into(),
-                ));
-            }
-        };
-        if expected == 0 {
-            return Err(UsageError(EXPECT.not_zero.into()));
+        match self.expect.as_slice() {
+            [] => Ok(None),
+            [text] if !text.contains('=') => Ok(Some(parse_expected(text)?)),
+            _ => Err(UsageError::of(
+                "without --want there is one number of elements, and none of combinations; --expect 100k works",
+            )),
         }
-        Ok(Some(expected))
     }
 
     /// The filter that the planner designs for what is wanted.
-    fn designed(&self) -> Result<CounterChoice, UsageError> {
+    fn designed(&self, kind: ElementKind) -> Result<CounterChoice, UsageError> {
         if let Some(shards) = self.shards.filter(|&shards| shards != 1) {
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "the values of a combination would be spread over the shards, and none of them could count them, so a filter with --want, --cuts or --weights has 1 shard, not {shards}; leave out --shards"
             )));
         }
@@ -350,7 +283,6 @@ impl CountArgs {
                 bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
             },
         };
-        let kind = self.trace.kind();
         self.design.counter(self.filter, kind, &self.expect, goal)
     }
 }

@@ -1,43 +1,35 @@
 //! A filter of `count` that the planner designs for the combinations that are wanted.
 
 use super::UsageError;
-use super::wanted::{NumberOption, Numbers, cuts_of, wanted_of, weights_of};
+use super::wanted::{Numbers, cuts_of, wanted_of, weights_of};
 use clap::Args;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::FilterKind;
 use flowsieve::pipeline::CounterChoice;
 use flowsieve::planner::{Elements, Goal, PlanRequest, Structure, plan};
 
+/// Filter memory unless the user says otherwise.
+pub(super) const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
+
+// What a filter is designed for, and parts of the design.
 #[derive(Args, Clone, Debug)]
 pub(super) struct DesignArgs {
-    /// A combination to store and count as well, and its weight, such as src:2 or all; needs --expect
+    /// A combination that queries ask for, and its weight, such as src,dst:3 or all
     ///
-    /// The filter is the one that `flowsieve plan` plans for the same options: for queries about these
-    /// combinations, as often as their weights say. It has one shard. Whole elements are counted in any case, but
-    /// asked for only if they are wanted as well (all): else they get the fewest bits.
-    #[arg(long, value_name = "NAMES[:WEIGHT]", help_heading = "Filter")]
-    want: Vec<String>,
+    /// A filter is planned for queries about these combinations, as often as their weights say; without any,
+    /// for whole elements (all). `count` stores and counts them as well: it needs --expect, has one shard, and
+    /// counts whole elements in any case, but gives them the fewest bits unless they are wanted, too.
+    #[arg(long, value_name = "NAMES[:WEIGHT]")]
+    pub(super) want: Vec<String>,
 
-    /// Cuts of CBFM and WCBFM by hand, such as 'src,domain;dst,domain'; needs --expect
-    #[arg(long, value_name = "CUTS", help_heading = "Filter")]
-    cuts: Option<String>,
+    /// Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain;dst,domain'
+    #[arg(long, value_name = "CUTS")]
+    pub(super) cuts: Option<String>,
 
-    /// Weights of WCBFM by hand, one an attribute, such as 1,2,1; needs --expect
-    #[arg(
-        long,
-        value_name = "WEIGHTS",
-        allow_hyphen_values = true,
-        help_heading = "Filter"
-    )]
-    weights: Option<String>,
+    /// Weights of WCBFM by hand, one an attribute, such as 1,2,1
+    #[arg(long, value_name = "WEIGHTS", allow_hyphen_values = true)]
+    pub(super) weights: Option<String>,
 }
-
-/// The numbers that a design rests on.
-pub(super) const EXPECT: NumberOption = NumberOption {
-    name: "--expect",
-    takes: "100k, and src=5k for one combination",
-    not_zero: "--expect is the number of distinct elements in a slice, at least 1, not 0; --expect 1000 works",
-};
 
 impl DesignArgs {
     /// Whether the planner is asked.
@@ -54,7 +46,10 @@ impl DesignArgs {
         goal: Goal,
     ) -> Result<CounterChoice, UsageError> {
         let filter = self.filter(structure)?;
-        let request = self.request(filter, kind, expect, goal)?;
+        let attributes = kind.attributes().iter().map(ToString::to_string);
+        let structures = vec![Structure::Filter(filter)];
+        let mut request = self.request(attributes.collect(), structures, goal)?;
+        request.elements = expected(&request, kind, expect)?;
         let partial: Vec<u32> = request
             .wanted
             .iter()
@@ -62,23 +57,21 @@ impl DesignArgs {
             .filter(|&mask| mask != request.full())
             .collect();
         if let (Some(&mask), true) = (partial.first(), filter.is_of_whole()) {
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "a {} filter knows whole elements only, and nothing of {}; --filter subset works",
                 filter.name(),
                 request.name(mask)
             )));
         }
-        let planned = plan(&request).map_err(|error| UsageError(error.to_string()))?;
-        let [row] = planned.rows.as_slice() else {
-            unreachable!("one structure was asked for");
-        };
+        let planned = plan(&request).map_err(UsageError::of)?;
+        let row = planned.rows.first().expect("one structure was asked for");
         let Some(spec) = row.spec() else {
             let why = row.notes.last().map_or("it does not fit", String::as_str);
             let works = match goal {
                 Goal::Memory { .. } => "more --memory works",
                 _ => "--memory 64KiB instead of --fpr works",
             };
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "no {} filter does what is wanted: {why}; {works}",
                 filter.name()
             )));
@@ -95,18 +88,18 @@ impl DesignArgs {
         };
         let Some(filter) = structure.filter() else {
             let name = structure.name();
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "{option} is about the design of a filter, and {name} is none; --filter subset --want src works, as does counting another --element"
             )));
         };
         if self.cuts.is_some() && !filter.has_cuts() {
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "only cbfm and wcbfm have cuts, and --filter is {}; --filter cbfm works",
                 filter.name()
             )));
         }
         if self.weights.is_some() && !filter.has_weights() {
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "only wcbfm has weights, and --filter is {}; --filter wcbfm works",
                 filter.name()
             )));
@@ -114,49 +107,47 @@ impl DesignArgs {
         Ok(filter)
     }
 
-    fn request(
+    /// What is asked of the planner about elements of so many attributes, all but how many there are.
+    pub(super) fn request(
         &self,
-        filter: FilterKind,
-        kind: ElementKind,
-        expect: &[String],
+        attributes: Vec<String>,
+        structures: Vec<Structure>,
         goal: Goal,
     ) -> Result<PlanRequest, UsageError> {
-        let attributes: Vec<String> = kind.attributes().iter().map(ToString::to_string).collect();
         let cuts = self.cuts.as_deref().map(|cuts| cuts_of(&attributes, cuts));
-        let wanted = wanted_of(&attributes, &self.want)?;
-        let mut numbers = Numbers::default();
-        for text in expect {
-            numbers.add(EXPECT, &attributes, text)?;
-        }
-        let whole = numbers.known.iter().any(|&(mask, ..)| mask == kind.all());
-        if numbers.for_all.is_none() && !whole {
-            return Err(UsageError(
-                "a filter is designed for a number of distinct elements in a slice, which --expect says; --expect 100k works".into(),
-            ));
-        }
-        let mut request = PlanRequest {
-            elements: unknown_numbers(&attributes)?,
-            attributes,
-            wanted,
-            goal,
-            known: 1.0,
-            structures: vec![Structure::Filter(filter)],
+        let none = vec![None; attributes.len()];
+        Ok(PlanRequest {
+            wanted: wanted_of(&attributes, &self.want)?,
             cuts: cuts.transpose()?,
             weights: self.weights.as_deref().map(weights_of).transpose()?,
+            elements: Elements::new(&none, &[], Some(1), |_| String::new())
+                .map_err(UsageError::of)?,
+            attributes,
+            goal,
+            known: 1.0,
+            structures,
             skewed: false,
             key_bytes: 0,
-        };
-        let name = |mask| request.name(mask);
-        request.elements = Elements::new(kind.most_values(), &numbers.known, numbers.for_all, name)
-            // The planner speaks of its own option.
-            .map_err(|error| UsageError(error.to_string().replace("--n ", "--expect ")))?;
-        Ok(request)
+        })
     }
 }
 
-/// Numbers that stand there until the real ones are known.
-pub(super) fn unknown_numbers(attributes: &[String]) -> Result<Elements, UsageError> {
-    let caps = vec![None; attributes.len()];
-    Elements::new(&caps, &[], Some(1), |_| String::new())
-        .map_err(|error| UsageError(error.to_string()))
+/// The numbers of a filter of `count`: as the user expects them.
+fn expected(
+    request: &PlanRequest,
+    kind: ElementKind,
+    expect: &[String],
+) -> Result<Elements, UsageError> {
+    let mut numbers = Numbers::default();
+    for text in expect {
+        numbers.add(&request.attributes, text)?;
+    }
+    let whole = numbers.known.iter().any(|&(mask, ..)| mask == kind.all());
+    if numbers.for_all.is_none() && !whole {
+        return Err(UsageError::of(
+            "a filter is designed for a number of distinct elements in a slice, which --expect says; --expect 100k works",
+        ));
+    }
+    let name = |mask| request.name(mask);
+    Elements::new(kind.most_values(), &numbers.known, numbers.for_all, name).map_err(UsageError::of)
 }

@@ -1,18 +1,18 @@
 //! `flowsieve filter`: saved filters, looked at, asked and united.
 
+use super::options::OutputArgs;
 use super::output::Output;
+use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
-use super::say::say;
-use super::signals::{PARTIAL, Signals};
 use super::{Outcome, UsageError};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{Pattern, PatternAnswer};
 use flowsieve::hashing::Digester;
 use flowsieve::report::FilterInfo;
-use flowsieve::trace::{Stoppable, standard_input};
+use flowsieve::trace::{StopFlag, Stoppable, standard_input};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -74,9 +74,8 @@ struct InfoArgs {
     #[arg(long, value_enum, default_value_t = InfoFormat::Table)]
     format: InfoFormat,
 
-    /// Write results to this file, whole or not at all
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -125,38 +124,37 @@ struct UnionArgs {
     output: PathBuf,
 }
 
-const UNWRITTEN: &str = "cannot write the results";
 const UNREADABLE: &str = "standard input cannot be read";
 
 pub(crate) fn run(args: &FilterArgs) -> Result<Outcome> {
-    let signals = Signals::catch().context("cannot wait for signals")?;
+    let mut run = Run::begin()?;
     match &args.task {
-        Task::Info(args) => info(args, &signals),
-        Task::Query(args) => query(args, &signals),
-        Task::Union(args) => union(args, &signals),
+        Task::Info(args) => info(args, &mut run)?,
+        Task::Query(args) => query(args, &mut run)?,
+        Task::Union(args) => {
+            let interrupted = union(args, run.stop())?;
+            return Ok(run.end(interrupted, "no filter was written"));
+        }
     }
+    Ok(run.end(run.stop().is_set(), PARTIAL))
 }
 
 fn load(path: &Path) -> Result<SavedFilter> {
     SavedFilter::load(path).with_context(|| path.display().to_string())
 }
 
-fn info(args: &InfoArgs, signals: &Signals) -> Result<Outcome> {
-    keep_apart([("--output", args.output.as_deref())], &args.files)?;
-    let mut output = Output::open(args.output.as_deref())?;
+fn info(args: &InfoArgs, run: &mut Run) -> Result<()> {
+    keep_apart([("--output", args.output.path())], &args.files)?;
+    let mut output = args.output.open()?;
     let mut info = FilterInfo::default();
-    let mut outcome = Outcome::Done;
     for path in &args.files {
-        if signals.stop().is_set() {
+        if run.stop().is_set() {
             break;
         }
         // Loaded one after the other: only one is in memory.
         match load(path) {
             Ok(filter) => info.add(path, &filter),
-            Err(error) => {
-                say(format_args!("flowsieve: {error:#}"));
-                outcome = Outcome::Incomplete;
-            }
+            Err(error) => run.problem(format_args!("{error:#}")),
         }
     }
     match args.format {
@@ -164,8 +162,7 @@ fn info(args: &InfoArgs, signals: &Signals) -> Result<Outcome> {
         InfoFormat::Json => info.write_json(&mut output),
     }
     .context(UNWRITTEN)?;
-    output.commit()?;
-    Ok(signals.outcome(signals.stop().is_set(), PARTIAL, outcome))
+    output.commit()
 }
 
 /// A filter whose elements are known.
@@ -199,8 +196,7 @@ impl Asked {
 
     fn parse(&self, text: &str) -> Result<ElementQuery, UsageError> {
         let digester = Digester::new(self.filter.seed());
-        ElementQuery::parse(text, &self.label.rule, digester)
-            .map_err(|error| UsageError(error.to_string()))
+        ElementQuery::parse(text, &self.label.rule, digester).map_err(UsageError::of)
     }
 
     fn answer(&self, query: &ElementQuery) -> &'static str {
@@ -219,9 +215,11 @@ impl Asked {
     }
 }
 
-fn query(args: &QueryArgs, signals: &Signals) -> Result<Outcome> {
+fn query(args: &QueryArgs, run: &mut Run) -> Result<()> {
     if args.values.iter().filter(|value| *value == "-").count() > 1 {
-        return Err(UsageError("standard input can be read only once; name - once".into()).into());
+        bail!(UsageError::of(
+            "standard input can be read only once; name - once"
+        ));
     }
     let asked = Asked::load(&args.file)?;
     // All of the command line is understood before anything is answered.
@@ -230,21 +228,20 @@ fn query(args: &QueryArgs, signals: &Signals) -> Result<Outcome> {
         .iter()
         .map(|text| match text.as_str() {
             "-" => Ok((text, None)),
-            text_given => Ok((text, Some(asked.parse(text_given)?))),
+            given => Ok((text, Some(asked.parse(given)?))),
         })
         .collect::<Result<Vec<_>, UsageError>>()?;
     let mut output = Output::open(None)?;
-    let mut outcome = Outcome::Done;
     for (text, query) in queries {
         if let Some(query) = query {
             writeln!(output, "{text}\t{}", asked.answer(&query)).context(UNWRITTEN)?;
             continue;
         }
         let input = standard_input().context(UNREADABLE)?;
-        let lines = BufReader::new(Stoppable::new(input, signals.stop().clone())).lines();
+        let lines = BufReader::new(Stoppable::new(input, run.stop().clone())).lines();
         for (number, line) in lines.enumerate() {
             // A line that was cut off by the signal is not asked.
-            if line.is_err() && signals.stop().is_set() {
+            if line.is_err() && run.stop().is_set() {
                 break;
             }
             let line = line.context(UNREADABLE)?;
@@ -255,22 +252,19 @@ fn query(args: &QueryArgs, signals: &Signals) -> Result<Outcome> {
                 Ok(query) => {
                     writeln!(output, "{line}\t{}", asked.answer(&query)).context(UNWRITTEN)?;
                 }
-                Err(error) => {
-                    say(format_args!("flowsieve: line {}: {error}", number + 1));
-                    outcome = Outcome::Incomplete;
-                }
+                Err(error) => run.problem(format_args!("line {}: {error}", number + 1)),
             }
         }
     }
-    output.commit()?;
-    Ok(signals.outcome(signals.stop().is_set(), PARTIAL, outcome))
+    output.commit()
 }
 
-fn union(args: &UnionArgs, signals: &Signals) -> Result<Outcome> {
+/// Writes the union; whether a signal ended that, and there is none.
+fn union(args: &UnionArgs, stop: &StopFlag) -> Result<bool> {
     let (first, others) = args.files.split_first().expect("clap asks for two");
     let mut united = load(first)?;
     for path in others {
-        if signals.stop().is_set() {
+        if stop.is_set() {
             break;
         }
         let other = load(path)?;
@@ -281,9 +275,9 @@ fn union(args: &UnionArgs, signals: &Signals) -> Result<Outcome> {
     let mut output = Output::open(Some(&args.output))?;
     united.save(&mut output).context(UNWRITTEN)?;
     // Half a union looks like a whole one: it gets no name.
-    let interrupted = signals.stop().is_set();
+    let interrupted = stop.is_set();
     if !interrupted {
         output.commit()?;
     }
-    Ok(signals.outcome(interrupted, "no filter was written", Outcome::Done))
+    Ok(interrupted)
 }

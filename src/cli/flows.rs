@@ -1,26 +1,20 @@
 //! `flowsieve flows`: the flows of captures.
 
 use super::anonymize_args::AnonymizeArgs;
-use super::inputs::{Inputs, total_bytes};
-use super::output::Output;
-use super::progress::Progress;
+use super::options::{Choice, InputArgs, OutputArgs, PacketArgs, SpeechArgs, ThreadArgs, one_of};
+use super::output::{Output, is_standard, refuse_terminal};
+use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
 use super::say::say;
-use super::signals::{PARTIAL, Signals};
-use super::trace_args::{Format, Header};
-use super::units::{parse_duration_ns, parse_size};
-use super::{Outcome, UsageError, remarks};
+use super::units::{parse_size, parse_width_ns, with_values};
+use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use flowsieve::anonymize::AddressMap;
-use flowsieve::decode::Tunnel;
-use flowsieve::flows::{
-    FlowError, FlowPlan, FlowRecord, FlowSink, FlowSummary, SortedFlows, list, list_unique,
-};
+use flowsieve::flows::{FlowError, FlowPlan, FlowRecord, FlowSink, SortedFlows, list, list_unique};
 use flowsieve::report::{FlowFormat, FlowNames, FlowParameters, FlowReport, flow_shortcomings};
-use std::io::{self, IsTerminal, stderr, stdout};
-use std::path::{Path, PathBuf};
-use std::thread::available_parallelism;
+use std::io;
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,30 +24,21 @@ Examples:
     flowsieve flows --format parquet -o flows.parquet captures/";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = EXAMPLES)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch that the user sets or not"
-)]
+#[command(after_long_help = with_values(EXAMPLES))]
 pub(crate) struct FlowsArgs {
-    /// Files, directories, or - for standard input
-    #[arg(required = true, value_name = "CAPTURE", help_heading = "Input")]
-    captures: Vec<PathBuf>,
-
-    /// auto recognises all formats but tsh, which has no mark
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Auto, help_heading = "Input")]
-    input_format: Format,
+    #[command(flatten)]
+    input: InputArgs,
 
     /// Both directions are one flow, its originator the sender of its first packet
     #[arg(long, help_heading = "Flows")]
     bidirectional: bool,
 
     /// A flow ends when no packet comes for longer than this, such as 15s [default: never]
-    #[arg(long, value_name = "DURATION", value_parser = parse_timeout, help_heading = "Flows")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_width_ns, help_heading = "Flows")]
     idle: Option<i64>,
 
     /// A flow is cut when it goes on for longer than this, such as 5min [default: never]
-    #[arg(long, value_name = "DURATION", value_parser = parse_timeout, help_heading = "Flows")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_width_ns, help_heading = "Flows")]
     active: Option<i64>,
 
     /// Print each flow once, as soon as it is seen, by its first packet
@@ -63,45 +48,39 @@ pub(crate) struct FlowsArgs {
     #[arg(long, conflicts_with_all = ["idle", "active"], help_heading = "Flows")]
     unique: bool,
 
-    /// Which IP header of tunnelled packets counts
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Header::Outer, help_heading = "Flows")]
-    tunnel: Header,
-
-    /// One more port on which DNS is spoken, besides 53
-    #[arg(long, value_name = "PORT", help_heading = "Flows")]
-    dns_port: Vec<u16>,
+    #[command(flatten, next_help_heading = "Flows")]
+    packets: PacketArgs,
 
     /// Memory; when it is full, the flow without packets for longest ends early
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size, help_heading = "Speed and memory")]
     memory: u64,
 
-    /// Threads; results do not depend on them [default: all processors]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Speed and memory")]
-    threads: Option<u16>,
+    #[command(flatten, next_help_heading = "Speed and memory")]
+    threads: ThreadArgs,
 
     /// How flows are written
     #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
     format: ResultFormat,
 
     /// Whose names the fields have; not for tables
-    #[arg(long, value_enum, value_name = "WHOSE", default_value_t = Names::Flowsieve, help_heading = "Output")]
-    names: Names,
+    #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output")]
+    names: FlowNames,
 
-    /// Write flows to this file, whole or not at all
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
 
     #[command(flatten)]
     anonymize: AnonymizeArgs,
 
-    /// No progress bar and no remarks
-    #[arg(short, long, conflicts_with = "verbose", help_heading = "Output")]
-    quiet: bool,
-
-    /// Say how fast it went, even in a pipe
-    #[arg(short, long, help_heading = "Output")]
-    verbose: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    speech: SpeechArgs,
 }
+
+const NAMES: &[Choice<FlowNames>] = &[
+    ("flowsieve", "As in all results", FlowNames::Flowsieve),
+    ("zeek", "As in Zeek's conn.log", FlowNames::Zeek),
+    ("ecs", "Elastic Common Schema", FlowNames::Ecs),
+];
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum ResultFormat {
@@ -117,42 +96,20 @@ enum ResultFormat {
     Parquet,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Names {
-    /// As in all results
-    Flowsieve,
-    /// As in Zeek's conn.log
-    Zeek,
-    /// Elastic Common Schema
-    Ecs,
-}
-
-fn parse_timeout(text: &str) -> Result<i64, String> {
-    let timeout = parse_duration_ns(text).map_err(|error| error.to_string())?;
-    match i64::try_from(timeout) {
-        Ok(0) => Err("a timeout is above 0, such as 15s; without the option there is none".into()),
-        Ok(timeout) => Ok(timeout),
-        Err(_) => Err(
-            "a timeout is at most 292 years, such as 15s; without the option there is none".into(),
-        ),
-    }
-}
-
 const UNWRITTEN: &str = "cannot write the flows";
 
 pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
-    let signals = Signals::catch().context("cannot wait for signals")?;
+    let mut run = Run::begin()?;
     args.check()?;
-    let mut inputs = Inputs::find(&args.captures, args.input_format.into());
-    let plan = args.plan(std::mem::take(&mut inputs.files))?;
-    let key = args.anonymize.key(args.quiet)?;
-    let output = Output::open(args.output.as_deref())?;
+    let files = run.find(&args.input)?;
+    let plan = args.plan(files)?;
+    let key = args.anonymize.key(args.speech.is_quiet())?;
+    let output = args.output.open()?;
     let parameters = FlowParameters {
         anonymized: key.is_some(),
-        ..FlowParameters::new(&plan, args.memory, args.unique, args.names.into())
+        ..FlowParameters::new(&plan, args.memory, args.unique, args.names)
     };
     let addresses = key.as_ref().map(AddressMap::new);
-    let progress = Progress::start(!args.quiet, total_bytes(&plan.inputs), signals);
     let styled = output.is_styled();
     let begin = |output| -> Result<_> {
         let report = FlowReport::begin(args.format.into(), &parameters, styled, output);
@@ -161,15 +118,16 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
             addresses,
         })
     };
+    let quiet = args.speech.is_quiet();
     let (summary, report) = if args.unique {
         let mut report = begin(output)?;
-        let summary = list_unique(&plan, &mut report, &progress);
-        progress.finish();
+        let summary = run.watch(quiet, &plan.inputs, |watch| {
+            list_unique(&plan, &mut report, watch)
+        });
         (summary.map_err(explained)?, report)
     } else {
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
-        let summary = list(&plan, &mut sorted, &progress);
-        progress.finish();
+        let summary = run.watch(quiet, &plan.inputs, |watch| list(&plan, &mut sorted, watch));
         let summary = summary.map_err(explained)?;
         let mut report = begin(output)?;
         sorted.drain(|flow| report.flow(flow)).context(UNWRITTEN)?;
@@ -177,9 +135,17 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     };
     let output = report.report.finish(&summary).context(UNWRITTEN)?;
     output.commit()?;
-    let outcome = remark(args, &summary, &inputs, &progress);
-    let interrupted = summary.totals.interrupted;
-    Ok(progress.signals().outcome(interrupted, PARTIAL, outcome))
+    run.problems(&summary.inputs);
+    // These formats have no place for it.
+    let is_missing = matches!(args.format, ResultFormat::Csv | ResultFormat::Parquet)
+        || (args.format == ResultFormat::Jsonl && args.names != FlowNames::Flowsieve);
+    if is_missing && !quiet {
+        for remark in flow_shortcomings(&summary) {
+            say(format_args!("{remark}"));
+        }
+    }
+    run.speed(args.speech, summary.totals.packets);
+    Ok(run.end(summary.totals.interrupted, PARTIAL))
 }
 
 /// The flows as they are shown: with other addresses, if that is wanted.
@@ -199,35 +165,10 @@ impl FlowSink for Shown {
 
 fn explained(error: FlowError) -> anyhow::Error {
     match error {
-        FlowError::Plan(sentence) => UsageError(sentence).into(),
+        FlowError::Plan(sentence) => UsageError::of(sentence).into(),
         FlowError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
         error @ FlowError::Broken(_) => error.into(),
     }
-}
-
-/// Says on standard error what does not belong into the results.
-fn remark(
-    args: &FlowsArgs,
-    summary: &FlowSummary,
-    inputs: &Inputs,
-    progress: &Progress,
-) -> Outcome {
-    let outcome = remarks::problems(inputs, &summary.inputs);
-    if args.quiet {
-        return outcome;
-    }
-    // These formats have no place for it.
-    if matches!(args.format, ResultFormat::Csv | ResultFormat::Parquet)
-        || (args.format == ResultFormat::Jsonl && args.names != Names::Flowsieve)
-    {
-        for remark in flow_shortcomings(summary) {
-            say(format_args!("{remark}"));
-        }
-    }
-    if args.verbose || stderr().is_terminal() {
-        remarks::speed(summary.totals.packets, inputs, progress);
-    }
-    outcome
 }
 
 /// The table needs 512 KiB and has three quarters of the memory; the rest is for sorting.
@@ -235,53 +176,29 @@ const LEAST_MEMORY: u64 = (512 << 10) / 3 * 4 + 4;
 
 impl FlowsArgs {
     fn check(&self) -> Result<(), UsageError> {
-        let streams = self.captures.iter().filter(|path| is_standard_input(path));
-        if streams.count() > 1 {
-            return Err(UsageError(
-                "standard input can be read only once; name - once, or files".into(),
-            ));
-        }
         if self.memory < LEAST_MEMORY {
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "flows need at least {LEAST_MEMORY} bytes of memory, not {}; --memory 1GiB is the default",
                 self.memory
             )));
         }
-        if self.format == ResultFormat::Table && self.names != Names::Flowsieve {
-            return Err(UsageError(
-                "a table is for people and has no field names, so --names needs --format csv, json, jsonl or parquet".into(),
+        if self.format == ResultFormat::Table && self.names != FlowNames::Flowsieve {
+            return Err(UsageError::of(
+                "a table is for people and has no field names, so --names needs --format csv, json, jsonl or parquet",
             ));
         }
-        let to_file = self
-            .output
-            .as_deref()
-            .is_some_and(|path| path != Path::new("-"));
-        if self.format == ResultFormat::Parquet && !to_file && stdout().is_terminal() {
-            return Err(UsageError(
-                "Parquet is not for a terminal; name a file with --output, or pipe it on".into(),
-            ));
-        }
-        Ok(())
+        refuse_terminal(self.format == ResultFormat::Parquet, self.output.path())
     }
 
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<FlowPlan, UsageError> {
-        keep_apart([("--output", self.output.as_deref())], &inputs)?;
-        let stream = self.unique && inputs.iter().any(|path| is_standard_input(path));
-        let threads = match self.threads {
-            // A thread that reads ahead would gather packets before it hands them on.
-            _ if stream => 1,
-            Some(threads) => usize::from(threads),
-            None => available_parallelism().map_or(1, usize::from),
-        };
+        keep_apart([("--output", self.output.path())], &inputs)?;
+        let stream = self.unique && inputs.iter().any(|path| is_standard(path));
         let plan = FlowPlan {
             inputs,
-            input_format: self.input_format.into(),
-            tunnel: match self.tunnel {
-                Header::Outer => Tunnel::Outer,
-                Header::Inner => Tunnel::Inner,
-            },
+            input_format: self.input.format.input_format,
+            tunnel: self.packets.tunnel,
             bidirectional: self.bidirectional,
-            dns_ports: self.dns_port.clone(),
+            dns_ports: self.packets.dns.dns_port.clone(),
             idle_ns: self.idle,
             active_ns: self.active,
             // The rest is for putting flows in order.
@@ -290,16 +207,12 @@ impl FlowsArgs {
             } else {
                 self.memory / 4 * 3
             },
-            threads,
+            // A thread that reads ahead would gather packets before it hands them on.
+            threads: if stream { 1 } else { self.threads.count() },
         };
-        plan.check()
-            .map_err(|error| UsageError(error.to_string()))?;
+        plan.check().map_err(UsageError::of)?;
         Ok(plan)
     }
-}
-
-fn is_standard_input(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 impl From<ResultFormat> for FlowFormat {
@@ -310,16 +223,6 @@ impl From<ResultFormat> for FlowFormat {
             ResultFormat::Json => Self::Json,
             ResultFormat::Jsonl => Self::JsonLines,
             ResultFormat::Parquet => Self::Parquet,
-        }
-    }
-}
-
-impl From<Names> for FlowNames {
-    fn from(names: Names) -> Self {
-        match names {
-            Names::Flowsieve => Self::Flowsieve,
-            Names::Zeek => Self::Zeek,
-            Names::Ecs => Self::Ecs,
         }
     }
 }

@@ -1,17 +1,16 @@
 //! `flowsieve generate`: a capture made to order, and its exact counts.
 
-use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
-
-use anyhow::Context;
-use clap::{Args, ValueEnum};
+use super::options::{Choice, one_of};
+use super::output::{Output, is_standard, unwritten};
+use super::run::Run;
+use super::units::{parse_count, parse_duration_ns, parse_size, with_values};
+use super::{Outcome, UsageError};
+use anyhow::{Context, Result, bail};
+use clap::Args;
 use flowsieve::generate::{GenerateKind, GeneratePlan, GenerateSummary, SNAPLEN_MIN, generate};
 use flowsieve::trace::StopFlag;
-
-use super::output::Output;
-use super::signals::Signals;
-use super::units::{parse_count, parse_duration_ns};
-use super::{Outcome, UsageError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,15 +20,15 @@ Examples:
     flowsieve generate -w scan.pcap --packets 100k --snaplen 65535 --scan 20";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_long_help = with_values(EXAMPLES))]
 pub(crate) struct GenerateArgs {
     /// Capture to write, whole or not at all; `-` is standard output
-    #[arg(short = 'w', long = "write", value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     write: PathBuf,
 
     /// What the capture consists of
-    #[arg(long, value_enum, default_value_t = Kind::Traffic)]
-    kind: Kind,
+    #[arg(long, default_value = "traffic", value_parser = one_of(KINDS))]
+    kind: GenerateKind,
 
     /// Number of packets
     #[arg(long, value_name = "COUNT", default_value = "10M", value_parser = parse_count)]
@@ -49,7 +48,7 @@ pub(crate) struct GenerateArgs {
     seed: u64,
 
     /// Bytes kept of each frame [default: 96; with `--kind dns`: 65535]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(i64::from(SNAPLEN_MIN)..))]
+    #[arg(long, value_name = "SIZE", value_parser = parse_snaplen)]
     snaplen: Option<u32>,
 
     /// Time that the packets are spread over
@@ -81,12 +80,21 @@ pub(crate) struct GenerateArgs {
     ipv6: u8,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Kind {
-    /// Conversations of many kinds
-    Traffic,
-    /// DNS queries and answers only
-    Dns,
+const KINDS: &[Choice<GenerateKind>] = &[
+    (
+        "traffic",
+        "Conversations of many kinds",
+        GenerateKind::Traffic,
+    ),
+    ("dns", "DNS queries and answers only", GenerateKind::Dns),
+];
+
+fn parse_snaplen(text: &str) -> Result<u32, String> {
+    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    let snaplen = u32::try_from(bytes).ok().filter(|&n| n >= SNAPLEN_MIN);
+    snaplen.ok_or_else(|| {
+        format!("at least {SNAPLEN_MIN} bytes and less than 4GiB are kept, such as 96")
+    })
 }
 
 fn percent() -> clap::builder::RangedI64ValueParser<u8> {
@@ -94,49 +102,38 @@ fn percent() -> clap::builder::RangedI64ValueParser<u8> {
 }
 
 /// Generates the capture and says what is in it.
-pub(crate) fn run(args: &GenerateArgs) -> anyhow::Result<Outcome> {
-    let signals = Signals::catch().context("cannot wait for signals")?;
+pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome> {
+    let run = Run::begin()?;
     let plan = args.plan()?;
-    let to_standard = args.write.as_os_str() == "-";
-    if to_standard && io::stdout().is_terminal() {
-        return Err(UsageError(
-            "a capture is not for a terminal: name a file with -w, or redirect the output".into(),
-        )
-        .into());
-    }
-    let Some(summary) = write_whole(&args.write, &plan, signals.stop())? else {
-        let what = "no capture was written";
-        return Ok(signals.outcome(true, what, Outcome::Done));
+    let output = Output::capture(&args.write)?;
+    let Some(summary) = write_whole(&args.write, output, &plan, run.stop())? else {
+        return Ok(run.end(true, "no capture was written"));
     };
-    let printed = if to_standard {
+    let printed = if is_standard(&args.write) {
         print(&summary, &mut io::stderr())
     } else {
         print(&summary, &mut io::stdout())
     };
     printed.context("cannot write the counts")?;
-    Ok(Outcome::Done)
+    Ok(run.end(false, ""))
 }
 
 /// Writes the capture; none is there if it was interrupted.
 fn write_whole(
     path: &Path,
+    output: Output,
     plan: &GeneratePlan,
     stop: &StopFlag,
-) -> anyhow::Result<Option<GenerateSummary>> {
-    let mut output = Interruptible {
-        output: Output::open(Some(path))?,
-        stop,
-    };
+) -> Result<Option<GenerateSummary>> {
+    let mut output = Interruptible { output, stop };
     let summary = match generate(plan, &mut output) {
         Ok(summary) => summary,
         Err(_) if stop.is_set() => return Ok(None),
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            return Err(UsageError(error.to_string()).into());
+            bail!(UsageError::of(error));
         }
         Err(error) => {
-            return Err(
-                anyhow::Error::from(error).context(format!("cannot write {}", path.display()))
-            );
+            return Err(error).with_context(|| unwritten(path));
         }
     };
     output.output.commit()?;
@@ -164,21 +161,17 @@ impl Write for Interruptible<'_> {
 
 impl GenerateArgs {
     fn plan(&self) -> Result<GeneratePlan, UsageError> {
-        let kind = match self.kind {
-            Kind::Traffic => GenerateKind::Traffic,
-            Kind::Dns => GenerateKind::Dns,
-        };
         let of_traffic = [("scan", self.scan), ("dns", self.dns)];
         let given = of_traffic.iter().find(|(_, share)| share.is_some());
-        if let (GenerateKind::Dns, Some((name, _))) = (kind, given) {
-            return Err(UsageError(format!(
+        if let (GenerateKind::Dns, Some((name, _))) = (self.kind, given) {
+            return Err(UsageError::of(format!(
                 "--{name} is a share of ordinary traffic, of which there is none with --kind dns; leave one of them out"
             )));
         }
-        let standard = GeneratePlan::new(kind, self.packets);
+        let standard = GeneratePlan::new(self.kind, self.packets);
         let number = |option: Option<u64>, standard: u32, name: &str| {
             option.map_or(Ok(standard), u32::try_from).map_err(|_| {
-                UsageError(format!(
+                UsageError::of(format!(
                     "--{name} is too large: it must be at most 16,777,216"
                 ))
             })
@@ -249,10 +242,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out.pcap");
         let plan = GeneratePlan::new(GenerateKind::Traffic, 100);
-        write_whole(&path, &plan, &StopFlag::default()).expect("a good plan");
+        let write = |plan| {
+            let output = Output::open(Some(&path)).expect("a place");
+            write_whole(&path, output, plan, &StopFlag::default())
+        };
+        write(&plan).expect("a good plan");
         let before = std::fs::read(&path).expect("the file");
         let bad = GeneratePlan { pairs: 0, ..plan };
-        assert!(write_whole(&path, &bad, &StopFlag::default()).is_err());
+        assert!(write(&bad).is_err());
         assert_eq!(std::fs::read(&path).expect("the file"), before);
         let files = std::fs::read_dir(folder.path())
             .expect("the folder")

@@ -11,17 +11,17 @@ mod generate;
 mod index;
 mod inputs;
 mod od;
+mod options;
 mod output;
 mod page;
 mod plan;
 mod progress;
-mod remarks;
 mod reproduce;
+mod run;
 mod same_file;
 mod say;
 mod signals;
 mod structure;
-mod trace_args;
 mod units;
 mod wanted;
 
@@ -29,9 +29,11 @@ use anyhow::anyhow;
 use clap::{Parser, Subcommand};
 use say::say;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::{env, io};
+use units::VALUES;
 
 /// Count what is distinct in packet captures, and say how far from exact it was
 ///
@@ -39,7 +41,7 @@ use std::{env, io};
 /// answers how many distinct host pairs, flows or DNS triples there were in each time slice: fast, in
 /// bounded memory, and with the error of every answer.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_long_help = EXAMPLES)]
+#[command(version, max_term_width = 100, after_long_help = format!("{VALUES}\n\n{EXAMPLES}"))]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -145,7 +147,14 @@ pub(crate) enum Outcome {
 /// The user's mistake in the command line, found after parsing.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct UsageError(pub(crate) String);
+pub(crate) struct UsageError(String);
+
+impl UsageError {
+    /// A mistake that this sentence, or error, explains.
+    pub(crate) fn of(sentence: impl Display) -> Self {
+        Self(sentence.to_string())
+    }
+}
 
 /// What the words of a command line ask for; the first is the program's name.
 pub(crate) fn parse<W>(words: impl IntoIterator<Item = W>) -> Result<Command, clap::Error>

@@ -1,34 +1,33 @@
-//! Packets by origin and destination: `--od` and `--od-out`.
+//! Packets by origin and destination: `--od` and `--od-out`, and the page that shows them.
 
 use super::UsageError;
 use super::anonymize_args::AnonymizeArgs;
-use super::output::Output;
+use super::output::{Output, unwritten};
 use super::page::PageArgs;
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey};
 use flowsieve::pipeline::Traffic;
+use flowsieve::report::figure::Page;
 use flowsieve::report::traffic_table;
 use std::path::{Path, PathBuf};
 
-// Whether packets are counted by origin and destination, and where all pairs go. (No doc comment: it would stand for the description of each command with these.)
+// A page, whether packets are counted by origin and destination, and where all pairs go. (No doc comment: it would stand for the description of each command with these.)
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OdArgs {
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
+
     /// Packets by origin and destination too, by prefixes of so many bits
     ///
     /// `--od 24` groups IPv4 addresses by /24.
     /// For IPv6 prefixes have twice as many bits. The page shows the 24 largest on each side. All
     /// packets with readable addresses count, whatever the elements are.
-    #[arg(long = "od", value_name = "BITS", value_parser = clap::value_parser!(u8).range(1..=32), help_heading = "Output")]
+    #[arg(long = "od", value_name = "BITS", value_parser = clap::value_parser!(u8).range(1..=32))]
     bits: Option<u8>,
 
     /// Write all of these pairs to this file: .csv or .parquet
-    #[arg(
-        long = "od-out",
-        value_name = "FILE",
-        requires = "bits",
-        help_heading = "Output"
-    )]
+    #[arg(long = "od-out", value_name = "FILE", requires = "bits")]
     out: Option<PathBuf>,
 
     #[command(flatten)]
@@ -37,21 +36,21 @@ pub(crate) struct OdArgs {
 
 impl OdArgs {
     /// Says before the work begins what cannot go well after it.
-    pub(crate) fn check(&self, page: &PageArgs) -> Result<(), UsageError> {
-        if self.bits.is_some() && !page.is_wanted() && self.out.is_none() {
-            return Err(UsageError(
-                "--od goes into a page or a file of its own: add --html, --svg or --od-out".into(),
+    pub(crate) fn check(&self, results: Option<&Path>) -> Result<(), UsageError> {
+        self.page.check(results)?;
+        if self.bits.is_some() && !self.page.is_wanted() && self.out.is_none() {
+            return Err(UsageError::of(
+                "--od goes into a page or a file of its own: add --html, --svg or --od-out",
             ));
         }
-        if self.is_anonymized() && self.bits.is_none() {
-            return Err(UsageError(
-                "counts show no addresses that could be replaced; --anonymize goes with --od"
-                    .into(),
+        if self.anonymize.is_wanted() && self.bits.is_none() {
+            return Err(UsageError::of(
+                "counts show no addresses that could be replaced; --anonymize goes with --od",
             ));
         }
         match &self.out {
             Some(path) if !has_end(path, "csv") && !has_end(path, "parquet") => {
-                Err(UsageError(format!(
+                Err(UsageError::of(format!(
                     "{} must end in .csv or .parquet, which says how it is written",
                     path.display()
                 )))
@@ -60,9 +59,12 @@ impl OdArgs {
         }
     }
 
-    /// The file of all pairs.
-    pub(crate) fn out(&self) -> Option<&Path> {
-        self.out.as_deref()
+    /// The options that name files, with these.
+    pub(crate) fn files(&self) -> [(&'static str, Option<&Path>); 2] {
+        [
+            ("--html", self.page.html.as_deref()),
+            ("--od-out", self.out.as_deref()),
+        ]
     }
 
     /// Whether addresses are to be replaced.
@@ -70,33 +72,42 @@ impl OdArgs {
         self.anonymize.is_wanted()
     }
 
-    /// The key by which addresses are to be replaced, if they are.
-    pub(crate) fn key(&self, quiet: bool) -> Result<Option<AnonymizeKey>> {
-        self.anonymize.key(quiet)
+    /// Opens the files, so that a place that cannot be written is told before the work begins.
+    pub(crate) fn begin(&self, quiet: bool) -> Result<Od<'_>> {
+        Ok(Od {
+            args: self,
+            key: self.anonymize.key(quiet)?,
+            matrix: Output::named(self.out.as_deref())?,
+            html: self.page.open()?,
+            traffic: self.bits.map(Traffic::new),
+        })
     }
+}
 
-    /// Replaces the addresses of the matrix.
-    pub(crate) fn replace(traffic: Option<&mut Traffic>, key: Option<&AnonymizeKey>) {
-        if let Some((traffic, key)) = traffic.zip(key) {
-            let mut map = AddressMap::new(key);
+/// The files of all pairs and of the page, which are open, and what goes into them.
+#[derive(Debug)]
+pub(crate) struct Od<'a> {
+    args: &'a OdArgs,
+    key: Option<AnonymizeKey>,
+    matrix: Option<Output>,
+    html: Option<Output>,
+    /// All pairs, if they are wanted.
+    pub(crate) traffic: Option<Traffic>,
+}
+
+impl Od<'_> {
+    /// Writes the page and all pairs where they are wanted, with other addresses if these are.
+    pub(crate) fn finish(mut self, page: impl FnOnce(Option<&Traffic>) -> Page) -> Result<()> {
+        if let Some((traffic, key)) = self.traffic.as_mut().zip(self.key) {
+            let mut map = AddressMap::new(&key);
             traffic.replace_addresses(|addresses| map.addresses(addresses));
         }
-    }
-
-    /// An empty matrix, if one is wanted.
-    pub(crate) fn traffic(&self) -> Option<Traffic> {
-        self.bits.map(Traffic::new)
-    }
-
-    /// Opens the file of all pairs, so that a place that cannot be written is told before the work begins.
-    pub(crate) fn open(&self) -> Result<Option<Output>> {
-        let out = self.out.as_deref();
-        out.map(|path| Output::open(Some(path))).transpose()
-    }
-
-    /// Writes all pairs to the file that was opened for them.
-    pub(crate) fn write(&self, output: Option<Output>, traffic: Option<&Traffic>) -> Result<()> {
-        let (Some(path), Some(output), Some(traffic)) = (&self.out, output, traffic) else {
+        let traffic = self.traffic.as_ref();
+        if self.args.page.is_wanted() {
+            self.args.page.write(self.html, &page(traffic))?;
+        }
+        let (Some(path), Some(output), Some(traffic)) = (&self.args.out, self.matrix, traffic)
+        else {
             return Ok(());
         };
         let written = if has_end(path, "parquet") {
@@ -104,9 +115,7 @@ impl OdArgs {
         } else {
             traffic_table::csv(traffic, output)
         };
-        written
-            .with_context(|| format!("cannot write {}", path.display()))?
-            .commit()
+        written.with_context(|| unwritten(path))?.commit()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where results go: standard output, or a file that appears whole or not at all.
 
 use super::UsageError;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -10,89 +10,103 @@ use tempfile::NamedTempFile;
 
 /// A destination of results.
 #[derive(Debug)]
-pub(crate) enum Output {
-    /// Standard output.
-    Standard(BufWriter<io::Stdout>),
-    /// A temporary file beside `path`, which gets its name at the end.
-    File {
-        file: BufWriter<NamedTempFile>,
-        path: PathBuf,
-    },
-    /// Something that is no regular file (a device, a named pipe) and so must not be replaced.
-    Special {
-        file: BufWriter<File>,
-        path: PathBuf,
-    },
+pub(crate) struct Output {
+    out: BufWriter<Target>,
+    /// The file's name; `-` for standard output.
+    path: PathBuf,
 }
+
+#[derive(Debug)]
+enum Target {
+    Standard(io::Stdout),
+    /// A temporary file beside the one that is to be, which gets its name at the end.
+    New(NamedTempFile),
+    /// Something that is no regular file (a device, a named pipe) and so must not be replaced.
+    Special(File),
+}
+
+/// Bytes gathered before they are written.
+const BUFFER: usize = 256 << 10;
 
 impl Output {
     /// Opens `path`, or standard output if there is none or it is `-`.
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
-        match path {
-            None => Ok(Self::standard()),
-            Some(path) if path == Path::new("-") => Ok(Self::standard()),
-            Some(path) if fs::metadata(path).is_ok_and(|data| !data.is_file()) => {
-                let file = OpenOptions::new()
-                    .write(true)
-                    .open(path)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                Ok(Self::Special {
-                    file: BufWriter::with_capacity(BUFFER, file),
-                    path: path.to_owned(),
-                })
-            }
-            Some(path) => {
-                let folder = match path.parent() {
-                    Some(folder) if !folder.as_os_str().is_empty() => folder,
-                    _ => Path::new("."),
-                };
-                let file = temporary_file(folder)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                Ok(Self::File {
-                    file: BufWriter::with_capacity(BUFFER, file),
-                    path: path.to_owned(),
-                })
-            }
-        }
+        let path = path.unwrap_or(Path::new("-"));
+        let target = if is_standard(path) {
+            Ok(Target::Standard(io::stdout()))
+        } else if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+            let file = OpenOptions::new().write(true).open(path);
+            file.map(Target::Special)
+        } else {
+            temporary_file(folder_of(path)).map(Target::New)
+        };
+        let target = target.with_context(|| unwritten(path))?;
+        Ok(Self {
+            out: BufWriter::with_capacity(BUFFER, target),
+            path: path.to_owned(),
+        })
     }
 
-    fn standard() -> Self {
-        Self::Standard(BufWriter::with_capacity(BUFFER, io::stdout()))
+    /// Opens `path` if there is one.
+    pub(crate) fn named(path: Option<&Path>) -> Result<Option<Self>> {
+        path.map(|path| Self::open(Some(path))).transpose()
+    }
+
+    /// Opens `path` for a capture, which is not for a terminal.
+    pub(crate) fn capture(path: &Path) -> Result<Self> {
+        if is_standard(path) && io::stdout().is_terminal() {
+            bail!(UsageError::of(
+                "a capture is not for a terminal: name a file with -w, or redirect the output"
+            ));
+        }
+        Self::open(Some(path))
     }
 
     /// Whether this is a terminal that may be styled.
     pub(crate) fn is_styled(&self) -> bool {
-        matches!(self, Self::Standard(_))
+        is_standard(&self.path)
             && io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
     /// Whether this is a file that is not there before it is put in place.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self, Self::File { .. })
+        matches!(self.out.get_ref(), Target::New(_))
     }
 
     /// Puts the results in place.
     pub(crate) fn commit(self) -> Result<()> {
-        match self {
-            Self::Standard(mut out) => out.flush().context("cannot write to standard output"),
-            Self::Special { mut file, path } => file
-                .flush()
-                .with_context(|| format!("cannot write {}", path.display())),
-            Self::File { file, path } => {
-                let context = || format!("cannot write {}", path.display());
-                let file = file
-                    .into_inner()
-                    .map_err(io::IntoInnerError::into_error)
-                    .with_context(context)?;
-                file.as_file().sync_all().with_context(context)?;
-                file.persist(&path)
-                    .map_err(|error| error.error)
-                    .with_context(context)?;
-                Ok(())
-            }
-        }
+        let Self { out, path } = self;
+        put(out, &path).with_context(|| unwritten(&path))
     }
+}
+
+fn put(out: BufWriter<Target>, path: &Path) -> io::Result<()> {
+    match out.into_inner().map_err(io::IntoInnerError::into_error)? {
+        Target::New(file) => {
+            file.as_file().sync_all()?;
+            file.persist(path).map_err(|error| error.error)?;
+            Ok(())
+        }
+        mut target => target.flush(),
+    }
+}
+
+/// What could not be done.
+pub(crate) fn unwritten(path: &Path) -> String {
+    if is_standard(path) {
+        "cannot write to standard output".to_owned()
+    } else {
+        format!("cannot write {}", path.display())
+    }
+}
+
+/// The folder that a file of this name lies in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 /// A file beside the one that is to be, with the rights that any file gets which a program creates. Its name
@@ -118,33 +132,46 @@ fn without_path(error: io::Error) -> io::Error {
     code.map_or(error, io::Error::from_raw_os_error)
 }
 
-/// Bytes gathered before they are written.
-const BUFFER: usize = 256 << 10;
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+impl Target {
+    fn writer(&mut self) -> &mut dyn Write {
         match self {
-            Self::Standard(out) => out.write(bytes),
-            Self::Special { file, .. } => file.write(bytes),
-            Self::File { file, .. } => file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Standard(out) => out.flush(),
-            Self::Special { file, .. } => file.flush(),
-            Self::File { file, .. } => file.flush(),
+            Self::Standard(out) => out,
+            Self::New(file) => file,
+            Self::Special(file) => file,
         }
     }
 }
 
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Whether this name stands for standard input or output.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// Says that Parquet, if that is asked for, is not for a terminal.
 pub(crate) fn refuse_terminal(parquet: bool, path: Option<&Path>) -> Result<(), UsageError> {
-    let standard = path.is_none_or(|path| path.as_os_str() == "-");
-    if parquet && standard && io::stdout().is_terminal() {
-        return Err(UsageError(
-            "Parquet is not for a terminal; name a file with --output, or pipe it on".into(),
+    if parquet && path.is_none_or(is_standard) && io::stdout().is_terminal() {
+        return Err(UsageError::of(
+            "Parquet is not for a terminal; name a file with --output, or pipe it on",
         ));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Pages and figures as files: `--html` and `--svg`.
 
 use super::UsageError;
-use super::output::Output;
+use super::output::{Output, is_standard};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::report::figure::Page;
@@ -16,11 +16,11 @@ pub(crate) struct PageArgs {
     /// Write a page with figures to this file
     ///
     /// It opens in any browser and needs nothing of the network.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
     /// Write the figures of that page into this directory, as SVG
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) svg: Option<PathBuf>,
 }
 
@@ -33,15 +33,15 @@ impl PageArgs {
     /// Says before the work begins what cannot go well after it.
     pub(crate) fn check(&self, results: Option<&Path>) -> Result<(), UsageError> {
         if let Some(path) = &self.html
-            && (path.as_os_str() == "-" || results == Some(path))
+            && (is_standard(path) || results == Some(path))
         {
-            return Err(UsageError(
-                "the page goes to a file of its own, so --html needs a name that is neither - nor that of --output".into(),
+            return Err(UsageError::of(
+                "the page goes to a file of its own, so --html needs a name that is neither - nor that of --output",
             ));
         }
         match &self.svg {
             Some(path) if fs::metadata(path).is_ok_and(|data| !data.is_dir()) => {
-                Err(UsageError(format!(
+                Err(UsageError::of(format!(
                     "{} is no directory; --svg needs one for its figures",
                     path.display()
                 )))
@@ -57,8 +57,7 @@ impl PageArgs {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make the directory {}", folder.display()))?;
         }
-        let html = self.html.as_deref();
-        html.map(|path| Output::open(Some(path))).transpose()
+        Output::named(self.html.as_deref())
     }
 
     /// Writes the page and its figures where they are wanted.

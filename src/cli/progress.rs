@@ -1,6 +1,5 @@
 //! Progress on standard error, if somebody is there to see it.
 
-use super::signals::Signals;
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
@@ -15,14 +14,13 @@ use std::time::{Duration, Instant};
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     packets: Arc<AtomicU64>,
-    started: Instant,
-    signals: Signals,
+    stop: StopFlag,
 }
 
 impl Progress {
     /// A bar up to `bytes` (a spinner if they are not known) when standard error is a terminal and
-    /// `wanted`. The signals end the run that it watches.
-    pub(crate) fn start(wanted: bool, bytes: Option<u64>, signals: Signals) -> Self {
+    /// `wanted`. The flag ends the run that it watches.
+    pub(crate) fn start(wanted: bool, bytes: Option<u64>, stop: StopFlag) -> Self {
         let packets = Arc::new(AtomicU64::new(0));
         let started = Instant::now();
         let bar = (wanted && stderr().is_terminal()).then(|| {
@@ -47,12 +45,7 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Self {
-            bar,
-            packets,
-            started,
-            signals,
-        }
+        Self { bar, packets, stop }
     }
 
     /// Removes the bar.
@@ -60,16 +53,6 @@ impl Progress {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
-    }
-
-    /// What may have interrupted the run.
-    pub(crate) fn signals(&self) -> &Signals {
-        &self.signals
-    }
-
-    /// Time since the start.
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.started.elapsed()
     }
 }
 
@@ -82,6 +65,6 @@ impl Watch for Progress {
     }
 
     fn stop(&self) -> StopFlag {
-        self.signals.stop().clone()
+        self.stop.clone()
     }
 }

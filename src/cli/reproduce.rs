@@ -1,13 +1,13 @@
 //! `flowsieve reproduce`: the papers' tables and figures, recomputed.
 
 use super::inputs::Inputs;
-use super::output::{Output, refuse_terminal};
+use super::options::{OutputArgs, SeedArgs, ThreadArgs};
+use super::output::{Output, refuse_terminal, unwritten};
 use super::page::PageArgs;
+use super::run::{Run, UNWRITTEN};
 use super::same_file::keep_apart;
-use super::say::say;
-use super::signals::Signals;
 use super::{Outcome, UsageError};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use flowsieve::experiments::{ALL, Entry, Experiment, ExperimentError, Scale, Settings};
@@ -16,7 +16,6 @@ use flowsieve::trace::{InputFormat, StopFlag};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
 use std::io::{IsTerminal, Write, stderr, stdout};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread::{self, available_parallelism};
 use std::time::Duration;
@@ -56,21 +55,18 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_name = "PATH")]
     capture: Vec<PathBuf>,
 
-    /// Start of the random numbers
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArgs<1>,
 
-    /// Threads; they change nothing but the time [default: one a processor]
-    #[arg(long, value_name = "COUNT")]
-    threads: Option<NonZeroUsize>,
+    #[command(flatten)]
+    threads: ThreadArgs,
 
     /// How the results are written
     #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
     format: ResultFormat,
 
-    /// Write the results to this file, whole or not at all
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
 
     /// Write them as a Markdown page as well, its figures as SVG in the folder `figures` beside it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -107,40 +103,33 @@ fn names() -> Vec<&'static str> {
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     if args.list {
-        return list(args.output.as_deref());
+        return list(args.output.open()?);
     }
-    if args.markdown.is_some() && args.markdown == args.output {
-        return Err(UsageError(
+    if args.markdown.is_some() && args.markdown == args.output.output {
+        bail!(UsageError::of(
             "the page goes to a file of its own; give --markdown and --output different names"
-                .into(),
-        )
-        .into());
+        ));
     }
     refuse_terminal(
         matches!(args.format, ResultFormat::Parquet),
-        args.output.as_deref(),
+        args.output.path(),
     )?;
-    args.page.check(args.output.as_deref())?;
+    args.page.check(args.output.path())?;
     let written = [
-        ("--output", args.output.as_deref()),
+        ("--output", args.output.path()),
         ("--markdown", args.markdown.as_deref()),
         ("--html", args.page.html.as_deref()),
     ];
     keep_apart(written, &args.capture)?;
-    let signals = Signals::catch().context("cannot wait for signals")?;
+    let mut run = Run::begin()?;
     // Whatever cannot be written shall be known before the work is done.
-    let output = Output::open(args.output.as_deref())?;
-    let page = args
-        .markdown
-        .as_deref()
-        .map(|path| Output::open(Some(path)))
-        .transpose()?;
+    let output = args.output.open()?;
+    let page = Output::named(args.markdown.as_deref())?;
     let html = args.page.open()?;
-    let mut outcome = Outcome::Done;
-    let settings = args.settings(&mut outcome)?;
+    let settings = args.settings(&mut run)?;
     let wanted = args.wanted();
-    let experiments = run_all(&wanted, &settings, signals.stop(), &mut outcome);
-    let interrupted = signals.stop().is_set();
+    let experiments = run_all(&wanted, &settings, &mut run);
+    let interrupted = run.stop().is_set();
     let machine = args.machine.clone().unwrap_or_else(machine);
     let report = ReproduceReport {
         scale: settings.scale,
@@ -154,7 +143,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     let styled = output.is_styled();
     report
         .write(args.format.into(), width(), styled, output)
-        .context("cannot write the results")?
+        .context(UNWRITTEN)?
         .commit()?;
     if let (Some(page), Some(path)) = (page, &args.markdown) {
         write_markdown(&report, page, path)?;
@@ -164,13 +153,8 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     }
     for experiment in &experiments {
         for cell in experiment.departures() {
-            say(format_args!(
-                "flowsieve: {}: {}: {}",
-                experiment.name,
-                cell.label,
-                cell.verdict()
-            ));
-            outcome = Outcome::Incomplete;
+            let (name, label) = (experiment.name, &cell.label);
+            run.problem(format_args!("{name}: {label}: {}", cell.verdict()));
         }
     }
     let what = format!(
@@ -178,7 +162,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         experiments.len(),
         wanted.len()
     );
-    Ok(signals.outcome(interrupted, &what, outcome))
+    Ok(run.end(interrupted, &what))
 }
 
 impl ReproduceArgs {
@@ -190,7 +174,7 @@ impl ReproduceArgs {
             .collect()
     }
 
-    fn settings(&self, outcome: &mut Outcome) -> Result<Settings, UsageError> {
+    fn settings(&self, run: &mut Run) -> Result<Settings, UsageError> {
         let named = if self.capture.is_empty() {
             given("FLOWSIEVE_TRACES").into_iter().collect()
         } else {
@@ -198,29 +182,23 @@ impl ReproduceArgs {
         };
         for path in &named {
             if !path.exists() {
-                return Err(UsageError(format!(
+                return Err(UsageError::of(format!(
                     "{}: there is no such capture or directory; correct --capture or FLOWSIEVE_TRACES, or leave them out to experiment on generated traffic",
                     path.display()
                 )));
             }
         }
-        let inputs = Inputs::find(&named, InputFormat::Auto);
-        for problem in &inputs.problems {
-            say(format_args!("flowsieve: {problem}"));
-            *outcome = Outcome::Incomplete;
-        }
+        let captures = run.take(Inputs::find(&named, InputFormat::Auto));
+        run.problems(&[]);
         Ok(Settings {
             scale: if self.full_scale {
                 Scale::Full
             } else {
                 Scale::Default
             },
-            seed: self.seed,
-            threads: self.threads.map_or_else(
-                || available_parallelism().map_or(1, usize::from),
-                usize::from,
-            ),
-            captures: inputs.files,
+            seed: self.seed.seed,
+            threads: self.threads.count(),
+            captures,
             words: given("FLOWSIEVE_WORDS"),
         })
     }
@@ -233,12 +211,7 @@ fn given(variable: &str) -> Option<PathBuf> {
 }
 
 /// Runs one after the other, each with all threads, so that times are not disturbed.
-fn run_all(
-    wanted: &[&'static Entry],
-    settings: &Settings,
-    stop: &StopFlag,
-    outcome: &mut Outcome,
-) -> Vec<Experiment> {
+fn run_all(wanted: &[&'static Entry], settings: &Settings, run: &mut Run) -> Vec<Experiment> {
     let bar = if stderr().is_terminal() {
         ProgressBar::with_draw_target(
             Some(wanted.len() as u64),
@@ -253,14 +226,13 @@ fn run_all(
     let mut experiments = Vec::new();
     for entry in wanted {
         bar.set_message(entry.name);
-        let Some(result) = run_until(entry, settings, stop) else {
+        let Some(result) = run_until(entry, settings, run.stop()) else {
             break;
         };
         match result {
             Ok(experiment) => experiments.push(experiment),
             Err(error) => {
-                bar.suspend(|| say(format_args!("flowsieve: {}: {error}", entry.name)));
-                *outcome = Outcome::Incomplete;
+                bar.suspend(|| run.problem(format_args!("{}: {error}", entry.name)));
             }
         }
         bar.inc(1);
@@ -289,8 +261,7 @@ fn run_until(
     Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
-fn list(path: Option<&Path>) -> Result<Outcome> {
-    let mut output = Output::open(path)?;
+fn list(mut output: Output) -> Result<Outcome> {
     let width = names().iter().map(|name| name.len()).max().unwrap_or(0);
     for entry in ALL {
         writeln!(output, "{:<width$}  {}", entry.name, entry.title)?;
@@ -309,7 +280,7 @@ fn write_markdown(report: &ReproduceReport<'_>, page: Output, path: &Path) -> Re
     figures.write(html, &report.page())?;
     report
         .write_markdown(FIGURES, page)
-        .with_context(|| format!("cannot write {}", path.display()))?
+        .with_context(|| unwritten(path))?
         .commit()
 }
 

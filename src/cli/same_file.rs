@@ -1,6 +1,7 @@
 //! Whether two names are one file, so that no result takes the place of an input or of another result.
 
 use super::UsageError;
+use super::output::{folder_of, is_standard};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ impl FileId {
     /// The file of this name; none for devices and pipes, to which anybody may write, and for what
     /// cannot be in any folder.
     pub(crate) fn of(path: &Path) -> Option<Self> {
-        if path.as_os_str() == "-" {
+        if is_standard(path) {
             return Some(Self::Standard);
         }
         match fs::metadata(path) {
@@ -33,11 +34,7 @@ impl FileId {
             #[cfg(not(unix))]
             Ok(_) => fs::canonicalize(path).ok().map(Self::Path),
             Err(_) => {
-                let folder = match path.parent() {
-                    Some(folder) if !folder.as_os_str().is_empty() => folder,
-                    _ => Path::new("."),
-                };
-                let folder = fs::canonicalize(folder).ok()?;
+                let folder = fs::canonicalize(folder_of(path)).ok()?;
                 Some(Self::Path(folder.join(path.file_name()?)))
             }
         }
@@ -56,16 +53,16 @@ pub(crate) fn keep_apart<'a>(
             continue;
         };
         let is_input = |input: &PathBuf| {
-            input.as_os_str() != "-" && FileId::of(input).is_some_and(|input| input == id)
+            !is_standard(input) && FileId::of(input).is_some_and(|input| input == id)
         };
         if inputs.iter().any(is_input) {
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "{} is an input as well as the file of {name}; give the output a name of its own",
                 path.display()
             )));
         }
         if let Some((other, _)) = seen.iter().find(|(_, other)| *other == id) {
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "{other} and {name} name the same file, {}; each needs one of its own",
                 path.display()
             )));

@@ -63,6 +63,3 @@ impl Signals {
         Outcome::Interrupted((EXIT_CODE + number) as u8)
     }
 }
-
-/// What an interrupted run of most commands leaves.
-pub(crate) const PARTIAL: &str = "the results hold what was read until then";

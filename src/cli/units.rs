@@ -1,8 +1,25 @@
-//! Numbers with a unit, as people type them: counts, durations, sizes.
+//! Numbers with a unit, as people type them: counts, durations, sizes, times.
 //!
-//! A number may have a decimal fraction as long as the result is whole (`1.5k`, `0.5s`).
+//! A number may have a decimal fraction as long as the result is whole (`1.5k`, `0.5s`). What is understood
+//! is said to people in [`VALUES`].
 
+use flowsieve::trace::time_from_text;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use std::hash::{BuildHasher, RandomState};
+
+/// What options take, as `flowsieve --help` says it.
+pub(crate) const VALUES: &str = "\
+Values:
+  SIZE      bytes (65536), or 64KiB, 64K (powers of two), 64kB, 64KB (powers of ten); also M, G, T
+  COUNT     2500, 10k, 1.5M, 2G
+  DURATION  seconds (60, 0.5), or with a unit: ns, us, ms, s, min or m, h, d or day
+  TIME      2014-01-01 and 2014-01-01T12:30 (UTC), RFC 3339, or seconds since 1970";
+
+/// Examples of a command, and where its values are explained.
+pub(crate) fn with_values(examples: &str) -> String {
+    format!("{examples}\n\nHow sizes, counts, durations and times are written: flowsieve --help")
+}
 
 /// What was typed breaks the rule for its kind; the message states that rule with an example.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -12,15 +29,25 @@ pub(crate) enum UnitError {
     Count,
     /// See [`parse_duration_ns`].
     #[error(
-        "a duration is a number with its unit (ns, us, ms, s, min, h or d), such as 500ms or 1min"
+        "a duration is a number of seconds, or one with its unit (ns, us, ms, s, min, h or d), \
+         such as 500ms or 1min"
     )]
     Duration,
+    /// See [`parse_width_ns`].
+    #[error("a duration must be above 0 and at most 292 years here, such as 1s")]
+    Width,
     /// See [`parse_size`].
     #[error(
-        "a size is a number of bytes, or one with KiB, MiB, GiB, TiB (powers of two) or kB, MB, \
-         GB, TB (powers of ten), such as 64KiB"
+        "a size is a number of bytes, or one with KiB, MiB, GiB, TiB (powers of two; K, M, G, T for \
+         short) or kB, MB, GB, TB (powers of ten), such as 64KiB"
     )]
     Size,
+    /// See [`parse_time_ns`].
+    #[error(
+        "a time is a date such as 2014-01-01, RFC 3339 such as 2026-11-20T12:00:00Z, or a number of \
+         seconds since 1970"
+    )]
+    Time,
     /// See [`parse_seed`].
     #[error("a seed is a number from 0 to 2^64 - 1, or random")]
     Seed,
@@ -31,43 +58,65 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, UnitError> {
     let unit = |suffix: &str| match suffix {
         "" => Some(1),
         "k" | "K" => Some(1_000),
-        "M" => Some(1_000_000),
-        "G" => Some(1_000_000_000),
+        "m" | "M" => Some(1_000_000),
+        "g" | "G" => Some(1_000_000_000),
         _ => None,
     };
     parse(text, unit).ok_or(UnitError::Count)
 }
 
-/// `500ms`, `1s`, `5min`, `1h`, in nanoseconds: a number with its unit.
+/// `500ms`, `1s`, `5min`, `1h`, `60`, in nanoseconds: a number with its unit, or of seconds.
 pub(crate) fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
     let unit = |suffix: &str| match suffix {
         "ns" => Some(1),
         "us" | "µs" | "μs" => Some(1_000),
         "ms" => Some(1_000_000),
-        "s" => Some(1_000_000_000),
-        "min" => Some(60_000_000_000),
-        "h" => Some(3_600_000_000_000),
-        "d" => Some(86_400_000_000_000),
+        "" | "s" | "sec" | "second" | "seconds" => Some(1_000_000_000),
+        "m" | "min" | "minute" | "minutes" => Some(60_000_000_000),
+        "h" | "hour" | "hours" => Some(3_600_000_000_000),
+        "d" | "day" | "days" => Some(86_400_000_000_000),
         _ => None,
     };
     parse(text, unit).ok_or(UnitError::Duration)
 }
 
-/// `64KiB`, `64kB`, `65536`, in bytes: powers of two with an `i`, powers of ten without.
+/// A duration above 0, as a difference of two times.
+pub(crate) fn parse_width_ns(text: &str) -> Result<i64, UnitError> {
+    let width = i64::try_from(parse_duration_ns(text)?);
+    width.ok().filter(|&ns| ns > 0).ok_or(UnitError::Width)
+}
+
+/// `64KiB`, `64K`, `64kB`, `65536`, in bytes: powers of two but where a B follows the letter, as in GNU's
+/// tools; large and small letters mean the same.
 pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
-    let unit = |suffix: &str| match suffix {
-        "" | "B" => Some(1),
-        "kB" | "KB" => Some(1_000),
-        "MB" => Some(1_000_000),
-        "GB" => Some(1_000_000_000),
-        "TB" => Some(1_000_000_000_000),
-        "KiB" => Some(1 << 10),
-        "MiB" => Some(1 << 20),
-        "GiB" => Some(1 << 30),
-        "TiB" => Some(1 << 40),
+    let unit = |suffix: &str| match suffix.to_ascii_lowercase().as_str() {
+        "" | "b" => Some(1),
+        "kb" => Some(1_000),
+        "mb" => Some(1_000_000),
+        "gb" => Some(1_000_000_000),
+        "tb" => Some(1_000_000_000_000),
+        "k" | "kib" => Some(1 << 10),
+        "m" | "mib" => Some(1 << 20),
+        "g" | "gib" => Some(1 << 30),
+        "t" | "tib" => Some(1 << 40),
         _ => None,
     };
     parse(text, unit).ok_or(UnitError::Size)
+}
+
+/// `2014-01-01`, `2014-01-01T12:30`, RFC 3339 and seconds since 1970, in nanoseconds since 1970. Where nothing
+/// says otherwise a time is UTC, and a date the time at which it begins.
+pub(crate) fn parse_time_ns(text: &str) -> Result<i64, UnitError> {
+    // Behind the date a minus would begin the offset of a time zone.
+    let civil = || match text.get(10..) {
+        Some(time) if !time.contains(['-', '+', '[']) => text.parse::<DateTime>().ok(),
+        _ => None,
+    };
+    let utc = || {
+        let nanoseconds = TimeZone::UTC.to_timestamp(civil()?).ok()?.as_nanosecond();
+        Some(nanoseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    };
+    time_from_text(text).or_else(utc).ok_or(UnitError::Time)
 }
 
 /// A number, or `random`: one that nobody knows beforehand, of 53 bits, which every reader of JSON keeps.
@@ -137,6 +186,8 @@ mod tests {
                 ("2G", 2_000_000_000),
                 ("1.5k", 1_500),
                 ("0.25M", 250_000),
+                ("1m", 1_000_000),
+                ("2g", 2_000_000_000),
                 ("18446744073709551615", u64::MAX),
             ],
             &[
@@ -150,8 +201,8 @@ mod tests {
                 "1.k",
                 ".5k",
                 "1.2.3k",
-                "1m",
                 "10KiB",
+                "1T",
                 "18446744073709551616",
                 "18446744074G",
                 "٣",
@@ -174,10 +225,16 @@ mod tests {
                 ("0.5s", 500_000_000),
                 ("5min", 300_000_000_000),
                 ("1h", 3_600_000_000_000),
+                ("60", 60_000_000_000),
+                ("0.5", 500_000_000),
+                ("2m", 120_000_000_000),
+                ("2minutes", 120_000_000_000),
                 ("1d", 86_400_000_000_000),
+                ("1day", 86_400_000_000_000),
+                ("2days", 172_800_000_000_000),
             ],
             &[
-                "", "1", "1m", "1S", "s", "1 s", "-1s", "0.5ns", "1e3s", "6000000h",
+                "", "1M", "1S", "s", "1 s", "-1s", "0.5ns", "1e3s", "6000000h",
             ],
             UnitError::Duration,
         );
@@ -191,7 +248,12 @@ mod tests {
                 ("65536", 65_536),
                 ("65536B", 65_536),
                 ("64KiB", 65_536),
+                ("64K", 65_536),
+                ("64k", 65_536),
+                ("64kib", 65_536),
                 ("64kB", 64_000),
+                ("64KB", 64_000),
+                ("1m", 1 << 20),
                 ("1MiB", 1 << 20),
                 ("1.5MiB", 3 << 19),
                 ("1GB", 1_000_000_000),
@@ -199,9 +261,8 @@ mod tests {
             ],
             &[
                 "",
-                "64K",
-                "64kib",
-                "64kiB",
+                "64Ki",
+                "64KBit",
                 "64 KiB",
                 "KiB",
                 "0.3KiB",
@@ -213,8 +274,59 @@ mod tests {
     }
 
     #[test]
+    fn widths() {
+        assert_eq!(parse_width_ns("1s"), Ok(1_000_000_000));
+        assert_eq!(parse_width_ns("106751d"), Ok(9_223_286_400_000_000_000));
+        for outside in ["0s", "0", "106752d", "200000d"] {
+            assert_eq!(parse_width_ns(outside), Err(UnitError::Width), "{outside}");
+        }
+        assert_eq!(parse_width_ns("soon"), Err(UnitError::Duration));
+    }
+
+    #[test]
+    fn times() {
+        const NEW_YEAR: i64 = 1_388_534_400_000_000_000;
+        for text in [
+            "2014-01-01",
+            "2014-01-01T00:00",
+            "2014-01-01 00:00:00",
+            "2014-01-01T00:00:00Z",
+            "2014-01-01T01:00:00+01:00",
+            "2013-12-31T19:00-05:00",
+            "1388534400",
+            "1388534400.0",
+        ] {
+            assert_eq!(parse_time_ns(text), Ok(NEW_YEAR), "{text}");
+        }
+        assert_eq!(
+            parse_time_ns("2014-01-01T00:00:00.5"),
+            Ok(NEW_YEAR + 500_000_000)
+        );
+        assert_eq!(parse_time_ns("9999-01-01"), Ok(i64::MAX));
+        for text in [
+            "",
+            "2014",
+            "2014-01",
+            "2014-13-01",
+            "2014-01-01T25:00",
+            "2014-01-01-05:00",
+            "2014-01-01T00:00[Europe/Berlin]",
+            "yesterday",
+        ] {
+            let number = text.parse::<f64>().is_ok();
+            assert_eq!(parse_time_ns(text).is_ok(), number, "{text}");
+        }
+    }
+
+    #[test]
     fn every_error_is_one_sentence_with_an_example() {
-        for error in [UnitError::Count, UnitError::Duration, UnitError::Size] {
+        for error in [
+            UnitError::Count,
+            UnitError::Duration,
+            UnitError::Width,
+            UnitError::Size,
+            UnitError::Time,
+        ] {
             let message = error.to_string();
             assert!(
                 message.contains("such as") && !message.contains(". "),
@@ -238,7 +350,7 @@ mod tests {
     /// Any text is a value or an error: 100,000 texts of pieces that mean something.
     #[test]
     fn hostile_texts_are_values_or_errors() {
-        const PIECES: [&str; 22] = [
+        const PIECES: [&str; 26] = [
             "0",
             "1",
             "9",
@@ -253,10 +365,14 @@ mod tests {
             "µs",
             "min",
             "d",
+            "day",
+            "m",
             "KiB",
             "TiB",
             "GB",
+            "K",
             "k",
+            "-01-01",
             "G",
             " ",
             "\u{1f980}",
@@ -278,6 +394,9 @@ mod tests {
                         "{text} is {value}"
                     );
                 }
+            }
+            if let Err(error) = parse_time_ns(&text) {
+                assert_eq!(error, UnitError::Time, "{text}");
             }
         }
     }

@@ -14,11 +14,11 @@ pub(super) fn mask_of(attributes: &[String], names: &str) -> Result<u32, UsageEr
         let number = name.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
         let place = attributes.iter().position(|attribute| attribute == name);
         match place.or(number.filter(|&number| number < attributes.len())) {
-            Some(place) if mask >> place & 1 == 1 => Err(UsageError(format!(
+            Some(place) if mask >> place & 1 == 1 => Err(UsageError::of(format!(
                 "a combination names each attribute once, and {name} is there twice in {names:?}; leave one out"
             ))),
             Some(place) => Ok(mask | 1 << place),
-            None => Err(UsageError(format!(
+            None => Err(UsageError::of(format!(
                 "the attributes are {}, not {name:?}; {} works",
                 attributes.join(", "),
                 attributes[0]
@@ -61,7 +61,7 @@ pub(super) fn weights_of(weights: &str) -> Result<Vec<f64>, UsageError> {
 
 fn parse_weight(text: &str) -> Result<f64, UsageError> {
     text.parse().map_err(|_| {
-        UsageError(format!(
+        UsageError::of(format!(
             "a weight is a number from 0 on, such as 3 or 0.5, not {text:?}"
         ))
     })
@@ -76,59 +76,48 @@ pub(super) struct Numbers {
     pub(super) for_all: Option<u64>,
 }
 
-/// An option that takes numbers, and what its messages say of it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NumberOption {
-    /// `--n`
-    pub(super) name: &'static str,
-    /// What it takes.
-    pub(super) takes: &'static str,
-    /// The rule that 0 breaks.
-    pub(super) not_zero: &'static str,
-}
-
 impl Numbers {
-    /// Adds `100k`, or `src=5k`.
-    pub(super) fn add(
-        &mut self,
-        option: NumberOption,
-        attributes: &[String],
-        text: &str,
-    ) -> Result<(), UsageError> {
-        let name = option.name;
+    /// Adds a value of `--expect`: `100k`, or `src=5k`.
+    pub(super) fn add(&mut self, attributes: &[String], text: &str) -> Result<(), UsageError> {
         let Some((combination, number)) = text.split_once('=') else {
-            return match self.for_all.replace(option.number(text)?) {
+            return match self.for_all.replace(number_of(text)?) {
                 None => Ok(()),
-                Some(_) => Err(UsageError(format!(
-                    "there is one number for all combinations; {name} 100k {name} src=5k names another one"
-                ))),
+                Some(_) => Err(UsageError::of(
+                    "there is one number for all combinations; --expect 100k --expect src=5k names another one",
+                )),
             };
         };
         let mask = mask_of(attributes, combination)?;
         if self.known.iter().any(|&(other, ..)| other == mask) {
-            return Err(UsageError(format!(
+            return Err(UsageError::of(format!(
                 "the number of {combination} is there twice; leave one out"
             )));
         }
-        self.known
-            .push((mask, option.number(number)?, Origin::Given));
+        self.known.push((mask, number_of(number)?, Origin::Given));
         Ok(())
     }
 }
 
-impl NumberOption {
-    fn number(self, text: &str) -> Result<u64, UsageError> {
-        match parse_count(text) {
-            Ok(0) => Err(UsageError(self.not_zero.into())),
-            Ok(number) if number > MOST_ELEMENTS => Err(UsageError(format!(
-                "a plan is for at most 2^40 elements, not {number}; 100M works"
-            ))),
-            Ok(number) => Ok(number),
-            Err(error) => Err(UsageError(format!(
-                "{error}; {text:?} is none ({} takes {})",
-                self.name, self.takes
-            ))),
-        }
+/// A number of distinct elements, as `--expect` takes it.
+pub(super) fn parse_expected(text: &str) -> Result<u64, UsageError> {
+    match parse_count(text) {
+        Ok(0) => Err(UsageError::of(
+            "--expect is a number of distinct elements, at least 1, not 0; --expect 100k works",
+        )),
+        Ok(number) => Ok(number),
+        Err(error) => Err(UsageError::of(format!(
+            "{error}; {text:?} is none (--expect 100k works, and with --want src=5k for one combination)"
+        ))),
+    }
+}
+
+/// A number that something can be planned for.
+fn number_of(text: &str) -> Result<u64, UsageError> {
+    match parse_expected(text)? {
+        number if number > MOST_ELEMENTS => Err(UsageError::of(format!(
+            "a plan is for at most 2^40 elements, not {number}; 100M works"
+        ))),
+        number => Ok(number),
     }
 }
 

@@ -93,7 +93,7 @@ impl Elements {
             }
             if is_known && numbers[set as usize] > bound {
                 return Err(PlannerError::new(format!(
-                    "{} has at most {bound} values, as many as its attributes have multiplied, not {}; --n {}={bound} works",
+                    "{} has at most {bound} values, as many as its attributes have multiplied, not {}; --expect {}={bound} works",
                     name(set),
                     numbers[set as usize],
                     name(set),
@@ -108,7 +108,7 @@ impl Elements {
         }
         if !numbers[full].is_finite() {
             return Err(PlannerError::new(format!(
-                "sizes depend on the number of distinct elements, and that of {} is not known; --n 100k or --sample CAPTURE works",
+                "sizes depend on the number of distinct elements, and that of {} is not known; --expect 100k or --sample CAPTURE works",
                 name(full as u32)
             )));
         }
@@ -118,7 +118,7 @@ impl Elements {
                 if numbers[larger] < numbers[set] {
                     if known.iter().any(|&(mask, ..)| mask as usize == set) {
                         return Err(PlannerError::new(format!(
-                            "{} has at most as many values as {}, {}, not {}; give the larger combination --n {}={}",
+                            "{} has at most as many values as {}, {}, not {}; give the larger combination --expect {}={}",
                             name(set as u32),
                             name(larger as u32),
                             numbers[larger],
@@ -213,8 +213,8 @@ mod tests {
     fn numbers_that_cannot_be_are_refused() {
         let refused = |known: &[(u32, u64)], all| elements(&[None, None], known, all).unwrap_err();
         assert!(refused(&[(1, 50), (3, 20)], None).contains("at most as many"));
-        assert!(refused(&[(1, 5), (2, 2), (3, 20)], None).contains("--n 11=10 works"));
-        assert!(refused(&[(1, 5)], None).contains("--n 100k"));
+        assert!(refused(&[(1, 5), (2, 2), (3, 20)], None).contains("--expect 11=10 works"));
+        assert!(refused(&[(1, 5)], None).contains("--expect 100k"));
         assert!(refused(&[(1, 0)], Some(5)).contains("1 works"));
         assert!(refused(&[(1, 50)], Some(20)).contains("at most as many"));
     }

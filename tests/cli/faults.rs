@@ -55,7 +55,7 @@ fn a_full_disk_is_named_by_every_command_that_writes() {
         &["dedup", capture, "--dry-run", "-o", "/dev/full"],
         &["generate", "--packets", "20k", "-w", "/dev/full"],
         &["reproduce", "cbfm-table-2", "-o", "/dev/full"],
-        &["plan", "--n", "9", "-o", "/dev/full"],
+        &["plan", "--expect", "9", "-o", "/dev/full"],
     ] {
         let run = flowsieve(line);
         assert_eq!(run.code, Some(1), "{line:?}: {}", run.err);

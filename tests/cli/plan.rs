@@ -44,7 +44,7 @@ fn table_3_of_the_cbfm_paper() {
         ("0.0001", 13, 19_170, "839932.53", "839932.53", "43.81"),
         ("0.00001", 16, 23_962, "1640339.20", "1640339.20", "68.46"),
     ] {
-        let document = of_the_tables(fpr, &["--n", "1000"]);
+        let document = of_the_tables(fpr, &["--expect", "1000"]);
         for (name, megabytes) in [("bfm", ours), ("cbfm", cbfm)] {
             let structure = structure(&document, name);
             assert_eq!(structure["probes"], k);
@@ -73,7 +73,7 @@ fn table_2_of_the_cbfm_paper() {
         ("0.0001", 10, 151, 151),
         ("0.00001", 8, 121, 120),
     ] {
-        let document = of_the_tables(fpr, &["--n", "max", "--memory", "1MiB"]);
+        let document = of_the_tables(fpr, &["--expect", "max", "--memory", "1MiB"]);
         assert_eq!(structure(&document, "bfm")["most_elements"], bfm, "{fpr}");
         let structure = structure(&document, "cbfm");
         assert_eq!(structure["most_elements"], fits, "{fpr}");
@@ -88,11 +88,18 @@ const PAIRS: &[&str] = &["--want", "src,dst:3", "--want", "src:1"];
 #[test]
 fn every_structure_is_there_for_every_goal() {
     for goal in [
-        &["--n", "100k"][..],
-        &["--n", "100k", "--memory", "1MiB"],
-        &["--n", "src,dst=100k", "--n", "src=5k", "--fpr", "0.001"],
-        &["--n", "100k", "--attribute-fpr", "0.01"],
-        &["--n", "max", "--fpr", "0.01", "--memory", "64KiB"],
+        &["--expect", "100k"][..],
+        &["--expect", "100k", "--memory", "1MiB"],
+        &[
+            "--expect",
+            "src,dst=100k",
+            "--expect",
+            "src=5k",
+            "--fpr",
+            "0.001",
+        ],
+        &["--expect", "100k", "--attribute-fpr", "0.01"],
+        &["--expect", "max", "--fpr", "0.01", "--memory", "64KiB"],
         &["--sample", "traces/generated.pcap"],
     ] {
         let document = plan(&[PAIRS, goal].concat());
@@ -121,7 +128,7 @@ fn a_structure_that_cannot_fit_is_not_hidden() {
     let line = [
         "--element",
         "flow",
-        "--n",
+        "--expect",
         "100k",
         "--attribute-fpr",
         "0.001",
@@ -138,7 +145,7 @@ fn a_structure_that_cannot_fit_is_not_hidden() {
 #[test]
 fn a_structure_that_does_not_fit_is_shown_with_its_size_and_all_reasons() {
     let line = |goal: [&'static str; 2]| {
-        let line = ["--attributes", "13", "--n", "1000", "--want", "1,2"];
+        let line = ["--attributes", "13", "--expect", "1000", "--want", "1,2"];
         [&line[..], &goal].concat()
     };
     let structures = |goal: [&'static str; 2]| plan(&line(goal));
@@ -179,7 +186,7 @@ fn cuts_of_six_attributes_follow_what_is_wanted() {
     let line = [
         "--attributes",
         "6",
-        "--n",
+        "--expect",
         "1000",
         "--want",
         "1,2",
@@ -200,7 +207,7 @@ fn cuts_of_six_attributes_follow_what_is_wanted() {
 /// Options that only one of all structures takes are for that one.
 #[test]
 fn cuts_and_weights_go_with_all_structures() {
-    let line = ["--n", "1k", "--cuts", "src,dst", "--weights", "1,2"];
+    let line = ["--expect", "1k", "--cuts", "src,dst", "--weights", "1,2"];
     assert_eq!(plan(&line)["structures"].as_array().unwrap().len(), 14);
 }
 
@@ -296,7 +303,7 @@ fn formats_have_the_documented_fields() {
             "{part}"
         );
     }
-    let line = [&["plan", "--format", "csv", "--n", "10k"], PAIRS].concat();
+    let line = [&["plan", "--format", "csv", "--expect", "10k"], PAIRS].concat();
     let csv = flowsieve(&line).done();
     let header: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let expected = documented_set("**Plan: CSV**", &[]);
@@ -312,7 +319,8 @@ fn formats_have_the_documented_fields() {
 
 #[test]
 fn the_table_fits_a_terminal() {
-    let table = flowsieve(&[&["plan", "--n", "100k", "--memory", "1MiB"], PAIRS].concat()).done();
+    let table =
+        flowsieve(&[&["plan", "--expect", "100k", "--memory", "1MiB"], PAIRS].concat()).done();
     for line in table.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
@@ -322,7 +330,7 @@ fn the_table_fits_a_terminal() {
     let path = folder.path().join("plan.txt");
     let line = [
         "plan",
-        "--n",
+        "--expect",
         "100k",
         "--memory",
         "1MiB",
@@ -336,56 +344,66 @@ fn the_table_fits_a_terminal() {
 #[test]
 fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
     for (options, word) in [
-        (&["--memory", "1MiB"][..], "--n 100k"),
-        (&["--n", "0"], "100k works"),
-        (&["--n", "many"], "100k"),
-        (&["--n", "1k", "--n", "2k"], "src=5k"),
-        (&["--n", "src=5k"], "--n 100k"),
-        (&["--n", "src=5k", "--n", "src,dst=1k"], "src,dst=5000"),
-        (&["--n", "1k", "--want", "source"], "src works"),
-        (&["--n", "1k", "--want", "src,src"], "leave one out"),
+        (&["--memory", "1MiB"][..], "--expect 100k"),
+        (&["--expect", "0"], "100k works"),
+        (&["--expect", "many"], "100k"),
+        (&["--expect", "1k", "--expect", "2k"], "src=5k"),
+        (&["--expect", "src=5k"], "--expect 100k"),
         (
-            &["--n", "1k", "--want", "src", "--want", "src:2"],
+            &["--expect", "src=5k", "--expect", "src,dst=1k"],
+            "src,dst=5000",
+        ),
+        (&["--expect", "1k", "--want", "source"], "src works"),
+        (&["--expect", "1k", "--want", "src,src"], "leave one out"),
+        (
+            &["--expect", "1k", "--want", "src", "--want", "src:2"],
             "add its weights up",
         ),
-        (&["--n", "1k", "--want", "src:0"], "sum above 0"),
+        (&["--expect", "1k", "--want", "src:0"], "sum above 0"),
         (
-            &["--n", "1k", "--want", "src:-1", "--want", "dst"],
+            &["--expect", "1k", "--want", "src:-1", "--want", "dst"],
             "1 works",
         ),
-        (&["--n", "1k", "--want", "src:x"], "0.5"),
-        (&["--n", "1k", "--known", "1.5"], "worst case"),
-        (&["--n", "1k", "--memory", "63"], "64KiB works"),
-        (&["--n", "1k", "--memory", "2TiB"], "64KiB works"),
-        (&["--n", "1k", "--fpr", "0"], "0.001 works"),
-        (&["--n", "1k", "--fpr", "nan"], "0.001 works"),
-        (&["--n", "1k", "--attribute-fpr", "0.9"], "0.001 works"),
-        (&["--n", "1k", "--cuts", "src"], "at least two"),
-        (&["--n", "1k", "--weights", "1"], "1,1 works"),
-        (&["--n", "1k", "--weights", "0,0"], "sum above 0"),
-        (&["--n", "1k", "--weights", "-1,2"], "1 works"),
+        (&["--expect", "1k", "--want", "src:x"], "0.5"),
+        (&["--expect", "1k", "--known", "1.5"], "worst case"),
+        (&["--expect", "1k", "--memory", "63"], "64KiB works"),
+        (&["--expect", "1k", "--memory", "2TiB"], "64KiB works"),
+        (&["--expect", "1k", "--fpr", "0"], "0.001 works"),
+        (&["--expect", "1k", "--fpr", "nan"], "0.001 works"),
+        (&["--expect", "1k", "--attribute-fpr", "0.9"], "0.001 works"),
+        (&["--expect", "1k", "--cuts", "src"], "at least two"),
+        (&["--expect", "1k", "--weights", "1"], "1,1 works"),
+        (&["--expect", "1k", "--weights", "0,0"], "sum above 0"),
+        (&["--expect", "1k", "--weights", "-1,2"], "1 works"),
         (
-            &["--n", "1k", "--weights", "1,2", "--filter", "cbfm,bfm"],
+            &["--expect", "1k", "--weights", "1,2", "--filter", "cbfm,bfm"],
             "--filter wcbfm works",
         ),
         (
-            &["--n", "1k", "--cuts", "src,dst", "--filter", "bfm"],
+            &["--expect", "1k", "--cuts", "src,dst", "--filter", "bfm"],
             "--filter cbfm works",
         ),
         (
-            &["--n", "1k", "--weights", "1,2", "--attribute-fpr", "0.1"],
+            &[
+                "--expect",
+                "1k",
+                "--weights",
+                "1,2",
+                "--attribute-fpr",
+                "0.1",
+            ],
             "--fpr instead",
         ),
-        (&["--n", "max"], "--memory 1MiB"),
+        (&["--expect", "max"], "--memory 1MiB"),
         (
-            &["--n", "1k", "--memory", "1MiB", "--fpr", "0.1"],
-            "--n max",
+            &["--expect", "1k", "--memory", "1MiB", "--fpr", "0.1"],
+            "--expect max",
         ),
-        (&["--n", "1k", "--attributes", "17"], "3 works"),
-        (&["--n", "1k", "--attributes", "0"], "3 works"),
-        (&["--n", "1k", "--filter", "quotient"], "cbfm"),
+        (&["--expect", "1k", "--attributes", "17"], "3 works"),
+        (&["--expect", "1k", "--attributes", "0"], "3 works"),
+        (&["--expect", "1k", "--filter", "quotient"], "cbfm"),
         (
-            &["--undirected", "--element", "src", "--n", "1k"],
+            &["--undirected", "--element", "src", "--expect", "1k"],
             "two ends",
         ),
     ] {

@@ -6,12 +6,12 @@ use std::fs;
 /// What is wrong, and a word that must be in the complaint.
 const WRONG: &[(&[&str], &str)] = &[
     (&["--slice", "0s"], "1s"),
-    (&["--slice", "5"], "unit"),
+    (&["--slice", "5x"], "unit"),
     (&["--slice=-1s"], "duration"),
     (&["--slice", "200000d"], "292 years"),
     (&["--memory", "1"], "--memory 512"),
     (&["--memory", "1B", "--shards", "1"], "64 or more"),
-    (&["--memory", "64K"], "64KiB"),
+    (&["--memory", "64Ki"], "64KiB"),
     (&["--memory", "2000TiB"], "ask for less"),
     (&["--shards", "0"], "shards"),
     (&["--shards", "1025"], "shards"),
@@ -106,7 +106,8 @@ fn generate_refuses_too() {
         &["--dns", "101"],
         &["--kind", "dns", "--scan", "5"],
         &["--kind", "dns", "--dns", "5"],
-        &["--duration", "60"],
+        &["--duration", "1month"],
+        &["--snaplen", "4GiB"],
     ] {
         let run = flowsieve(&[&["generate", "-w", path.to_str().unwrap()], options].concat());
         assert_eq!(
@@ -122,6 +123,79 @@ fn generate_refuses_too() {
             fs::read_dir(folder.path()).unwrap().count(),
             0,
             "{options:?}"
+        );
+    }
+}
+
+/// What people write for the same size, count or duration means the same everywhere.
+#[test]
+fn values_with_units_are_understood_in_every_spelling() {
+    let capture = "traces/generated.pcap";
+    for (command, same) in [
+        (
+            &["count", "--format", "csv", "--memory"][..],
+            &["64KiB", "64K", "64k", "65536", "65536B"][..],
+        ),
+        (
+            &["count", "--format", "csv", "--memory"],
+            &["64kB", "64KB", "64000"],
+        ),
+        (
+            &["count", "--format", "csv", "--slice"],
+            &["1min", "1m", "60", "60s", "60000ms", "1minute"],
+        ),
+        (
+            &["count", "--format", "csv", "--slice"],
+            &["1d", "1day", "24h", "86400"],
+        ),
+        (
+            &["count", "--format", "csv", "--expect"],
+            &["2M", "2m", "2000k", "2000000"],
+        ),
+        (
+            &[
+                "compare", "--filter", "bloom", "--format", "csv", "--memory",
+            ],
+            &["1KiB,4KiB", "1K,4k", "1024,4096B"],
+        ),
+        (
+            &["flows", "--format", "csv", "--idle"],
+            &["1s", "1", "1000ms", "1sec"],
+        ),
+        (
+            &["dedup", "--dry-run", "--format", "csv", "--window"],
+            &["1s", "1", "1000000us"],
+        ),
+    ] {
+        let run = |value| flowsieve(&[command, &[value, capture]].concat()).done();
+        let first = run(same[0]);
+        for value in &same[1..] {
+            assert_eq!(run(value), first, "{command:?} {value}");
+        }
+    }
+}
+
+/// One table says how values are written, and each command that takes them points there.
+#[test]
+fn help_says_once_how_values_are_written() {
+    let help = flowsieve(&["--help"]).done();
+    for name in ["SIZE", "COUNT", "DURATION", "TIME"] {
+        assert!(help.contains(&format!("\n  {name} ")), "{help}");
+    }
+    for command in [
+        &["count"][..],
+        &["compare"],
+        &["dedup"],
+        &["flows"],
+        &["generate"],
+        &["plan"],
+        &["index", "build"],
+        &["index", "search"],
+    ] {
+        let help = flowsieve(&[command, &["--help"]].concat()).done();
+        assert!(
+            help.ends_with("times are written: flowsieve --help\n"),
+            "{help}"
         );
     }
 }

@@ -507,36 +507,36 @@ fn check_command(options: &[&str]) {
 fn the_command_of_a_plan_builds_what_it_planned() {
     let pairs = ["--want", "src,dst:3", "--want", "src:1"];
     for options in [
-        &["--n", "1000"][..],
-        &[&pairs[..], &["--n", "100k", "--memory", "1MiB"]].concat(),
+        &["--expect", "1000"][..],
+        &[&pairs[..], &["--expect", "100k", "--memory", "1MiB"]].concat(),
         &[
             &pairs[..],
-            &["--n", "1k", "--n", "src=50", "--memory", "1000"],
+            &["--expect", "1k", "--expect", "src=50", "--memory", "1000"],
         ]
         .concat(),
         &[
             &pairs[..],
-            &["--n", "src=30", "--n", "dst=40", "--fpr", "0.001"],
+            &["--expect", "src=30", "--expect", "dst=40", "--fpr", "0.001"],
         ]
         .concat(),
         &[
             &pairs[..],
-            &["--n", "max", "--fpr", "0.01", "--memory", "8KiB"],
+            &["--expect", "max", "--fpr", "0.01", "--memory", "8KiB"],
         ]
         .concat(),
         &[&pairs[..], &["--sample", CAPTURE, "--undirected"]].concat(),
-        &[&pairs[..], &["--n", "1k", "--filter", "cmdbf"]].concat(),
+        &[&pairs[..], &["--expect", "1k", "--filter", "cmdbf"]].concat(),
         &[
             &pairs[..],
-            &["--n", "1k", "--n", "dst=9", "--filter", "cbfm"],
+            &["--expect", "1k", "--expect", "dst=9", "--filter", "cbfm"],
         ]
         .concat(),
         &[
             &pairs[..],
             &[
-                "--n",
+                "--expect",
                 "1k",
-                "--n",
+                "--expect",
                 "src=9",
                 "--filter",
                 "wcbfm",
@@ -552,7 +552,7 @@ fn the_command_of_a_plan_builds_what_it_planned() {
             "src,dst_port",
             "--want",
             "proto:0.5",
-            "--n",
+            "--expect",
             "5k",
         ],
         &[
@@ -577,21 +577,21 @@ fn the_command_of_a_plan_builds_what_it_planned() {
             "cbfm",
             "--cuts",
             "1,2;2,3",
-            "--n",
+            "--expect",
             "4k",
             "--memory",
             "300kB",
         ],
-        &["--element", "src", "--n", "50", "--filter", "counting"],
+        &["--element", "src", "--expect", "50", "--filter", "counting"],
     ] {
         check_command(options);
     }
     // What `count` has no options for gets no command.
     for options in [
-        &["--attributes", "3", "--n", "1000"][..],
-        &["--n", "1k", "--attribute-fpr", "0.01"],
-        &["--n", "1k", "--want", "src", "--filter", "exact,hll"],
-        &["--n", "1k", "--known", "0.5", "--filter", "mdbf"],
+        &["--attributes", "3", "--expect", "1000"][..],
+        &["--expect", "1k", "--attribute-fpr", "0.01"],
+        &["--expect", "1k", "--want", "src", "--filter", "exact,hll"],
+        &["--expect", "1k", "--known", "0.5", "--filter", "mdbf"],
     ] {
         let table = flowsieve(&[&["plan"], options].concat()).done();
         assert!(!table.contains("to build it"), "{table}");

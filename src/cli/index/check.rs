@@ -1,11 +1,11 @@
 //! `flowsieve index verify` and `stats`.
 
-use super::{Outcome, explained, outcome};
+use super::{ArchiveArgs, Outcome, explained};
+use crate::cli::run::outcome;
 use anyhow::Result;
 use clap::Args;
 use flowsieve::index::{stats as of_index, verify as verified};
 use std::io::{Write, stdout};
-use std::path::PathBuf;
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -18,9 +18,8 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = VERIFY_EXAMPLES)]
 pub(super) struct VerifyArgs {
-    /// Directory of the index
-    #[arg(value_name = "ARCHIVE_DIR")]
-    archive: PathBuf,
+    #[command(flatten)]
+    index: ArchiveArgs,
 
     /// As a JSON document
     #[arg(long)]
@@ -38,9 +37,8 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = STATS_EXAMPLES)]
 pub(super) struct StatsArgs {
-    /// Directory of the index
-    #[arg(value_name = "ARCHIVE_DIR")]
-    archive: PathBuf,
+    #[command(flatten)]
+    index: ArchiveArgs,
 
     /// List the captures as well
     #[arg(long)]
@@ -52,7 +50,7 @@ pub(super) struct StatsArgs {
 }
 
 pub(super) fn verify(args: &VerifyArgs) -> Result<Outcome> {
-    let verified = verified(&args.archive).map_err(explained)?;
+    let verified = verified(&args.index.archive).map_err(explained)?;
     if args.json {
         flowsieve::report::write_index_verify_json(&verified, stdout())?;
     } else if verified.problems.is_empty() {
@@ -68,7 +66,7 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Outcome> {
 }
 
 pub(super) fn stats(args: &StatsArgs) -> Result<Outcome> {
-    let stats = of_index(&args.archive).map_err(explained)?;
+    let stats = of_index(&args.index.archive).map_err(explained)?;
     if args.json {
         flowsieve::report::write_index_stats_json(&stats, stdout())?;
     } else {

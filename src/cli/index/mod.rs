@@ -5,10 +5,10 @@ mod search;
 mod write;
 
 use super::{Outcome, UsageError};
-use crate::cli::say::say;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use flowsieve::index::IndexError;
+use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +35,14 @@ enum IndexCommand {
     Stats(check::StatsArgs),
 }
 
+// The index that a command works on.
+#[derive(Args, Clone, Debug)]
+struct ArchiveArgs {
+    /// Directory of the index
+    #[arg(value_name = "ARCHIVE_DIR")]
+    archive: PathBuf,
+}
+
 pub(crate) fn run(args: &IndexArgs) -> Result<Outcome> {
     match &args.command {
         IndexCommand::Build(args) => write::build(args),
@@ -49,19 +57,7 @@ pub(crate) fn run(args: &IndexArgs) -> Result<Outcome> {
 /// A mistake of the user's is told apart from what the index is.
 fn explained(error: IndexError) -> anyhow::Error {
     match error {
-        IndexError::Plan(sentence) => UsageError(sentence).into(),
+        IndexError::Plan(sentence) => UsageError::of(sentence).into(),
         error => error.into(),
-    }
-}
-
-/// Says each problem on standard error.
-fn outcome(problems: &[String]) -> Outcome {
-    for problem in problems {
-        say(format_args!("flowsieve: {problem}"));
-    }
-    if problems.is_empty() {
-        Outcome::Done
-    } else {
-        Outcome::Incomplete
     }
 }

@@ -1,13 +1,15 @@
 //! `flowsieve index search`.
 
-use super::{Outcome, explained, outcome};
+use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::AnonymizeArgs;
-use crate::cli::output::Output;
+use crate::cli::options::OutputArgs;
+use crate::cli::output::{Output, folder_of, is_standard, unwritten};
+use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::keep_apart;
 use crate::cli::say::say;
-use crate::cli::signals::{PARTIAL, Signals};
-use anyhow::{Context, Result};
+use crate::cli::units::{parse_time_ns, with_values};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
 use flowsieve::index::{
@@ -15,7 +17,7 @@ use flowsieve::index::{
     extract, search,
 };
 use flowsieve::report::{SearchFormat, SearchReport};
-use flowsieve::trace::time_from_text;
+use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
 use std::collections::BTreeMap;
 use std::fs;
@@ -36,11 +38,10 @@ Examples:
 /// its directions; its time runs from its first packet to its last. With --domain the DNS questions are
 /// searched: the source is the client, the destination the server, and ports are the server's.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_long_help = with_values(EXAMPLES))]
 pub(super) struct SearchArgs {
-    /// Directory of the index
-    #[arg(value_name = "ARCHIVE_DIR")]
-    archive: PathBuf,
+    #[command(flatten)]
+    index: ArchiveArgs,
 
     /// Sender, such as 10.1.2.3 or 10.0.0.0/8
     #[arg(long, value_name = "ADDRESS", help_heading = "What to look for")]
@@ -66,15 +67,17 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "NAME", help_heading = "What to look for")]
     domain: Option<DomainRange>,
 
-    /// Earliest time, in RFC 3339 or as seconds since 1970
-    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true, help_heading = "What to look for")]
+    /// Earliest time, such as 2014-01-01 or 2014-01-01T12:30:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_time_ns, allow_negative_numbers = true, help_heading = "What to look for")]
     from: Option<i64>,
 
-    /// Time before which it was
-    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true, help_heading = "What to look for")]
+    /// Latest time (exclusive)
+    #[arg(long, value_name = "TIME", value_parser = parse_time_ns, allow_negative_numbers = true, help_heading = "What to look for")]
     to: Option<i64>,
 
-    /// Write the packets asked for to this capture, in the order of time; the captures that match are read again
+    /// Write the packets asked for to this capture, in the order of time
+    ///
+    /// The captures that match are read again.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     write: Option<PathBuf>,
 
@@ -89,9 +92,8 @@ pub(super) struct SearchArgs {
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
     format: Format,
 
-    /// Write answers to this file, whole or not at all
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -102,12 +104,6 @@ enum Format {
     Csv,
     /// One document
     Json,
-}
-
-fn parse_time(text: &str) -> Result<i64, String> {
-    time_from_text(text).ok_or_else(|| {
-        "a time is in RFC 3339, such as 2026-11-20T12:00:00Z, or in seconds since 1970".to_owned()
-    })
 }
 
 /// Notes the captures with answers, and shows these with other addresses if that is wanted.
@@ -151,8 +147,8 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     query.check().map_err(explained)?;
     check_files(args)?;
     let key = args.anonymize.key(false)?;
-    let signals = Signals::catch().context("cannot catch signals")?;
-    let output = Output::open(args.output.as_deref())?;
+    let mut run = Run::begin()?;
+    let output = args.output.open()?;
     let format = match args.format {
         Format::Table => SearchFormat::Table,
         Format::Csv => SearchFormat::Csv,
@@ -164,7 +160,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         addresses: key.as_ref().map(AddressMap::new),
         captures: BTreeMap::new(),
     };
-    let searched = search(&args.archive, &query, signals.stop(), &mut noting);
+    let searched = search(&args.index.archive, &query, run.stop(), &mut noting);
     let explanation = searched.map_err(|error| match error {
         IndexError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
         error => explained(error),
@@ -179,51 +175,45 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         if !interrupted {
             let captures: Vec<CaptureEntry> = captures.into_values().collect();
             let to = (path.as_path(), key.as_ref());
-            interrupted = write(args, &query, to, &captures, &signals, &mut problems)?;
+            interrupted = write(args, &query, to, &captures, run.stop(), &mut problems)?;
         }
         what = "no capture was written, and the answers are those that were found until then";
     }
-    Ok(signals.outcome(interrupted, what, outcome(&problems)))
+    run.all_problems(problems);
+    Ok(run.end(interrupted, what))
 }
 
 /// No result takes the place of an indexed capture, of a file of the index, or of another result; and
 /// answers and packets do not go the same way.
 fn check_files(args: &SearchArgs) -> Result<()> {
-    let (write, output) = (args.write.as_deref(), args.output.as_deref());
-    let standard = |path: Option<&Path>| path.is_some_and(|path| path.as_os_str() == "-");
-    if standard(write) && (output.is_none() || standard(output)) {
-        return Err(UsageError(
+    let (write, output) = (args.write.as_deref(), args.output.path());
+    if write.is_some_and(is_standard) && output.is_none_or(is_standard) {
+        bail!(UsageError::of(
             "the packets go to standard output, so the answers need a file: name one with --output"
-                .into(),
-        )
-        .into());
+        ));
     }
     if write.is_none() && output.is_none() {
         return Ok(());
     }
-    let catalog = Catalog::load(&args.archive).map_err(explained)?;
+    let catalog = Catalog::load(&args.index.archive).map_err(explained)?;
     let captures: Vec<PathBuf> = catalog.captures.iter().map(|c| c.path.clone()).collect();
     let written = [("--write", write), ("--output", output)];
     keep_apart(written, &captures)?;
-    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(&args.archive, node));
+    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(&args.index.archive, node));
     let folders: Vec<PathBuf> = nodes
-        .chain([args.archive.clone()])
+        .chain([args.index.archive.clone()])
         .filter_map(|folder| fs::canonicalize(folder).ok())
         .collect();
     for (name, path) in written {
-        let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
+        let Some(path) = path.filter(|path| !is_standard(path)) else {
             continue;
         };
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")));
+        let folder = fs::canonicalize(folder_of(path));
         if folder.is_ok_and(|folder| folders.iter().any(|of_index| folder.starts_with(of_index))) {
-            return Err(UsageError(format!(
+            bail!(UsageError::of(format!(
                 "{} lies in the directory of the index, which has files of its own; give {name} another place",
                 path.display()
-            ))
-            .into());
+            )));
         }
     }
     Ok(())
@@ -235,23 +225,22 @@ fn write(
     query: &IndexQuery,
     (path, key): (&Path, Option<&AnonymizeKey>),
     captures: &[CaptureEntry],
-    signals: &Signals,
+    stop: &StopFlag,
     problems: &mut Vec<String>,
 ) -> Result<bool> {
-    let output = Output::open(Some(path))?;
+    let output = Output::capture(path)?;
     let out = (output, WriteFormat::of_name(path));
     let mut anonymizer = key.map(PacketAnonymizer::new);
-    let unwritten = || format!("cannot write {}", path.display());
     let (output, extracted) = extract(
-        &args.archive,
+        &args.index.archive,
         query,
         captures,
         out,
         anonymizer.as_mut(),
-        signals.stop(),
+        stop,
         problems,
     )
-    .with_context(unwritten)?;
+    .with_context(|| unwritten(path))?;
     if extracted.interrupted {
         return Ok(true);
     }

@@ -1,14 +1,16 @@
 //! `flowsieve index build`, `add` and `drop`.
 
-use super::{Outcome, explained, outcome};
+use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
-use crate::cli::inputs::{Inputs, total_bytes};
+use crate::cli::inputs::Inputs;
+use crate::cli::options::{DnsPortArgs, QuietArgs};
+use crate::cli::output::is_standard;
 use crate::cli::progress::Progress;
+use crate::cli::run::{Run, outcome};
 use crate::cli::say::say;
-use crate::cli::signals::Signals;
 use crate::cli::structure::filters_of_attributes;
-use crate::cli::units::parse_duration_ns;
-use anyhow::{Context, Result, anyhow};
+use crate::cli::units::{UnitError, parse_width_ns, with_values};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::filters::FilterKind;
 use flowsieve::index::{Added, IndexWriter, Settings};
@@ -32,15 +34,14 @@ Examples:
 /// a build is interrupted, what it has done stays, and `flowsieve index add` goes on with the rest. DNS
 /// logs (Zeek, CSV) are indexed like captures.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = BUILD_EXAMPLES)]
+#[command(after_long_help = with_values(BUILD_EXAMPLES))]
 pub(super) struct BuildArgs {
     /// Directory of the index, new or empty
     #[arg(value_name = "ARCHIVE_DIR")]
     archive: PathBuf,
 
-    /// Captures, or directories of captures
-    #[arg(required = true, value_name = "CAPTURE")]
-    captures: Vec<PathBuf>,
+    #[command(flatten)]
+    captures: CapturesArgs,
 
     /// Length of a region; flows that last longer are cut
     #[arg(long, value_name = "DURATION", default_value = "5min", value_parser = parse_region)]
@@ -54,13 +55,30 @@ pub(super) struct BuildArgs {
     #[arg(long, value_name = "DIR,…", value_delimiter = ',')]
     nodes: Vec<PathBuf>,
 
-    /// One more port on which DNS is spoken, besides 53
-    #[arg(long, value_name = "PORT")]
-    dns_port: Vec<u16>,
+    #[command(flatten)]
+    dns: DnsPortArgs,
 
-    /// No progress bar and no remarks
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    quiet: QuietArgs,
+}
+
+// What is indexed, or was.
+#[derive(Args, Clone, Debug)]
+struct CapturesArgs {
+    /// Captures, or directories of captures
+    #[arg(required = true, value_name = "CAPTURE")]
+    captures: Vec<PathBuf>,
+}
+
+impl CapturesArgs {
+    fn find(&self) -> Result<Inputs, UsageError> {
+        if self.captures.iter().any(|path| is_standard(path)) {
+            return Err(UsageError::of(
+                "an index names the files that it is of, so standard input cannot be indexed; write it to a file first",
+            ));
+        }
+        Ok(Inputs::find(&self.captures, InputFormat::Auto))
+    }
 }
 
 const ADD_EXAMPLES: &str = "\
@@ -77,17 +95,14 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = ADD_EXAMPLES)]
 pub(super) struct AddArgs {
-    /// Directory of the index
-    #[arg(value_name = "ARCHIVE_DIR")]
-    archive: PathBuf,
+    #[command(flatten)]
+    index: ArchiveArgs,
 
-    /// Captures, or directories of captures
-    #[arg(required = true, value_name = "CAPTURE")]
-    captures: Vec<PathBuf>,
+    #[command(flatten)]
+    captures: CapturesArgs,
 
-    /// No progress bar and no remarks
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    quiet: QuietArgs,
 }
 
 const DROP_EXAMPLES: &str = "\
@@ -103,38 +118,34 @@ Examples:
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = DROP_EXAMPLES)]
 pub(super) struct DropArgs {
-    /// Directory of the index
-    #[arg(value_name = "ARCHIVE_DIR")]
-    archive: PathBuf,
+    #[command(flatten)]
+    index: ArchiveArgs,
 
-    /// Captures, or directories of captures
-    #[arg(required = true, value_name = "CAPTURE")]
-    captures: Vec<PathBuf>,
+    #[command(flatten)]
+    captures: CapturesArgs,
 
-    /// No remarks
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    quiet: QuietArgs,
 }
 
 /// Shortest region: shorter ones hold hardly more than they cost.
 const SHORTEST_REGION_NS: i64 = 1_000_000_000;
 
 fn parse_region(text: &str) -> Result<i64, String> {
-    let region = parse_duration_ns(text).map_err(|error| error.to_string())?;
-    match i64::try_from(region) {
-        Ok(region) if region >= SHORTEST_REGION_NS => Ok(region),
-        _ => Err("a region lasts from 1s to 292 years, such as 5min".into()),
+    let region = parse_width_ns(text);
+    if region == Err(UnitError::Width) || region.is_ok_and(|ns| ns < SHORTEST_REGION_NS) {
+        return Err("a region lasts from 1s to 292 years, such as 5min".into());
     }
+    region.map_err(|error| error.to_string())
 }
 
 pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
-    refuse_stream(&args.captures)?;
     let settings = Settings {
         region_ns: args.region,
         filter: args.filter,
-        dns_ports: args.dns_port.clone(),
+        dns_ports: args.dns.dns_port.clone(),
     };
-    let mut inputs = Inputs::find(&args.captures, InputFormat::Auto);
+    let mut inputs = args.captures.find()?;
     // An empty index would be in the way of the same command with the right names.
     let is_new = fs::read_dir(&args.archive).map_or(true, |mut entries| entries.next().is_none());
     if is_new && inputs.files.iter().all(|path| !path.exists()) {
@@ -144,25 +155,24 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
         outcome(&inputs.problems);
         return Err(anyhow!("there is nothing to index, so no index was made"));
     }
-    let signals = catch()?;
+    let run = Run::begin()?;
     let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
-    fill(writer, signals, &args.archive, inputs, args.quiet)
+    fill(run, writer, &args.archive, inputs, args.quiet)
 }
 
 pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
-    refuse_stream(&args.captures)?;
-    let signals = catch()?;
-    let writer = IndexWriter::open(&args.archive).map_err(explained)?;
-    let inputs = Inputs::find(&args.captures, InputFormat::Auto);
-    fill(writer, signals, &args.archive, inputs, args.quiet)
+    let inputs = args.captures.find()?;
+    let run = Run::begin()?;
+    let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
+    fill(run, writer, &args.index.archive, inputs, args.quiet)
 }
 
 pub(super) fn remove(args: &DropArgs) -> Result<Outcome> {
-    let signals = catch()?;
-    let mut writer = IndexWriter::open(&args.archive).map_err(explained)?;
+    let mut run = Run::begin()?;
+    let mut writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
     let (mut problems, mut dropped, mut interrupted) = (Vec::new(), 0, false);
-    for path in &args.captures {
-        interrupted = signals.stop().is_set();
+    for path in &args.captures.captures {
+        interrupted = run.stop().is_set();
         if interrupted {
             break;
         }
@@ -175,27 +185,15 @@ pub(super) fn remove(args: &DropArgs) -> Result<Outcome> {
         }
     }
     writer.commit().map_err(explained)?;
-    if !args.quiet && !interrupted {
+    if !args.quiet.quiet && !interrupted {
         say(format_args!("{dropped} captures dropped"));
     }
+    run.all_problems(problems);
     let what = format!(
         "{dropped} captures were dropped, {} are in the index; the same command drops the rest",
         writer.catalog().captures.len()
     );
-    Ok(signals.outcome(interrupted, &what, outcome(&problems)))
-}
-
-fn catch() -> Result<Signals> {
-    Signals::catch().context("cannot catch signals")
-}
-
-fn refuse_stream(captures: &[PathBuf]) -> Result<(), UsageError> {
-    if captures.iter().any(|path| path.as_os_str() == "-") {
-        return Err(UsageError(
-            "an index names the files that it is of, so standard input cannot be indexed; write it to a file first".into(),
-        ));
-    }
-    Ok(())
+    Ok(run.end(interrupted, &what))
 }
 
 /// The captures' bytes, one capture after the other.
@@ -217,74 +215,84 @@ impl Watch for Whole<'_> {
 }
 
 fn fill(
+    mut run: Run,
     mut writer: IndexWriter,
-    signals: Signals,
     archive: &Path,
-    mut inputs: Inputs,
-    quiet: bool,
+    inputs: Inputs,
+    quiet: QuietArgs,
 ) -> Result<Outcome> {
-    leave_out_index(&mut inputs.files, archive);
+    let mut files = run.take(inputs);
+    leave_out_index(&mut files, archive);
     // One that is named, and in a directory that is named, is read once.
     let mut seen = HashSet::new();
-    inputs.files.retain(|path| seen.insert(path.clone()));
-    let progress = Progress::start(!quiet, total_bytes(&inputs.files), signals);
+    files.retain(|path| seen.insert(path.clone()));
+    let done = run.watch(quiet.quiet, &files, |progress| {
+        let done = add_all(&mut writer, &files, progress)?;
+        writer.commit().map_err(explained)?;
+        Ok::<_, anyhow::Error>(done)
+    })?;
+    if !quiet.quiet && !done.interrupted {
+        say(format_args!(
+            "captures indexed: {}, in regions: {}",
+            done.indexed, done.regions
+        ));
+        if done.known > 0 {
+            say(format_args!(
+                "{} captures were in the index already",
+                done.known
+            ));
+        }
+        run.others();
+    }
+    run.all_problems(done.problems);
+    let what = format!(
+        "{} captures are in the index, of which {} were added now; `flowsieve index add` goes on with the rest",
+        writer.catalog().captures.len(),
+        done.indexed
+    );
+    Ok(run.end(done.interrupted, &what))
+}
+
+/// What became of captures.
+#[derive(Debug, Default)]
+struct Done {
+    indexed: u64,
+    regions: usize,
+    known: u64,
+    problems: Vec<String>,
+    interrupted: bool,
+}
+
+fn add_all(writer: &mut IndexWriter, files: &[PathBuf], progress: &Progress) -> Result<Done> {
     let whole = Whole {
-        progress: &progress,
+        progress,
         bytes: Cell::new(0),
         packets: Cell::new(0),
     };
-    let mut problems = inputs.problems;
-    let (mut indexed, mut regions, mut known, mut interrupted) = (0_u64, 0, 0_u64, false);
-    for path in &inputs.files {
+    let mut done = Done::default();
+    for path in files {
         match writer.add(path, &whole).map_err(explained)? {
-            Added::Indexed {
-                regions: count,
-                damage,
-            } => {
-                indexed += 1;
-                regions += count;
-                problems.extend(damage);
-                let packets = writer
-                    .catalog()
-                    .captures
-                    .last()
-                    .map_or(0, |last| last.packets);
+            Added::Indexed { regions, damage } => {
+                done.indexed += 1;
+                done.regions += regions;
+                done.problems.extend(damage);
+                let last = writer.catalog().captures.last();
+                let packets = last.map_or(0, |last| last.packets);
                 whole.packets.set(whole.packets.get() + packets);
             }
-            Added::Known => known += 1,
-            Added::Interrupted => interrupted = true,
-            Added::Unreadable(problem) => problems.push(problem),
+            Added::Known => done.known += 1,
+            Added::Interrupted => done.interrupted = true,
+            Added::Unreadable(problem) => done.problems.push(problem),
         }
-        interrupted |= whole.stop().is_set();
-        if interrupted {
+        done.interrupted |= whole.stop().is_set();
+        if done.interrupted {
             break;
         }
         let bytes = fs::metadata(path).map_or(0, |data| data.len());
         whole.bytes.set(whole.bytes.get() + bytes);
         whole.progress(0, 0);
     }
-    writer.commit().map_err(explained)?;
-    progress.finish();
-    if !quiet && !interrupted {
-        say(format_args!(
-            "captures indexed: {indexed}, in regions: {regions}"
-        ));
-        if known > 0 {
-            say(format_args!("{known} captures were in the index already"));
-        }
-        if inputs.others > 0 {
-            say(format_args!(
-                "{} files in the directories are no captures and were left out",
-                inputs.others
-            ));
-        }
-    }
-    let outcome = outcome(&problems);
-    let what = format!(
-        "{} captures are in the index, of which {indexed} were added now; `flowsieve index add` goes on with the rest",
-        writer.catalog().captures.len()
-    );
-    Ok(progress.signals().outcome(interrupted, &what, outcome))
+    Ok(done)
 }
 
 /// Leaves out what lies in the index itself, which may stand among the captures.

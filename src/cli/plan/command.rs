@@ -1,8 +1,8 @@
 //! The command that builds what is recommended.
 
 use super::PlanArgs;
-use crate::cli::trace_args::Header;
 use crate::cli::wanted::MOST_ELEMENTS;
+use flowsieve::decode::Tunnel;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Reach};
 use flowsieve::planner::{Elements, Goal, Plan, PlanRequest, PlanRow, RateRule, Structure};
@@ -28,11 +28,11 @@ impl PlanArgs {
         if kind != ElementKind::default() {
             add("--element", kind.name());
         }
-        if matches!(self.tunnel, Header::Inner) {
+        if self.elements.packets.tunnel == Tunnel::Inner {
             add("--tunnel", "inner");
         }
         if kind == ElementKind::Dns {
-            for port in &self.dns_port {
+            for port in &self.elements.packets.dns.dns_port {
                 add("--dns-port", &port.to_string());
             }
         }
@@ -41,16 +41,17 @@ impl PlanArgs {
             add("--slice", "all");
         }
         add("--filter", filter.name());
-        for want in &self.want {
+        for want in &self.design.want {
             add("--want", want);
         }
-        if self.want.is_empty() {
+        if self.design.want.is_empty() {
             add("--want", "all");
         }
-        if let Some(cuts) = self.cuts.as_ref().filter(|_| filter.has_cuts()) {
+        if let Some(cuts) = self.design.cuts.as_ref().filter(|_| filter.has_cuts()) {
             add("--cuts", cuts);
         }
-        if let Some(weights) = self.weights.as_ref().filter(|_| filter.has_weights()) {
+        let weights = self.design.weights.as_ref();
+        if let Some(weights) = weights.filter(|_| filter.has_weights()) {
             add("--weights", weights);
         }
         match request.goal {
@@ -65,10 +66,10 @@ impl PlanArgs {
         for number in numbers(request, row, filter, kind)? {
             add("--expect", &number);
         }
-        if self.undirected {
+        if self.elements.undirected {
             words.push("--undirected".into());
         }
-        if self.queries_only && kind == ElementKind::Dns {
+        if self.elements.queries_only && kind == ElementKind::Dns {
             words.push("--queries-only".into());
         }
         words.push("CAPTURE".into());

@@ -1,28 +1,20 @@
 //! What a sample says of the elements.
 
 use super::PlanArgs;
-use crate::cli::Outcome;
-use crate::cli::inputs::{Inputs, total_bytes};
-use crate::cli::progress::Progress;
+use crate::cli::inputs::Inputs;
+use crate::cli::run::Run;
 use crate::cli::same_file::keep_apart;
-use crate::cli::say::say;
-use crate::cli::signals::Signals;
-use anyhow::{Context, Result, anyhow};
-use flowsieve::elements::{ElementKind, ElementRule};
+use anyhow::{Result, anyhow};
 use flowsieve::pipeline::{SamplePlan, SampleResult, sample};
 use flowsieve::planner::PlanRequest;
 
 impl PlanArgs {
-    /// Counts the sample. Damaged captures count up to the damage, which is said; a signal ends the reading,
-    /// and if nothing was read until then there is no sample.
-    pub(super) fn measure(
-        &self,
-        request: &PlanRequest,
-        outcome: &mut Outcome,
-    ) -> Result<Option<SampleResult>> {
-        let signals = Signals::catch().context("cannot wait for signals")?;
-        let mut inputs = Inputs::find(&self.sample, self.input_format.into());
-        keep_apart([("--output", self.output.as_deref())], &inputs.files)?;
+    /// Counts the sample. Damaged captures count up to the damage, which is said; a signal ends the
+    /// reading, and only then a sample may have no element.
+    pub(super) fn measure(&self, run: &mut Run, request: &PlanRequest) -> Result<SampleResult> {
+        let format = self.format_of_sample.input_format;
+        let inputs = run.take(Inputs::find(&self.sample, format));
+        keep_apart([("--output", self.output.path())], &inputs)?;
         let full = request.full();
         // All combinations where they are few; else the wanted ones and the single attributes.
         let all = 1..full;
@@ -33,61 +25,29 @@ impl PlanArgs {
             all.filter(|mask| mask.is_power_of_two() || wanted(mask))
                 .collect()
         };
-        let progress = Progress::start(!self.quiet, total_bytes(&inputs.files), signals);
         let plan = SamplePlan {
-            inputs: std::mem::take(&mut inputs.files),
-            input_format: self.input_format.into(),
-            rule: ElementRule {
-                kind: self.element.into(),
-                undirected: self.undirected,
-                queries_only: self.queries_only,
-                dns_ports: self.dns_port.clone(),
-            },
-            tunnel: self.tunnel.into(),
+            inputs,
+            input_format: format,
+            rule: self.elements.rule(),
+            tunnel: self.elements.packets.tunnel,
             masks,
-            limit_bytes: self.exact_limit,
+            limit_bytes: self.exact.exact_limit,
         };
-        let result = sample(&plan, &progress);
-        progress.finish();
-        let result = result?;
-        let errors = result
-            .inputs
-            .iter()
-            .filter_map(|input| input.error.as_ref());
-        for problem in inputs
-            .problems
-            .iter()
-            .cloned()
-            .chain(errors.map(ToString::to_string))
-        {
-            say(format_args!("flowsieve: {problem}"));
-            *outcome = Outcome::Incomplete;
-        }
+        let result = run.watch(self.quiet.quiet, &plan.inputs, |watch| sample(&plan, watch))?;
+        run.problems(&result.inputs);
         if let Some((mask, _)) = result.distinct.iter().find(|(_, n)| n.is_none()) {
             return Err(anyhow!(
-                "the sample has more distinct {} than can be counted in its share of {} bytes; raise --exact-limit, or give the numbers with --n",
+                "the sample has more distinct {} than can be counted in its share of {} bytes; raise --exact-limit, or give the numbers with --expect",
                 request.name(*mask),
-                self.exact_limit
+                self.exact.exact_limit
             ));
         }
-        let nothing = result.elements == 0;
-        let what = if nothing { NO_PLAN } else { PARTIAL };
-        *outcome = progress
-            .signals()
-            .outcome(result.interrupted, what, *outcome);
-        if nothing && result.interrupted {
-            return Ok(None);
-        }
-        if nothing {
+        if result.elements == 0 && !result.interrupted {
             return Err(anyhow!(
-                "the sample has no element of the kind {}; name another capture, or give the numbers with --n",
-                ElementKind::from(self.element).name()
+                "the sample has no element of the kind {}; name another capture, or give the numbers with --expect",
+                self.elements.element.name()
             ));
         }
-        Ok(Some(result))
+        Ok(result)
     }
 }
-
-/// What an interruption leaves of the sample.
-const PARTIAL: &str = "the plan rests on what was read until then";
-const NO_PLAN: &str = "nothing was read until then, so there is no plan";

@@ -4,10 +4,11 @@ mod command;
 mod measure;
 mod request;
 
-use super::output::Output;
+use super::design::DesignArgs;
+use super::options::{ElementArgs, ExactLimitArgs, InputFormatArgs, OutputArgs, QuietArgs};
+use super::run::Run;
 use super::structure::structures;
-use super::trace_args::{Element, Format, Header};
-use super::units::parse_size;
+use super::units::{parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -20,38 +21,28 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   Queries for host pairs, and a third as many for sources, in a mebibyte:
-    flowsieve plan --want src,dst:3 --want src:1 --n 100k --memory 1MiB
+    flowsieve plan --want src,dst:3 --want src:1 --expect 100k --memory 1MiB
   The same with the numbers of a capture, for a rate of one in a thousand:
     flowsieve plan --want src,dst:3 --want src:1 --sample capture.pcap --fpr 0.001
-  A cell of Table 3 of the CBFM paper; with --memory 1MiB --n max one of Table 2:
-    flowsieve plan --attributes 3 --n 1000 --attribute-fpr 0.1 --filter bfm,cbfm --cuts '1,3;1,2'";
+  A cell of Table 3 of the CBFM paper; with --memory 1MiB --expect max one of Table 2:
+    flowsieve plan --attributes 3 --expect 1k --attribute-fpr 0.1 --filter bfm,cbfm --cuts '1,3;1,2'";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_long_help = with_values(EXAMPLES))]
 pub(crate) struct PlanArgs {
-    /// What the elements are
-    #[arg(long, value_enum, value_name = "KIND", default_value_t = Element::HostPair, help_heading = "Elements")]
-    element: Element,
+    #[command(flatten, next_help_heading = "Elements")]
+    elements: ElementArgs,
 
     /// Elements of so many attributes, named 1, 2, 3, …
-    #[arg(
-        long,
-        value_name = "COUNT",
-        conflicts_with = "element",
-        help_heading = "Elements"
-    )]
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["element", "undirected", "queries_only", "tunnel", "dns_port"])]
     attributes: Option<usize>,
-
-    /// A combination that queries ask for, and its weight, such as src,dst:3 or all [default: all]
-    #[arg(long, value_name = "NAMES[:WEIGHT]", help_heading = "Elements")]
-    want: Vec<String>,
 
     /// Distinct elements, such as 100k; src=5k for one combination; max for as many as fit
     ///
     /// Combinations without a number have at most as many values as a larger one, as their parts
     /// multiplied, and as their attributes can have (256 protocols, 65,536 ports).
-    #[arg(long, value_name = "[NAMES=]COUNT", help_heading = "Elements")]
-    n: Vec<String>,
+    #[arg(long, value_name = "[NAMES=]COUNT")]
+    expect: Vec<String>,
 
     /// Share of the single values of a negative that occur in the set, though not together
     ///
@@ -62,8 +53,7 @@ pub(crate) struct PlanArgs {
         long,
         value_name = "0..1",
         default_value_t = 1.0,
-        allow_negative_numbers = true,
-        help_heading = "Elements"
+        allow_negative_numbers = true
     )]
     known: f64,
 
@@ -76,41 +66,21 @@ pub(crate) struct PlanArgs {
     )]
     sample: Vec<PathBuf>,
 
-    /// auto recognises all formats but tsh, which has no mark
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Auto, help_heading = "Sample")]
-    input_format: Format,
+    #[command(flatten, next_help_heading = "Sample")]
+    format_of_sample: InputFormatArgs,
 
-    /// Count both directions as one
-    #[arg(long, help_heading = "Sample")]
-    undirected: bool,
+    #[command(flatten)]
+    exact: ExactLimitArgs,
 
-    /// Which IP header of tunnelled packets counts
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = Header::Outer, help_heading = "Sample")]
-    tunnel: Header,
-
-    /// Of DNS messages count the queries only
-    #[arg(long, help_heading = "Sample")]
-    queries_only: bool,
-
-    /// One more port on which DNS is spoken, besides 53
-    #[arg(long, value_name = "PORT", help_heading = "Sample")]
-    dns_port: Vec<u16>,
-
-    /// Memory for counting the sample
-    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size, help_heading = "Sample")]
-    exact_limit: u64,
+    #[command(flatten, next_help_heading = "Filter")]
+    design: DesignArgs,
 
     /// Memory of the filter [default: 64KiB]
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Filter")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
 
     /// Weighted false-positive rate instead, in as little memory as possible
-    #[arg(
-        long,
-        value_name = "RATE",
-        allow_negative_numbers = true,
-        help_heading = "Filter"
-    )]
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     fpr: Option<f64>,
 
     /// Rate of single attributes instead, by the rule of the CBFM paper's tables
@@ -120,45 +90,23 @@ pub(crate) struct PlanArgs {
         long,
         value_name = "RATE",
         conflicts_with = "fpr",
-        allow_negative_numbers = true,
-        help_heading = "Filter"
+        allow_negative_numbers = true
     )]
     attribute_fpr: Option<f64>,
 
     /// Only these structures [default: all]
-    #[arg(
-        long,
-        value_parser = structures(),
-        value_name = "NAMES",
-        value_delimiter = ',',
-        help_heading = "Filter"
-    )]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = structures())]
     filter: Vec<Structure>,
-
-    /// Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain' [default: searched for]
-    #[arg(long, value_name = "CUTS", help_heading = "Filter")]
-    cuts: Option<String>,
-
-    /// Weights of WCBFM by hand, one an attribute, such as 1,2,1 [default: searched for]
-    #[arg(
-        long,
-        value_name = "WEIGHTS",
-        allow_hyphen_values = true,
-        help_heading = "Filter"
-    )]
-    weights: Option<String>,
 
     /// How the plan is written
     #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
     format: ResultFormat,
 
-    /// Write the plan to this file, whole or not at all
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
 
-    /// No progress bar
-    #[arg(short, long, help_heading = "Output")]
-    quiet: bool,
+    #[command(flatten)]
+    quiet: QuietArgs,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -173,18 +121,21 @@ enum ResultFormat {
 
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     let mut request = args.request()?;
-    let mut outcome = Outcome::Done;
-    let mut measured = None;
+    let (mut outcome, mut measured) = (Outcome::Done, None);
     if !args.sample.is_empty() {
-        let Some(sample) = args.measure(&request, &mut outcome)? else {
+        let mut run = Run::begin()?;
+        let sample = args.measure(&mut run, &request)?;
+        let nothing = sample.elements == 0;
+        outcome = run.end(sample.interrupted, if nothing { NO_PLAN } else { PARTIAL });
+        if nothing {
             return Ok(outcome);
-        };
+        }
         request.skewed = sample.spread.iter().any(|spread| spread.skew() > SKEWED);
         measured = Some(sample);
     }
-    request.elements = args.elements(&request, measured.as_ref())?;
-    let plan = plan(&request).map_err(|error| UsageError(error.to_string()))?;
-    let output = Output::open(args.output.as_deref())?;
+    request.elements = args.numbers(&request, measured.as_ref())?;
+    let plan = plan(&request).map_err(UsageError::of)?;
+    let output = args.output.open()?;
     let styled = output.is_styled();
     let report = PlanReport {
         element: args.kind().map(ElementKind::name),
@@ -205,17 +156,21 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// What an interruption leaves of the sample.
+const PARTIAL: &str = "the plan rests on what was read until then";
+const NO_PLAN: &str = "nothing was read until then, so there is no plan";
+
 impl PlanArgs {
     /// Whether all values can be understood, as far as that does not depend on a sample.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         let request = self.request()?;
         if self.sample.is_empty() {
-            self.elements(&request, None)?;
+            self.numbers(&request, None)?;
         }
         Ok(())
     }
 
     fn kind(&self) -> Option<ElementKind> {
-        self.attributes.is_none().then(|| self.element.into())
+        self.attributes.is_none().then_some(self.elements.element)
     }
 }

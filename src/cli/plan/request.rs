@@ -2,9 +2,8 @@
 
 use super::PlanArgs;
 use crate::cli::UsageError;
-use crate::cli::design::unknown_numbers;
-use crate::cli::trace_args::Element;
-use crate::cli::wanted::{NumberOption, Numbers, cuts_of, wanted_of, weights_of};
+use crate::cli::design::DEFAULT_MEMORY_BYTES;
+use crate::cli::wanted::Numbers;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::matrix_sizing::MAX_ATTRIBUTES;
 use flowsieve::pipeline::SampleResult;
@@ -13,10 +12,9 @@ use flowsieve::planner::{Elements, Goal, Origin, PlanRequest, RateRule, Structur
 impl PlanArgs {
     /// Everything but the numbers of elements, checked.
     pub(super) fn request(&self) -> Result<PlanRequest, UsageError> {
-        let usage = |text: String| UsageError(text);
         let attributes: Vec<String> = match (self.attributes, self.kind()) {
             (Some(count), _) if count == 0 || count > MAX_ATTRIBUTES => {
-                return Err(usage(format!(
+                return Err(UsageError::of(format!(
                     "a plan is for 1 to {MAX_ATTRIBUTES} attributes, not {count}; 3 works"
                 )));
             }
@@ -26,21 +24,14 @@ impl PlanArgs {
                 names.iter().map(ToString::to_string).collect()
             }
         };
-        if self.undirected && matches!(self.element, Element::Src | Element::Dst) {
-            return Err(usage(
-                "--undirected needs two ends: it goes with host-pair, flow and dns".into(),
-            ));
-        }
-        let wanted = wanted_of(&attributes, &self.want)?;
-        let cuts = self.cuts.as_deref().map(|cuts| cuts_of(&attributes, cuts));
-        let weights = self.weights.as_deref().map(weights_of);
+        self.elements.check()?;
         let structures = if self.filter.is_empty() {
             Structure::all().collect()
         } else {
             let chosen = |structure: &Structure| self.filter.contains(structure);
             Structure::all().filter(chosen).collect()
         };
-        let most = self.n.iter().any(|n| n == "max");
+        let most = self.expect.iter().any(|number| number == "max");
         let rate = match (self.fpr, self.attribute_fpr) {
             (Some(fpr), _) => Some(RateRule::Weighted(fpr)),
             (None, fpr) => fpr.map(RateRule::Attribute),
@@ -48,13 +39,13 @@ impl PlanArgs {
         let goal = match (most, self.memory, rate) {
             (true, Some(bytes), Some(rate)) => Goal::MostElements { bytes, rate },
             (true, ..) => {
-                return Err(usage(
-                    "--n max asks how many elements keep to a rate in a memory, and needs both; --memory 1MiB --fpr 0.001 works".into(),
+                return Err(UsageError::of(
+                    "--expect max asks how many elements keep to a rate in a memory, and needs both; --memory 1MiB --fpr 0.001 works",
                 ));
             }
             (false, Some(_), Some(_)) => {
-                return Err(usage(
-                    "memory and rate follow from each other for a given number of elements; leave out one, or ask for --n max".into(),
+                return Err(UsageError::of(
+                    "memory and rate follow from each other for a given number of elements; leave out one, or ask for --expect max",
                 ));
             }
             (false, None, Some(rate)) => rate.into(),
@@ -62,45 +53,39 @@ impl PlanArgs {
                 bytes: memory.unwrap_or(DEFAULT_MEMORY_BYTES),
             },
         };
-        if most && (self.n.len() > 1 || !self.sample.is_empty()) {
-            return Err(usage(
-                "--n max finds the number of elements itself; leave out the other numbers and samples".into(),
+        if most && (self.expect.len() > 1 || !self.sample.is_empty()) {
+            return Err(UsageError::of(
+                "--expect max finds the number of elements itself; leave out the other numbers and samples",
             ));
         }
-        let request = PlanRequest {
-            elements: unknown_numbers(&attributes)?,
-            key_bytes: match self.kind() {
-                Some(ElementKind::HostPair) => 8,
-                Some(ElementKind::Flow | ElementKind::Source | ElementKind::Destination) => 16,
-                Some(ElementKind::Dns) => 48,
-                None => 8 * attributes.len() as u64,
-            },
-            attributes,
-            wanted,
-            goal,
-            known: self.known,
-            structures,
-            cuts: cuts.transpose()?,
-            weights: weights.transpose()?,
-            skewed: false,
+        let key_bytes = match self.kind() {
+            Some(ElementKind::HostPair) => 8,
+            Some(ElementKind::Flow | ElementKind::Source | ElementKind::Destination) => 16,
+            Some(ElementKind::Dns) => 48,
+            None => 8 * attributes.len() as u64,
         };
-        request.check().map_err(|error| usage(error.to_string()))?;
+        let request = PlanRequest {
+            known: self.known,
+            key_bytes,
+            ..self.design.request(attributes, structures, goal)?
+        };
+        request.check().map_err(UsageError::of)?;
         Ok(request)
     }
 
-    /// The numbers of `--n`, then those of the sample, then bounds.
-    pub(super) fn elements(
+    /// The numbers of `--expect`, then those of the sample, then bounds.
+    pub(super) fn numbers(
         &self,
         request: &PlanRequest,
         sample: Option<&SampleResult>,
     ) -> Result<Elements, UsageError> {
         let names = &request.attributes;
         let mut numbers = Numbers::default();
-        for n in &self.n {
-            if n == "max" {
+        for number in &self.expect {
+            if number == "max" {
                 numbers.for_all = Some(1);
             } else {
-                numbers.add(N, names, n)?;
+                numbers.add(names, number)?;
             }
         }
         let Numbers { mut known, for_all } = numbers;
@@ -111,25 +96,14 @@ impl PlanArgs {
             }
         }
         if sample.is_some() && for_all.is_some() {
-            return Err(UsageError(
-                "a sample has the numbers of all combinations; leave out --n, or give it for one of them, such as --n src=5k".into(),
+            return Err(UsageError::of(
+                "a sample has the numbers of all combinations; leave out --expect, or give it for one of them, such as --expect src=5k",
             ));
         }
         let none = vec![None; names.len()];
         let caps = self
             .kind()
             .map_or(none.as_slice(), |kind| kind.most_values());
-        Elements::new(caps, &known, for_all, |mask| request.name(mask))
-            .map_err(|error| UsageError(error.to_string()))
+        Elements::new(caps, &known, for_all, |mask| request.name(mask)).map_err(UsageError::of)
     }
 }
-
-/// The numbers that a plan rests on.
-const N: NumberOption = NumberOption {
-    name: "--n",
-    takes: "100k, src=5k or max",
-    not_zero: "a plan is for at least one element, not 0; 100k works",
-};
-
-/// Filter memory unless the user says otherwise, as in `count`.
-const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;

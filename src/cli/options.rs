@@ -1,0 +1,282 @@
+//! Options that several commands have, each declared once, in blocks as small as the commands need.
+//!
+//! The doc comments of the fields are the texts of `--help`; a block itself has none, for it would stand in
+//! place of the description of each command that has the block.
+
+use super::UsageError;
+use super::output::Output;
+use super::units::{UnitError, parse_seed, parse_size, parse_width_ns};
+use anyhow::Result;
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use flowsieve::decode::Tunnel;
+use flowsieve::elements::{ElementKind, ElementRule};
+use flowsieve::pipeline::{Align, Slicing};
+use flowsieve::trace::InputFormat;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+
+/// A value that an option takes by its name: the name, what `--help` says of it, and the value.
+pub(super) type Choice<T> = (&'static str, &'static str, T);
+
+/// Takes one of these by name.
+pub(super) fn one_of<T>(choices: impl Into<Vec<Choice<T>>>) -> impl TypedValueParser<Value = T>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let choices = choices.into();
+    let values = choices.iter();
+    let values = values.map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(values).map(move |chosen| {
+        let choice = choices.iter().find(|(name, ..)| *name == chosen);
+        choice.expect("only these names are possible").2.clone()
+    })
+}
+
+// Captures, as one trace.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+pub(super) struct InputArgs {
+    /// Files, directories, or - for standard input
+    #[arg(required = true, value_name = "CAPTURE")]
+    pub(super) captures: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) format: InputFormatArgs,
+}
+
+// How captures are recognised.
+#[derive(Args, Clone, Debug)]
+pub(super) struct InputFormatArgs {
+    /// How inputs are read; tsh has no mark and must be named
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = one_of(INPUT_FORMATS))]
+    pub(super) input_format: InputFormat,
+}
+
+const INPUT_FORMATS: &[Choice<InputFormat>] = &[
+    ("auto", "Recognised by content", InputFormat::Auto),
+    ("tsh", "NLANR's 44-byte records", InputFormat::Tsh),
+];
+
+// What packets have in them.
+#[derive(Args, Clone, Debug)]
+pub(super) struct PacketArgs {
+    /// Which IP header of tunnelled packets counts
+    #[arg(long, value_name = "WHICH", default_value = "outer", value_parser = one_of(HEADERS))]
+    pub(super) tunnel: Tunnel,
+
+    #[command(flatten)]
+    pub(super) dns: DnsPortArgs,
+}
+
+const HEADERS: &[Choice<Tunnel>] = &[
+    ("outer", "The outermost", Tunnel::Outer),
+    (
+        "inner",
+        "The innermost of IP in IP, GRE, ERSPAN, VXLAN, Geneve, GTP-U, Teredo, L2TP",
+        Tunnel::Inner,
+    ),
+];
+
+// Where DNS messages are looked for.
+#[derive(Args, Clone, Debug)]
+pub(super) struct DnsPortArgs {
+    /// One more port on which DNS is spoken, besides 53
+    #[arg(long, value_name = "PORT")]
+    pub(super) dns_port: Vec<u16>,
+}
+
+// What is made of a packet.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ElementArgs {
+    /// What is counted
+    #[arg(long, value_name = "KIND", default_value = "host-pair", value_parser = one_of(ELEMENTS))]
+    pub(super) element: ElementKind,
+
+    /// Count both directions as one
+    #[arg(long)]
+    pub(super) undirected: bool,
+
+    /// Count DNS queries only
+    #[arg(long)]
+    pub(super) queries_only: bool,
+
+    #[command(flatten)]
+    pub(super) packets: PacketArgs,
+}
+
+const ELEMENTS: &[Choice<ElementKind>] = &[
+    (
+        "host-pair",
+        "Source and destination address",
+        ElementKind::HostPair,
+    ),
+    ("flow", "Addresses, protocol and ports", ElementKind::Flow),
+    (
+        "dns",
+        "Addresses and query name of DNS messages",
+        ElementKind::Dns,
+    ),
+    ("src", "Source address", ElementKind::Source),
+    ("dst", "Destination address", ElementKind::Destination),
+];
+
+impl ElementArgs {
+    /// Which elements.
+    pub(super) fn rule(&self) -> ElementRule {
+        ElementRule {
+            kind: self.element,
+            undirected: self.undirected,
+            queries_only: self.queries_only,
+            dns_ports: self.packets.dns.dns_port.clone(),
+        }
+    }
+
+    /// Checks what the types cannot say.
+    pub(super) fn check(&self) -> Result<(), UsageError> {
+        let one_end = [ElementKind::Source, ElementKind::Destination];
+        if self.undirected && one_end.contains(&self.element) {
+            return Err(UsageError::of(
+                "--undirected needs two ends: it goes with host-pair, flow and dns",
+            ));
+        }
+        let about_dns = self.queries_only || !self.packets.dns.dns_port.is_empty();
+        if about_dns && self.element != ElementKind::Dns {
+            return Err(UsageError::of(
+                "--queries-only and --dns-port are about DNS messages: add --element dns, or leave them out",
+            ));
+        }
+        Ok(())
+    }
+}
+
+// Captures as one trace, cut into elements and slices.
+#[derive(Args, Clone, Debug)]
+pub(super) struct TraceArgs {
+    #[command(flatten)]
+    pub(super) input: InputArgs,
+
+    #[command(flatten, next_help_heading = "Elements")]
+    pub(super) elements: ElementArgs,
+
+    /// Width of a time slice, such as 500ms or 5min, or `all`
+    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = parse_slice, help_heading = "Time slices")]
+    slice: SliceWidth,
+
+    /// Where slices begin
+    #[arg(long, value_name = "TO", default_value = "epoch", value_parser = one_of(BOUNDARIES), help_heading = "Time slices")]
+    align: Align,
+}
+
+const BOUNDARIES: &[Choice<Align>] = &[
+    ("epoch", "Multiples of the width since 1970", Align::Epoch),
+    (
+        "first",
+        "Multiples of the width since the first packet",
+        Align::First,
+    ),
+];
+
+/// `None` is one slice for everything.
+#[derive(Clone, Copy, Debug)]
+struct SliceWidth(Option<i64>);
+
+fn parse_slice(text: &str) -> Result<SliceWidth, String> {
+    if text == "all" {
+        return Ok(SliceWidth(None));
+    }
+    let width = parse_width_ns(text);
+    width
+        .map(|width| SliceWidth(Some(width)))
+        .map_err(|error: UnitError| format!("{error}, or `all`"))
+}
+
+impl TraceArgs {
+    /// Time slices.
+    pub(super) fn slicing(&self) -> Slicing {
+        Slicing {
+            width_ns: self.slice.0,
+            align: self.align,
+        }
+    }
+}
+
+// The memory of exact counts.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ExactLimitArgs {
+    /// Memory of the exact count; a slice that needs more has none
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
+    pub(super) exact_limit: u64,
+}
+
+// What random numbers begin with.
+#[derive(Args, Clone, Debug)]
+pub(super) struct SeedArgs<const DEFAULT: u64> {
+    /// Seed of all hash functions and of what is drawn
+    ///
+    /// `random` draws one and reports it in the results, so that nobody can craft traffic that collides.
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT, value_parser = parse_seed)]
+    pub(super) seed: u64,
+}
+
+// How many threads work.
+#[derive(Args, Clone, Debug)]
+pub(super) struct ThreadArgs {
+    /// Threads; results do not depend on them [default: all processors]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl ThreadArgs {
+    /// The number of threads, that of the processors unless the user says otherwise.
+    pub(super) fn count(&self) -> usize {
+        let all = || available_parallelism().map_or(1, usize::from);
+        self.threads.map_or_else(all, usize::from)
+    }
+}
+
+// Where results go.
+#[derive(Args, Clone, Debug)]
+pub(super) struct OutputArgs {
+    /// Write results to this file, whole or not at all
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+}
+
+impl OutputArgs {
+    /// The file, if one is named.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.output.as_deref()
+    }
+
+    /// Opens the file, or standard output.
+    pub(super) fn open(&self) -> Result<Output> {
+        Output::open(self.path())
+    }
+}
+
+// Whether anything besides results and problems is said.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct QuietArgs {
+    /// No progress bar and no remarks
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+}
+
+// How much is said besides results and problems.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct SpeechArgs {
+    #[command(flatten)]
+    pub(super) quiet: QuietArgs,
+
+    /// Say how fast it went, even in a pipe
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(super) verbose: bool,
+}
+
+impl SpeechArgs {
+    /// Whether nothing but problems is to be said.
+    pub(super) fn is_quiet(self) -> bool {
+        self.quiet.quiet
+    }
+}

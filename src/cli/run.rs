@@ -1,0 +1,150 @@
+//! What commands do before and after their own work: signals, inputs, progress, problems, outcome.
+
+use super::inputs::{Inputs, total_bytes};
+use super::options::{InputArgs, SpeechArgs};
+use super::output::is_standard;
+use super::progress::Progress;
+use super::say::say;
+use super::signals::Signals;
+use super::{Outcome, UsageError};
+use anyhow::{Context, Result};
+use flowsieve::pipeline::{InputResult, RunError};
+use flowsieve::trace::StopFlag;
+use std::fmt::Display;
+use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// A run of a command: what may end it, and whether something was wrong on the way.
+#[derive(Debug)]
+pub(crate) struct Run {
+    signals: Signals,
+    outcome: Outcome,
+    /// What is wrong with directories among the inputs.
+    problems: Vec<String>,
+    /// Files in directories that are no captures.
+    others: usize,
+    started: Instant,
+}
+
+impl Run {
+    /// Begins a run; from now on a signal sets a flag.
+    pub(crate) fn begin() -> Result<Self> {
+        Ok(Self {
+            signals: Signals::catch().context("cannot wait for signals")?,
+            outcome: Outcome::Done,
+            problems: Vec::new(),
+            others: 0,
+            started: Instant::now(),
+        })
+    }
+
+    /// The files that are named, with the captures of named directories.
+    pub(crate) fn find(&mut self, input: &InputArgs) -> Result<Vec<PathBuf>, UsageError> {
+        let streams = input.captures.iter().filter(|path| is_standard(path));
+        if streams.count() > 1 {
+            return Err(UsageError::of(
+                "standard input can be read only once; name - once, or files",
+            ));
+        }
+        Ok(self.take(Inputs::find(&input.captures, input.format.input_format)))
+    }
+
+    /// The files of these inputs; what else was found is said at the end.
+    pub(crate) fn take(&mut self, inputs: Inputs) -> Vec<PathBuf> {
+        self.problems.extend(inputs.problems);
+        self.others += inputs.others;
+        inputs.files
+    }
+
+    /// Progress through these files, as long as `work` takes.
+    pub(crate) fn watch<T>(
+        &mut self,
+        quiet: bool,
+        files: &[PathBuf],
+        work: impl FnOnce(&Progress) -> T,
+    ) -> T {
+        self.started = Instant::now();
+        let progress = Progress::start(!quiet, total_bytes(files), self.stop().clone());
+        let result = work(&progress);
+        progress.finish();
+        result
+    }
+
+    /// The flag that is set when a signal has come.
+    pub(crate) fn stop(&self) -> &StopFlag {
+        self.signals.stop()
+    }
+
+    /// Says what is wrong, which makes the result incomplete.
+    pub(crate) fn problem(&mut self, problem: impl Display) {
+        self.outcome = outcome([problem]);
+    }
+
+    /// Says what is wrong with directories, then what is wrong with these inputs.
+    pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
+        self.all_problems(inputs.iter().filter_map(|input| input.error.as_ref()));
+    }
+
+    /// Says what is wrong with directories, then all of this.
+    pub(crate) fn all_problems<P: Display>(&mut self, problems: impl IntoIterator<Item = P>) {
+        for problem in std::mem::take(&mut self.problems) {
+            self.problem(problem);
+        }
+        for problem in problems {
+            self.problem(problem);
+        }
+    }
+
+    /// Says how fast the run went, if somebody wants to know.
+    pub(crate) fn speed(&self, speech: SpeechArgs, packets: u64) {
+        if speech.verbose || (stderr().is_terminal() && !speech.quiet.quiet) {
+            let seconds = self.started.elapsed().as_secs_f64();
+            say(format_args!(
+                "{packets} packets in {seconds:.3} s: {:.2} million packets/s",
+                packets as f64 / seconds / 1e6
+            ));
+            self.others();
+        }
+    }
+
+    /// Says how many files of the directories were left out.
+    pub(crate) fn others(&self) {
+        if self.others > 0 {
+            say(format_args!(
+                "{} files in the directories are no captures and were left out",
+                self.others
+            ));
+        }
+    }
+
+    /// How the run ended; if it was interrupted, says `what` that means for the results.
+    pub(crate) fn end(&self, interrupted: bool, what: &str) -> Outcome {
+        self.signals.outcome(interrupted, what, self.outcome)
+    }
+}
+
+/// Says each problem on standard error.
+pub(crate) fn outcome<P: Display>(problems: impl IntoIterator<Item = P>) -> Outcome {
+    let mut outcome = Outcome::Done;
+    for problem in problems {
+        say(format_args!("flowsieve: {problem}"));
+        outcome = Outcome::Incomplete;
+    }
+    outcome
+}
+
+/// What an interrupted run of most commands leaves.
+pub(crate) const PARTIAL: &str = "the results hold what was read until then";
+
+/// What could not be done with results.
+pub(crate) const UNWRITTEN: &str = "cannot write the results";
+
+/// The user's mistakes are told apart from what else may end a run without results.
+pub(crate) fn explained(error: RunError) -> anyhow::Error {
+    match error {
+        RunError::Plan(error) => UsageError::of(error).into(),
+        RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+        error @ (RunError::Worker { .. } | RunError::Broken(_)) => error.into(),
+    }
+}
