@@ -326,103 +326,115 @@ impl Numbers {
     }
 }
 
-/// Ends runs of every command that writes files at any time: each file is then the older one, or none, or
-/// the whole new one; and what else is left behind can be told by its name.
+/// Ends runs of a command at any time: each of its files is then the older one, or none, or the whole new
+/// one; and what else is left behind can be told by its name.
 #[cfg(target_os = "linux")]
-#[test]
-fn a_sudden_end_leaves_whole_files() {
+fn leaves_whole_files(line: &str, outputs: usize) {
     const KILLS: u64 = 40;
     let inputs = tempfile::tempdir().unwrap();
     let filter = inputs.path().join("filter.fsieve");
-    let line = [
-        "count",
-        "traces/generated.pcap",
-        "--slice",
-        "all",
-        "--memory",
-        "4MiB",
-    ];
-    flowsieve(&[&line[..], &["--save-filter", text(&filter)]].concat()).done();
+    if line.contains("FILTER") {
+        let save = "count traces/generated.pcap --slice all --memory 4MiB --save-filter";
+        let save: Vec<&str> = save.split(' ').chain([text(&filter)]).collect();
+        flowsieve(&save).done();
+    }
     let mut numbers = Numbers(0x2545_f491_4f6c_dd1d);
-    for (line, outputs) in [
-        ("generate --packets 20k -w OUT1", 1),
-        ("dedup traces/generated.pcap -w OUT1 --dropped OUT2", 2),
-        ("dedup traces/netns-mirror.pcap -w OUT1.pcapng.gz", 0),
-        (
-            "count traces/generated.pcap --slice all --memory 4MiB --save-filter OUT1 --html OUT2 -o OUT3",
-            3,
-        ),
-        ("flows traces/generated.pcap --format parquet -o OUT1", 1),
-        ("compare traces/netns-dns.pcap --threads 1 -o OUT1", 1),
-        ("filter union -o OUT1 FILTER FILTER", 1),
-        ("filter info -o OUT1 FILTER FILTER", 1),
-        (
-            "plan --sample traces/generated.pcap --format json -o OUT1",
-            1,
-        ),
-        (
-            "reproduce cbfm-table-2 cbfm-table-3 --format csv -o OUT1",
-            1,
-        ),
-    ] {
-        let folder = tempfile::tempdir().unwrap();
-        let outs: Vec<PathBuf> = if outputs == 0 {
-            vec![folder.path().join("out1.pcapng.gz")]
-        } else {
-            (1..=outputs)
-                .map(|i| folder.path().join(format!("out{i}")))
-                .collect()
-        };
-        let mut words = line.replace("OUT", &format!("{}/out", folder.path().display()));
-        words = words.replace("FILTER", text(&filter));
-        let words: Vec<&str> = words.split(' ').collect();
-        let since = Instant::now();
-        let run = flowsieve(&words);
-        assert_eq!(run.code, Some(0), "{line}: {}", run.err);
-        // The first run may have had company that the others have not: the range follows what becomes of them.
-        let mut range = since.elapsed();
-        let whole: Vec<Vec<u8>> = outs.iter().map(|out| fs::read(out).unwrap()).collect();
-        assert_eq!(names_in(folder.path()).len(), outs.len());
-        let mut killed = 0;
-        for round in 0..KILLS {
-            for out in &outs {
-                fs::remove_file(out).ok();
-                if round % 2 == 0 {
-                    fs::write(out, "older").unwrap();
-                }
-            }
-            let mut child = program(&words)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            thread::sleep(Duration::from_micros(
-                numbers.below(range.as_micros().max(1) as u64),
-            ));
-            child.kill().unwrap();
-            let ended = child.wait().unwrap().code().is_none();
-            killed += u64::from(ended);
-            range = if ended { range * 9 / 8 } else { range * 3 / 4 };
-            for (out, whole) in outs.iter().zip(&whole) {
-                match fs::read(out) {
-                    Ok(bytes) if round % 2 == 0 && bytes == b"older" => {}
-                    Ok(bytes) => assert!(bytes == *whole, "{line}: {} bytes", bytes.len()),
-                    Err(error) => {
-                        assert_eq!((round % 2, error.kind()), (1, io::ErrorKind::NotFound));
-                    }
-                }
-            }
-            for name in names_in(folder.path()) {
-                if outs.iter().any(|out| out.ends_with(&name)) {
-                    continue;
-                }
-                let begin = format!(".flowsieve-{}-", child.id());
-                let temporary = name.starts_with(&begin)
-                    && Path::new(&name).extension().is_some_and(|end| end == "tmp");
-                assert!(temporary, "{line}: {name}");
-                fs::remove_file(folder.path().join(name)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let outs: Vec<PathBuf> = if outputs == 0 {
+        vec![folder.path().join("out1.pcapng.gz")]
+    } else {
+        (1..=outputs)
+            .map(|i| folder.path().join(format!("out{i}")))
+            .collect()
+    };
+    let mut words = line.replace("OUT", &format!("{}/out", folder.path().display()));
+    words = words.replace("FILTER", text(&filter));
+    let words: Vec<&str> = words.split(' ').collect();
+    let since = Instant::now();
+    let run = flowsieve(&words);
+    assert_eq!(run.code, Some(0), "{line}: {}", run.err);
+    // The first run may have had company that the others have not: the range follows what becomes of them.
+    let mut range = since.elapsed();
+    let whole: Vec<Vec<u8>> = outs.iter().map(|out| fs::read(out).unwrap()).collect();
+    assert_eq!(names_in(folder.path()).len(), outs.len());
+    let mut killed = 0;
+    for round in 0..KILLS {
+        for out in &outs {
+            fs::remove_file(out).ok();
+            if round % 2 == 0 {
+                fs::write(out, "older").unwrap();
             }
         }
-        assert!(killed > KILLS / 4, "{line}: only {killed} runs were ended");
+        let mut child = program(&words)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_micros(
+            numbers.below(range.as_micros().max(1) as u64),
+        ));
+        child.kill().unwrap();
+        let ended = child.wait().unwrap().code().is_none();
+        killed += u64::from(ended);
+        range = if ended { range * 9 / 8 } else { range * 3 / 4 };
+        for (out, whole) in outs.iter().zip(&whole) {
+            match fs::read(out) {
+                Ok(bytes) if round % 2 == 0 && bytes == b"older" => {}
+                Ok(bytes) => assert!(bytes == *whole, "{line}: {} bytes", bytes.len()),
+                Err(error) => {
+                    assert_eq!((round % 2, error.kind()), (1, io::ErrorKind::NotFound));
+                }
+            }
+        }
+        for name in names_in(folder.path()) {
+            if outs.iter().any(|out| out.ends_with(&name)) {
+                continue;
+            }
+            let begin = format!(".flowsieve-{}-", child.id());
+            let temporary = name.starts_with(&begin)
+                && Path::new(&name).extension().is_some_and(|end| end == "tmp");
+            assert!(temporary, "{line}: {name}");
+            fs::remove_file(folder.path().join(name)).unwrap();
+        }
     }
+    assert!(killed > KILLS / 4, "{line}: only {killed} runs were ended");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sudden_end_leaves_whole_captures() {
+    leaves_whole_files("generate --packets 20k -w OUT1", 1);
+    leaves_whole_files("dedup traces/generated.pcap -w OUT1 --dropped OUT2", 2);
+    leaves_whole_files("dedup traces/netns-mirror.pcap -w OUT1.pcapng.gz", 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sudden_end_leaves_whole_counts() {
+    leaves_whole_files(
+        "count traces/generated.pcap --slice all --memory 4MiB --save-filter OUT1 --html OUT2 -o OUT3",
+        3,
+    );
+    leaves_whole_files("flows traces/generated.pcap --format parquet -o OUT1", 1);
+    leaves_whole_files("compare traces/netns-dns.pcap --threads 1 -o OUT1", 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sudden_end_leaves_whole_filters() {
+    leaves_whole_files("filter union -o OUT1 FILTER FILTER", 1);
+    leaves_whole_files("filter info -o OUT1 FILTER FILTER", 1);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sudden_end_leaves_whole_plans_and_experiments() {
+    leaves_whole_files(
+        "plan --sample traces/generated.pcap --format json -o OUT1",
+        1,
+    );
+    leaves_whole_files(
+        "reproduce cbfm-table-2 cbfm-table-3 --format csv -o OUT1",
+        1,
+    );
 }

@@ -26,6 +26,7 @@ pub(crate) fn check(
             + explained.regions_opened
     );
     let mut answers = 0;
+    let matches = question.matches();
     for (path, packets) in scanned {
         let records = found.remove(path).unwrap_or_default();
         answers += records.len() as u64;
@@ -43,7 +44,7 @@ pub(crate) fn check(
         };
         let mut used = vec![false; records.len()];
         for packet in packets {
-            for ends in question.matches(packet) {
+            for ends in matches(packet) {
                 let mut covered = false;
                 for (record, used) in records.iter().zip(&mut used) {
                     if covers(record, ends, packet.time_ns) {

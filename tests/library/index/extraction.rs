@@ -38,10 +38,11 @@ fn extracted(archive: &Path, question: &Question, out: &Path) -> (Vec<(i64, Ends
 
 /// The packets that answer a question, by a scan, in the order of time.
 fn expected(question: &Question, packets: &[Packet]) -> Vec<(i64, Ends)> {
+    let matches = question.matches();
     let mut expected: Vec<(i64, Ends)> = packets
         .iter()
         .filter(|packet| question.in_time(packet.time_ns))
-        .filter(|packet| !question.matches(packet).is_empty())
+        .filter(|packet| !matches(packet).is_empty())
         .map(|packet| (packet.time_ns, packet.ends))
         .collect();
     expected.sort_by_key(|(time_ns, _)| *time_ns);

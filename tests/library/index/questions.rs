@@ -18,19 +18,25 @@ pub(crate) struct Question {
     pub(crate) to_ns: Option<i64>,
 }
 
-fn within(address: IpAddr, range: &str) -> bool {
-    let (network, length) = range.split_once('/').unwrap_or((range, "128"));
-    let bits = |address: IpAddr| -> Vec<u8> {
-        match address {
-            IpAddr::V4(address) => address.octets().to_vec(),
-            IpAddr::V6(address) => address.octets().to_vec(),
-        }
+/// Whether an address is in a range such as `10.0.0.0/8`; without a range every address is.
+fn within(range: Option<&String>) -> impl Fn(IpAddr) -> bool + use<> {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(address) => (4, u128::from(address.to_bits()) << 96),
+        IpAddr::V6(address) => (6, address.to_bits()),
     };
-    let (address, network) = (bits(address), bits(network.parse().unwrap()));
-    let length: usize = length.parse().unwrap();
-    let bit = |bytes: &[u8], at: usize| bytes[at / 8] >> (7 - at % 8) & 1;
-    address.len() == network.len()
-        && (0..length.min(8 * network.len())).all(|at| bit(&address, at) == bit(&network, at))
+    let range = range.map(|range| {
+        let (network, length) = range.split_once('/').unwrap_or((range, "128"));
+        let length: u32 = length.parse().unwrap();
+        let mask = u128::MAX.checked_shl(128 - length).unwrap_or(0);
+        let (version, network) = bits(network.parse().unwrap());
+        (mask, version, network & mask)
+    });
+    move |address| {
+        let (version, address) = bits(address);
+        range.is_none_or(|(mask, of_range, network)| {
+            version == of_range && address & mask == network
+        })
+    }
 }
 
 impl Question {
@@ -48,18 +54,20 @@ impl Question {
         }
     }
 
-    fn takes_ends(&self, ends: Ends) -> bool {
-        let is = |range: &Option<String>, address| {
-            range.as_ref().is_none_or(|range| within(address, range))
-        };
+    fn takes_ends(&self) -> impl Fn(Ends) -> bool {
+        let src = within(self.src.as_ref());
+        let dst = within(self.dst.as_ref());
+        let host = within(self.host.as_ref());
         let client_port_counts = self.domain.is_none();
-        is(&self.src, ends.src)
-            && is(&self.dst, ends.dst)
-            && (is(&self.host, ends.src) || is(&self.host, ends.dst))
-            && self.dst_port.is_none_or(|port| ends.dst_port == port)
-            && self.port.is_none_or(|port| {
-                ends.dst_port == port || (client_port_counts && ends.src_port == port)
-            })
+        move |ends| {
+            src(ends.src)
+                && dst(ends.dst)
+                && (host(ends.src) || host(ends.dst))
+                && self.dst_port.is_none_or(|port| ends.dst_port == port)
+                && self.port.is_none_or(|port| {
+                    ends.dst_port == port || (client_port_counts && ends.src_port == port)
+                })
+        }
     }
 
     fn takes_name(&self, name: &[u8]) -> bool {
@@ -77,19 +85,20 @@ impl Question {
         self.from_ns.is_none_or(|from| time_ns >= from) && self.to_ns.is_none_or(|to| time_ns < to)
     }
 
-    /// Who sent to whom in the parts of the packet that are asked for, whatever its time.
-    pub(crate) fn matches(&self, packet: &Packet) -> Vec<Ends> {
-        if self.domain.is_none() {
-            return Some(packet.ends)
-                .into_iter()
-                .filter(|ends| !packet.in_log && self.takes_ends(*ends))
-                .collect();
+    /// Who sent to whom in the parts of a packet that are asked for, whatever its time.
+    pub(crate) fn matches(&self) -> impl Fn(&Packet) -> Vec<Ends> {
+        let takes_ends = self.takes_ends();
+        move |packet| {
+            if self.domain.is_none() {
+                let ends = Some(packet.ends).filter(|ends| !packet.in_log && takes_ends(*ends));
+                return ends.into_iter().collect();
+            }
+            let questions = packet.questions.iter();
+            questions
+                .filter(|(ends, name)| takes_ends(*ends) && self.takes_name(name))
+                .map(|(ends, _)| *ends)
+                .collect()
         }
-        let questions = packet.questions.iter();
-        questions
-            .filter(|(ends, name)| self.takes_ends(*ends) && self.takes_name(name))
-            .map(|(ends, _)| *ends)
-            .collect()
     }
 }
 
