@@ -6,7 +6,7 @@
 use super::elements::{Element, FULL, Family, REGION_MASKS, SEED};
 use crate::filters::saved::{FilterInPlace, LoadError, SavedFilter};
 use crate::filters::{
-    ElementDigests, FilterKind, FilterSpec, Pattern, PatternAnswer, Reach, Sizing, SpecError,
+    DigestColumns, FilterKind, FilterSpec, Pattern, PatternAnswer, Reach, Sizing, SpecError,
     SubsetSpec, Workload,
 };
 use crate::hashing::Digest;
@@ -61,12 +61,12 @@ pub(super) fn build(
     // In one order, so that the same records make the same file.
     let mut sorted: Vec<&Element> = elements.iter().collect();
     sorted.sort_unstable();
-    for element in sorted {
-        filter.insert(ElementDigests {
-            whole: whole(element),
-            attributes: element,
-        });
-    }
+    let whole: Vec<Digest> = sorted.iter().map(|element| whole(element)).collect();
+    let attributes: Vec<Digest> = sorted.into_iter().flatten().copied().collect();
+    filter.insert_batch(DigestColumns {
+        whole: &whole,
+        attributes: &attributes,
+    });
     let mut bytes = Vec::new();
     filter.save(&mut bytes).expect("a Vec takes everything");
     Ok(bytes)

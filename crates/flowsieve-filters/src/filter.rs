@@ -135,6 +135,9 @@ impl CounterStats {
 }
 
 /// Approximate membership without false negatives.
+///
+/// Sealed: every filter comes from [`FilterSpec::build`](crate::FilterSpec::build), or from the structure's own
+/// constructor, so that all of them can be saved and united.
 pub trait MembershipFilter: FilterState + Debug + Send {
     /// Inserts the element and says whether it was there before, in one pass.
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting;
@@ -177,8 +180,8 @@ pub trait MembershipFilter: FilterState + Debug + Send {
     }
 }
 
-/// Filters that can answer with some attributes left open.
-pub trait MultiAttributeFilter {
+/// Filters that can answer with some attributes left open. Sealed, as [`MembershipFilter`].
+pub trait MultiAttributeFilter: FilterState {
     /// Whether an element was inserted whose attributes are those of the pattern. No false negatives.
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer;
 
@@ -205,8 +208,8 @@ pub trait MultiAttributeFilter {
     }
 }
 
-/// Filters from which elements can be removed.
-pub trait RemovableFilter {
+/// Filters from which elements can be removed. Sealed, as [`MembershipFilter`].
+pub trait RemovableFilter: FilterState {
     /// Undoes one insertion of the element. What is not contained is left alone; removing what was not
     /// inserted but is a false positive may make others disappear.
     fn remove(&mut self, element: ElementDigests<'_>);

@@ -18,14 +18,14 @@ mod state;
 
 pub use self::error::{LoadError, UnionError};
 pub use self::in_place::FilterInPlace;
-pub use self::state::{FilterState, StateReader, StateWriter};
+pub(crate) use self::state::{FilterState, StateReader, StateWriter};
 pub(super) use self::state::{same, unite_lines};
 
 use super::{
-    CombinationCount, CounterStats, ElementDigests, Estimate, FilterSpec, FilterStats,
-    MembershipFilter, Pattern, PatternAnswer, SpecError,
+    CombinationCount, CounterStats, DigestColumns, ElementDigests, Estimate, FilterSpec,
+    FilterStats, MembershipFilter, Pattern, PatternAnswer, SpecError,
 };
-use crate::hashing::{Digester, shard_of};
+use crate::hashing::{Digest, Digester, shard_of};
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
@@ -136,6 +136,30 @@ impl SavedFilter {
     pub fn insert(&mut self, element: ElementDigests<'_>) {
         let shard = shard_of(element.whole, self.shards.len() as u64);
         self.shards[shard].insert(element);
+    }
+
+    /// Inserts many elements in order, each into its shard: the same as [`SavedFilter::insert`] of one after
+    /// the other, by the structure's fast path.
+    pub fn insert_batch(&mut self, elements: DigestColumns<'_>) {
+        let mut sightings = Vec::new();
+        if let [shard] = &mut *self.shards {
+            shard.insert_batch(elements, &mut sightings);
+            return;
+        }
+        let shards = self.shards.len();
+        let mut whole: Vec<Vec<Digest>> = vec![Vec::new(); shards];
+        let mut attributes = whole.clone();
+        for element in elements.iter() {
+            let shard = shard_of(element.whole, shards as u64);
+            whole[shard].push(element.whole);
+            attributes[shard].extend(element.attributes);
+        }
+        for (shard, (whole, attributes)) in
+            self.shards.iter_mut().zip(whole.iter().zip(&attributes))
+        {
+            shard.insert_batch(DigestColumns { whole, attributes }, &mut sightings);
+            sightings.clear();
+        }
     }
 
     /// Undoes one insertion of the element, as [`RemovableFilter::remove`](super::RemovableFilter::remove)
@@ -268,11 +292,9 @@ impl SavedFilter {
     ///
     /// Those of the writer.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
-        let mut nowhere = io::sink();
-        let mut measured = StateWriter::new(&mut nowhere);
+        let mut measured = StateWriter::counting();
         self.save_parts(&mut measured, 0)?;
-        let length = measured.written();
-        self.save_parts(&mut StateWriter::new(out), length)
+        self.save_parts(&mut StateWriter::new(out), measured.written())
     }
 
     fn save_parts(&self, out: &mut StateWriter<'_>, length: u64) -> io::Result<()> {

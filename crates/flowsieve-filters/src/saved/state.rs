@@ -66,9 +66,9 @@ pub(crate) fn unite_lines(lines: &mut Lines, others: &Lines) {
 /// Bytes converted at a time.
 const PIECE: usize = 4096;
 
-/// Writes numbers, and takes their checksum.
+/// Writes numbers, and takes their checksum; or only counts the bytes that they would take.
 pub struct StateWriter<'a> {
-    out: &'a mut dyn Write,
+    out: Option<&'a mut dyn Write>,
     written: u64,
     checksum: Checksum,
 }
@@ -77,7 +77,16 @@ impl<'a> StateWriter<'a> {
     /// Writes to `out`.
     pub fn new(out: &'a mut dyn Write) -> Self {
         Self {
-            out,
+            out: Some(out),
+            written: 0,
+            checksum: Checksum::new(),
+        }
+    }
+
+    /// Counts bytes, and looks at none of them.
+    pub(crate) fn counting() -> StateWriter<'static> {
+        StateWriter {
+            out: None,
             written: 0,
             checksum: Checksum::new(),
         }
@@ -99,9 +108,12 @@ impl<'a> StateWriter<'a> {
     ///
     /// Those of the writer.
     pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.checksum.update(bytes);
         self.written += bytes.len() as u64;
-        self.out.write_all(bytes)
+        let Some(out) = &mut self.out else {
+            return Ok(());
+        };
+        self.checksum.update(bytes);
+        out.write_all(bytes)
     }
 
     /// Writes one byte.
@@ -137,6 +149,10 @@ impl<'a> StateWriter<'a> {
     ///
     /// Those of the writer.
     pub fn words(&mut self, words: &[u64]) -> io::Result<()> {
+        if self.out.is_none() {
+            self.written += size_of_val(words) as u64;
+            return Ok(());
+        }
         let mut bytes = [0; PIECE];
         for piece in words.chunks(PIECE / 8) {
             for (to, word) in bytes.chunks_exact_mut(8).zip(piece) {
@@ -152,10 +168,7 @@ impl<'a> StateWriter<'a> {
     }
 
     pub(crate) fn lines(&mut self, lines: &Lines) -> io::Result<()> {
-        lines
-            .as_slice()
-            .iter()
-            .try_for_each(|line| self.words(line))
+        self.words(bytemuck::cast_slice(lines.as_slice()))
     }
 
     /// A count of what happened, or the largest that is read back.

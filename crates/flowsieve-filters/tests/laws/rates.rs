@@ -6,8 +6,8 @@ use crate::statistics::mean_and_errors;
 use flowsieve_filters::matrix_sizing::{matrix_fpr, uncut_fpr};
 use flowsieve_filters::sizing::{blocked_fpr, bloom_fpr, dleft_fpr, scalable_fpr, split_fpr};
 use flowsieve_filters::{
-    BloomLayout, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec, FilterSpec,
-    MdbfSpec, MembershipFilter, Refill, SplitCountingSpec,
+    BloomLayout, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec, FilterSpec, Known,
+    MdbfSpec, MembershipFilter, Query, Refill, ScalableSpec, SplitCountingSpec,
 };
 
 /// Over several filters, so that the spread between filters of the same parameters is in the error.
@@ -145,6 +145,58 @@ fn a_chain_of_full_links_has_its_rate() {
         assert!(
             (mean - formula).abs() < 4.0 * error,
             "{probes} {links}: {mean} ± {error}, formula {formula}"
+        );
+    }
+}
+
+/// The rate of a chain after so many elements, with the links that it has: near its capacity and beyond,
+/// small and large.
+#[test]
+fn a_chain_has_its_predicted_rate_at_any_load() {
+    const RUNS: u32 = 300;
+    const STRANGERS: u32 = 2_000;
+    for (part, probes, most_links, elements) in [
+        // The sizes of 1 KiB for the elements of a busy second, and of a tiny filter.
+        (64, 4, 8, 509),
+        (64, 4, 8, 254),
+        (8, 8, 8, 40),
+        (8, 8, 8, 90),
+        (128, 2, 4, 700),
+        (512, 5, 3, 1_000),
+        (512, 5, 3, 2_500),
+        (1000, 10, 1, 4_000),
+    ] {
+        let spec = FilterSpec::Scalable(ScalableSpec {
+            part,
+            probes,
+            counter_bits: 4,
+            most_links,
+            refill: Refill::default(),
+        });
+        let predicted = spec.rate(&Query {
+            mask: 0b11,
+            full: 0b11,
+            known: Known::default(),
+            values: &|_| f64::from(elements),
+        });
+        let predicted = predicted.expect("a chain answers for whole elements");
+        let rates: Vec<f64> = (0..u64::from(RUNS))
+            .map(|run| {
+                let mut filter = spec.build();
+                insert_all(&mut *filter, &Elements::apart(2, 7000 * run, 0..elements));
+                let strangers = Elements::apart(2, 7000 * run, elements..elements + STRANGERS);
+                let wrong = answers(&*filter, &strangers).into_iter().filter(|&yes| yes);
+                wrong.count() as f64 / f64::from(STRANGERS)
+            })
+            .collect();
+        let (mean, error, _) = mean_and_errors(&rates);
+        println!(
+            "{part} {probes} {most_links} {elements}: {mean:.5} ± {error:.5}, predicted {predicted:.5}"
+        );
+        // The formula follows means: where links are small it is off by a percent of the rate.
+        assert!(
+            (mean - predicted).abs() < 4.0 * error + 0.01 * predicted,
+            "{spec:?} after {elements}: {mean} ± {error}, predicted {predicted}"
         );
     }
 }

@@ -3,9 +3,9 @@
 use flowsieve_filters::hashing::{Checksum, Digest, Digester, shard_of};
 use flowsieve_filters::saved::{FilterInPlace, LoadError, SavedFilter, UnionError};
 use flowsieve_filters::{
-    BloomLayout, BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec,
-    ElementDigests, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination, Refill,
-    ScalableSpec, SplitCountingSpec, SubsetSpec,
+    BloomLayout, BloomSpec, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DigestColumns,
+    DleftSpec, ElementDigests, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, PlannedCombination,
+    Refill, ScalableSpec, SplitCountingSpec, SubsetSpec,
 };
 use proptest::prelude::*;
 use std::fs;
@@ -486,6 +486,32 @@ fn golden_files_are_loaded_and_saved_byte_for_byte() {
         }
         assert_eq!(loaded.stats(), expected.stats());
         assert_eq!(loaded.distinct(), expected.distinct());
+    }
+}
+
+/// A batch is the same as one element after the other, whatever the structure and the shards.
+#[test]
+fn a_batch_is_saved_as_its_elements_one_by_one_are() {
+    for (name, spec, _) in small() {
+        for shards in [1, 3] {
+            let empty = || SavedFilter::empty(spec.clone(), 9, Vec::new(), shards).unwrap();
+            let (mut one_by_one, mut batch) = (empty(), empty());
+            let (mut whole, mut attributes) = (Vec::new(), Vec::new());
+            for number in (0..300).map(|number| number % 170) {
+                let (digest, values) = digests(number);
+                one_by_one.insert(ElementDigests {
+                    whole: digest,
+                    attributes: &values,
+                });
+                whole.push(digest);
+                attributes.extend(values);
+            }
+            batch.insert_batch(DigestColumns {
+                whole: &whole,
+                attributes: &attributes,
+            });
+            assert!(bytes_of(&batch) == bytes_of(&one_by_one), "{name} {shards}");
+        }
     }
 }
 
