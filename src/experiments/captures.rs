@@ -29,7 +29,7 @@ const EXACT_LIMIT_BYTES: u64 = 1 << 30;
 
 /// A capture to experiment with.
 #[derive(Debug)]
-pub(super) struct Traffic {
+pub(super) struct ExperimentCapture {
     /// Its name for people: the file's, without the folder.
     pub(super) name: String,
     path: PathBuf,
@@ -43,7 +43,7 @@ pub(super) fn traffic(
     settings: &Settings,
     kind: ElementKind,
     slice_ns: Option<i64>,
-) -> Result<(Vec<Traffic>, String), ExperimentError> {
+) -> Result<(Vec<ExperimentCapture>, String), ExperimentError> {
     let mut ranked: Vec<(u64, &PathBuf)> = settings
         .captures
         .iter()
@@ -80,17 +80,20 @@ pub(super) fn traffic(
         kind.plural(),
         settings.captures.len()
     );
-    let traffic = ranked.into_iter().take(MOST).map(|(_, path)| Traffic {
-        name: path
-            .file_name()
-            .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-        path: path.clone(),
-        _generated: None,
-    });
+    let traffic = ranked
+        .into_iter()
+        .take(MOST)
+        .map(|(_, path)| ExperimentCapture {
+            name: path
+                .file_name()
+                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            path: path.clone(),
+            _generated: None,
+        });
     Ok((traffic.collect(), from))
 }
 
-fn generated(settings: &Settings, kind: ElementKind) -> Result<Traffic, ExperimentError> {
+fn generated(settings: &Settings, kind: ElementKind) -> Result<ExperimentCapture, ExperimentError> {
     let (kind, packets) = match kind {
         ElementKind::Dns => (
             GenerateKind::Dns,
@@ -110,14 +113,14 @@ fn generated(settings: &Settings, kind: ElementKind) -> Result<Traffic, Experime
         .and_then(|_| out.flush())
         .map_err(ExperimentError::Temporary)?;
     drop(out);
-    Ok(Traffic {
+    Ok(ExperimentCapture {
         name: "generated".into(),
         path: file.path().to_owned(),
         _generated: Some(file),
     })
 }
 
-impl Traffic {
+impl ExperimentCapture {
     /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.path

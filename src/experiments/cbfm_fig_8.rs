@@ -4,7 +4,7 @@
 //! Negatives are drawn from the traffic: values that occur, each in an element of its own, but not
 //! together.
 
-use super::captures::{Traffic, traffic};
+use super::captures::{ExperimentCapture, traffic};
 use super::parallel::in_parallel;
 use super::random::Random;
 use super::result::{Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError};
@@ -59,7 +59,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
 
 fn one_capture(
     settings: &Settings,
-    capture: &Traffic,
+    capture: &ExperimentCapture,
     found: &mut Findings,
 ) -> Result<(), ExperimentError> {
     let runs = settings.scale.pick(2, 10, 20) as usize;
@@ -158,7 +158,11 @@ fn one_capture(
 }
 
 /// The distinct elements of a capture, and negatives.
-fn read(settings: &Settings, capture: &Traffic, wanted: u64) -> Result<Triples, ExperimentError> {
+fn read(
+    settings: &Settings,
+    capture: &ExperimentCapture,
+    wanted: u64,
+) -> Result<Triples, ExperimentError> {
     let rule = ElementRule {
         kind: ElementKind::Dns,
         ..ElementRule::default()

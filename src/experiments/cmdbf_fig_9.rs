@@ -1,6 +1,6 @@
 //! CMDBF paper, Fig. 9: distinct host pairs in each second, exact, by MDBF and by CMDBF.
 
-use super::captures::{Traffic, traffic};
+use super::captures::{ExperimentCapture, traffic};
 use super::result::{
     Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError, Measured,
 };
@@ -35,7 +35,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     Ok(found)
 }
 
-fn one_capture(capture: &Traffic, found: &mut Findings) {
+fn one_capture(capture: &ExperimentCapture, found: &mut Findings) {
     let cmdbf = |combination| {
         let spec = FilterSpec::Cmdbf(CmdbfSpec {
             attributes: 2,

@@ -86,36 +86,48 @@ pub struct Extracted {
     pub interrupted: bool,
 }
 
-/// Writes the packets that are asked for from these captures, in the order of time. Captures that are gone
-/// or have changed are problems. With an anonymizer, other addresses are written than those asked for.
+/// Which packets are taken from where.
+#[derive(Debug)]
+pub struct ExtractPlan<'a> {
+    /// What is asked for.
+    pub query: &'a IndexQuery,
+    /// The captures that have some of it.
+    pub captures: &'a [CaptureEntry],
+    /// How they are written.
+    pub format: WriteFormat,
+    /// Replaces the addresses in what is written.
+    pub anonymizer: Option<&'a mut PacketAnonymizer>,
+    /// Ends the reading.
+    pub stop: &'a StopFlag,
+}
+
+/// Writes the packets of a plan, in the order of time. Captures that are gone or have changed are problems.
 ///
 /// # Errors
 ///
 /// There is no index, or writing failed.
 pub fn extract<W: Write + Send + 'static>(
     archive: &Path,
-    query: &IndexQuery,
-    captures: &[CaptureEntry],
-    (out, format): (W, WriteFormat),
-    anonymizer: Option<&mut PacketAnonymizer>,
-    stop: &StopFlag,
+    plan: ExtractPlan<'_>,
+    out: W,
     problems: &mut Vec<String>,
 ) -> Result<(W, Extracted), IndexError> {
     let settings = Catalog::load(archive)?.settings;
     let chooser = Chooser {
-        query,
+        query: plan.query,
         decoder: Decoder::new(Tunnel::Outer),
         inner: Decoder::new(Tunnel::Inner),
         dns_ports: [&[DNS_PORT], &settings.dns_ports[..]].concat(),
     };
-    let mut sources: Vec<Source> = captures
+    let mut sources: Vec<Source> = plan
+        .captures
         .iter()
         .map(|entry| source(entry, problems))
         .collect();
     sources.sort_by_key(|source| source.1);
     let mut extraction = Extraction {
         choose: Some(&|packet, bytes| chooser.takes(packet, bytes)),
-        stop,
+        stop: plan.stop,
         logs: 0,
         problems,
     };
@@ -138,11 +150,11 @@ pub fn extract<W: Write + Send + 'static>(
         sources = merged;
         extraction.choose = None;
     }
-    let (out, packets) = extraction.write(&sources, out, format, anonymizer)?;
+    let (out, packets) = extraction.write(&sources, out, plan.format, plan.anonymizer)?;
     let extracted = Extracted {
         packets,
         logs: extraction.logs,
-        interrupted: stop.is_set(),
+        interrupted: plan.stop.is_set(),
     };
     Ok((out, extracted))
 }

@@ -39,7 +39,7 @@ pub use catalog::{CaptureEntry, Catalog, FilterPlace, Node, Region, Settings};
 pub use check::{IndexStats, NodeStats, Verified, stats, verify};
 pub use disk::FileMark;
 pub use error::IndexError;
-pub use extract::{Extracted, extract};
+pub use extract::{ExtractPlan, Extracted, extract};
 pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};
 pub use search::{Explained, Hit, HitSink, search};

@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
 use flowsieve::index::{
-    AddressRange, CaptureEntry, Catalog, DomainRange, Hit, HitSink, IndexError, IndexQuery,
-    extract, search,
+    AddressRange, CaptureEntry, Catalog, DomainRange, ExtractPlan, Hit, HitSink, IndexError,
+    IndexQuery, extract, search,
 };
 use flowsieve::report::{SearchFormat, SearchReport};
 use flowsieve::trace::StopFlag;
@@ -229,18 +229,16 @@ fn write(
     problems: &mut Vec<String>,
 ) -> Result<bool> {
     let output = Output::capture(path)?;
-    let out = (output, WriteFormat::of_name(path));
     let mut anonymizer = key.map(PacketAnonymizer::new);
-    let (output, extracted) = extract(
-        &args.index.archive,
+    let plan = ExtractPlan {
         query,
         captures,
-        out,
-        anonymizer.as_mut(),
+        format: WriteFormat::of_name(path),
+        anonymizer: anonymizer.as_mut(),
         stop,
-        problems,
-    )
-    .with_context(|| unwritten(path))?;
+    };
+    let (output, extracted) =
+        extract(&args.index.archive, plan, output, problems).with_context(|| unwritten(path))?;
     if extracted.interrupted {
         return Ok(true);
     }

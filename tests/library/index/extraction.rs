@@ -4,7 +4,7 @@ use super::questions::{Question, questions};
 use super::scan::{Packet, scan};
 use super::{build, pieces, settings};
 use flowsieve::filters::FilterKind;
-use flowsieve::index::{CaptureEntry, Ends, Extracted, Hit, HitSink, extract, search};
+use flowsieve::index::{CaptureEntry, Ends, ExtractPlan, Extracted, Hit, HitSink, extract, search};
 use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
 use std::collections::BTreeMap;
@@ -27,9 +27,15 @@ fn extracted(archive: &Path, question: &Question, out: &Path) -> (Vec<(i64, Ends
     search(archive, &query, &stop, &mut captures).unwrap();
     let captures: Vec<CaptureEntry> = captures.0.into_values().collect();
     let mut problems = Vec::new();
-    let to = (fs::File::create(out).unwrap(), WriteFormat::of_name(out));
-    let (_, extracted) =
-        extract(archive, &query, &captures, to, None, &stop, &mut problems).unwrap();
+    let plan = ExtractPlan {
+        query: &query,
+        captures: &captures,
+        format: WriteFormat::of_name(out),
+        anonymizer: None,
+        stop: &stop,
+    };
+    let file = fs::File::create(out).unwrap();
+    let (_, extracted) = extract(archive, plan, file, &mut problems).unwrap();
     assert_eq!(problems, Vec::<String>::new());
     let packets = scan(out);
     let found = packets.iter().map(|packet| (packet.time_ns, packet.ends));
