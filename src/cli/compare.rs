@@ -85,7 +85,7 @@ struct ConditionArgs {
     #[arg(long, value_name = "NAMES")]
     want: Vec<String>,
 
-    /// Distinct elements expected in a slice [default: the median of the first slices]
+    /// Distinct elements expected per slice [default: the median of the first slices]
     ///
     /// Every structure gets the number of hash functions (k) that its formula says is best for so many.
     #[arg(long, value_name = "COUNT", value_parser = parse_expected)]

@@ -42,7 +42,7 @@ pub(crate) struct CountArgs {
     #[command(flatten, next_help_heading = "Filter")]
     filter: FilterArgs,
 
-    /// Do without the exact count: memory stays small whatever comes
+    /// Skip the exact count: memory stays small whatever the traffic
     #[arg(long, help_heading = "Exact count")]
     no_exact: bool,
 
@@ -86,7 +86,7 @@ struct FilterArgs {
     #[arg(long, value_name = "RATE", requires = "expect")]
     fpr: Option<f64>,
 
-    /// Distinct elements expected in a slice; with --want also src=5k for one combination
+    /// Distinct elements expected per slice; with --want also src=5k for one combination
     ///
     /// Chooses the number of hash functions (4 if it is not known).
     #[arg(long, value_name = "[NAMES=]COUNT")]

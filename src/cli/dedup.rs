@@ -17,7 +17,6 @@ use flowsieve::dedup::{
 use flowsieve::pipeline::InputResult;
 use flowsieve::report::{DedupFormat, DedupParameters, write_dedup};
 use flowsieve::trace::write::{CaptureWriter, WriteError, WriteFormat, Written};
-use std::io::stderr;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -179,8 +178,6 @@ fn parse_window(text: &str) -> Result<WindowWidth, String> {
     Ok(WindowWidth::Time(width))
 }
 
-const UNWRITTEN: &str = "cannot write the summary";
-
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = &args.captures;
@@ -209,11 +206,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         dropped: open(files.dropped.as_deref(), single)?,
         anonymizer: key.as_ref().map(PacketAnonymizer::new),
     };
-    let to_standard = files.write.as_deref().is_some_and(is_standard);
-    let summary_out = match &args.output.output {
-        None if to_standard => None,
-        _ => Some(args.output.open()?),
-    };
+    let mut output = Output::beside(files.write.as_deref(), args.output.path())?;
     let result = run.watch(args.quiet.quiet, &plan.inputs, |watch| {
         dedup(&plan, &mut writers, watch)
     });
@@ -231,26 +224,17 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         }
         without_options += count.without_options;
     }
-    let format = args.format.into();
-    match summary_out {
-        Some(mut out) => {
-            write_dedup(format, &parameters, &summary, &mut out).context(UNWRITTEN)?;
-            out.commit()?;
-        }
-        None => write_dedup(format, &parameters, &summary, &mut stderr()).context(UNWRITTEN)?,
-    }
+    write_dedup(args.format.into(), &parameters, &summary, &mut output)
+        .context("cannot write the summary")?;
+    output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));
     if without_options > 0 && !args.quiet.quiet {
         say(format_args!(
             "flowsieve: the comments and flags of {without_options} packets are lost, since pcap has no place for them; give the output a name that ends in .pcapng"
         ));
     }
-    let captures = [&files.write, &files.dropped];
-    let unwritten = captures
-        .into_iter()
-        .flatten()
-        .any(|path| !is_standard(path));
-    let what = if unwritten {
+    let mut captures = files.write.iter().chain(&files.dropped);
+    let what = if captures.any(|path| !is_standard(path)) {
         "no capture was written, and the summary is of what was read until then"
     } else {
         PARTIAL

@@ -1,7 +1,7 @@
 //! `flowsieve generate`: a capture made to order, and its exact counts.
 
 use super::options::{Choice, one_of};
-use super::output::{Output, is_standard, unwritten};
+use super::output::{Output, unwritten};
 use super::run::Run;
 use super::units::{parse_count, parse_duration_ns, parse_size, with_values};
 use super::{Outcome, UsageError};
@@ -43,7 +43,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, value_name = "COUNT", value_parser = parse_count)]
     names: Option<u64>,
 
-    /// Start of the random numbers
+    /// Seed of the random numbers
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
@@ -109,12 +109,9 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<Outcome> {
     let Some(summary) = write_whole(&args.write, output, &plan, run.stop())? else {
         return Ok(run.end(true, "no capture was written"));
     };
-    let printed = if is_standard(&args.write) {
-        print(&summary, &mut io::stderr())
-    } else {
-        print(&summary, &mut io::stdout())
-    };
-    printed.context("cannot write the counts")?;
+    let mut output = Output::beside(Some(&args.write), None)?;
+    print(&summary, &mut output).context("cannot write the counts")?;
+    output.commit()?;
     Ok(run.end(false, ""))
 }
 
@@ -193,7 +190,7 @@ impl GenerateArgs {
     }
 }
 
-fn print(summary: &GenerateSummary, out: &mut dyn Write) -> io::Result<()> {
+fn print(summary: &GenerateSummary, out: &mut Output) -> io::Result<()> {
     for (name, value) in [
         ("packets", summary.packets),
         ("bytes", summary.bytes),

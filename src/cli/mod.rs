@@ -67,10 +67,10 @@ Examples:
 pub(crate) enum Command {
     /// Compare structures on a capture at equal memory, against the exact answer
     ///
-    /// The capture is decoded once and given to every structure. Reported are, over all slices, the errors
-    /// of the counts and how often each structure says yes to what is not there: combinations of values
-    /// that occur but not together (apart), and what only the following slice has (next). Predicted rates
-    /// are those of the formulas for the numbers of elements that there were.
+    /// The capture is decoded once, and every structure sees all of it. The report gives, over all slices, the
+    /// errors of the counts and the share of absent elements that each structure reports as present: values
+    /// that occur but not together (apart), and elements that only the following slice has (next). Predicted
+    /// rates come from the formulas for the numbers of elements found.
     Compare(Box<compare::CompareArgs>),
     /// Count distinct host pairs, flows or DNS triples in each time slice
     ///
@@ -81,15 +81,14 @@ pub(crate) enum Command {
     /// Write captures without their duplicates
     ///
     /// A packet is dropped if the same packet was seen within the window before it. Nothing else is
-    /// dropped: what the filter takes for a repeat is looked up among digests of 128 bits. Several
-    /// captures become one in the order of time. The summary goes to standard output (to standard error
+    /// dropped: whatever the filter takes for a repeat is looked up among digests of 128 bits. Several
+    /// captures become one, in order of time. The summary goes to standard output (to standard error
     /// with `-w -`).
     Dedup(Box<dedup::DedupArgs>),
     /// Look at, ask and unite filters that `count --save-filter` saved
     ///
-    /// A saved filter answers whether an element was seen, in the memory of the filter and without the
-    /// capture. What was seen is always found; what was not may be found, as often as the filter's
-    /// false-positive rate says.
+    /// A saved filter answers whether an element was seen, without the capture. An element that was seen is
+    /// always found; one that was not is found as often as the filter's false-positive rate says.
     Filter(filter::FilterArgs),
     /// List flows: times, five-tuple, packets, bytes, TCP flags, names
     ///
@@ -107,10 +106,11 @@ pub(crate) enum Command {
     Generate(generate::GenerateArgs),
     /// Index an archive of captures, and search it: which capture, and when
     ///
-    /// Captures are divided into regions, a file and a range of time. For each the index keeps its flows and
-    /// DNS questions with inverted lists and a filter over combinations of addresses, port and domain; above
-    /// them is a counting filter for each storage directory. A search asks the filters which regions can have
-    /// an answer, and takes the answers from the lists and records: none is missed, none is made up.
+    /// Captures are divided into regions, each a range of time in one file. For each region the index keeps the
+    /// flows and DNS questions, with inverted lists and a filter over combinations of addresses, port and
+    /// domain; above the regions is a counting filter for each storage directory. A search asks the filters
+    /// which regions can have an answer, and takes the answers from lists and records: none is missed, none
+    /// is made up.
     Index(index::IndexArgs),
     /// Plan a filter: for every structure its parameters, memory and false-positive rate
     ///

@@ -19,6 +19,7 @@ pub(crate) struct Output {
 #[derive(Debug)]
 enum Target {
     Standard(io::Stdout),
+    Error(io::Stderr),
     /// A temporary file beside the one that is to be, which gets its name at the end.
     New(NamedTempFile),
     /// Something that is no regular file (a device, a named pipe) and so must not be replaced.
@@ -40,11 +41,23 @@ impl Output {
         } else {
             temporary_file(folder_of(path)).map(Target::New)
         };
-        let target = target.with_context(|| unwritten(path))?;
-        Ok(Self {
+        Ok(Self::new(target.with_context(|| unwritten(path))?, path))
+    }
+
+    fn new(target: Target, path: &Path) -> Self {
+        Self {
             out: BufWriter::with_capacity(BUFFER, target),
             path: path.to_owned(),
-        })
+        }
+    }
+
+    /// Opens `path` as [`open`](Self::open) does, for what is said of a capture; without a name this is
+    /// standard error where the capture itself goes to standard output.
+    pub(crate) fn beside(capture: Option<&Path>, path: Option<&Path>) -> Result<Self> {
+        if path.is_none() && capture.is_some_and(is_standard) {
+            return Ok(Self::new(Target::Error(io::stderr()), Path::new("-")));
+        }
+        Self::open(path)
     }
 
     /// Opens `path` if there is one.
@@ -64,7 +77,7 @@ impl Output {
 
     /// Whether this is a terminal that may be styled.
     pub(crate) fn is_styled(&self) -> bool {
-        is_standard(&self.path)
+        matches!(self.out.get_ref(), Target::Standard(_))
             && io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
@@ -136,6 +149,7 @@ impl Target {
     fn writer(&mut self) -> &mut dyn Write {
         match self {
             Self::Standard(out) => out,
+            Self::Error(out) => out,
             Self::New(file) => file,
             Self::Special(file) => file,
         }

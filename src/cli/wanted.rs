@@ -102,7 +102,7 @@ impl Numbers {
 pub(super) fn parse_expected(text: &str) -> Result<u64, UsageError> {
     match parse_count(text) {
         Ok(0) => Err(UsageError::of(
-            "--expect is a number of distinct elements, at least 1, not 0; --expect 100k works",
+            "--expect is a number of distinct elements, at least 1, not 0; --expect 1000 works",
         )),
         Ok(number) => Ok(number),
         Err(error) => Err(UsageError::of(format!(

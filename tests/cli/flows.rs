@@ -254,7 +254,7 @@ fn mistakes_are_told() {
     for (args, words) in [
         (&["--unique", "--idle", "1s"][..], "--idle"),
         (&["--idle", "0s"], "above 0"),
-        (&["--memory", "1k"], "size"),
+        (&["--memory", "1x"], "size"),
         (&["--memory", "64KiB"], "--memory"),
         (&["--names", "zeek"], "--format"),
     ] {

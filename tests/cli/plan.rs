@@ -345,7 +345,7 @@ fn the_table_fits_a_terminal() {
 fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
     for (options, word) in [
         (&["--memory", "1MiB"][..], "--expect 100k"),
-        (&["--expect", "0"], "100k works"),
+        (&["--expect", "0"], "--expect 1000 works"),
         (&["--expect", "many"], "100k"),
         (&["--expect", "1k", "--expect", "2k"], "src=5k"),
         (&["--expect", "src=5k"], "--expect 100k"),

@@ -34,9 +34,9 @@ Examples:
 
 /// Search an index: captures, regions, times and flows that match
 ///
-/// All that is given must hold at once. A flow matches if packets went in it as asked, in either of
-/// its directions; its time runs from its first packet to its last. With --domain the DNS questions are
-/// searched: the source is the client, the destination the server, and ports are the server's.
+/// All conditions must hold at once. A flow matches if its packets in either direction match; its time
+/// runs from its first packet to its last. With --domain the DNS questions are searched: the source is the
+/// client, the destination the server, and ports are the server's.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = with_values(EXAMPLES))]
 pub(super) struct SearchArgs {
@@ -75,9 +75,9 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time_ns, allow_negative_numbers = true, help_heading = "What to look for")]
     to: Option<i64>,
 
-    /// Write the packets asked for to this capture, in the order of time
+    /// Write the matching packets to this capture, in order of time
     ///
-    /// The captures that match are read again.
+    /// The captures with answers are read again.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     write: Option<PathBuf>,
 
@@ -174,8 +174,16 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     if let Some(path) = &args.write {
         if !interrupted {
             let captures: Vec<CaptureEntry> = captures.into_values().collect();
-            let to = (path.as_path(), key.as_ref());
-            interrupted = write(args, &query, to, &captures, run.stop(), &mut problems)?;
+            let (archive, key) = (&args.index.archive, key.as_ref());
+            interrupted = write(
+                path,
+                archive,
+                &query,
+                &captures,
+                key,
+                run.stop(),
+                &mut problems,
+            )?;
         }
         what = "no capture was written, and the answers are those that were found until then";
     }
@@ -221,10 +229,11 @@ fn check_files(args: &SearchArgs) -> Result<()> {
 
 /// Writes the packets, with other addresses if there is a key; whether a signal ended that, and the capture is not there.
 fn write(
-    args: &SearchArgs,
+    path: &Path,
+    archive: &Path,
     query: &IndexQuery,
-    (path, key): (&Path, Option<&AnonymizeKey>),
     captures: &[CaptureEntry],
+    key: Option<&AnonymizeKey>,
     stop: &StopFlag,
     problems: &mut Vec<String>,
 ) -> Result<bool> {
@@ -238,7 +247,7 @@ fn write(
         stop,
     };
     let (output, extracted) =
-        extract(&args.index.archive, plan, output, problems).with_context(|| unwritten(path))?;
+        extract(archive, plan, output, problems).with_context(|| unwritten(path))?;
     if extracted.interrupted {
         return Ok(true);
     }
