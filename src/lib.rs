@@ -13,6 +13,7 @@ pub mod generate;
 mod guard;
 pub mod index;
 mod inputs;
+pub mod pieces;
 pub mod pipeline;
 pub mod planner;
 pub mod report;

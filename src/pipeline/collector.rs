@@ -32,7 +32,7 @@ const MAX_RECORDED: u64 = 1 << 40;
 
 /// Collects slices. Closings are numbered 0, 1, 2, … by the sequencer; whatever the order in which
 /// the shards answer, results are taken in that order.
-pub(super) struct Collector<'a> {
+pub(crate) struct Collector<'a> {
     sink: &'a mut dyn SliceSink,
     shards: usize,
     waiting: BTreeMap<u64, Waiting>,
@@ -69,7 +69,7 @@ struct Sums {
 impl<'a> Collector<'a> {
     /// `empty` is a shard's tally of a slice without elements: what is null there is null in the
     /// totals, even if there is no slice at all.
-    pub(super) fn new(
+    pub(crate) fn new(
         sink: &'a mut dyn SliceSink,
         shards: usize,
         empty: &ShardTally,
@@ -103,7 +103,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Announces the closing with this number; its tallies may come in any order.
-    pub(super) fn announce(&mut self, closing: u64, slice: ClosedSlice) {
+    pub(crate) fn announce(&mut self, closing: u64, slice: ClosedSlice) {
         self.waiting.insert(
             closing,
             Waiting {
@@ -120,7 +120,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Takes a shard's tally.
-    pub(super) fn tally(
+    pub(crate) fn tally(
         &mut self,
         closing: u64,
         shard: usize,
@@ -152,7 +152,7 @@ impl<'a> Collector<'a> {
 
     /// Hands on everything that is held; the totals of all slices, and the filters that are kept, in
     /// the order of their shards.
-    pub(super) fn finish(mut self) -> io::Result<(Totals, Vec<Box<dyn MembershipFilter>>)> {
+    pub(crate) fn finish(mut self) -> io::Result<(Totals, Vec<Box<dyn MembershipFilter>>)> {
         while !self.held.is_empty() {
             self.release_first()?;
         }

@@ -11,7 +11,6 @@ use super::workers::CountStage;
 use crate::elements::Extractor;
 use crate::filters::saved::SavedFilter;
 use crate::guard::{Broken, WorkerGone};
-use crate::hashing::Digester;
 use crate::inputs::{Feed, InputResult, Merge, Watch};
 use crate::trace::InputFormat;
 use std::io;
@@ -76,15 +75,7 @@ pub fn count(
         None => None,
     };
     plan.check()?;
-    let extractor = Extractor::new(
-        plan.rule.clone(),
-        plan.tunnel,
-        Digester::new(plan.seed),
-        plan.counter
-            .as_ref()
-            .is_some_and(|counter| counter.shard.needs_attributes()),
-        plan.exact_limit_bytes.is_some(),
-    );
+    let extractor = plan.extractor(plan.needs_attributes(), plan.exact_limit_bytes.is_some());
     // Several inputs may be open at the same time, with a thread each.
     let readers = match plan.inputs.len() {
         1 => plan.threads / 2,
@@ -104,13 +95,7 @@ pub fn count(
         shards: plan.shards as usize,
         threads: readers,
     };
-    let spec = ShardSpec {
-        counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
-        combinations: plan.combinations().to_vec(),
-        exact_limit_bytes: plan.exact_set_limit(),
-        open_slices: plan.open_slices(),
-        keep: filter_label.is_some(),
-    };
+    let spec = ShardSpec::of(plan, plan.open_slices(), filter_label.is_some());
     let shards = plan.shards as usize;
     // Some threads decode, one merges and slices; with two, the second serves the shards as well.
     let workers = plan.threads.saturating_sub(1 + readers);
