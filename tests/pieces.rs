@@ -9,7 +9,7 @@ mod common;
 
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
-use flowsieve::filters::{FilterKind, FilterSpec, PlannedCombination, Sizing};
+use flowsieve::filters::{FilterKind, FilterSpec, PlannedCombination, Sizing, SubsetSpec};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pieces::{
     InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PieceReader, PlacedElements,
@@ -250,11 +250,12 @@ fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<C
                         mask: 1 << attribute,
                         probes: 2,
                     });
-            let spec = FilterSpec::Subset {
+            let spec = FilterSpec::Subset(SubsetSpec {
+                attributes,
                 lines: bytes / 64,
                 probes: 3,
                 combinations: stored.collect(),
-            };
+            });
             let wanted = (0..attributes as u32).filter(|_| attributes > 1);
             let wanted = wanted.map(|attribute| 1 << attribute).collect();
             Some(CounterChoice::designed(FilterKind::Subset, spec, wanted))
