@@ -3,6 +3,9 @@
 //! in bounded memory and with the error of every answer.
 
 pub mod anonymize;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod comparison;
 pub mod decode;
 pub mod dedup;
@@ -19,6 +22,10 @@ pub mod planner;
 pub mod report;
 mod threads;
 pub mod trace;
+
+// The program's module speaks of the library as others do.
+#[cfg(feature = "cli")]
+extern crate self as flowsieve;
 
 pub use flowsieve_filters as filters;
 pub use flowsieve_filters::{bits, hashing};
