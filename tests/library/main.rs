@@ -14,5 +14,6 @@ mod experiments;
 pub(crate) mod flows;
 pub(crate) mod index;
 mod layers;
+mod pieces;
 mod pipeline;
 mod planned_filters;
