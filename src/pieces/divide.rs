@@ -2,7 +2,7 @@
 
 use super::PieceError;
 use crate::pipeline::{Align, CountPlan, SliceGrid};
-use crate::trace::{Capture, CaptureRange, RangeStart, StopFlag, first_time_ns};
+use crate::trace::{Capture, CaptureRange, RangeStart, Source, StopFlag, first_time_ns};
 use std::ops::Range;
 
 /// What is read at one place: an input, or a range of one.
@@ -51,14 +51,15 @@ impl OpenPiece {
     ///
     /// The file cannot be read, or is no capture (any more).
     pub fn open(plan: &CountPlan, piece: &Piece) -> Result<Self, PieceError> {
-        let path = plan.inputs.get(piece.input as usize).ok_or_else(|| {
+        let source = plan.inputs.get(piece.input as usize).ok_or_else(|| {
             PieceError::Mismatch(format!("the plan has no input number {}", piece.input))
         })?;
         let stop = StopFlag::default();
         let Some(bytes) = &piece.bytes else {
-            let capture = Capture::open_until(path, plan.input_format, &stop)?;
+            let capture = source.open(plan.input_format, &stop)?;
             return Ok(Self::whole(capture));
         };
+        let path = source.path();
         let range = Capture::open_range(path, bytes.clone(), piece.start, &stop)?;
         let range = range.ok_or_else(|| {
             let path = path.display();
@@ -76,12 +77,13 @@ impl OpenPiece {
 pub fn divide(plan: &CountPlan, bytes: u64) -> Vec<Piece> {
     assert!(bytes > 0, "a range has bytes");
     let mut pieces = Vec::new();
-    for (input, path) in (0..).zip(&plan.inputs) {
-        let length = std::fs::metadata(path)
-            .ok()
-            .filter(std::fs::Metadata::is_file)
-            .map_or(0, |data| data.len());
-        let count = length / bytes;
+    for (input, source) in (0..).zip(&plan.inputs) {
+        let path = source.path();
+        let count = if source.is_readable_twice() {
+            std::fs::metadata(path).map_or(0, |data| data.len()) / bytes
+        } else {
+            0
+        };
         let divided = count >= 2
             && Capture::open(path, plan.input_format).is_ok_and(|capture| capture.has_ranges());
         if !divided {
@@ -119,7 +121,7 @@ pub fn grid_of(plan: &CountPlan) -> Result<SliceGrid, PieceError> {
     let slicing = plan.slicing;
     let first_ns = match (slicing.width_ns, slicing.align) {
         (Some(_), Align::First) => {
-            let inputs = plan.inputs.iter();
+            let inputs = plan.inputs.iter().map(Source::path);
             let times =
                 inputs.filter_map(|path| first_time_ns(path, plan.input_format).ok().flatten());
             times.min().unwrap_or(0)

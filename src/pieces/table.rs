@@ -4,7 +4,7 @@ use super::bytes::{Reader, Writer};
 use super::{InputPart, Piece, PieceError, SlicePart};
 use crate::inputs::InputResult;
 use crate::pipeline::{CountPlan, CountSummary, Totals};
-use crate::trace::{RangeStart, TraceError, TraceErrorKind};
+use crate::trace::{RangeStart, Source, TraceError, TraceErrorKind};
 use std::collections::BTreeMap;
 
 /// Small and the same for all shards: it goes to whoever counts them.
@@ -55,9 +55,9 @@ impl InputTable {
         };
         let (mut again, mut totals) = (Vec::new(), Totals::default());
         let mut inputs = Vec::new();
-        for (number, path) in (0..).zip(&plan.inputs) {
+        for (number, path) in (0..).zip(plan.inputs.iter().map(Source::path)) {
             let mut result = InputResult {
-                path: path.clone(),
+                path: path.to_path_buf(),
                 container: None,
                 packets: 0,
                 error: None,
@@ -103,7 +103,7 @@ impl InputTable {
                 place = Some(part.left);
                 if let Some(sentence) = &part.error {
                     result.error = Some(TraceError {
-                        path: path.clone(),
+                        path: path.to_path_buf(),
                         offset: None,
                         kind: TraceErrorKind::Reported {
                             sentence: sentence.clone(),

@@ -5,8 +5,7 @@ use crate::decode::Tunnel;
 use crate::elements::{ElementRule, Extractor};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec, HyperLogLog, Sizing, SpecError};
 use crate::hashing::Digester;
-use crate::trace::InputFormat;
-use std::path::PathBuf;
+use crate::trace::{InputFormat, Source};
 
 /// How packet time is cut.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,8 +32,8 @@ pub struct CounterChoice {
 /// Everything that a count depends on.
 #[derive(Clone, Debug)]
 pub struct CountPlan {
-    /// Captures, in the order given; `-` is standard input.
-    pub inputs: Vec<PathBuf>,
+    /// Captures, in the order given.
+    pub inputs: Vec<Source>,
     /// How to recognise them.
     pub input_format: InputFormat,
     /// What is counted.

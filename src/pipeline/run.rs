@@ -12,9 +12,8 @@ use crate::elements::Extractor;
 use crate::filters::saved::SavedFilter;
 use crate::guard::{Broken, WorkerGone};
 use crate::inputs::{Feed, InputResult, Merge, Watch};
-use crate::trace::InputFormat;
+use crate::trace::{InputFormat, Source};
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, Scope};
 
@@ -82,7 +81,7 @@ pub fn count(
         _ => plan.threads.saturating_sub(1).min(1),
     };
     let reading = Reading {
-        inputs: &plan.inputs,
+        inputs: plan.inputs.clone(),
         input_format: plan.input_format,
         extractor: match traffic {
             Some(_) => extractor.with_addresses(),
@@ -137,7 +136,7 @@ pub fn count(
 /// How inputs are read and cut into slices, whatever becomes of their elements.
 pub(crate) struct Reading<'a> {
     /// Captures, in the order given.
-    pub(crate) inputs: &'a [PathBuf],
+    pub(crate) inputs: Vec<Source>,
     pub(crate) input_format: InputFormat,
     pub(crate) extractor: Extractor,
     /// Attributes of an element.
@@ -173,7 +172,7 @@ impl Reading<'_> {
     ) -> Result<Read<S::Outcome>, RunError> {
         let (maker, threads) = (Arc::new(self.extractor), self.threads);
         let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
-        let merge = Merge::new(self.inputs, self.input_format, watch.stop(), begin);
+        let merge = Merge::new(&self.inputs, self.input_format, watch.stop(), begin);
         let first_ns = merge.first_ns().unwrap_or(0);
         let Slicing { width_ns, align } = self.slicing;
         let grid = SliceGrid::new(width_ns, align, first_ns);

@@ -36,6 +36,7 @@ mod record;
 mod scan;
 mod segments;
 mod sniff;
+mod source;
 mod stop;
 #[cfg(test)]
 mod tests;
@@ -51,5 +52,6 @@ pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, Trace
 pub use range::{CaptureRange, RangeStart};
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
 pub(crate) use segments::{SegmentReader, Segments};
+pub use source::Source;
 pub use stop::{StopFlag, Stoppable};
 pub use time::from_text as time_from_text;
