@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::Path;
 
 /// The structures' names, each with its relative error and the share of new elements that it missed.
-pub fn compare(
+pub(crate) fn compare(
     capture: &Path,
     bytes: u64,
 ) -> Result<Vec<(&'static str, f64, f64)>, Box<dyn Error>> {
@@ -29,7 +29,7 @@ pub fn compare(
 }
 
 /// Prints a line a structure.
-pub fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let capture = std::env::args().nth(1);
     let capture = capture.as_deref().unwrap_or("traces/generated.pcap");
     for (name, error, missed) in compare(Path::new(capture), 2 << 10)? {

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Counts the flows of a capture.
-pub fn count(capture: &Path) -> Result<Counted, Box<dyn Error>> {
+pub(crate) fn count(capture: &Path) -> Result<Counted, Box<dyn Error>> {
     let counted = Count::of([capture])
         .element(ElementKind::Flow)
         .slice(Duration::from_secs(1))
@@ -19,7 +19,7 @@ pub fn count(capture: &Path) -> Result<Counted, Box<dyn Error>> {
 }
 
 /// Prints a line a second.
-pub fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let capture = std::env::args().nth(1);
     let counted = count(Path::new(
         capture.as_deref().unwrap_or("traces/generated.pcap"),

@@ -10,7 +10,10 @@ use std::error::Error;
 
 /// What a filter of user and page says: the estimated number of different visits, whether the last of them was
 /// new, and whether a user was seen on any page.
-pub fn visits(visits: &[(&str, &str)], user: &str) -> Result<(f64, bool, bool), Box<dyn Error>> {
+pub(crate) fn visits(
+    visits: &[(&str, &str)],
+    user: &str,
+) -> Result<(f64, bool, bool), Box<dyn Error>> {
     let sizing = Sizing::Memory {
         bytes: 4 << 10,
         expected: Some(100),
@@ -41,7 +44,7 @@ pub fn visits(visits: &[(&str, &str)], user: &str) -> Result<(f64, bool, bool), 
 }
 
 /// Prints the answers.
-pub fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let log = [("ann", "/"), ("bob", "/"), ("ann", "/news"), ("ann", "/")];
     let (count, new, seen) = visits(&log, "bob")?;
     println!("{count:.1} different visits; the last one was new: {new}; bob was seen: {seen}");

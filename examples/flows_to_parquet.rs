@@ -10,7 +10,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 /// Writes the flows; how many there were.
-pub fn convert(capture: &Path, parquet: &Path) -> Result<u64, Box<dyn Error>> {
+pub(crate) fn convert(capture: &Path, parquet: &Path) -> Result<u64, Box<dyn Error>> {
     let plan = FlowPlan {
         bidirectional: true,
         ..FlowPlan::of([capture])
@@ -24,7 +24,7 @@ pub fn convert(capture: &Path, parquet: &Path) -> Result<u64, Box<dyn Error>> {
 }
 
 /// Says how many flows were written.
-pub fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut paths = std::env::args().skip(1);
     let capture = paths.next().unwrap_or("traces/generated.pcap".into());
     let parquet = paths.next().unwrap_or("flows.parquet".into());

@@ -25,7 +25,11 @@ impl HitSink for Found {
 }
 
 /// Adds the captures to a new index in this directory and searches it; how many answers there were.
-pub fn find(archive: &Path, name: &str, captures: &[PathBuf]) -> Result<usize, Box<dyn Error>> {
+pub(crate) fn find(
+    archive: &Path,
+    name: &str,
+    captures: &[PathBuf],
+) -> Result<usize, Box<dyn Error>> {
     let mut writer = IndexWriter::create(archive, Settings::default(), &[])?;
     for capture in captures {
         writer.add(capture, &())?;
@@ -41,7 +45,7 @@ pub fn find(archive: &Path, name: &str, captures: &[PathBuf]) -> Result<usize, B
 }
 
 /// Prints an answer a line.
-pub fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let archive = arguments
         .next()

@@ -1,5 +1,7 @@
 //! The examples do what they say, on the captures of this repository.
 
+#![allow(dead_code, reason = "what only prints is not called here")]
+
 use std::fs;
 use std::path::Path;
 
