@@ -1,9 +1,54 @@
-//! flowsieve reads packet captures, sieves their packets through multi-attribute Bloom filters and
+//! flowsieve reads packet captures, passes their packets through multi-attribute Bloom filters and
 //! answers how many distinct host pairs, flows or DNS triples there were in each time slice,
 //! in bounded memory and with the error of every answer.
+//!
+//! How many pairs of hosts talked in each second of a capture:
+//!
+//! ```
+//! use flowsieve::{Count, elements::ElementKind};
+//! use std::time::Duration;
+//!
+//! let counted = Count::of(["traces/generated.pcap"])
+//!     .element(ElementKind::HostPair)
+//!     .slice(Duration::from_secs(1))
+//!     .run()?;
+//! for second in &counted {
+//!     let (estimate, error) = (second.estimate.unwrap(), second.std_error.unwrap());
+//!     println!("{}: {estimate:.0} ± {error:.0} pairs of hosts", second.start_ns);
+//!     // The exact count is kept beside the filter's until it is switched off.
+//!     assert!((estimate - second.exact.unwrap() as f64).abs() <= 5.0 * error + 1.0);
+//! }
+//! assert_eq!(counted.summary.totals.packets, 8_000);
+//! # Ok::<(), flowsieve::pipeline::RunError>(())
+//! ```
+//!
+//! Captures come from paths or from any reader ([`trace::Source`]); results are typed rows
+//! ([`pipeline::SliceResult`]), all at once or as they come ([`Count::run_into`]).
+//!
+//! | to | begin with |
+//! |---|---|
+//! | count what is distinct | [`Count`], or [`pipeline::count`] with a plan of all choices |
+//! | divide a count among processes or machines | [`pieces`] |
+//! | list flows | [`flows::list`] |
+//! | drop duplicates of packets | [`dedup`] |
+//! | index an archive of captures, and search it | [`index`] |
+//! | compare filters on a capture | [`comparison`] |
+//! | plan a filter | [`planner`] |
+//! | write results in a format | [`report`] |
+//! | read packets yourself | [`trace::Capture`], [`elements::Extractor`] |
+//! | use a filter alone | [`filters`], which is the crate `flowsieve-filters` |
+//!
+//! `examples/` has five short programs.
+//!
+//! Features, all of them on by default: `cli` (the program), `parquet` (results in Parquet, and [`index`],
+//! whose records are Parquet), `zstd` (captures compressed by zstd).
 
 pub mod anonymize;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod cli;
 pub mod comparison;
+mod count;
 pub mod decode;
 pub mod dedup;
 pub mod elements;
@@ -13,11 +58,17 @@ pub mod generate;
 mod guard;
 pub mod index;
 mod inputs;
+pub mod pieces;
 pub mod pipeline;
 pub mod planner;
 pub mod report;
 mod threads;
 pub mod trace;
 
+// The program's module speaks of the library as others do.
+#[cfg(feature = "cli")]
+extern crate self as flowsieve;
+
+pub use count::{Count, Counted};
 pub use flowsieve_filters as filters;
 pub use flowsieve_filters::{bits, hashing};

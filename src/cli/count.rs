@@ -126,7 +126,7 @@ const DEFAULT_SHARDS: u32 = 8;
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input)?;
-    let plan = args.plan(files)?;
+    let plan = args.plan(files.clone())?;
     let output = args.output.open()?;
     let saved = Output::named(args.save_filter.as_deref())?;
     let mut od = args.od.begin(args.speech.is_quiet())?;
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         traffic: od.traffic.as_mut(),
         filter_label: label,
     };
-    let result = run.watch(args.speech.is_quiet(), &plan.inputs, |watch| {
+    let result = run.watch(args.speech.is_quiet(), &files, |watch| {
         count(&plan, extras, &mut sinks, watch)
     });
     let mut summary = result.map_err(explained)?;
@@ -201,7 +201,7 @@ impl CountArgs {
             self.filter.usual(kind)?
         };
         let plan = CountPlan {
-            inputs,
+            inputs: inputs.into_iter().map(Into::into).collect(),
             input_format: self.trace.input.format.input_format,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.tunnel,

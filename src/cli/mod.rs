@@ -189,7 +189,8 @@ impl Command {
     }
 }
 
-pub(crate) fn main() -> ExitCode {
+/// Runs the program.
+pub fn main() -> ExitCode {
     // A wrong command line, --help and --version end here, with 2 and 0.
     let command = parse(env::args_os()).unwrap_or_else(|error| error.exit());
     ExitCode::from(match guarded(|| command.run()) {

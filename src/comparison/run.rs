@@ -25,7 +25,7 @@ pub fn compare(
     let digester = Digester::new(plan.seed);
     let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
     let reading = Reading {
-        inputs: &plan.inputs,
+        inputs: plan.inputs.iter().map(Into::into).collect(),
         input_format: plan.input_format,
         extractor: match traffic {
             Some(_) => extractor.with_addresses(),

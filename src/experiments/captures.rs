@@ -165,7 +165,7 @@ fn count_capture(
     take: &mut dyn FnMut(&SliceResult),
 ) -> CountSummary {
     let plan = CountPlan {
-        inputs: vec![path.to_owned()],
+        inputs: vec![path.into()],
         input_format: InputFormat::Auto,
         rule: ElementRule {
             kind,

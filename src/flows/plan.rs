@@ -45,6 +45,21 @@ pub enum FlowError {
 }
 
 impl FlowPlan {
+    /// The flows of these captures in one direction, without timeouts, in 1 GiB of memory.
+    pub fn of(inputs: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+        Self {
+            inputs: inputs.into_iter().map(Into::into).collect(),
+            input_format: InputFormat::Auto,
+            tunnel: Tunnel::Outer,
+            bidirectional: false,
+            dns_ports: Vec::new(),
+            idle_ns: None,
+            active_ns: None,
+            memory_bytes: 1 << 30,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
     /// Checks what the types cannot say.
     ///
     /// # Errors

@@ -98,6 +98,17 @@ mod by_name {
     }
 }
 
+/// Regions of five minutes with the default filter.
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            region_ns: 300_000_000_000,
+            filter: FilterKind::Subset,
+            dns_ports: Vec::new(),
+        }
+    }
+}
+
 /// A storage folder with its global filter.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Node {

@@ -37,7 +37,7 @@ enum Made {
 
 /// Reads a batch and appends what is made of it to `out`, before which there were `before` packets;
 /// false at the end.
-pub(super) fn read_on<M: Maker>(
+pub(crate) fn read_on<M: Maker>(
     capture: &mut Capture,
     maker: &M,
     out: &mut M::Batch,

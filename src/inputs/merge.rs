@@ -3,10 +3,8 @@
 
 use super::results::{InputResult, Watch};
 use crate::guard::{Broken, guarded};
-use crate::trace::{Capture, InputFormat, StopFlag, TraceError, first_time_ns};
+use crate::trace::{Capture, InputFormat, Source, StopFlag, TraceError, first_time_ns};
 use std::collections::VecDeque;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -57,6 +55,7 @@ pub(crate) struct Merge<'a, I> {
 
 /// An input that is not open yet.
 struct Upcoming {
+    source: Source,
     number: usize,
     /// Time of its first packet, or earlier.
     first_ns: i64,
@@ -71,39 +70,48 @@ struct Open<I> {
 impl<'a, I: Input> Merge<'a, I> {
     /// Puts the inputs in the order of their first packets and opens those that are due. One of which the
     /// time is not known is opened first.
-    pub(crate) fn new(
-        paths: &[PathBuf],
+    pub(crate) fn new<S: Clone + Into<Source>>(
+        sources: &[S],
         format: InputFormat,
         stop: StopFlag,
         begin: impl FnMut(Capture, usize) -> I + 'a,
     ) -> Self {
         // One input needs no order.
-        let alone = paths.len() == 1;
-        let known = |path: &Path| !alone && is_readable_twice(path);
-        let sources = paths.iter().map(|path| {
-            let first_ns = known(path).then(|| first_time_ns(path, format).ok().flatten());
-            (path.clone(), first_ns.flatten().unwrap_or(i64::MIN))
-        });
+        let alone = sources.len() == 1;
+        let sources = sources
+            .iter()
+            .cloned()
+            .map(Into::into)
+            .map(|source: Source| {
+                let known = !alone && source.is_readable_twice();
+                let first_ns = known.then(|| first_time_ns(source.path(), format).ok().flatten());
+                (source, first_ns.flatten().unwrap_or(i64::MIN))
+            });
         Self::with_times(sources, format, stop, begin)
     }
 
     /// Inputs of which is known before which time none of their packets is.
     pub(crate) fn with_times(
-        sources: impl IntoIterator<Item = (PathBuf, i64)>,
+        sources: impl IntoIterator<Item = (impl Into<Source>, i64)>,
         format: InputFormat,
         stop: StopFlag,
         begin: impl FnMut(Capture, usize) -> I + 'a,
     ) -> Self {
         let mut upcoming = Vec::new();
         let mut inputs = Vec::new();
-        for (number, (path, first_ns)) in sources.into_iter().enumerate() {
-            upcoming.push(Upcoming { number, first_ns });
+        for (number, (source, first_ns)) in sources.into_iter().enumerate() {
+            let source = source.into();
             inputs.push(InputResult {
-                path,
+                path: source.path().to_path_buf(),
                 container: None,
                 packets: 0,
                 error: None,
                 is_log: false,
+            });
+            upcoming.push(Upcoming {
+                source,
+                number,
+                first_ns,
             });
         }
         upcoming.sort_by_key(|input| input.first_ns);
@@ -164,13 +172,15 @@ impl<'a, I: Input> Merge<'a, I> {
     /// Opens every input whose first packet is not later than the earliest one at hand, and at least
     /// one while there are any.
     fn open_due(&mut self) {
-        while let Some(&Upcoming { number, first_ns }) = self.upcoming.front() {
-            if self.first_ns().is_some_and(|now| first_ns > now) {
+        while let Some(next) = self.upcoming.front() {
+            if self.first_ns().is_some_and(|now| next.first_ns > now) {
                 return;
             }
-            self.upcoming.pop_front();
+            let Some(Upcoming { source, number, .. }) = self.upcoming.pop_front() else {
+                return;
+            };
             let result = &mut self.inputs[number];
-            let capture = match Capture::open_until(&result.path, self.format, &self.stop) {
+            let capture = match source.open(self.format, &self.stop) {
                 Ok(capture) => capture,
                 // What it says is not of the input.
                 Err(_) if self.stop.is_set() => return,
@@ -233,11 +243,6 @@ impl<'a, I: Input> Merge<'a, I> {
     }
 }
 
-/// Whether the input can be looked into, closed, and opened again: what came out of a pipe is gone.
-fn is_readable_twice(path: &Path) -> bool {
-    path != Path::new("-") && fs::metadata(path).is_ok_and(|data| data.is_file())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
@@ -287,12 +292,7 @@ mod tests {
         mut go_on: impl FnMut(&mut I, usize),
     ) {
         let mut seen = 0;
-        let merge = Merge::new(
-            &[PATH.into()],
-            InputFormat::Auto,
-            StopFlag::default(),
-            begin,
-        );
+        let merge = Merge::new(&[PATH], InputFormat::Auto, StopFlag::default(), begin);
         let drained = merge.drain(&(), |_, input, packets| {
             seen += packets;
             assert!(seen <= 6000, "the trap");

@@ -17,7 +17,7 @@ mod records;
 mod results;
 mod segments;
 
-pub(crate) use batch::{Batch, Maker};
+pub(crate) use batch::{Batch, Maker, read_on};
 pub(crate) use feed::Feed;
 pub(crate) use merge::Merge;
 pub(crate) use records::{Choose, RecordInput};

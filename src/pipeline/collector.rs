@@ -4,7 +4,7 @@ use super::combination_sums::CombinationSums;
 use super::results::{Quantiles, SliceResult, SliceSink, Totals};
 use super::shard::ShardTally;
 use super::time_slice::SliceGrid;
-use crate::filters::MembershipFilter;
+use crate::filters::{CombinationCount, MembershipFilter};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::io;
@@ -32,12 +32,12 @@ const MAX_RECORDED: u64 = 1 << 40;
 
 /// Collects slices. Closings are numbered 0, 1, 2, … by the sequencer; whatever the order in which
 /// the shards answer, results are taken in that order.
-pub(super) struct Collector<'a> {
+pub(crate) struct Collector<'a> {
     sink: &'a mut dyn SliceSink,
     shards: usize,
     waiting: BTreeMap<u64, Waiting>,
     next_closing: u64,
-    held: BTreeMap<i64, SliceResult>,
+    held: BTreeMap<i64, SliceSum>,
     last_index: Option<i64>,
     grid: SliceGrid,
     sums: Sums,
@@ -69,7 +69,7 @@ struct Sums {
 impl<'a> Collector<'a> {
     /// `empty` is a shard's tally of a slice without elements: what is null there is null in the
     /// totals, even if there is no slice at all.
-    pub(super) fn new(
+    pub(crate) fn new(
         sink: &'a mut dyn SliceSink,
         shards: usize,
         empty: &ShardTally,
@@ -103,7 +103,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Announces the closing with this number; its tallies may come in any order.
-    pub(super) fn announce(&mut self, closing: u64, slice: ClosedSlice) {
+    pub(crate) fn announce(&mut self, closing: u64, slice: ClosedSlice) {
         self.waiting.insert(
             closing,
             Waiting {
@@ -120,7 +120,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Takes a shard's tally.
-    pub(super) fn tally(
+    pub(crate) fn tally(
         &mut self,
         closing: u64,
         shard: usize,
@@ -141,8 +141,8 @@ impl<'a> Collector<'a> {
             self.kept
                 .extend(filters.filter_map(|tally| tally.filter.take()));
             self.next_closing += 1;
-            let result = self.sums.add(slice, tallies.into_iter().flatten());
-            self.held.insert(slice.index, result);
+            let sum = SliceSum::of(slice, tallies.into_iter().flatten());
+            self.held.insert(slice.index, sum);
             if self.held.len() > MAX_HELD_SLICES {
                 self.release_first()?;
             }
@@ -152,7 +152,7 @@ impl<'a> Collector<'a> {
 
     /// Hands on everything that is held; the totals of all slices, and the filters that are kept, in
     /// the order of their shards.
-    pub(super) fn finish(mut self) -> io::Result<(Totals, Vec<Box<dyn MembershipFilter>>)> {
+    pub(crate) fn finish(mut self) -> io::Result<(Totals, Vec<Box<dyn MembershipFilter>>)> {
         while !self.held.is_empty() {
             self.release_first()?;
         }
@@ -160,7 +160,7 @@ impl<'a> Collector<'a> {
     }
 
     fn release_first(&mut self) -> io::Result<()> {
-        let Some((index, result)) = self.held.pop_first() else {
+        let Some((index, sum)) = self.held.pop_first() else {
             return Ok(());
         };
         if let Some(last) = self.last_index {
@@ -173,15 +173,15 @@ impl<'a> Collector<'a> {
             } else {
                 for empty in last.saturating_add(1)..index {
                     let (start_ns, end_ns) = self.grid.bounds(empty);
-                    let slice = empty_like(&result, start_ns, end_ns);
+                    let slice = empty_like(&sum.result, start_ns, end_ns);
                     self.sums.count(&slice);
                     self.sink.slice(&slice)?;
                 }
             }
         }
         self.last_index = Some(self.last_index.map_or(index, |last| last.max(index)));
-        self.sums.count(&result);
-        self.sink.slice(&result)
+        self.sums.add(&sum);
+        self.sink.slice(&sum.result)
     }
 }
 
@@ -203,13 +203,17 @@ fn empty_like(like: &SliceResult, start_ns: i64, end_ns: i64) -> SliceResult {
     }
 }
 
-impl Sums {
+/// A slice's result, and what only the totals need.
+struct SliceSum {
+    result: SliceResult,
+    variance: Option<f64>,
+    false_repeats: u64,
+    combinations: Vec<CombinationCount>,
+}
+
+impl SliceSum {
     /// Adds the shards up, in their order, so that floating-point sums do not depend on timing.
-    fn add(
-        &mut self,
-        slice: ClosedSlice,
-        tallies: impl Iterator<Item = ShardTally>,
-    ) -> SliceResult {
+    fn of(slice: ClosedSlice, tallies: impl Iterator<Item = ShardTally>) -> Self {
         let (mut exact, mut first, mut over_limit) = (Some(0), Some(0), false);
         let (mut estimate, mut variance, mut false_repeats) = (Some(0.0), Some(0.0), 0);
         let mut saturated = false;
@@ -225,17 +229,8 @@ impl Sums {
             // Where there are any there is one shard.
             combinations.extend(tally.combinations);
         }
-        self.combinations.add(&combinations);
         let judged = exact.filter(|_| first.is_some());
-        self.exact = self.exact.zip(exact).map(|(a, b)| a + b);
-        self.first = self.first.zip(first).map(|(a, b)| a + b);
-        self.estimate = self.estimate.zip(estimate).map(|(a, b)| a + b);
-        self.variance = self.variance.zip(variance).map(|(a, b)| a + b);
-        self.false_repeats = self
-            .false_repeats
-            .zip(judged)
-            .map(|(sum, _)| sum + false_repeats as f64);
-        SliceResult {
+        let result = SliceResult {
             start_ns: slice.start_ns,
             end_ns: slice.end_ns,
             packets: slice.packets,
@@ -250,7 +245,32 @@ impl Sums {
                 .map(|n| false_repeats as f64 / n as f64),
             saturated,
             combinations: CombinationSums::of_slice(&combinations),
+        };
+        Self {
+            result,
+            variance,
+            false_repeats,
+            combinations,
         }
+    }
+}
+
+impl Sums {
+    /// Adds a slice that had packets. Slices are added in the order of time, whatever the order in which
+    /// they closed, since floating-point sums depend on it.
+    fn add(&mut self, slice: &SliceSum) {
+        let result = &slice.result;
+        let judged = result.exact.filter(|_| result.first.is_some());
+        self.combinations.add(&slice.combinations);
+        self.exact = self.exact.zip(result.exact).map(|(a, b)| a + b);
+        self.first = self.first.zip(result.first).map(|(a, b)| a + b);
+        self.estimate = self.estimate.zip(result.estimate).map(|(a, b)| a + b);
+        self.variance = self.variance.zip(slice.variance).map(|(a, b)| a + b);
+        self.false_repeats = self
+            .false_repeats
+            .zip(judged)
+            .map(|(sum, _)| sum + slice.false_repeats as f64);
+        self.count(result);
     }
 
     /// Counts a slice that is reported.

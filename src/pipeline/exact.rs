@@ -12,7 +12,7 @@ use hashbrown::{HashSet, HashTable};
 /// When more memory would be needed than the limit, the set gives up: it frees everything, and from
 /// then on it has no answer.
 #[derive(Debug)]
-pub(crate) struct ExactSet {
+pub struct ExactSet {
     hasher: RandomState,
     pairs: HashSet<u64, RandomState>,
     short: HashSet<[u64; 2], RandomState>,
@@ -36,7 +36,8 @@ impl Place {
 }
 
 impl ExactSet {
-    pub(crate) fn new(limit_bytes: u64) -> Self {
+    /// An empty set that takes at most so many bytes of memory.
+    pub fn new(limit_bytes: u64) -> Self {
         let hasher = RandomState::new();
         Self {
             pairs: HashSet::with_hasher(hasher.clone()),
@@ -49,27 +50,32 @@ impl ExactSet {
         }
     }
 
-    /// Inserts `key`; true if it was new. False for everything once the limit is passed.
+    /// Inserts `key`, of at most 65,535 bytes; true if it was new. False for everything once the limit is
+    /// passed.
     #[inline]
-    pub(crate) fn insert(&mut self, key: &[u8]) -> bool {
+    pub fn insert(&mut self, key: &[u8]) -> bool {
         if self.over_limit {
             return false;
         }
         if let [4, pair @ ..] = key
             && let Ok(pair) = pair.try_into()
         {
-            return if self.pairs.len() == self.pairs.capacity()
-                && !self.may_grow(self.pairs.allocation_size(), 1024)
+            let pair = u64::from_ne_bytes(pair);
+            let full = self.pairs.len() == self.pairs.capacity();
+            if full
+                && (self.pairs.contains(&pair)
+                    || !self.may_grow(self.pairs.allocation_size(), 1024))
             {
-                false
-            } else {
-                self.pairs.insert(u64::from_ne_bytes(pair))
-            };
+                return false;
+            }
+            return self.pairs.insert(pair);
         }
         match short(key) {
             Some(packed) => {
-                if self.short.len() == self.short.capacity()
-                    && !self.may_grow(self.short.allocation_size(), 1024)
+                let full = self.short.len() == self.short.capacity();
+                if full
+                    && (self.short.contains(&packed)
+                        || !self.may_grow(self.short.allocation_size(), 1024))
                 {
                     return false;
                 }
@@ -80,6 +86,11 @@ impl ExactSet {
     }
 
     fn insert_long(&mut self, key: &[u8]) -> bool {
+        let hash = self.hasher.hash_one(key);
+        let known = |place: &Place| place.of(&self.bytes) == key;
+        if self.long.find(hash, known).is_some() {
+            return false;
+        }
         if (self.long.len() == self.long.capacity()
             && !self.may_grow(self.long.allocation_size(), 1024))
             || (self.bytes.len() + key.len() > self.bytes.capacity()
@@ -87,16 +98,12 @@ impl ExactSet {
         {
             return false;
         }
-        let hash = self.hasher.hash_one(key);
         let Self {
             long,
             bytes,
             hasher,
             ..
         } = self;
-        if long.find(hash, |place| place.of(bytes) == key).is_some() {
-            return false;
-        }
         let place = Place {
             offset: bytes.len() as u64,
             length: key.len() as u16,
@@ -114,29 +121,53 @@ impl ExactSet {
         if self.memory_bytes() + growth <= self.limit_bytes {
             return true;
         }
+        self.give_up();
+        false
+    }
+
+    fn give_up(&mut self) {
         *self = Self {
             over_limit: true,
             ..Self::new(self.limit_bytes)
         };
-        false
     }
 
     /// Bytes allocated.
-    pub(crate) fn memory_bytes(&self) -> u64 {
+    pub fn memory_bytes(&self) -> u64 {
         let tables = self.pairs.allocation_size()
             + self.short.allocation_size()
             + self.long.allocation_size();
         (tables + self.bytes.capacity()) as u64
     }
 
+    /// Inserts all strings of another set. The union of sets of which one passed its limit has no answer
+    /// either.
+    pub fn merge(&mut self, other: &Self) {
+        if other.over_limit {
+            self.give_up();
+        }
+        let mut key = [4; 9];
+        for pair in &other.pairs {
+            key[1..].copy_from_slice(&pair.to_ne_bytes());
+            self.insert(&key);
+        }
+        for packed in &other.short {
+            let (key, length) = unpacked(*packed);
+            self.insert(&key[..length]);
+        }
+        for place in &other.long {
+            self.insert(place.of(&other.bytes));
+        }
+    }
+
     /// Number of distinct strings, unless the limit was passed.
-    pub(crate) fn len(&self) -> Option<u64> {
+    pub fn len(&self) -> Option<u64> {
         let strings = self.pairs.len() + self.short.len() + self.long.len();
         (!self.over_limit).then_some(strings as u64)
     }
 
     /// Forgets everything and keeps the memory.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.pairs.clear();
         self.short.clear();
         self.long.clear();
@@ -162,6 +193,14 @@ fn short(key: &[u8]) -> Option<[u64; 2]> {
     Some([word(low), word(high)])
 }
 
+/// The string that [`short`] packed, and its length.
+fn unpacked(packed: [u64; 2]) -> ([u8; 16], usize) {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&packed[0].to_be_bytes());
+    key[8..].copy_from_slice(&packed[1].to_be_bytes());
+    (key, usize::from(key[15]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +218,54 @@ mod tests {
             prop_assert_eq!(set.len(), Some(twin.len() as u64));
             set.clear();
             prop_assert_eq!(set.len(), Some(0));
+        }
+    }
+
+    #[test]
+    fn sets_merge_to_the_set_of_all_their_strings() {
+        let key = |i: u32, width: usize| {
+            let mut key = vec![4; width];
+            key[1..5].copy_from_slice(&i.to_be_bytes());
+            key
+        };
+        for limit in [1 << 30, 20_000] {
+            let (mut one, mut other, mut all) = (
+                ExactSet::new(limit),
+                ExactSet::new(limit),
+                ExactSet::new(limit),
+            );
+            for i in 0..1_000 {
+                for width in [9, 14, 33] {
+                    all.insert(&key(i, width));
+                    if i < 700 {
+                        one.insert(&key(i, width));
+                    }
+                    if i >= 300 {
+                        other.insert(&key(i, width));
+                    }
+                }
+            }
+            one.merge(&other);
+            assert_eq!(one.len(), all.len());
+            assert_eq!(one.len(), (limit == 1 << 30).then_some(3_000));
+        }
+    }
+
+    #[test]
+    fn a_full_set_does_not_give_up_for_a_string_that_it_has() {
+        for width in [9, 14, 33] {
+            let key = |i: u32| {
+                let mut key = vec![4; width];
+                key[1..5].copy_from_slice(&i.to_be_bytes());
+                key
+            };
+            let mut set = ExactSet::new(3_000);
+            let last = (0..).find(|&i| !set.insert(&key(i))).unwrap();
+            let mut set = ExactSet::new(3_000);
+            for i in (0..last).chain(0..last) {
+                set.insert(&key(i));
+            }
+            assert_eq!(set.len(), Some(last.into()), "{width}");
         }
     }
 

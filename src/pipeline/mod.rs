@@ -23,13 +23,14 @@ mod workers;
 
 pub use crate::guard::Broken;
 pub use crate::inputs::{InputResult, Watch};
-pub(crate) use collector::ClosedSlice;
-pub(crate) use exact::ExactSet;
+pub(crate) use collector::{ClosedSlice, Collector};
+pub use exact::ExactSet;
 pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
 pub use results::{CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals};
 pub use run::{CountExtras, RunError, count};
 pub(crate) use run::{Read, Reading};
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
-pub use time_slice::Align;
+pub(crate) use shard::{Shard, ShardSpec, ShardTally};
+pub use time_slice::{Align, SliceGrid};
 pub use traffic::{Traffic, TrafficPair};

@@ -2,10 +2,10 @@
 
 use super::time_slice::Align;
 use crate::decode::Tunnel;
-use crate::elements::ElementRule;
+use crate::elements::{ElementRule, Extractor};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec, HyperLogLog, Sizing, SpecError};
-use crate::trace::InputFormat;
-use std::path::PathBuf;
+use crate::hashing::Digester;
+use crate::trace::{InputFormat, Source};
 
 /// How packet time is cut.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,8 +32,8 @@ pub struct CounterChoice {
 /// Everything that a count depends on.
 #[derive(Clone, Debug)]
 pub struct CountPlan {
-    /// Captures, in the order given; `-` is standard input.
-    pub inputs: Vec<PathBuf>,
+    /// Captures, in the order given.
+    pub inputs: Vec<Source>,
     /// How to recognise them.
     pub input_format: InputFormat,
     /// What is counted.
@@ -284,6 +284,19 @@ impl CountPlan {
     pub fn exact_set_limit(&self) -> Option<u64> {
         let sets = u64::from(self.shards) * self.open_slices() as u64;
         self.exact_limit_bytes.map(|limit| limit / sets)
+    }
+
+    /// What turns packets into the elements of this plan; `attributes` and `keys` say whether these columns
+    /// are wanted.
+    pub(crate) fn extractor(&self, attributes: bool, keys: bool) -> Extractor {
+        let digester = Digester::new(self.seed);
+        Extractor::new(self.rule.clone(), self.tunnel, digester, attributes, keys)
+    }
+
+    /// Whether the counter looks at the attributes of elements.
+    pub(crate) fn needs_attributes(&self) -> bool {
+        let counter = self.counter.as_ref();
+        counter.is_some_and(|counter| counter.shard.needs_attributes())
     }
 
     /// Number of attributes of the elements that are counted.

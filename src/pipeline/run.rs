@@ -11,11 +11,9 @@ use super::workers::CountStage;
 use crate::elements::Extractor;
 use crate::filters::saved::SavedFilter;
 use crate::guard::{Broken, WorkerGone};
-use crate::hashing::Digester;
 use crate::inputs::{Feed, InputResult, Merge, Watch};
-use crate::trace::InputFormat;
+use crate::trace::{InputFormat, Source};
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, Scope};
 
@@ -76,22 +74,14 @@ pub fn count(
         None => None,
     };
     plan.check()?;
-    let extractor = Extractor::new(
-        plan.rule.clone(),
-        plan.tunnel,
-        Digester::new(plan.seed),
-        plan.counter
-            .as_ref()
-            .is_some_and(|counter| counter.shard.needs_attributes()),
-        plan.exact_limit_bytes.is_some(),
-    );
+    let extractor = plan.extractor(plan.needs_attributes(), plan.exact_limit_bytes.is_some());
     // Several inputs may be open at the same time, with a thread each.
     let readers = match plan.inputs.len() {
         1 => plan.threads / 2,
         _ => plan.threads.saturating_sub(1).min(1),
     };
     let reading = Reading {
-        inputs: &plan.inputs,
+        inputs: plan.inputs.clone(),
         input_format: plan.input_format,
         extractor: match traffic {
             Some(_) => extractor.with_addresses(),
@@ -104,13 +94,7 @@ pub fn count(
         shards: plan.shards as usize,
         threads: readers,
     };
-    let spec = ShardSpec {
-        counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
-        combinations: plan.combinations().to_vec(),
-        exact_limit_bytes: plan.exact_set_limit(),
-        open_slices: plan.open_slices(),
-        keep: filter_label.is_some(),
-    };
+    let spec = ShardSpec::of(plan, plan.open_slices(), filter_label.is_some());
     let shards = plan.shards as usize;
     // Some threads decode, one merges and slices; with two, the second serves the shards as well.
     let workers = plan.threads.saturating_sub(1 + readers);
@@ -152,7 +136,7 @@ pub fn count(
 /// How inputs are read and cut into slices, whatever becomes of their elements.
 pub(crate) struct Reading<'a> {
     /// Captures, in the order given.
-    pub(crate) inputs: &'a [PathBuf],
+    pub(crate) inputs: Vec<Source>,
     pub(crate) input_format: InputFormat,
     pub(crate) extractor: Extractor,
     /// Attributes of an element.
@@ -188,7 +172,7 @@ impl Reading<'_> {
     ) -> Result<Read<S::Outcome>, RunError> {
         let (maker, threads) = (Arc::new(self.extractor), self.threads);
         let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
-        let merge = Merge::new(self.inputs, self.input_format, watch.stop(), begin);
+        let merge = Merge::new(&self.inputs, self.input_format, watch.stop(), begin);
         let first_ns = merge.first_ns().unwrap_or(0);
         let Slicing { width_ns, align } = self.slicing;
         let grid = SliceGrid::new(width_ns, align, first_ns);

@@ -1,6 +1,7 @@
 //! One partition of the elements: a counter, an exact set and tallies for each open slice.
 
 use super::exact::ExactSet;
+use super::plan::CountPlan;
 use crate::elements::ElementColumns;
 use crate::filters::{
     CombinationCount, Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting,
@@ -8,37 +9,48 @@ use crate::filters::{
 
 /// What a shard is made of.
 #[derive(Clone, Debug)]
-pub(super) struct ShardSpec {
-    pub(super) counter: Option<CounterSpec>,
+pub(crate) struct ShardSpec {
+    pub(crate) counter: Option<CounterSpec>,
     /// Combinations whose counts are wanted.
-    pub(super) combinations: Vec<u32>,
-    pub(super) exact_limit_bytes: Option<u64>,
-    pub(super) open_slices: usize,
+    pub(crate) combinations: Vec<u32>,
+    pub(crate) exact_limit_bytes: Option<u64>,
+    pub(crate) open_slices: usize,
     /// Hand the filter out with the tally.
-    pub(super) keep: bool,
+    pub(crate) keep: bool,
 }
 
 /// A shard's part of a slice's answer.
 #[derive(Debug, Default)]
-pub(super) struct ShardTally {
-    pub(super) first: Option<u64>,
-    pub(super) estimate: Option<Estimate>,
+pub(crate) struct ShardTally {
+    pub(crate) first: Option<u64>,
+    pub(crate) estimate: Option<Estimate>,
     /// One entry a combination that is wanted.
-    pub(super) combinations: Vec<CombinationCount>,
+    pub(crate) combinations: Vec<CombinationCount>,
     /// `None` if the exact set is off or passed its limit.
-    pub(super) exact: Option<u64>,
-    pub(super) exact_over_limit: bool,
+    pub(crate) exact: Option<u64>,
+    pub(crate) exact_over_limit: bool,
     /// New elements that the filter called repeats.
-    pub(super) false_repeats: u64,
+    pub(crate) false_repeats: u64,
     /// The counter was too full to count.
-    pub(super) saturated: bool,
+    pub(crate) saturated: bool,
     /// The filter, if it is to be kept.
-    pub(super) filter: Option<Box<dyn MembershipFilter>>,
+    pub(crate) filter: Option<Box<dyn MembershipFilter>>,
 }
 
 impl ShardSpec {
+    /// What this plan's shards are made of, with so many slices open at the same time.
+    pub(crate) fn of(plan: &CountPlan, open_slices: usize, keep: bool) -> Self {
+        Self {
+            counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
+            combinations: plan.combinations().to_vec(),
+            exact_limit_bytes: plan.exact_set_limit(),
+            open_slices,
+            keep,
+        }
+    }
+
     /// The answer for a slice of which no element came: zero wherever there can be an answer.
-    pub(super) fn empty_tally(&self) -> ShardTally {
+    pub(crate) fn empty_tally(&self) -> ShardTally {
         let counter = self.counter.as_ref();
         ShardTally {
             first: counter.filter(|spec| spec.tells_first()).map(|_| 0),
@@ -62,7 +74,7 @@ impl ShardSpec {
 
 /// The state of a shard; it lives in one thread.
 #[derive(Debug)]
-pub(super) struct Shard {
+pub(crate) struct Shard {
     spec: ShardSpec,
     slices: Vec<Option<OpenSlice>>,
     sightings: Vec<Sighting>,
@@ -79,7 +91,7 @@ struct OpenSlice {
 }
 
 impl Shard {
-    pub(super) fn new(spec: ShardSpec) -> Self {
+    pub(crate) fn new(spec: ShardSpec) -> Self {
         Self {
             slices: (0..spec.open_slices).map(|_| None).collect(),
             spec,
@@ -88,7 +100,7 @@ impl Shard {
     }
 
     /// Takes elements of the slice in this slot of the table of open slices.
-    pub(super) fn add(&mut self, slot: usize, elements: &ElementColumns) {
+    pub(crate) fn add(&mut self, slot: usize, elements: &ElementColumns) {
         let slice = self.slices[slot].get_or_insert_with(|| OpenSlice {
             counter: self.spec.counter.as_ref().map(CounterSpec::build),
             exact: self.spec.exact_limit_bytes.map(ExactSet::new),
@@ -122,7 +134,7 @@ impl Shard {
     }
 
     /// The answer for the slice in this slot, which is empty afterwards and keeps its memory.
-    pub(super) fn close(&mut self, slot: usize) -> ShardTally {
+    pub(crate) fn close(&mut self, slot: usize) -> ShardTally {
         // Where no element came nothing has to be cleared: short slices would cost more than their
         // packets otherwise.
         let empty = self.spec.empty_tally();

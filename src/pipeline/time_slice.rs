@@ -24,16 +24,25 @@ impl Align {
 }
 
 /// Numbers the slices of a trace.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SliceGrid {
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct SliceGrid {
     /// Nanoseconds; `None` is one slice for everything.
     width_ns: Option<i64>,
     origin_ns: i64,
 }
 
 impl SliceGrid {
-    /// `width_ns` > 0. `first_ns` is the time of the first packet.
-    pub(super) fn new(width_ns: Option<i64>, align: Align, first_ns: i64) -> Self {
+    /// Slices of `width_ns` nanoseconds, or one for everything; `first_ns` is the time of the trace's first
+    /// packet, which only [`Align::First`] looks at.
+    ///
+    /// # Panics
+    ///
+    /// If the width is not above 0.
+    pub fn new(width_ns: Option<i64>, align: Align, first_ns: i64) -> Self {
+        assert!(
+            width_ns.is_none_or(|width| width > 0),
+            "a slice has a width"
+        );
         Self {
             width_ns,
             origin_ns: match align {
@@ -44,7 +53,7 @@ impl SliceGrid {
     }
 
     /// Number of the slice that holds this time.
-    fn index(self, time_ns: i64) -> i64 {
+    pub fn index(self, time_ns: i64) -> i64 {
         self.width_ns.map_or(0, |width| {
             let since = i128::from(time_ns) - i128::from(self.origin_ns);
             // Beyond the range only for widths of a few nanoseconds and a first packet at its end.
@@ -56,7 +65,7 @@ impl SliceGrid {
 
     /// First nanosecond of the slice and first one behind it, saturated. Slices that are numbered by
     /// the ends of the range hold all that is beyond them.
-    pub(super) fn bounds(self, index: i64) -> (i64, i64) {
+    pub fn bounds(self, index: i64) -> (i64, i64) {
         let Some(width) = self.width_ns else {
             return (i64::MIN, i64::MAX);
         };

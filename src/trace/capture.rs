@@ -204,20 +204,27 @@ impl Capture {
     }
 
     /// Offset of the next record in the container.
-    pub(super) fn offset(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         self.buffer.offset()
+    }
+
+    /// The dialect of a plain pcap file, whose records can be found from any place of it.
+    pub(super) fn enterable(&self) -> Option<&Pcap> {
+        match &self.reader {
+            Reader::Pcap(pcap)
+                if self.compression == Compression::None && pcap.can_be_entered() =>
+            {
+                Some(pcap)
+            }
+            _ => None,
+        }
     }
 
     /// The capture in segments of so many bytes that can be read in any order, if it is a plain pcap file
     /// with several of them. To be asked before the first batch is read.
     pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
         let (file, stop) = self.file.as_ref()?;
-        let Reader::Pcap(pcap) = &self.reader else {
-            return None;
-        };
-        if self.compression != Compression::None || !pcap.can_be_entered() {
-            return None;
-        }
+        let pcap = self.enterable()?;
         let file = file.try_clone().ok()?;
         let bytes_read = Arc::clone(&self.bytes_read);
         Segments::new(&self.path, file, pcap.clone(), bytes, stop, bytes_read)
@@ -442,9 +449,9 @@ pub fn standard_input() -> io::Result<File> {
     own.map(File::from)
 }
 
-struct CountedReader {
-    source: Box<dyn Read + Send>,
-    count: Arc<AtomicU64>,
+pub(super) struct CountedReader {
+    pub(super) source: Box<dyn Read + Send>,
+    pub(super) count: Arc<AtomicU64>,
 }
 
 impl Read for CountedReader {

@@ -101,6 +101,11 @@ pub enum TraceErrorKind {
         /// What the decoder said.
         reason: String,
     },
+    /// What was wrong was found by another process.
+    Reported {
+        /// Its whole sentence, with the file and the place.
+        sentence: String,
+    },
     /// A line of a DNS log is not as its header promises.
     MalformedLine {
         /// Line number, from 1.
@@ -213,7 +218,8 @@ impl fmt::Display for Bytes {
 impl fmt::Display for TraceError {
     #[expect(clippy::too_many_lines, reason = "a table of sentences")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.as_os_str() == "-" {
+        if matches!(self.kind, TraceErrorKind::Reported { .. }) {
+        } else if self.path.as_os_str() == "-" {
             write!(f, "standard input: ")?;
         } else {
             write!(f, "{}: ", self.path.display())?;
@@ -315,6 +321,7 @@ impl fmt::Display for TraceError {
                 "packet {packet} could not be decoded ({reason}), and packets from number {lost_from} on are \
                  not counted; this is a mistake in flowsieve, please report it with the packet"
             ),
+            TraceErrorKind::Reported { sentence } => f.write_str(sentence),
             TraceErrorKind::MalformedLine { line, reason } => write!(
                 f,
                 "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; everything \

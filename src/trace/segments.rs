@@ -17,7 +17,7 @@ use super::stop::StopFlag;
 
 /// Bytes that are looked through for a boundary at the begin of a segment: a packet of the longest common
 /// kind, and 16 records of usual length behind it.
-const BYTES_TO_LOOK_AT: usize = 128 * 1024;
+pub(super) const BYTES_TO_LOOK_AT: usize = 128 * 1024;
 
 /// Bytes read beyond the end of a segment at a time, for the record that reaches across it.
 const BEYOND: u64 = 4096;

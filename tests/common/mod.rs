@@ -30,7 +30,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
         expected: None,
     };
     CountPlan {
-        inputs: inputs.to_vec(),
+        inputs: inputs.iter().map(Into::into).collect(),
         input_format: InputFormat::Auto,
         rule: ElementRule {
             kind,

@@ -79,7 +79,7 @@ fn damaged_captures_are_counted_as_far_as_they_are_read() {
         };
         let filter = filters[number as usize / 5 % 4];
         let plan = CountPlan {
-            inputs: vec![path.to_path_buf()],
+            inputs: vec![(&*path).into()],
             input_format,
             rule: ElementRule {
                 kind,

@@ -19,6 +19,12 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "pieces",
+        &[
+            "decode", "elements", "filters", "guard", "hashing", "pipeline", "trace",
+        ],
+    ),
+    (
         "dedup",
         &[
             "anonymize",

@@ -29,7 +29,7 @@ fn plan(path: &Path, kind: FilterKind, bytes: u64, shards: u32, seed: u64) -> Co
         expected: None,
     };
     CountPlan {
-        inputs: vec![path.to_path_buf()],
+        inputs: vec![path.into()],
         input_format: InputFormat::Auto,
         rule: ElementRule::default(),
         tunnel: Tunnel::Outer,

@@ -260,7 +260,7 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
         expected: None,
     };
     let plan = CountPlan {
-        inputs: vec![file.path().to_path_buf()],
+        inputs: vec![file.path().into()],
         input_format: InputFormat::Auto,
         rule: ElementRule::default(),
         tunnel: Tunnel::Outer,

@@ -10,6 +10,7 @@ mod streams;
 #[cfg(test)]
 mod tests;
 mod xz;
+#[cfg(feature = "zstd")]
 mod zstd;
 
 use std::io::{self, Read};
@@ -84,7 +85,10 @@ pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dy
     let codec: Box<dyn Codec> = match compression {
         Compression::None => return (compression, Box::new(Plain(input))),
         Compression::Gzip => Box::new(gzip::Gzip::new(input)),
+        #[cfg(feature = "zstd")]
         Compression::Zstd => Box::new(zstd::Zstd::new(input)),
+        #[cfg(not(feature = "zstd"))]
+        Compression::Zstd => Box::new(Unknown(input)),
         Compression::Xz => Box::new(xz::Xz::new(input)),
         Compression::Bzip2 => Box::new(bzip2::Bzip2::new(input)),
         Compression::Lz4 => Box::new(lz4::Lz4::new(input)),
@@ -98,6 +102,21 @@ pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dy
             done: false,
         }),
     )
+}
+
+/// A codec that this build does without.
+#[cfg(not(feature = "zstd"))]
+struct Unknown(Input);
+
+#[cfg(not(feature = "zstd"))]
+impl Codec for Unknown {
+    fn step(&mut self, _: &mut [u8]) -> Step {
+        Step::damaged(0, "this build of flowsieve has no decompressor for it")
+    }
+
+    fn input(&mut self) -> &mut Input {
+        &mut self.0
+    }
 }
 
 struct Decompressor {

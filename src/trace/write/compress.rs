@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::super::compression::Compression;
 
 /// Level of zstd: its own default.
+#[cfg(feature = "zstd")]
 const ZSTD_LEVEL: i32 = 3;
 
 /// Preset of xz; further ones take several times the time and the memory.
@@ -14,6 +15,7 @@ const XZ_PRESET: u32 = 3;
 pub(super) enum Compressor<W: Write> {
     None(W),
     Gzip(flate2::write::GzEncoder<W>),
+    #[cfg(feature = "zstd")]
     Zstd(zstd::stream::write::Encoder<'static, W>),
     Xz(Box<lzma_rust2::XzWriter<W>>),
     Bzip2(bzip2::write::BzEncoder<W>),
@@ -28,7 +30,13 @@ impl<W: Write> Compressor<W> {
                 let level = flate2::Compression::default();
                 Self::Gzip(flate2::write::GzEncoder::new(out, level))
             }
+            #[cfg(feature = "zstd")]
             Compression::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(out, ZSTD_LEVEL)?),
+            #[cfg(not(feature = "zstd"))]
+            Compression::Zstd => {
+                let reason = "this build of flowsieve has no compressor for zstd";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+            }
             Compression::Xz => {
                 let options = lzma_rust2::XzOptions::with_preset(XZ_PRESET);
                 Self::Xz(Box::new(lzma_rust2::XzWriter::new(out, options)?))
@@ -45,6 +53,7 @@ impl<W: Write> Compressor<W> {
         match self {
             Self::None(out) => out.write_all(bytes),
             Self::Gzip(out) => out.write_all(bytes),
+            #[cfg(feature = "zstd")]
             Self::Zstd(out) => out.write_all(bytes),
             Self::Xz(out) => out.write_all(bytes),
             Self::Bzip2(out) => out.write_all(bytes),
@@ -57,6 +66,7 @@ impl<W: Write> Compressor<W> {
         match self {
             Self::None(mut out) => out.flush().map(|()| out),
             Self::Gzip(out) => out.finish(),
+            #[cfg(feature = "zstd")]
             Self::Zstd(out) => out.finish(),
             Self::Xz(out) => out.finish(),
             Self::Bzip2(out) => out.finish(),

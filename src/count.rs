@@ -1,0 +1,326 @@
+//! A count as few calls: what is not said has the defaults of the command line.
+
+use crate::decode::Tunnel;
+use crate::elements::{ElementKind, ElementRule};
+use crate::filters::{FilterKind, Sizing};
+use crate::pipeline::{
+    Align, CountExtras, CountPlan, CountSummary, CounterChoice, PlanError, RunError, SliceResult,
+    SliceSink, Slicing, count,
+};
+use crate::trace::{InputFormat, Source};
+use std::io;
+use std::time::Duration;
+
+/// Shards unless told otherwise: enough for the threads of a large machine.
+const DEFAULT_SHARDS: u32 = 8;
+
+/// Bytes of the filters of a slice unless told otherwise.
+const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
+
+/// Bytes of the exact count unless told otherwise.
+const DEFAULT_EXACT_BYTES: u64 = 4 << 30;
+
+/// A count that is being described.
+///
+/// ```
+/// use flowsieve::{Count, elements::ElementKind};
+/// use std::time::Duration;
+///
+/// let counted = Count::of(["traces/generated.pcap"])
+///     .element(ElementKind::Flow)
+///     .slice(Duration::from_secs(2))
+///     .memory(16 << 10)
+///     .run()?;
+/// assert_eq!(counted.slices.len(), 4);
+/// assert_eq!(counted.summary.totals.packets, 8_000);
+/// # Ok::<(), flowsieve::pipeline::RunError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Count {
+    inputs: Vec<Source>,
+    input_format: InputFormat,
+    rule: ElementRule,
+    tunnel: Tunnel,
+    slicing: Slicing,
+    structure: Structure,
+    memory_bytes: u64,
+    fpr: Option<f64>,
+    expected: Option<u64>,
+    exact_limit_bytes: Option<u64>,
+    seed: u64,
+    shards: Option<u32>,
+    threads: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Structure {
+    Exact,
+    HyperLogLog,
+    Filter(FilterKind),
+}
+
+impl Count {
+    /// Of these captures, which are one trace in the order of time: paths, or an [`Source`] of any reader.
+    pub fn of(inputs: impl IntoIterator<Item = impl Into<Source>>) -> Self {
+        Self {
+            inputs: inputs.into_iter().map(Into::into).collect(),
+            input_format: InputFormat::Auto,
+            rule: ElementRule::default(),
+            tunnel: Tunnel::Outer,
+            slicing: Slicing {
+                width_ns: Some(1_000_000_000),
+                align: Align::Epoch,
+            },
+            structure: Structure::Filter(FilterKind::Subset),
+            memory_bytes: DEFAULT_MEMORY_BYTES,
+            fpr: None,
+            expected: None,
+            exact_limit_bytes: Some(DEFAULT_EXACT_BYTES),
+            seed: 0,
+            shards: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// What is counted; [host pairs](ElementKind::HostPair) by default.
+    #[must_use]
+    pub fn element(mut self, kind: ElementKind) -> Self {
+        self.rule.kind = kind;
+        self
+    }
+
+    /// Both directions are one element.
+    #[must_use]
+    pub fn undirected(mut self) -> Self {
+        self.rule.undirected = true;
+        self
+    }
+
+    /// Of DNS messages only the queries.
+    #[must_use]
+    pub fn queries_only(mut self) -> Self {
+        self.rule.queries_only = true;
+        self
+    }
+
+    /// Ports on which DNS is spoken, besides 53.
+    #[must_use]
+    pub fn dns_ports(mut self, ports: impl IntoIterator<Item = u16>) -> Self {
+        self.rule.dns_ports = ports.into_iter().collect();
+        self
+    }
+
+    /// The innermost IP header of a tunnel counts, and not the outermost.
+    #[must_use]
+    pub fn inner_header(mut self) -> Self {
+        self.tunnel = Tunnel::Inner;
+        self
+    }
+
+    /// TSH files, which cannot be recognised.
+    #[must_use]
+    pub fn input_format(mut self, format: InputFormat) -> Self {
+        self.input_format = format;
+        self
+    }
+
+    /// Width of a time slice; 1 second by default.
+    #[must_use]
+    pub fn slice(mut self, width: Duration) -> Self {
+        self.slicing.width_ns = Some(i64::try_from(width.as_nanos()).unwrap_or(i64::MAX));
+        self
+    }
+
+    /// One slice for everything.
+    #[must_use]
+    pub fn one_slice(mut self) -> Self {
+        self.slicing.width_ns = None;
+        self
+    }
+
+    /// Slices begin with the first packet, and not at multiples of their width since the epoch.
+    #[must_use]
+    pub fn from_first_packet(mut self) -> Self {
+        self.slicing.align = Align::First;
+        self
+    }
+
+    /// The filter that counts; [`FilterKind::Subset`] by default.
+    #[must_use]
+    pub fn filter(mut self, kind: FilterKind) -> Self {
+        self.structure = Structure::Filter(kind);
+        self
+    }
+
+    /// `HyperLogLog` counts, which says of no element whether it is new.
+    #[must_use]
+    pub fn hyper_log_log(mut self) -> Self {
+        self.structure = Structure::HyperLogLog;
+        self
+    }
+
+    /// Only the exact set counts.
+    #[must_use]
+    pub fn exact_only(mut self) -> Self {
+        self.structure = Structure::Exact;
+        self
+    }
+
+    /// Bytes of the filters of a slice; 64 KiB by default.
+    #[must_use]
+    pub fn memory(mut self, bytes: u64) -> Self {
+        (self.memory_bytes, self.fpr) = (bytes, None);
+        self
+    }
+
+    /// The filter is as small as it may be for this false-positive rate at so many elements a slice.
+    #[must_use]
+    pub fn rate(mut self, fpr: f64, expected: u64) -> Self {
+        (self.fpr, self.expected) = (Some(fpr), Some(expected));
+        self
+    }
+
+    /// Distinct elements that a slice is expected to have: by them the number of hash functions is chosen.
+    #[must_use]
+    pub fn expect(mut self, elements: u64) -> Self {
+        self.expected = Some(elements);
+        self
+    }
+
+    /// Bytes that the exact count may take; 4 GiB by default.
+    #[must_use]
+    pub fn exact_limit(mut self, bytes: u64) -> Self {
+        self.exact_limit_bytes = Some(bytes);
+        self
+    }
+
+    /// Does without the exact count: memory stays small whatever comes.
+    #[must_use]
+    pub fn without_exact(mut self) -> Self {
+        self.exact_limit_bytes = None;
+        self
+    }
+
+    /// Seed of the hash functions; 0 by default. With a random one nobody can craft traffic that collides.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Partitions of the elements with a filter each, which are part of the result: 8 by default for
+    /// [`FilterKind::Subset`] and the exact set, else 1, as published.
+    #[must_use]
+    pub fn shards(mut self, shards: u32) -> Self {
+        self.shards = Some(shards);
+        self
+    }
+
+    /// Threads, on which only speed depends; by default all that there are.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Everything that the count depends on.
+    ///
+    /// # Errors
+    ///
+    /// Choices that do not go together.
+    pub fn plan(&self) -> Result<CountPlan, PlanError> {
+        let shards = self.shards.unwrap_or(match self.structure {
+            Structure::Exact | Structure::Filter(FilterKind::Subset) => DEFAULT_SHARDS,
+            _ => 1,
+        });
+        let sizing = match (self.fpr, self.expected) {
+            (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
+            (_, expected) => Sizing::Memory {
+                bytes: self.memory_bytes,
+                expected,
+            },
+        };
+        let attributes = self.rule.kind.attributes().len();
+        let counter = match self.structure {
+            Structure::Exact => None,
+            Structure::HyperLogLog => Some(CounterChoice::hyper_log_log(sizing, shards)?),
+            Structure::Filter(kind) => {
+                Some(CounterChoice::filter(kind, attributes, sizing, shards)?)
+            }
+        };
+        let plan = CountPlan {
+            inputs: self.inputs.clone(),
+            input_format: self.input_format,
+            rule: self.rule.clone(),
+            tunnel: self.tunnel,
+            slicing: self.slicing,
+            counter,
+            exact_limit_bytes: self.exact_limit_bytes,
+            seed: self.seed,
+            shards,
+            threads: self.threads,
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// Counts, and keeps all rows.
+    ///
+    /// # Errors
+    ///
+    /// Choices that do not go together. A damaged input is none: it is listed in
+    /// [`CountSummary::inputs`].
+    pub fn run(&self) -> Result<Counted, RunError> {
+        let mut rows = Rows(Vec::new());
+        let summary = self.run_into(&mut rows)?;
+        Ok(Counted {
+            slices: rows.0,
+            summary,
+        })
+    }
+
+    /// Counts, and hands each row on when its slice is over: for traces with more slices than there is memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::run`]; the sink failed.
+    pub fn run_into(&self, sink: &mut dyn SliceSink) -> Result<CountSummary, RunError> {
+        count(&self.plan()?, CountExtras::default(), sink, &())
+    }
+}
+
+/// What was counted.
+#[derive(Debug)]
+pub struct Counted {
+    /// The slices, in the order of time.
+    pub slices: Vec<SliceResult>,
+    /// What became of the inputs, and totals.
+    pub summary: CountSummary,
+}
+
+impl IntoIterator for Counted {
+    type Item = SliceResult;
+    type IntoIter = std::vec::IntoIter<SliceResult>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.slices.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Counted {
+    type Item = &'a SliceResult;
+    type IntoIter = std::slice::Iter<'a, SliceResult>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.slices.iter()
+    }
+}
+
+struct Rows(Vec<SliceResult>);
+
+impl SliceSink for Rows {
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        self.0.push(slice.clone());
+        Ok(())
+    }
+}

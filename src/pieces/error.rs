@@ -1,0 +1,43 @@
+//! Why pieces could not be put together.
+
+use crate::guard::WorkerGone;
+use crate::pipeline::PlanError;
+use crate::trace::TraceError;
+use std::io;
+
+/// A piece could not be read, or pieces do not belong together.
+#[derive(Debug, thiserror::Error)]
+pub enum PieceError {
+    /// The plan contradicts itself.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The system did not give an input's bytes: reading it again may help. (Damage is no error; it is listed
+    /// with its input.)
+    #[error(transparent)]
+    Unreadable(#[from] TraceError),
+    /// These bytes are none of the form that is to be read.
+    #[error("these bytes are no {form} that this version of flowsieve can read: {reason}")]
+    Bytes {
+        /// What they were taken for.
+        form: &'static str,
+        /// What is wrong with them.
+        reason: &'static str,
+    },
+    /// Parts that are not of one count, or not all that there are.
+    #[error("the pieces do not make one count: {0}")]
+    Mismatch(String),
+    /// The slices could not be handed on.
+    #[error("the results could not be written: {0}")]
+    Sink(#[from] io::Error),
+    /// Counting panicked, which is a mistake of flowsieve's own.
+    #[error(
+        "counting failed ({0}); this is a mistake in flowsieve, please report it with the options and the capture"
+    )]
+    Broken(String),
+}
+
+impl From<WorkerGone> for PieceError {
+    fn from(gone: WorkerGone) -> Self {
+        Self::Broken(gone.0)
+    }
+}

@@ -1,0 +1,39 @@
+//! Counting in pieces: a count divided among processes or machines, and put together again so that its report
+//! is that of one run, byte for byte.
+//!
+//! ```text
+//!   divide ─► Piece ─► PieceReader ─► SlicePart ─┐ by (slice, shard)
+//!                          └► InputPart ─► InputTable ─► ShardCount ─► ShardTally ─► SliceSums ─► report
+//! ```
+//!
+//! It rests on three facts. Repeats change nothing that is reported, so a piece hands on each distinct
+//! element of a (slice, shard) once, in the order of first sight, with its time. Merging inputs by time is
+//! the same as sorting by the running maximum of time within an input, then by input, then by place. And a
+//! shard of a slice is independent of all others.
+//!
+//! A slice is never closed before its time here, so no packet is late: the report is that of one run that had
+//! no late packets. The set of an exact count starts anew in every slice, where one run keeps its memory; so only near the limit
+//! of the exact count may one of them give up where the other does not.
+//!
+//! Parts, tallies and tables have a compact binary form with a version. Reading it checks what is read.
+
+mod bytes;
+mod count;
+mod divide;
+mod elements;
+mod error;
+mod part;
+mod reader;
+mod sums;
+mod table;
+mod tally;
+
+pub use count::ShardCount;
+pub use divide::{OpenPiece, Piece, divide, grid_of};
+pub use elements::{PlacedElement, PlacedElements};
+pub use error::PieceError;
+pub use part::{InputPart, SlicePart};
+pub use reader::PieceReader;
+pub use sums::SliceSums;
+pub use table::{InputTable, Joined};
+pub use tally::ShardTally;

@@ -1,0 +1,277 @@
+//! Reads a piece and hands on the distinct elements of its slices.
+
+use super::bytes::put_number;
+use super::elements::packets;
+use super::{InputPart, OpenPiece, Piece, PieceError, SlicePart};
+use crate::elements::{ElementBatch, Extractor};
+use crate::hashing::shard_of;
+use crate::inputs::read_on;
+use crate::pipeline::{CountPlan, ExactSet, SliceGrid};
+use crate::trace::{Capture, TraceError, TraceErrorKind};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes that a shard of a slice is charged besides its elements.
+const BYTES_A_SHARD: usize = 256;
+
+/// The parts of a piece, in an order that depends on nothing but its packets and the budget.
+///
+/// [`Self::finish`] has to be called when there are no more: only it says whether the bytes could be read.
+#[derive(Debug)]
+pub struct PieceReader {
+    capture: Option<Capture>,
+    extractor: Extractor,
+    grid: SliceGrid,
+    shards: u32,
+    with_keys: bool,
+    budget: usize,
+    used: usize,
+    batch: ElementBatch,
+    open: BTreeMap<i64, Vec<OpenShard>>,
+    ready: VecDeque<SlicePart>,
+    next_part: u32,
+    input: InputPart,
+    unreadable: Option<TraceError>,
+}
+
+/// What is at hand of a shard of a slice.
+#[derive(Debug)]
+struct OpenShard {
+    packets: u64,
+    elements: u64,
+    times_ns: Option<(i64, i64)>,
+    firsts: Vec<u8>,
+    last_ns: i64,
+    seen: ExactSet,
+}
+
+impl PieceReader {
+    /// Reads a piece of an input that is a file. `budget` bytes of elements are kept before they are handed on.
+    ///
+    /// # Errors
+    ///
+    /// The plan contradicts itself, or the file could not be read.
+    pub fn open(
+        plan: &CountPlan,
+        grid: SliceGrid,
+        piece: &Piece,
+        budget: usize,
+    ) -> Result<Self, PieceError> {
+        match OpenPiece::open(plan, piece) {
+            Ok(open) => Ok(Self::new(plan, grid, piece, open, budget)),
+            Err(PieceError::Unreadable(error)) if !is_refusal(&error) => {
+                let nothing = InputPart::unread(piece, &error);
+                Ok(Self::of(plan, grid, None, nothing, budget))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads a piece from where it was opened.
+    pub fn new(
+        plan: &CountPlan,
+        grid: SliceGrid,
+        piece: &Piece,
+        open: OpenPiece,
+        budget: usize,
+    ) -> Self {
+        let input = InputPart {
+            input: piece.input,
+            range: piece.range,
+            entered: open.entered,
+            packets_before: open.packets_before,
+            is_log: open.capture.is_log(),
+            container: Some(open.capture.description()),
+            ..InputPart::default()
+        };
+        Self::of(plan, grid, Some(open.capture), input, budget)
+    }
+
+    fn of(
+        plan: &CountPlan,
+        grid: SliceGrid,
+        capture: Option<Capture>,
+        input: InputPart,
+        budget: usize,
+    ) -> Self {
+        let with_keys = hands_on_keys(plan);
+        Self {
+            capture,
+            extractor: plan.extractor(false, with_keys),
+            grid,
+            shards: plan.shards.max(1),
+            with_keys,
+            budget,
+            used: 0,
+            batch: ElementBatch::default(),
+            open: BTreeMap::new(),
+            ready: VecDeque::new(),
+            next_part: 0,
+            input,
+            unreadable: None,
+        }
+    }
+
+    /// Reads what is left, and says what became of the input.
+    ///
+    /// # Errors
+    ///
+    /// The system did not give all bytes: what was handed on before does not count.
+    pub fn finish(mut self) -> Result<InputPart, PieceError> {
+        while self.next().is_some() {}
+        match self.unreadable {
+            Some(error) => Err(error.into()),
+            None => Ok(self.input),
+        }
+    }
+
+    /// Takes the next batch; at the end hands on everything.
+    fn read(&mut self) {
+        let Some(capture) = &mut self.capture else {
+            return;
+        };
+        self.batch.clear();
+        let before = self.input.packets_before + self.input.packets;
+        match read_on(capture, &self.extractor, &mut self.batch, before) {
+            Ok(true) => return self.take(),
+            Ok(false) => {}
+            Err(error) if is_refusal(&error) => self.unreadable = Some(error),
+            Err(error) => self.input.error = Some(error.to_string()),
+        }
+        self.input.left = capture.offset();
+        self.capture = None;
+        self.hand_on();
+    }
+
+    fn take(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        for &(_, skip) in &batch.skipped {
+            *self.input.skipped.entry(skip).or_default() += 1;
+        }
+        self.input.packets += batch.times_ns.len() as u64;
+        self.input.elements += batch.elements.len() as u64;
+        let columns = &batch.elements;
+        for (time_ns, elements) in packets(&batch) {
+            let latest = self.input.latest_ns.map_or(time_ns, |t| t.max(time_ns));
+            self.input.latest_ns = Some(latest);
+            let (shards, used) = (self.shards, &mut self.used);
+            let slice = self
+                .open
+                .entry(self.grid.index(time_ns))
+                .or_insert_with(|| {
+                    *used += shards as usize * BYTES_A_SHARD;
+                    (0..shards).map(|_| OpenShard::empty()).collect()
+                });
+            slice[0].packet(time_ns);
+            for element in elements {
+                let digest = columns.digests[element];
+                let bytes = digest.value().to_le_bytes();
+                let key = if self.with_keys {
+                    columns.keys.get(element)
+                } else {
+                    &bytes
+                };
+                let shard = &mut slice[shard_of(digest, shards.into())];
+                self.used += shard.element(latest, key);
+            }
+            if self.used >= self.budget {
+                self.hand_on();
+            }
+        }
+        self.batch = batch;
+    }
+
+    /// Makes parts of everything at hand.
+    fn hand_on(&mut self) {
+        self.used = 0;
+        let part = self.next_part;
+        self.next_part += 1;
+        let input = &self.input;
+        for (slice, shards) in std::mem::take(&mut self.open) {
+            let used = (0..).zip(shards);
+            let used = used.filter(|(_, shard)| shard.packets + shard.elements > 0);
+            self.ready.extend(used.map(|(number, shard)| SlicePart {
+                slice,
+                shard: number,
+                input: input.input,
+                range: input.range,
+                entered: input.entered.unwrap_or(0),
+                part,
+                packets: shard.packets,
+                elements: shard.elements,
+                times_ns: shard.times_ns,
+                firsts: shard.firsts,
+            }));
+        }
+    }
+}
+
+/// Whether parts have the bytes of their elements, and not only the digests.
+pub(super) fn hands_on_keys(plan: &CountPlan) -> bool {
+    plan.exact_limit_bytes.is_some() || plan.needs_attributes()
+}
+
+/// Whether the system refused, rather than the capture being damaged.
+fn is_refusal(error: &TraceError) -> bool {
+    matches!(error.kind, TraceErrorKind::Io(_))
+}
+
+impl Iterator for PieceReader {
+    type Item = SlicePart;
+
+    fn next(&mut self) -> Option<SlicePart> {
+        while self.ready.is_empty() && self.capture.is_some() {
+            self.read();
+        }
+        self.ready.pop_front()
+    }
+}
+
+impl InputPart {
+    /// Of a piece that could not be read at all.
+    pub fn unread(piece: &Piece, error: &TraceError) -> Self {
+        Self {
+            input: piece.input,
+            range: piece.range,
+            entered: match &piece.bytes {
+                None => Some(0),
+                Some(_) => piece.start.map(|start| start.offset),
+            },
+            packets_before: piece.start.map_or(0, |start| start.packets),
+            error: Some(error.to_string()),
+            ..Self::default()
+        }
+    }
+}
+
+impl OpenShard {
+    fn empty() -> Self {
+        Self {
+            packets: 0,
+            elements: 0,
+            times_ns: None,
+            firsts: Vec::new(),
+            last_ns: i64::MIN,
+            seen: ExactSet::new(u64::MAX),
+        }
+    }
+
+    fn packet(&mut self, time_ns: i64) {
+        self.packets += 1;
+        let (first, last) = self.times_ns.unwrap_or((time_ns, time_ns));
+        self.times_ns = Some((first.min(time_ns), last.max(time_ns)));
+    }
+
+    /// Takes an element; how many bytes were kept for it.
+    fn element(&mut self, latest_ns: i64, key: &[u8]) -> usize {
+        self.elements += 1;
+        if !self.seen.insert(key) {
+            return 0;
+        }
+        let before = self.firsts.len();
+        put_number(&mut self.firsts, latest_ns.abs_diff(self.last_ns));
+        put_number(&mut self.firsts, key.len() as u64);
+        self.firsts.extend_from_slice(key);
+        self.last_ns = latest_ns;
+        self.firsts.len() - before
+    }
+}

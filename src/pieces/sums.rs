@@ -1,0 +1,129 @@
+//! Makes the slices' rows of the shards' tallies, and the totals.
+
+use super::{PieceError, ShardTally};
+use crate::pipeline::{
+    ClosedSlice, Collector, CountPlan, CountSummary, ShardSpec, SliceGrid, SliceSink, Totals,
+};
+
+/// Adds tallies up to slices, which go to a sink in the order of time.
+pub struct SliceSums<'a> {
+    collector: Collector<'a>,
+    spec: ShardSpec,
+    grid: SliceGrid,
+    shards: u32,
+    one_slice: bool,
+    slices: u64,
+    last: Option<i64>,
+}
+
+impl<'a> SliceSums<'a> {
+    /// For a count of this plan.
+    pub fn new(plan: &CountPlan, grid: SliceGrid, sink: &'a mut dyn SliceSink) -> Self {
+        let spec = ShardSpec::of(plan, 1, false);
+        Self {
+            collector: Collector::new(sink, plan.shards as usize, &spec.empty_tally(), grid),
+            spec,
+            grid,
+            shards: plan.shards,
+            one_slice: plan.slicing.width_ns.is_none(),
+            slices: 0,
+            last: None,
+        }
+    }
+
+    /// Takes all tallies of a slice, in any order. Slices come in the order of time; those without packets
+    /// need not come, and a shard without elements need not have a tally.
+    ///
+    /// # Errors
+    ///
+    /// The tallies are of several slices, twice of one shard, or not of this plan; the slice is not
+    /// behind the one before; the sink failed.
+    pub fn slice(
+        &mut self,
+        tallies: impl IntoIterator<Item = ShardTally>,
+    ) -> Result<(), PieceError> {
+        let empty = self.spec.empty_tally();
+        let mut shards: Vec<Option<ShardTally>> = (0..self.shards).map(|_| None).collect();
+        let mut slice: Option<ClosedSlice> = None;
+        for tally in tallies {
+            let counts = &tally.counts;
+            let masks = |counts: &crate::pipeline::ShardTally| {
+                let masks = counts.combinations.iter();
+                masks.map(|count| count.mask).collect::<Vec<u32>>()
+            };
+            let is_ours = counts.first.is_some() == empty.first.is_some()
+                && (counts.exact.is_some() || counts.exact_over_limit) == empty.exact.is_some()
+                && (empty.estimate.is_some() || counts.estimate.is_none())
+                && masks(counts) == masks(&empty);
+            let sum = slice.get_or_insert(ClosedSlice {
+                index: tally.slice,
+                start_ns: i64::MAX,
+                end_ns: i64::MIN,
+                packets: 0,
+                elements: 0,
+            });
+            let place = shards.get_mut(tally.shard as usize);
+            let Some(place) = place.filter(|place| place.is_none() && is_ours) else {
+                return Err(mismatch("a tally came twice, or is not of this plan"));
+            };
+            if sum.index != tally.slice {
+                return Err(mismatch("tallies of several slices came together"));
+            }
+            sum.packets = sum.packets.saturating_add(tally.packets);
+            sum.elements = sum.elements.saturating_add(tally.elements);
+            if let Some((first, last)) = tally.times_ns {
+                sum.start_ns = sum.start_ns.min(first);
+                sum.end_ns = sum.end_ns.max(last);
+            }
+            *place = Some(tally);
+        }
+        let Some(mut slice) = slice.filter(|slice| slice.packets > 0) else {
+            return Ok(());
+        };
+        if self.last.is_some_and(|last| last >= slice.index) {
+            return Err(mismatch("a slice came after a later one"));
+        }
+        self.last = Some(slice.index);
+        if !self.one_slice {
+            (slice.start_ns, slice.end_ns) = self.grid.bounds(slice.index);
+        }
+        let number = self.slices;
+        self.slices += 1;
+        self.collector.announce(number, slice);
+        for (shard, tally) in shards.into_iter().enumerate() {
+            let counts = tally.map_or_else(|| self.spec.empty_tally(), |tally| tally.counts);
+            self.collector.tally(number, shard, counts)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the slices' totals to what became of the inputs.
+    ///
+    /// # Errors
+    ///
+    /// The sink failed.
+    pub fn finish(self, mut inputs: CountSummary) -> Result<CountSummary, PieceError> {
+        let (slices, _) = self.collector.finish()?;
+        let totals = std::mem::take(&mut inputs.totals);
+        Ok(CountSummary {
+            totals: Totals {
+                packets: totals.packets,
+                ip_packets: totals.ip_packets,
+                elements: totals.elements,
+                skipped: totals.skipped,
+                ..slices
+            },
+            ..inputs
+        })
+    }
+}
+
+fn mismatch(what: &str) -> PieceError {
+    PieceError::Mismatch(what.to_owned())
+}
+
+impl std::fmt::Debug for SliceSums<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SliceSums").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,106 @@
+//! A shard's part of a slice's answer, to be sent to whoever adds them up.
+
+use super::PieceError;
+use super::bytes::{Reader, Writer};
+use crate::filters::{CombinationCount, Estimate};
+use crate::pipeline::ShardTally as Counts;
+
+/// What was counted of one shard of one slice.
+#[derive(Debug)]
+pub struct ShardTally {
+    /// Number of the slice in the grid.
+    pub slice: i64,
+    /// Number of the shard.
+    pub shard: u32,
+    /// Packets of the slice; they are counted with shard 0.
+    pub packets: u64,
+    /// Elements of the shard, repeats included.
+    pub elements: u64,
+    /// Earliest and latest packet of the slice; only with shard 0.
+    pub times_ns: Option<(i64, i64)>,
+    pub(super) counts: Counts,
+}
+
+const TALLY: u8 = b'T';
+
+impl ShardTally {
+    /// The binary form.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let counts = &self.counts;
+        let mut out = Writer::begin(TALLY);
+        out.signed(self.slice);
+        out.number(self.shard.into());
+        out.number(self.packets);
+        out.number(self.elements);
+        out.maybe(self.times_ns, |out, (first, last)| {
+            out.signed(first);
+            out.signed(last);
+        });
+        out.maybe(counts.first, Writer::number);
+        out.maybe(counts.estimate, put_estimate);
+        out.maybe(counts.exact, Writer::number);
+        out.0.push(u8::from(counts.exact_over_limit));
+        out.0.push(u8::from(counts.saturated));
+        out.number(counts.false_repeats);
+        out.number(counts.combinations.len() as u64);
+        for count in &counts.combinations {
+            out.number(count.mask.into());
+            out.maybe(count.first, Writer::number);
+            out.maybe(count.distinct, put_estimate);
+            out.0.push(u8::from(count.saturated));
+        }
+        out.0
+    }
+
+    /// Reads the binary form.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
+        let mut from = Reader::begin(bytes, TALLY, "tally of a shard")?;
+        let read = Self {
+            slice: from.signed()?,
+            shard: from.small()?,
+            packets: from.number()?,
+            elements: from.number()?,
+            times_ns: from.maybe(|from| Ok((from.signed()?, from.signed()?)))?,
+            counts: Counts {
+                first: from.maybe(Reader::number)?,
+                estimate: from.maybe(estimate)?,
+                exact: from.maybe(Reader::number)?,
+                exact_over_limit: from.flag()?,
+                saturated: from.flag()?,
+                false_repeats: from.number()?,
+                combinations: from.many(|from| {
+                    Ok(CombinationCount {
+                        mask: from.small()?,
+                        first: from.maybe(Reader::number)?,
+                        distinct: from.maybe(estimate)?,
+                        saturated: from.flag()?,
+                    })
+                })?,
+                filter: None,
+            },
+        };
+        let (counts, elements) = (&read.counts, read.elements);
+        let most = [counts.first, counts.exact, Some(counts.false_repeats)];
+        if most.into_iter().flatten().any(|count| count > elements) {
+            return Err(from.wrong("more was counted than there was"));
+        }
+        from.end()?;
+        Ok(read)
+    }
+}
+
+fn put_estimate(out: &mut Writer, estimate: Estimate) {
+    out.float(estimate.distinct);
+    out.float(estimate.variance);
+}
+
+fn estimate(from: &mut Reader<'_>) -> Result<Estimate, PieceError> {
+    Ok(Estimate {
+        distinct: from.float()?,
+        variance: from.float()?,
+    })
+}

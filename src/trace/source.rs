@@ -1,0 +1,77 @@
+//! What is read: a file by its path, or any reader under a name.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::capture::{Capture, InputFormat};
+use super::error::{Fault, TraceError};
+use super::stop::{Ending, StopFlag};
+
+/// A capture to be read: the file at a path (standard input, if that is `-`), or whatever a reader gives.
+///
+/// A reader can be read once, by whichever clone is first.
+#[derive(Clone)]
+pub struct Source {
+    path: PathBuf,
+    reader: Option<Arc<Mutex<Option<Box<dyn Read + Send>>>>>,
+}
+
+impl Source {
+    /// A reader; results and errors call it `name`. It need not be buffered.
+    pub fn reader(name: impl Into<PathBuf>, reader: impl Read + Send + 'static) -> Self {
+        Self {
+            path: name.into(),
+            reader: Some(Arc::new(Mutex::new(Some(Box::new(reader))))),
+        }
+    }
+
+    /// Its path, or name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it can be looked into, closed, and opened again: what came out of a pipe is gone.
+    pub(crate) fn is_readable_twice(&self) -> bool {
+        self.reader.is_none()
+            && self.path != Path::new("-")
+            && fs::metadata(&self.path).is_ok_and(|data| data.is_file())
+    }
+
+    /// Opens it, as [`Capture::open_until`] does.
+    ///
+    /// # Errors
+    /// As [`Capture::open`]; a reader was read already.
+    pub fn open(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
+        let Some(reader) = &self.reader else {
+            return Capture::open_until(&self.path, format, stop);
+        };
+        let reader = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(reader) = reader else {
+            let error = io::Error::other("this reader was read before, and can be read once");
+            return Err(Fault::from_io(error, 0).in_file(&self.path));
+        };
+        Capture::from_reader(
+            &self.path,
+            Box::new(Ending::new(reader, stop.clone())),
+            format,
+        )
+    }
+}
+
+impl<P: Into<PathBuf>> From<P> for Source {
+    fn from(path: P) -> Self {
+        Self {
+            path: path.into(),
+            reader: None,
+        }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.path, f)
+    }
+}

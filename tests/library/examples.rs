@@ -1,0 +1,68 @@
+//! The examples do what they say, on the captures of this repository.
+
+#![allow(dead_code, reason = "what only prints is not called here")]
+
+use std::fs;
+use std::path::Path;
+
+#[path = "../../examples/compare_filters.rs"]
+mod compare_filters;
+#[path = "../../examples/count.rs"]
+mod count;
+#[path = "../../examples/filter_alone.rs"]
+mod filter_alone;
+#[path = "../../examples/flows_to_parquet.rs"]
+mod flows_to_parquet;
+#[path = "../../examples/search_index.rs"]
+mod search_index;
+
+const CAPTURE: &str = "traces/generated.pcap";
+
+#[test]
+fn flows_are_counted() {
+    let counted = count::count(Path::new(CAPTURE)).unwrap();
+    assert_eq!(counted.slices.len(), 8);
+    for row in &counted {
+        assert!(row.rel_error().unwrap().abs() < 0.1, "{row:?}");
+    }
+}
+
+#[test]
+fn filters_are_compared() {
+    let errors = compare_filters::compare(Path::new(CAPTURE), 2 << 10).unwrap();
+    assert_eq!(errors.len(), 2);
+    assert!(
+        errors
+            .iter()
+            .all(|(_, error, missed)| error.abs() < 0.2 && *missed < 0.2),
+        "{errors:?}"
+    );
+}
+
+#[test]
+fn flows_become_parquet() {
+    let folder = tempfile::tempdir().unwrap();
+    let parquet = folder.path().join("flows.parquet");
+    let flows = flows_to_parquet::convert(Path::new(CAPTURE), &parquet).unwrap();
+    assert!((1_000..=3_953).contains(&flows), "{flows}");
+    assert!(fs::read(parquet).unwrap().ends_with(b"PAR1"));
+}
+
+#[test]
+fn an_index_is_searched() {
+    let folder = tempfile::tempdir().unwrap();
+    let captures = [
+        "traces/netns-dns.pcap".into(),
+        "traces/netns-mirror.pcap".into(),
+    ];
+    let found = search_index::find(folder.path(), "*.example", &captures).unwrap();
+    assert!(found > 0);
+}
+
+#[test]
+fn a_filter_stands_alone() {
+    let log = [("ann", "/"), ("bob", "/"), ("ann", "/news"), ("ann", "/")];
+    let (count, new, seen) = filter_alone::visits(&log, "bob").unwrap();
+    assert!((count - 3.0).abs() < 0.5 && !new && seen);
+    assert!(!filter_alone::visits(&log, "eve").unwrap().2);
+}

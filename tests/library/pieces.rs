@@ -1,0 +1,613 @@
+//! A count put together from pieces has the report of one run, byte for byte.
+
+use super::common;
+use flowsieve::decode::Tunnel;
+use flowsieve::elements::{ElementKind, ElementRule};
+use flowsieve::filters::{FilterKind, FilterSpec, PlannedCombination, Sizing, SubsetSpec};
+use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
+use flowsieve::pieces::{
+    InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PieceReader, PlacedElements,
+    ShardCount, ShardTally, SlicePart, SliceSums, divide, grid_of,
+};
+use flowsieve::pipeline::{Align, CountExtras, CountPlan, CounterChoice, Slicing, count};
+use flowsieve::report::{CountParameters, CountReport, ReportFormat};
+use flowsieve::trace::{Capture, InputFormat};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// How a count is divided, and in which order its pieces arrive.
+#[derive(Clone, Copy, Debug)]
+struct Division {
+    range_bytes: u64,
+    budget: usize,
+    shuffle: u64,
+    /// Everything arrives twice.
+    twice: bool,
+}
+
+const WHOLE: Division = Division {
+    range_bytes: u64::MAX,
+    budget: 64 << 20,
+    shuffle: 0,
+    twice: false,
+};
+
+/// The report of one run, and how many packets were late.
+fn at_once(plan: &CountPlan) -> (String, u64) {
+    let parameters = CountParameters::from(plan);
+    let mut report =
+        CountReport::begin(ReportFormat::Json, &parameters, false, Vec::new()).unwrap();
+    let summary = count(plan, CountExtras::default(), &mut report, &()).unwrap();
+    let report = report.finish(&summary).unwrap();
+    (String::from_utf8(report).unwrap(), summary.totals.late)
+}
+
+/// Puts things into an order that depends on a seed; equal things stay as they are.
+fn shuffle<T>(things: &mut [T], seed: u64) {
+    let random = BuildHasherDefault::<DefaultHasher>::default();
+    for last in (1..things.len()).rev() {
+        let other = random.hash_one((seed, last)) as usize % (last + 1);
+        things.swap(last, other);
+    }
+}
+
+/// The report of the same count in pieces, all of which go through their binary form; and how many pieces had
+/// to be read again.
+fn in_pieces(plan: &CountPlan, division: Division) -> (String, usize) {
+    let grid = grid_of(plan).unwrap();
+    let pieces = divide(plan, division.range_bytes);
+    let (mut parts, mut inputs) = (Vec::new(), Vec::new());
+    let mut left = pieces.clone();
+    let mut again = 0;
+    let (table, summary) = loop {
+        shuffle(&mut left, division.shuffle);
+        for piece in &left {
+            let mut reader = PieceReader::open(plan, grid, piece, division.budget).unwrap();
+            parts.extend(reader.by_ref().map(|part| part.to_bytes()));
+            inputs.push(reader.finish().unwrap().to_bytes());
+        }
+        if division.twice {
+            parts.extend_from_within(..);
+        }
+        shuffle(&mut inputs, division.shuffle);
+        let inputs: Vec<InputPart> = inputs
+            .iter()
+            .map(|bytes| InputPart::from_bytes(bytes).unwrap())
+            .collect();
+        match InputTable::join(plan, &pieces, &inputs).unwrap() {
+            Joined::Whole(table, summary) => break (table, summary),
+            Joined::Again(pieces) => left = pieces,
+        }
+        again += left.len();
+        assert!(again < 10_000, "no end");
+    };
+    let table = InputTable::from_bytes(&table.to_bytes()).unwrap();
+    shuffle(&mut parts, division.shuffle);
+    let mut shuffled: BTreeMap<i64, BTreeMap<u32, Vec<SlicePart>>> = BTreeMap::new();
+    for bytes in parts {
+        let part = SlicePart::from_bytes(&bytes).unwrap();
+        let shards = shuffled.entry(part.slice).or_default();
+        shards.entry(part.shard).or_default().push(part);
+    }
+    let parameters = CountParameters::from(plan);
+    let mut report =
+        CountReport::begin(ReportFormat::Json, &parameters, false, Vec::new()).unwrap();
+    let mut counter = ShardCount::new(plan).unwrap();
+    let mut sums = SliceSums::new(plan, grid, &mut report);
+    for (slice, shards) in shuffled {
+        let mut tallies: Vec<ShardTally> = shards
+            .iter()
+            .map(|(&shard, parts)| {
+                let tally = counter.count(slice, shard, parts, &table).unwrap();
+                ShardTally::from_bytes(&tally.to_bytes()).unwrap()
+            })
+            .collect();
+        shuffle(&mut tallies, division.shuffle);
+        sums.slice(tallies).unwrap();
+    }
+    let summary = sums.finish(summary).unwrap();
+    let report = report.finish(&summary).unwrap();
+    (String::from_utf8(report).unwrap(), again)
+}
+
+/// The file header and the records of a little-endian pcap file.
+fn records(pcap: &[u8]) -> (Vec<u8>, Vec<Vec<u8>>) {
+    let mut records = Vec::new();
+    let mut at = 24;
+    while at < pcap.len() {
+        let length = u32::from_le_bytes(pcap[at + 8..at + 12].try_into().unwrap()) as usize;
+        records.push(pcap[at..at + 16 + length].to_vec());
+        at += 16 + length;
+    }
+    (pcap[..24].to_vec(), records)
+}
+
+fn source(which: usize) -> Vec<u8> {
+    let trace = |name| fs::read(Path::new("traces").join(name)).unwrap();
+    match which {
+        0 => trace("netns-dns.pcap"),
+        1 => trace("netns-mirror.pcap"),
+        2 => trace("netns-web-loss.pcap"),
+        3 => trace("generated.pcap"),
+        seed => {
+            let plan = GeneratePlan {
+                seed: seed as u64,
+                duration_ns: 2_000_000_000,
+                scan_percent: 10,
+                repeat_percent: 20,
+                ..GeneratePlan::new(GenerateKind::Traffic, 2_000)
+            };
+            let mut bytes = Vec::new();
+            generate(&plan, &mut bytes).unwrap();
+            bytes
+        }
+    }
+}
+
+/// A capture dealt out to several files, with some neighbours swapped, and one file perhaps damaged.
+#[derive(Clone, Debug)]
+struct Inputs {
+    source: usize,
+    files: usize,
+    in_turn: bool,
+    disorder: usize,
+    damage: Option<(usize, bool)>,
+}
+
+impl Inputs {
+    fn write(&self, folder: &TempDir) -> Vec<PathBuf> {
+        let (header, mut records) = records(&source(self.source));
+        if self.disorder > 0 {
+            for at in (1..records.len()).step_by(self.disorder) {
+                records.swap(at - 1, at);
+            }
+        }
+        let mut files = vec![header; self.files];
+        let share = records.len().div_ceil(self.files);
+        for (at, record) in records.iter().enumerate() {
+            let file = if self.in_turn {
+                at % self.files
+            } else {
+                at / share
+            };
+            files[file].extend(record);
+        }
+        if let Some((place, cut)) = self.damage {
+            let file = &mut files[place % self.files];
+            let at = place % file.len();
+            if cut {
+                file.truncate(at);
+            } else {
+                let end = file.len().min(at + 40);
+                file[at..end].fill(0xff);
+            }
+        }
+        let paths = (0..).zip(&files).map(|(number, bytes)| {
+            let path = folder.path().join(format!("{number}.pcap"));
+            fs::write(&path, bytes).unwrap();
+            path
+        });
+        paths.collect()
+    }
+}
+
+fn inputs() -> impl Strategy<Value = Inputs> {
+    (
+        0_usize..7,
+        1_usize..4,
+        any::<bool>(),
+        prop_oneof![Just(0_usize), Just(7), Just(100)],
+        prop::option::weighted(0.3, (any::<usize>(), any::<bool>())),
+    )
+        .prop_map(|(source, files, in_turn, disorder, damage)| Inputs {
+            source,
+            files,
+            in_turn,
+            disorder,
+            damage,
+        })
+}
+
+/// The structures by number: none, `HyperLogLog`, one designed for combinations, and every filter.
+fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<CounterChoice> {
+    const KINDS: [FilterKind; 12] = [
+        FilterKind::Bloom,
+        FilterKind::Mdbf,
+        FilterKind::Cmdbf,
+        FilterKind::Subset,
+        FilterKind::Counting,
+        FilterKind::SplitCounting,
+        FilterKind::Scalable,
+        FilterKind::Dleft,
+        FilterKind::Cartesian,
+        FilterKind::Bfm,
+        FilterKind::Cbfm,
+        FilterKind::Wcbfm,
+    ];
+    let attributes = kind.attributes().len();
+    let sizing = Sizing::Memory {
+        bytes,
+        expected: None,
+    };
+    match which {
+        0 => None,
+        1 => Some(CounterChoice::hyper_log_log(sizing, shards).unwrap()),
+        2 => {
+            let stored =
+                (0..attributes)
+                    .filter(|_| attributes > 1)
+                    .map(|attribute| PlannedCombination {
+                        mask: 1 << attribute,
+                        probes: 2,
+                    });
+            let spec = FilterSpec::Subset(SubsetSpec {
+                attributes,
+                lines: bytes / 64,
+                probes: 3,
+                combinations: stored.collect(),
+            });
+            let wanted = (0..attributes as u32).filter(|_| attributes > 1);
+            let wanted = wanted.map(|attribute| 1 << attribute).collect();
+            Some(CounterChoice::designed(FilterKind::Subset, spec, wanted))
+        }
+        filter => {
+            let kind = KINDS[filter - 3];
+            // What the structure cannot have is left out.
+            CounterChoice::filter(kind, attributes, sizing, shards).ok()
+        }
+    }
+}
+
+fn plan() -> impl Strategy<Value = CountPlan> {
+    let width = prop_oneof![
+        Just(None),
+        Just(Some(1_000_000_000_i64)),
+        Just(Some(250_000_000)),
+        Just(Some(33_333_333)),
+        Just(Some(1_000_000)),
+    ];
+    (
+        (0_usize..15, 9_u32..15, 1_u32..9),
+        (0_usize..5, any::<[bool; 5]>()),
+        (width, any::<u64>(), 1_usize..4),
+    )
+        .prop_map(
+            |((structure, memory, shards), (kind, flags), (width_ns, seed, threads))| {
+                let kind = ElementKind::ALL[kind];
+                let shards = if structure == 2 { 1 } else { shards };
+                let counter = counter(structure, kind, shards, u64::from(shards) << memory);
+                CountPlan {
+                    inputs: Vec::new(),
+                    input_format: InputFormat::Auto,
+                    rule: ElementRule {
+                        kind,
+                        undirected: flags[0],
+                        queries_only: flags[1],
+                        dns_ports: Vec::new(),
+                    },
+                    tunnel: if flags[2] {
+                        Tunnel::Inner
+                    } else {
+                        Tunnel::Outer
+                    },
+                    slicing: Slicing {
+                        width_ns,
+                        align: if flags[3] { Align::First } else { Align::Epoch },
+                    },
+                    exact_limit_bytes: (flags[4] || counter.is_none()).then_some(1 << 30),
+                    counter,
+                    seed,
+                    shards,
+                    threads,
+                }
+            },
+        )
+}
+
+fn division() -> impl Strategy<Value = Division> {
+    (
+        prop_oneof![
+            Just(1_000_u64),
+            Just(20_000),
+            Just(100_000),
+            1_u64..200_000,
+            Just(u64::MAX)
+        ],
+        prop_oneof![Just(1_usize), 1_usize..100_000, Just(64 << 20)],
+        any::<u64>(),
+        any::<bool>(),
+    )
+        .prop_map(|(range_bytes, budget, shuffle, twice)| Division {
+            // Tiny ranges are read again and again where records are longer.
+            range_bytes: range_bytes.max(500),
+            budget,
+            shuffle,
+            twice,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pieces_make_the_report_of_one_run(inputs in inputs(), plan in plan(), division in division()) {
+        let folder = tempfile::tempdir().unwrap();
+        let inputs = inputs.write(&folder).into_iter().map(Into::into).collect();
+        let plan = CountPlan { inputs, ..plan };
+        let (one_run, late) = at_once(&plan);
+        // Nothing is late in pieces.
+        prop_assume!(late == 0);
+        let (pieces, _) = in_pieces(&plan, division);
+        prop_assert_eq!(pieces, one_run);
+    }
+
+    #[test]
+    fn bytes_that_are_damaged_are_refused_or_read(at in any::<usize>(), value in any::<u8>(), cut in any::<bool>()) {
+        let plan = common::plan(&["traces/netns-dns.pcap".into()], ElementKind::Flow);
+        let grid = grid_of(&plan).unwrap();
+        let pieces = divide(&plan, u64::MAX);
+        let mut reader = PieceReader::open(&plan, grid, &pieces[0], 64 << 20).unwrap();
+        let part = reader.next().unwrap();
+        let input = reader.finish().unwrap();
+        let Joined::Whole(table, _) = InputTable::join(&plan, &pieces, std::slice::from_ref(&input)).unwrap() else {
+            panic!("one piece is whole");
+        };
+        let mut counter = ShardCount::new(&plan).unwrap();
+        let tally = counter.count(part.slice, part.shard, std::slice::from_ref(&part), &table).unwrap();
+        let damaged = |mut bytes: Vec<u8>| {
+            let at = at % bytes.len();
+            if cut {
+                bytes.truncate(at);
+            } else {
+                bytes[at] ^= value;
+            }
+            bytes
+        };
+        let mut nowhere = common::Slices::default();
+        let mut sums = SliceSums::new(&plan, grid, &mut nowhere);
+        if let Ok(part) = SlicePart::from_bytes(&damaged(part.to_bytes())) {
+            let _ = counter.count(part.slice, part.shard, &[part], &table);
+        }
+        if let Ok(tally) = ShardTally::from_bytes(&damaged(tally.to_bytes())) {
+            let _ = sums.slice([tally]);
+        }
+        let _ = InputTable::from_bytes(&damaged(table.to_bytes()));
+        if let Ok(input) = InputPart::from_bytes(&damaged(input.to_bytes())) {
+            let _ = InputTable::join(&plan, &pieces, &[input]);
+        }
+    }
+}
+
+#[test]
+fn every_structure_counts_in_pieces_as_at_once() {
+    let paths = ["traces/generated.pcap", "traces/netns-dns.pcap"].map(PathBuf::from);
+    for structure in 0..15 {
+        for (memory, exact) in [(9, true), (12, true), (12, false)] {
+            let shards = if structure == 2 { 1 } else { 4 };
+            let mut plan = common::plan(&paths, ElementKind::HostPair);
+            plan.counter = counter(
+                structure,
+                ElementKind::HostPair,
+                shards,
+                u64::from(shards) << memory,
+            );
+            plan.shards = shards;
+            if !exact && plan.counter.is_some() {
+                plan.exact_limit_bytes = None;
+            }
+            let division = Division {
+                range_bytes: 50_000,
+                budget: 5_000,
+                shuffle: structure as u64,
+                twice: false,
+            };
+            assert_eq!(
+                in_pieces(&plan, division).0,
+                at_once(&plan).0,
+                "{structure}"
+            );
+        }
+    }
+}
+
+/// A frame that holds many whole records fools whoever looks for a boundary in it.
+#[test]
+fn a_range_that_was_entered_in_the_wrong_place_is_read_again() {
+    let (header, records) = records(&source(3));
+    let mut file = header;
+    for records in records.chunks(40) {
+        let inner: Vec<u8> = records.concat();
+        let mut outer = records[0][..8].to_vec();
+        outer.extend((inner.len() as u32).to_le_bytes().repeat(2));
+        outer.extend(&inner);
+        file.extend(outer);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nested.pcap");
+    fs::write(&path, file).unwrap();
+    let plan = common::plan(&[path], ElementKind::Flow);
+    let division = Division {
+        range_bytes: 10_000,
+        ..WHOLE
+    };
+    let (pieces, again) = in_pieces(&plan, division);
+    assert!(again > 10, "{again}");
+    assert_eq!(pieces, at_once(&plan).0);
+}
+
+#[test]
+fn an_exact_count_gives_up_in_pieces_where_it_does_at_once() {
+    let (header, records) = records(&source(3));
+    let is_v4 = |record: &&Vec<u8>| record[16 + 12..16 + 14] == [8, 0];
+    let mut file = header;
+    records
+        .iter()
+        .filter(is_v4)
+        .for_each(|record| file.extend(record));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("v4.pcap");
+    fs::write(&path, file).unwrap();
+    let mut answers = [0, 0];
+    for limit in (20_000..400_000).step_by(20_000) {
+        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::HostPair);
+        plan.exact_limit_bytes = Some(limit);
+        let expected = at_once(&plan).0;
+        assert_eq!(in_pieces(&plan, WHOLE).0, expected, "{limit}");
+        answers[usize::from(expected.contains("\"exact_over_limit\":true"))] += 1;
+    }
+    assert!(answers.iter().all(|&n| n > 0), "{answers:?}");
+}
+
+#[test]
+fn an_input_that_cannot_be_read_is_an_error_or_listed_if_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing.pcap");
+    let plan = common::plan(
+        &["traces/generated.pcap".into(), missing],
+        ElementKind::Flow,
+    );
+    let grid = grid_of(&plan).unwrap();
+    let pieces = divide(&plan, u64::MAX);
+    let error = PieceReader::open(&plan, grid, &pieces[1], 1 << 20).unwrap_err();
+    assert!(
+        error.to_string().contains("missing.pcap: no such file"),
+        "{error}"
+    );
+    let PieceError::Unreadable(error) = error else {
+        panic!("{error}");
+    };
+    let reader = PieceReader::open(&plan, grid, &pieces[0], 1 << 20).unwrap();
+    let parts = [
+        reader.finish().unwrap(),
+        InputPart::unread(&pieces[1], &error),
+    ];
+    let Joined::Whole(_, summary) = InputTable::join(&plan, &pieces, &parts).unwrap() else {
+        panic!("nothing is to be read again");
+    };
+    assert_eq!(summary.totals.packets, 8_000);
+    let listed = summary.inputs[1].error.as_ref().unwrap();
+    assert_eq!(listed.to_string(), error.to_string());
+    assert!(
+        InputTable::join(&plan, &pieces, &parts[..1]).is_err(),
+        "a piece is missing"
+    );
+}
+
+#[test]
+fn what_does_not_belong_together_is_refused() {
+    let plan = common::plan(&["traces/generated.pcap".into()], ElementKind::Flow);
+    let grid = grid_of(&plan).unwrap();
+    let pieces = divide(&plan, u64::MAX);
+    let mut reader = PieceReader::open(&plan, grid, &pieces[0], 64 << 20).unwrap();
+    let parts: Vec<SlicePart> = reader.by_ref().collect();
+    let input = reader.finish().unwrap();
+    let Joined::Whole(table, _) = InputTable::join(&plan, &pieces, &[input]).unwrap() else {
+        panic!("one piece is whole");
+    };
+    let mut counter = ShardCount::new(&plan).unwrap();
+    let of_another = SlicePart {
+        shard: 1,
+        ..parts[0].clone()
+    };
+    let error = counter.count(parts[0].slice, 1, &[of_another], &table);
+    assert!(error.unwrap_err().to_string().contains("not of this shard"));
+    assert!(
+        counter
+            .count(parts[0].slice, 1, &parts[..1], &table)
+            .is_err()
+    );
+    let mut tally = |part: &SlicePart| {
+        counter
+            .count(part.slice, part.shard, std::slice::from_ref(part), &table)
+            .unwrap()
+    };
+    let next = parts
+        .iter()
+        .find(|part| part.slice > parts[0].slice)
+        .unwrap();
+    let mut nowhere = common::Slices::default();
+    let mut sums = SliceSums::new(&plan, grid, &mut nowhere);
+    assert!(
+        sums.slice([tally(&parts[0]), tally(&parts[0])]).is_err(),
+        "twice"
+    );
+    assert!(
+        sums.slice([tally(&parts[0]), tally(next)]).is_err(),
+        "two slices"
+    );
+    sums.slice([tally(next)]).unwrap();
+    assert!(sums.slice([tally(&parts[0])]).is_err(), "backwards");
+    let exact_only = CountPlan {
+        counter: None,
+        ..plan.clone()
+    };
+    let mut sums = SliceSums::new(&exact_only, grid, &mut nowhere);
+    assert!(sums.slice([tally(&parts[0])]).is_err(), "another plan");
+}
+
+#[test]
+fn a_reader_of_any_kind_makes_the_same_parts() {
+    let plan = common::plan(&["traces/generated.pcap".into()], ElementKind::HostPair);
+    let grid = grid_of(&plan).unwrap();
+    let bytes: &'static [u8] = source(3).leak();
+    let head = || {
+        let head = Box::new(&bytes[..1000]);
+        Capture::from_reader(plan.inputs[0].path(), head, InputFormat::Auto).unwrap()
+    };
+    for piece in divide(&plan, 100_000) {
+        let range = piece.bytes.clone().unwrap();
+        let begin = Capture::range_begin(&range, piece.start) as usize;
+        let source = Box::new(&bytes[begin..]);
+        let range = head().range(source, range, piece.start).unwrap();
+        let open = OpenPiece::range(range, piece.start);
+        let mut ours = PieceReader::new(&plan, grid, &piece, open, 10_000);
+        let mut theirs = PieceReader::open(&plan, grid, &piece, 10_000).unwrap();
+        assert!(ours.by_ref().eq(theirs.by_ref()));
+        assert_eq!(ours.finish().unwrap(), theirs.finish().unwrap());
+    }
+}
+
+#[test]
+fn placed_elements_are_those_of_the_parts() {
+    use flowsieve::elements::{ElementBatch, Extractor};
+    use flowsieve::hashing::Digester;
+    let plan = common::plan(&["traces/netns-dns.pcap".into()], ElementKind::Dns);
+    let grid = grid_of(&plan).unwrap();
+    let piece = Piece {
+        input: 0,
+        range: 0,
+        bytes: None,
+        start: None,
+    };
+    let mut parts: BTreeMap<(i64, u32), u64> = BTreeMap::new();
+    for part in PieceReader::open(&plan, grid, &piece, 64 << 20).unwrap() {
+        if part.elements > 0 {
+            *parts.entry((part.slice, part.shard)).or_default() += part.elements;
+        }
+    }
+    let extractor = Extractor::new(
+        plan.rule.clone(),
+        plan.tunnel,
+        Digester::new(plan.seed),
+        false,
+        true,
+    );
+    let mut capture = Capture::open(plan.inputs[0].path(), InputFormat::Auto).unwrap();
+    let mut placed: BTreeMap<(i64, u32), u64> = BTreeMap::new();
+    while let Some(packets) = capture.next_batch().unwrap() {
+        let mut batch = ElementBatch::default();
+        extractor.extract(packets, &mut batch);
+        for element in PlacedElements::of(&batch, grid, plan.shards) {
+            assert_eq!(
+                Digester::new(plan.seed).digest(element.key.unwrap()),
+                element.digest
+            );
+            *placed.entry((element.slice, element.shard)).or_default() += 1;
+        }
+    }
+    assert_eq!(placed, parts);
+}
