@@ -30,6 +30,24 @@
 //! As every matrix: no unbiased count of combinations of two or more attributes, and skewed values
 //! saturate their rows ([`super::matrix`]).
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{ElementDigests, MatrixFilter, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//!
+//! let hasher = Digester::new(0);
+//! let flow = |parts: [&str; 3]| parts.map(|part| hasher.digest(part.as_bytes()));
+//! let mut filter = MatrixFilter::bfm(3, 40, 3)?;
+//! filter.insert(ElementDigests::of_attributes(&flow(["a", "b", "53"])));
+//! let [a, b, port] = flow(["a", "b", "53"]);
+//! // Every combination of attributes has cells of its own.
+//! let pattern = Pattern { whole: None, attributes: &[Some(a), None, Some(port)] };
+//! assert_eq!(filter.contains_where(pattern), PatternAnswer::Present);
+//! # let _ = b;
+//! # Ok::<(), flowsieve_filters::SpecError>(())
+//! ```
+//!
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 3, which takes the
 //! matrix from earlier work.

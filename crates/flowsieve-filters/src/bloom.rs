@@ -43,6 +43,21 @@
 //!
 //! Remove; answer for part of the attributes.
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{BloomFilter, ElementDigests, MembershipFilter, Sighting};
+//!
+//! let hasher = Digester::new(0);
+//! let word = |word: &str| ElementDigests::of_whole(hasher.digest(word.as_bytes()));
+//! let mut filter = BloomFilter::new(10_000, 7);
+//! assert_eq!(filter.insert(word("sieve")), Sighting::First);
+//! assert_eq!(filter.insert(word("sieve")), Sighting::Repeat);
+//! assert!(filter.contains(word("sieve")) && !filter.contains(word("bloom")));
+//! assert!((filter.distinct().unwrap().distinct - 1.0).abs() < 1e-9);
+//! ```
+//!
 //! Reference: Bloom, "Space/time trade-offs in hash coding with allowable errors", CACM 13(7), 1970;
 //! for the lines Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007.
 

@@ -36,6 +36,22 @@
 //!
 //! Remove; answer quickly for part of the attributes; bear skew, as every matrix.
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{CartesianFilter, ElementDigests, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//!
+//! let hasher = Digester::new(0);
+//! let pair = |src: &str, dst: &str| [src, dst].map(|host| hasher.digest(host.as_bytes()));
+//! let mut filter = CartesianFilter::new(2, 500, 4);
+//! filter.insert(ElementDigests::of_attributes(&pair("a", "b")));
+//! assert!(filter.contains(ElementDigests::of_attributes(&pair("a", "b"))));
+//! let [_, b] = pair("a", "b");
+//! let pattern = Pattern { whole: None, attributes: &[None, Some(b)] };
+//! assert_eq!(filter.contains_where(pattern), PatternAnswer::Present);
+//! ```
+//!
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 2 and Fig. 7, as "CBF".
 

@@ -40,6 +40,25 @@
 //!
 //! As every matrix ([`super::matrix`]).
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{ElementDigests, MatrixFilter, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//!
+//! let hasher = Digester::new(0);
+//! let flow = |parts: [&str; 3]| parts.map(|part| hasher.digest(part.as_bytes()));
+//! // The first and the third attribute are not stored together.
+//! let mut filter = MatrixFilter::cbfm(3, 60, &[0b101], 3)?;
+//! filter.insert(ElementDigests::of_attributes(&flow(["a", "b", "53"])));
+//! let [a, b, port] = flow(["a", "b", "53"]);
+//! // Each value is there, but whether they stood in one element is not known.
+//! let pattern = Pattern { whole: None, attributes: &[Some(a), None, Some(port)] };
+//! assert_eq!(filter.contains_where(pattern), PatternAnswer::PresentApart);
+//! # let _ = b;
+//! # Ok::<(), flowsieve_filters::SpecError>(())
+//! ```
+//!
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 4, algorithms 1 to 3.
 

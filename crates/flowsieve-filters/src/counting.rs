@@ -47,6 +47,20 @@
 //! Answer for part of the attributes. Say whether a removal was justified: removing a false positive
 //! takes from the counters of others, which may disappear.
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{CountingFilter, ElementDigests, MembershipFilter, RemovableFilter};
+//!
+//! let hasher = Digester::new(0);
+//! let word = |word: &str| ElementDigests::of_whole(hasher.digest(word.as_bytes()));
+//! let mut filter = CountingFilter::new(10_000, 5, 4);
+//! filter.insert(word("in"));
+//! filter.remove(word("in"));
+//! assert!(!filter.contains(word("in")));
+//! ```
+//!
 //! Reference: Fan, Cao, Almeida, Broder, "Summary cache: a scalable wide-area web cache sharing
 //! protocol", IEEE/ACM Transactions on Networking 8(3), 2000, section V-C.
 

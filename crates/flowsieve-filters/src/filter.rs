@@ -24,6 +24,25 @@ pub struct ElementDigests<'a> {
     pub attributes: &'a [Digest],
 }
 
+impl<'a> ElementDigests<'a> {
+    /// Of an element whose attributes nobody asks for.
+    pub const fn of_whole(whole: Digest) -> Self {
+        Self {
+            whole,
+            attributes: &[],
+        }
+    }
+
+    /// Of an element that is its attributes: the digest of the whole joins theirs.
+    pub fn of_attributes(attributes: &'a [Digest]) -> Self {
+        let all = ((1_u64 << attributes.len()) - 1) as u32;
+        Self {
+            whole: Digest::join(all, attributes.iter().copied()),
+            attributes,
+        }
+    }
+}
+
 /// The digests of many elements, by column.
 #[derive(Clone, Copy, Debug)]
 pub struct DigestColumns<'a> {

@@ -31,6 +31,21 @@
 //!
 //! Say whether an element was there: it is no [`MembershipFilter`](super::MembershipFilter).
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{HyperLogLog};
+//!
+//! let hasher = Digester::new(0);
+//! let mut sketch = HyperLogLog::new(10);
+//! for number in 0..10_000_u32 {
+//!     sketch.insert(hasher.digest(&number.to_le_bytes()));
+//! }
+//! let count = sketch.estimate();
+//! assert!((count.distinct - 10_000.0).abs() < 4.0 * count.std_error());
+//! ```
+//!
 //! Reference: Flajolet, Fusy, Gandouet, Meunier, "`HyperLogLog`: the analysis of a near-optimal
 //! cardinality estimation algorithm", `AofA` 2007. The registers and estimators are those of Apache
 //! `DataSketches`.

@@ -1,34 +1,84 @@
 //! Bloom filters of many kinds, each with what its paper promises: membership without false negatives,
 //! questions about some attributes of an element, removal, union, and unbiased counts of distinct elements.
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::saved::SavedFilter;
+//! use flowsieve_filters::{ElementDigests, Pattern, PatternAnswer, PlannedCombination, SubsetSpec};
+//!
+//! // Make: pairs of hosts with 6 bits each in 16 KiB, and their sources with 4.
+//! let sources = PlannedCombination { mask: 0b01, probes: 4 };
+//! let spec = SubsetSpec { attributes: 2, lines: 256, probes: 6, combinations: vec![sources] };
+//! let mut monday = SavedFilter::empty(spec.into(), 0, b"pairs of hosts".to_vec(), 1)?;
+//! let hasher = Digester::new(monday.seed());
+//! let pair = |src: u32, dst: u32| [src, dst].map(|host| hasher.digest(&host.to_le_bytes()));
+//! // Insert, and ask.
+//! (0..5_000).for_each(|n| monday.insert(ElementDigests::of_attributes(&pair(n % 70, n))));
+//! assert!(monday.contains(ElementDigests::of_attributes(&pair(3, 3))));
+//! // A partial question: did host 69 talk to anybody?
+//! let talked = Pattern { whole: None, attributes: &[Some(pair(69, 0)[0]), None] };
+//! assert_eq!(monday.contains_where(talked), PatternAnswer::Present);
+//! // Count without bias, and say how far off that may be.
+//! let count = monday.distinct().expect("a subset filter counts");
+//! assert!((count.distinct - 5_000.0).abs() < 4.0 * count.std_error());
+//! // Save, load, and unite.
+//! let mut file = Vec::new();
+//! monday.save(&mut file)?;
+//! let mut week = SavedFilter::read(&mut &*file, file.len() as u64)?;
+//! week.unite(&monday)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Which structure answers what
+//!
+//! | structure | whole elements | some attributes | takes elements out | unbiased count |
+//! |---|---|---|---|---|
+//! | [`subset`] | yes | combinations planned for | no | of elements and planned combinations |
+//! | [`bloom`] | yes | no | no | of elements |
+//! | [`mdbf`] | only if no value is known | yes, each by itself | no | no |
+//! | [`cmdbf`] | yes | yes, each by itself | no | of elements |
+//! | [`cartesian`] | yes | yes | no | with one attribute |
+//! | [`bfm`] | yes | yes | no | of single attributes |
+//! | [`cbfm`], [`wcbfm`] | yes | combinations that are not cut; others by their parts | no | of single attributes |
+//! | [`counting`], [`split_counting`] | yes | no | yes | until something is removed |
+//! | [`scalable`] | yes, and grows | no | yes | until something is removed |
+//! | [`dleft`] | yes | no | yes | until something is removed |
+//! | [`hll`] | no | no | no | of elements |
+//!
+//! Each structure's page has its memory, operations, formulas, an example and its source. [`FilterSpec`] holds the
+//! parameters of any of them and predicts its rates, [`saved::SavedFilter`] is any of them with what it takes to
+//! use it elsewhere, and [`sizing`], [`matrix_sizing`] and [`allocation`] have the formulas.
+//!
+//! Filters see digests ([`hashing::Digest`]) and never the elements, so they take elements of any type.
 
 pub mod allocation;
-mod bfm;
+pub mod bfm;
 pub mod bits;
-mod bloom;
-mod cartesian;
-mod cbfm;
-mod cmdbf;
+pub mod bloom;
+pub mod cartesian;
+pub mod cbfm;
+pub mod cmdbf;
 mod combination_count;
 mod counter;
-mod counting;
-mod dleft;
+pub mod counting;
+pub mod dleft;
 mod fill;
 mod filter;
 pub mod hashing;
 mod hip;
-mod hll;
+pub mod hll;
 mod line_rates;
 mod lines;
-mod matrix;
+pub mod matrix;
 pub mod matrix_sizing;
-mod mdbf;
+pub mod mdbf;
 pub mod saved;
-mod scalable;
+pub mod scalable;
 pub mod sizing;
 mod spec;
-mod split_counting;
-mod subset;
-mod wcbfm;
+pub mod split_counting;
+pub mod subset;
+pub mod wcbfm;
 
 pub use bloom::{BloomFilter, BloomLayout, BloomLineFilter, BloomSpec};
 pub use cartesian::{CartesianFilter, CartesianSpec};

@@ -28,6 +28,25 @@
 //! None: where all attributes occur a new element is called new with probability 0, and no weight
 //! repairs that.
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{ElementDigests, Mdbf, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//!
+//! let hasher = Digester::new(0);
+//! let pair = |src: &str, dst: &str| [src, dst].map(|host| hasher.digest(host.as_bytes()));
+//! let mut filter = Mdbf::new(2, 10_000, 4);
+//! filter.insert(ElementDigests::of_attributes(&pair("a", "b")));
+//! filter.insert(ElementDigests::of_attributes(&pair("c", "d")));
+//! let [a, d] = pair("a", "d");
+//! // One attribute left open.
+//! let pattern = Pattern { whole: None, attributes: &[Some(a), None] };
+//! assert_eq!(filter.contains_where(pattern), PatternAnswer::Present);
+//! // Known hosts that never talked to each other look like a pair.
+//! assert!(filter.contains(ElementDigests::of_attributes(&[a, d])));
+//! ```
+//!
 //! Reference: Xie, Qin, Wen, Zhang, Xie, "Combine multi-dimension Bloom filter for membership
 //! queries", Journal on Communications 29(1), 2008, 56-64, section 2.
 

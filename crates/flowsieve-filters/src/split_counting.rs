@@ -45,6 +45,20 @@
 //!
 //! As the counting filter: no patterns, and no protection against removing a false positive.
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{ElementDigests, MembershipFilter, RemovableFilter, SplitCountingFilter};
+//!
+//! let hasher = Digester::new(0);
+//! let word = |word: &str| ElementDigests::of_whole(hasher.digest(word.as_bytes()));
+//! let mut filter = SplitCountingFilter::new(2_000, 5, 4);
+//! filter.insert(word("in"));
+//! filter.remove(word("in"));
+//! assert!(!filter.contains(word("in")));
+//! ```
+//!
 //! Reference: the split counting Bloom filter is equations and table 1 of the SCBF paper; the parts
 //! are those of Mullin, "A second look at Bloom filters", CACM 26(8), 1983.
 

@@ -30,6 +30,24 @@
 //!
 //! As every matrix ([`super::matrix`]).
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{ElementDigests, MatrixFilter, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//!
+//! let hasher = Digester::new(0);
+//! let flow = |parts: [&str; 3]| parts.map(|part| hasher.digest(part.as_bytes()));
+//! // The second attribute gets four times the places of the others, without cuts.
+//! let mut filter = MatrixFilter::wcbfm(&[1.0, 4.0, 1.0], &[], 3, 100_000)?;
+//! filter.insert(ElementDigests::of_attributes(&flow(["a", "b", "53"])));
+//! let [a, b, port] = flow(["a", "b", "53"]);
+//! let pattern = Pattern { whole: None, attributes: &[Some(a), None, Some(port)] };
+//! assert_eq!(filter.contains_where(pattern), PatternAnswer::Present);
+//! # let _ = b;
+//! # Ok::<(), flowsieve_filters::SpecError>(())
+//! ```
+//!
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, section 4.4.
 

@@ -35,6 +35,22 @@
 //! not with [`Combination::XorSame`], which never counts some elements at all; for that one there is
 //! no estimate.
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{Cmdbf, Combination, ElementDigests, MembershipFilter};
+//!
+//! let hasher = Digester::new(0);
+//! let pair = |src: &str, dst: &str| [src, dst].map(|host| hasher.digest(host.as_bytes()));
+//! let mut filter = Cmdbf::new(2, 10_000, 4, Combination::Joint);
+//! filter.insert(ElementDigests::of_attributes(&pair("a", "b")));
+//! filter.insert(ElementDigests::of_attributes(&pair("c", "d")));
+//! assert!(filter.contains(ElementDigests::of_attributes(&pair("a", "b"))));
+//! // The combined filter knows that these two hosts never talked to each other.
+//! assert!(!filter.contains(ElementDigests::of_attributes(&pair("a", "d"))));
+//! ```
+//!
 //! Reference: Xie, Qin, Wen, Zhang, Xie, "Combine multi-dimension Bloom filter for membership
 //! queries", Journal on Communications 29(1), 2008, 56-64, section 3.
 

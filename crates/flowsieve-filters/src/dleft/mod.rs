@@ -76,6 +76,22 @@
 //! Answer for part of the attributes. Count far: with c = 2 an element inserted three times cannot
 //! be removed any more. Be protected against removing a false positive.
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{Bucket16, DleftFilter, ElementDigests, MembershipFilter, RemovableFilter};
+//!
+//! let hasher = Digester::new(0);
+//! let word = |word: &str| ElementDigests::of_whole(hasher.digest(word.as_bytes()));
+//! // 4 subtables of 2^6 buckets of 8 cells: remainders of 14 bits and counts of 2.
+//! let mut filter = DleftFilter::<Bucket16>::new(6, 14, 2);
+//! filter.insert(word("in"));
+//! assert!(filter.contains(word("in")));
+//! filter.remove(word("in"));
+//! assert!(!filter.contains(word("in")));
+//! ```
+//!
 //! Reference: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An improved construction for
 //! counting Bloom filters", ESA 2006.
 

@@ -71,6 +71,24 @@
 //! Remove; count without bias; bear skew: one value that occurs with m others saturates its rows, for every later
 //! element with that value, at any size of the matrix ([`super::matrix_sizing`]).
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{ElementDigests, MatrixFilter, MembershipFilter, MultiAttributeFilter, Pattern, PatternAnswer};
+//!
+//! let hasher = Digester::new(0);
+//! let flow = |parts: [&str; 3]| parts.map(|part| hasher.digest(part.as_bytes()));
+//! let mut filter = MatrixFilter::cbfm(3, 60, &[0b110], 3)?;
+//! filter.insert(ElementDigests::of_attributes(&flow(["a", "b", "53"])));
+//! let [a, b, port] = flow(["a", "b", "53"]);
+//! // Stored: all single attributes, and the pairs with the first one.
+//! let pattern = Pattern { whole: None, attributes: &[Some(a), None, Some(port)] };
+//! assert_eq!(filter.contains_where(pattern), PatternAnswer::Present);
+//! # let _ = b;
+//! # Ok::<(), flowsieve_filters::SpecError>(())
+//! ```
+//!
 //! Reference: Wang, Yun, Wang, Wang, "CBFM: cutted Bloom filter matrix for multi-dimensional
 //! membership query", Journal on Communications 37(3), 2016, 139-147, sections 3 and 4.
 

@@ -87,6 +87,23 @@
 //!
 //! Answer for part of the attributes. Merge full links: after removals several may be nearly empty.
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{ElementDigests, MembershipFilter, Refill, ScalableFilter};
+//!
+//! let hasher = Digester::new(0);
+//! let word = |word: &str| ElementDigests::of_whole(hasher.digest(word.as_bytes()));
+//! let mut filter = ScalableFilter::new(100, 7, 4, 8, Refill::default());
+//! for number in 0..300 {
+//!     filter.insert(word(&number.to_string()));
+//! }
+//! // A link is full with 69 elements.
+//! assert_eq!(filter.links(), 5);
+//! assert!(filter.contains(word("17")));
+//! ```
+//!
 //! Reference: the SCBF paper's scalable form; Almeida, Baquero, Preguiça, Hutchison, "Scalable Bloom
 //! filters", Information Processing Letters 101(6), 2007, for chains.
 

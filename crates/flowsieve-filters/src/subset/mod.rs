@@ -50,6 +50,29 @@
 //!
 //! Remove; answer for combinations that are neither planned nor covered by planned ones.
 //!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::{ElementDigests, MembershipFilter, MultiAttributeFilter, PlannedCombination, SubsetFilter};
+//!
+//! let hasher = Digester::new(0);
+//! let pair = |src: &str, dst: &str| [src, dst].map(|host| hasher.digest(host.as_bytes()));
+//! // Pairs of hosts in 64 lines with 5 bits each, and their sources with 3.
+//! let sources = PlannedCombination { mask: 0b01, probes: 3 };
+//! let mut filter = SubsetFilter::with_combinations(2, 64, 5, &[sources])?;
+//! for number in 0..500 {
+//!     let source = format!("host {}", number % 20);
+//!     let attributes = pair(&source, &number.to_string());
+//!     filter.insert(ElementDigests::of_attributes(&attributes));
+//! }
+//! let pairs = filter.distinct().unwrap();
+//! assert!((pairs.distinct - 500.0).abs() <= 4.0 * pairs.std_error() + 1.0);
+//! let sources = filter.distinct_of(0b01).unwrap();
+//! assert!((sources.distinct - 20.0).abs() <= 4.0 * sources.std_error() + 1.0);
+//! # Ok::<(), flowsieve_filters::SpecError>(())
+//! ```
+//!
 //! Reference: Putze, Sanders, Singler, "Cache-, hash- and space-efficient Bloom filters", WEA 2007,
 //! for the blocked layout; the shared array, the counter and their use are this project's.
 

@@ -1,0 +1,147 @@
+//! A bitmap: one bit an element, for the recipe that adds a structure.
+
+use super::bits::BitArray;
+use super::hashing::{Digest, reduce};
+use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
+use super::sizing::bloom_fpr;
+use super::spec::{
+    Descriptor, FilterKind, Parameters, Query, Reach, Shape, SpecError, array_bits, check_bits,
+};
+use super::{ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting};
+use std::io;
+
+/// Parameters of a [`BitmapFilter`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BitmapSpec {
+    /// Bits (m).
+    pub bits: u64,
+}
+
+pub(crate) const BITMAP: Descriptor = Descriptor {
+    name: "bitmap",
+    summary: "One bit an element (Whang et al. 1990)",
+    reach: Reach::Whole,
+    size: |_, sizing| {
+        let (bits, _) = array_bits(FilterKind::Bitmap, 1, sizing)?;
+        Ok(BitmapSpec { bits }.into())
+    },
+    search: None,
+};
+
+impl BitmapSpec {
+    pub(crate) const NUMBER: u8 = 200;
+
+    pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        Ok(Self { bits: input.u64()? })
+    }
+}
+
+impl Parameters for BitmapSpec {
+    fn kind(&self) -> FilterKind {
+        FilterKind::Bitmap
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        check_bits(self.bits.into())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.bits.div_ceil(8)
+    }
+
+    fn probes(&self) -> u32 {
+        1
+    }
+
+    fn build(&self) -> Box<dyn MembershipFilter> {
+        Box::new(BitmapFilter {
+            bits: BitArray::new(self.bits),
+            counter: HipCounter::default(),
+        })
+    }
+
+    fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
+        out.u64(self.bits)
+    }
+
+    fn rate(&self, query: &Query<'_>) -> Option<f64> {
+        query.of_whole(|n| bloom_fpr(self.bits as f64, 1, n))
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            probes: Some(1),
+            size: Some(self.bits),
+            unit: "bits",
+            ..Shape::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!("m = {} bits", self.bits)
+    }
+}
+
+/// One bit an element.
+#[derive(Clone, Debug)]
+pub struct BitmapFilter {
+    bits: BitArray,
+    counter: HipCounter,
+}
+
+impl BitmapFilter {
+    fn place(&self, digest: Digest) -> u64 {
+        reduce(digest.value(), self.bits.len())
+    }
+}
+
+impl MembershipFilter for BitmapFilter {
+    fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
+        let repeat_probability = self.bits.fill_ratio();
+        if !self.bits.set(self.place(element.whole)) {
+            return Sighting::Repeat;
+        }
+        self.counter.record(repeat_probability);
+        Sighting::First
+    }
+
+    fn contains(&self, element: ElementDigests<'_>) -> bool {
+        self.bits.get(self.place(element.whole))
+    }
+
+    fn clear(&mut self) {
+        self.bits.clear();
+        self.counter = HipCounter::default();
+    }
+
+    fn stats(&self) -> FilterStats {
+        FilterStats {
+            memory_bytes: self.bits.memory_bytes(),
+            fill_ratio: self.bits.fill_ratio(),
+            counters: None,
+        }
+    }
+
+    fn distinct(&self) -> Option<Estimate> {
+        self.counter.known()
+    }
+}
+
+impl FilterState for BitmapFilter {
+    fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
+        state.hip(Some(self.counter))?;
+        state.bits(&self.bits)
+    }
+
+    fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
+        self.counter = state.lasting_hip()?;
+        state.bits(&mut self.bits)
+    }
+
+    fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
+        let other: &Self = same(other)?;
+        self.bits.unite(&other.bits);
+        self.counter.unite(other.counter);
+        Ok(())
+    }
+}
