@@ -7,11 +7,17 @@ use flowsieve::filters::FilterKind;
 use std::error::Error;
 use std::path::Path;
 
-/// The structures' names, each with its relative error and the share of new elements that it missed.
-pub(crate) fn compare(
-    capture: &Path,
-    bytes: u64,
-) -> Result<Vec<(&'static str, f64, f64)>, Box<dyn Error>> {
+/// How far a structure was off.
+pub(crate) struct Errors {
+    pub(crate) name: &'static str,
+    /// Of the estimate, relative to the exact count.
+    pub(crate) estimate: f64,
+    /// Share of the new elements that it took for repeats.
+    pub(crate) missed: f64,
+}
+
+/// Counts the host pairs of a capture with each structure in so much memory.
+pub(crate) fn compare(capture: &Path, bytes: u64) -> Result<Vec<Errors>, Box<dyn Error>> {
     let mut errors = Vec::new();
     for kind in [FilterKind::Subset, FilterKind::Bloom] {
         let count = Count::of([capture])
@@ -20,9 +26,13 @@ pub(crate) fn compare(
             .shards(1)
             .memory(bytes);
         for row in count.run()? {
-            let error = row.rel_error().ok_or("the structure has no estimate")?;
+            let estimate = row.rel_error().ok_or("the structure has no estimate")?;
             let missed = row.observed_fpr.ok_or("there was no exact count")?;
-            errors.push((kind.name(), error, missed));
+            errors.push(Errors {
+                name: kind.name(),
+                estimate,
+                missed,
+            });
         }
     }
     Ok(errors)
@@ -32,11 +42,11 @@ pub(crate) fn compare(
 fn main() -> Result<(), Box<dyn Error>> {
     let capture = std::env::args().nth(1);
     let capture = capture.as_deref().unwrap_or("traces/generated.pcap");
-    for (name, error, missed) in compare(Path::new(capture), 2 << 10)? {
+    for errors in compare(Path::new(capture), 2 << 10)? {
+        let (estimate, missed) = (100.0 * errors.estimate, 100.0 * errors.missed);
         println!(
-            "{name}: error of the estimate {:.2} %, missed {:.2} %",
-            100.0 * error,
-            100.0 * missed
+            "{}: error of the estimate {estimate:.2} %, missed {missed:.2} %",
+            errors.name
         );
     }
     Ok(())

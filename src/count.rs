@@ -298,6 +298,13 @@ pub struct Counted {
     pub summary: CountSummary,
 }
 
+impl Counted {
+    /// The slices, in the order of time.
+    pub fn iter(&self) -> std::slice::Iter<'_, SliceResult> {
+        self.slices.iter()
+    }
+}
+
 impl IntoIterator for Counted {
     type Item = SliceResult;
     type IntoIter = std::vec::IntoIter<SliceResult>;
@@ -312,7 +319,7 @@ impl<'a> IntoIterator for &'a Counted {
     type IntoIter = std::slice::Iter<'a, SliceResult>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.slices.iter()
+        self.iter()
     }
 }
 

@@ -239,7 +239,7 @@ impl Candidate {
                 *first = 0;
             }
             State::Exact(set) => {
-                let count = set.len();
+                let count = set.distinct();
                 tally.count = SliceCount {
                     first: count,
                     estimate: count.map(|count| count as f64),

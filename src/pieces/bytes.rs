@@ -196,8 +196,12 @@ mod tests {
         let mut out = Writer::begin(b'X');
         let numbers = [0, 1, 127, 128, 300, u64::MAX - 1, u64::MAX];
         let signed = [0, -1, 1, i64::MIN, i64::MAX];
-        numbers.iter().for_each(|&n| out.number(n));
-        signed.iter().for_each(|&n| out.signed(n));
+        for number in numbers {
+            out.number(number);
+        }
+        for number in signed {
+            out.signed(number);
+        }
         let mut reader = Reader::begin(&out.0, b'X', "thing").unwrap();
         for number in numbers {
             assert_eq!(reader.number().unwrap(), number);

@@ -37,8 +37,9 @@ impl SlicePart {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::begin(SLICE_PART);
         out.signed(self.slice);
-        let small = [self.shard, self.input, self.range, self.part];
-        small.iter().for_each(|&number| out.number(number.into()));
+        for number in [self.shard, self.input, self.range, self.part] {
+            out.number(number.into());
+        }
         out.number(self.entered);
         out.number(self.packets);
         out.number(self.elements);

@@ -102,7 +102,7 @@ impl<'a> SliceSums<'a> {
     /// # Errors
     ///
     /// The sink failed.
-    pub fn finish(self, mut inputs: CountSummary) -> Result<CountSummary, PieceError> {
+    pub fn finish(self, mut inputs: Box<CountSummary>) -> Result<CountSummary, PieceError> {
         let (slices, _) = self.collector.finish()?;
         let totals = std::mem::take(&mut inputs.totals);
         Ok(CountSummary {
@@ -113,7 +113,7 @@ impl<'a> SliceSums<'a> {
                 skipped: totals.skipped,
                 ..slices
             },
-            ..inputs
+            ..*inputs
         })
     }
 }

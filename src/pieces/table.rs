@@ -26,7 +26,7 @@ struct Accepted {
 #[derive(Debug)]
 pub enum Joined {
     /// The table, and all results but those of the slices.
-    Whole(InputTable, CountSummary),
+    Whole(InputTable, Box<CountSummary>),
     /// These pieces have to be read again: where they begin was guessed wrong, or they are damaged and packets
     /// before them were not known.
     Again(Vec<Piece>),
@@ -121,14 +121,12 @@ impl InputTable {
         let without_ip = totals.skipped.iter().filter(|(skip, _)| !skip.has_ip());
         let without_ip = without_ip.fold(0, |sum: u64, (_, &count)| sum.saturating_add(count));
         totals.ip_packets = totals.packets.saturating_sub(without_ip);
-        Ok(Joined::Whole(
-            table,
-            CountSummary {
-                inputs,
-                totals,
-                filter: None,
-            },
-        ))
+        let summary = CountSummary {
+            inputs,
+            totals,
+            filter: None,
+        };
+        Ok(Joined::Whole(table, Box::new(summary)))
     }
 
     /// Where a part stands: the latest time before its piece. None if the piece does not count.

@@ -125,10 +125,10 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
         spread,
         ..
     } = meter;
-    let counts = sets.iter().map(ExactSet::len);
+    let counts = sets.iter().map(ExactSet::distinct);
     result.distinct = masks.into_iter().zip(counts).collect();
-    result.distinct.push((full, whole.len()));
-    if let (Some(spread), Some(elements)) = (spread, whole.len()) {
+    result.distinct.push((full, whole.distinct()));
+    if let (Some(spread), Some(elements)) = (spread, whole.distinct()) {
         result.spread = spread.iter().map(|of| spread_of(of, elements)).collect();
     }
     Ok(result)

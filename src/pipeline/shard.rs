@@ -145,7 +145,7 @@ impl Shard {
                 ..empty
             };
         };
-        let exact = slice.exact.as_ref().and_then(ExactSet::len);
+        let exact = slice.exact.as_ref().and_then(ExactSet::distinct);
         let combinations: Vec<CombinationCount> = slice
             .counter
             .iter()

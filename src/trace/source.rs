@@ -16,8 +16,11 @@ use super::stop::{Ending, StopFlag};
 #[derive(Clone)]
 pub struct Source {
     path: PathBuf,
-    reader: Option<Arc<Mutex<Option<Box<dyn Read + Send>>>>>,
+    reader: Option<Once>,
 }
+
+/// A reader until somebody takes it.
+type Once = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
 
 impl Source {
     /// A reader; results and errors call it `name`. It need not be buffered.
