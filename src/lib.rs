@@ -32,9 +32,7 @@
 //! | list flows | [`flows::list`] |
 //! | drop duplicates of packets | [`dedup`] |
 //! | index an archive of captures, and search it | [`index`] |
-//! | compare filters on a capture | [`comparison`] |
-//! | plan a filter | [`planner`] |
-//! | write results in a format | [`report`] |
+//! | write results in a format | [`output`] |
 //! | read packets yourself | [`trace::Capture`], [`elements::Extractor`] |
 //! | use a filter alone | [`filters`], which is the crate `flowsieve-filters` |
 //!
@@ -43,24 +41,32 @@
 //! Features, all of them on by default: `cli` (the program), `parquet` (results in Parquet, and [`index`],
 //! whose records are Parquet), `zstd` (captures compressed by zstd).
 
+// What is hidden is no part of the public surface: the program's own, and a door for tests.
+#[doc(hidden)]
 pub mod anonymize;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
+#[doc(hidden)]
 pub mod comparison;
 mod count;
+#[doc(hidden)]
 pub mod decode;
 pub mod dedup;
 pub mod elements;
+#[doc(hidden)]
 pub mod experiments;
 pub mod flows;
+#[doc(hidden)]
 pub mod generate;
 mod guard;
 pub mod index;
 mod inputs;
 pub mod pieces;
 pub mod pipeline;
+#[doc(hidden)]
 pub mod planner;
+#[doc(hidden)]
 pub mod report;
 mod threads;
 pub mod trace;
@@ -68,6 +74,13 @@ pub mod trace;
 // The program's module speaks of the library as others do.
 #[cfg(feature = "cli")]
 extern crate self as flowsieve;
+
+/// Writers of results: each takes what a run yields, in one of the formats.
+pub mod output {
+    pub use crate::report::{
+        CountParameters, CountReport, FlowNames, FlowParameters, FlowReport, ReportFormat,
+    };
+}
 
 pub use count::{Count, Counted};
 pub use flowsieve_filters as filters;

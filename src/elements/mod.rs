@@ -11,5 +11,7 @@ mod query;
 pub use batch::{ElementBatch, ElementColumns, Keys};
 pub use extract::Extractor;
 pub use kind::{ElementKind, ElementRule};
+#[doc(hidden)]
 pub use label::ElementLabel;
+#[doc(hidden)]
 pub use query::{ElementQuery, QueryError, QueryPattern};

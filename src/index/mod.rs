@@ -35,8 +35,13 @@ mod region_filter;
 mod search;
 mod writer;
 
-pub use catalog::{CaptureEntry, Catalog, FilterPlace, Node, Region, Settings};
-pub use check::{IndexStats, NodeStats, Verified, stats, verify};
+pub use catalog::{CaptureEntry, Settings};
+#[doc(hidden)]
+pub use catalog::{Catalog, FilterPlace, Node, Region};
+#[doc(hidden)]
+pub use check::{IndexStats, NodeStats, stats};
+pub use check::{Verified, verify};
+#[doc(hidden)]
 pub use disk::FileMark;
 pub use error::IndexError;
 pub use extract::{ExtractPlan, Extracted, extract};

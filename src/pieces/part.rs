@@ -26,7 +26,7 @@ pub struct SlicePart {
     pub elements: u64,
     /// Earliest and latest packet of the slice; only with shard 0.
     pub times_ns: Option<(i64, i64)>,
-    /// The distinct elements, as [`FirstSightings`] reads them.
+    /// The distinct elements in the order of first sight, each with its time.
     pub firsts: Vec<u8>,
 }
 

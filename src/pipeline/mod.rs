@@ -21,6 +21,7 @@ mod time_slice;
 mod traffic;
 mod workers;
 
+pub use crate::decode::{Skip, Tunnel};
 pub use crate::guard::Broken;
 pub use crate::inputs::{InputResult, Watch};
 pub(crate) use collector::{ClosedSlice, Collector};
@@ -29,6 +30,7 @@ pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
 pub use results::{CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals};
 pub use run::{CountExtras, RunError, count};
 pub(crate) use run::{Read, Reading};
+#[doc(hidden)]
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::{Shard, ShardSpec, ShardTally};

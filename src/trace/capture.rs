@@ -406,7 +406,8 @@ fn open_container(
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> {
+#[cfg(feature = "cli")]
+pub(crate) fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> {
     // Opening a pipe or a device for a look could wait forever.
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Ok(false);
@@ -441,7 +442,7 @@ pub fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, Tr
 /// # Errors
 ///
 /// The system gives no further handle of it.
-pub fn standard_input() -> io::Result<File> {
+pub(crate) fn standard_input() -> io::Result<File> {
     #[cfg(unix)]
     let own = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
     #[cfg(windows)]

@@ -2,6 +2,8 @@
 
 use super::packet::LinkType;
 
+/// Those that are decoded, by the names of the registry of tcpdump.org.
+#[doc(hidden)]
 impl LinkType {
     /// BSD loopback: a 4-byte address family in the byte order of the recording machine.
     pub const NULL: Self = Self(0);
@@ -65,7 +67,9 @@ impl LinkType {
     pub const INFINIBAND: Self = Self(247);
     /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
+}
 
+impl LinkType {
     /// Name of the `LINKTYPE_` registry in lower case (`ethernet`, `linux_sll`, …), if it has one.
     pub fn name(self) -> Option<&'static str> {
         let run = NAMES.iter().rfind(|(first, _)| *first <= self.0)?;

@@ -44,8 +44,9 @@ mod time;
 mod tsh;
 pub mod write;
 
-pub use capture::standard_input;
-pub use capture::{Capture, InputFormat, first_time_ns, is_capture};
+pub use capture::{Capture, InputFormat, first_time_ns};
+#[cfg(feature = "cli")]
+pub(crate) use capture::{is_capture, standard_input};
 pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
@@ -53,5 +54,7 @@ pub use range::{CaptureRange, RangeStart};
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
 pub(crate) use segments::{SegmentReader, Segments};
 pub use source::Source;
-pub use stop::{StopFlag, Stoppable};
+pub use stop::StopFlag;
+#[cfg(feature = "cli")]
+pub(crate) use stop::Stoppable;
 pub use time::from_text as time_from_text;

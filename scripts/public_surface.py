@@ -1,0 +1,64 @@
+"""Prints the public items of a crate, a line each, from rustdoc's JSON."""
+
+import json
+import sys
+
+NAMES = {"module": "mod", "function": "fn", "constant": "const", "assoc_const": "const",
+         "assoc_type": "type", "type_alias": "type"}
+
+
+def kind_of(item):
+    return next(iter(item["inner"]))
+
+
+class Surface:
+    def __init__(self, doc):
+        self.index = doc["index"]
+        self.items = set()
+        self.name(doc["root"], [], self.index[str(doc["root"])]["name"])
+
+    def walk(self, number, path):
+        item = self.index.get(str(number))
+        if item is None or item["visibility"] != "public":
+            return
+        if kind_of(item) != "use":
+            self.name(number, path, item["name"])
+            return
+        use = item["inner"]["use"]
+        target = self.index.get(str(use["id"]))
+        if target is None:
+            self.add("use", path + [use["name"]])
+        elif use["is_glob"]:
+            for child in target["inner"]["module"]["items"]:
+                self.walk(child, path)
+        else:
+            self.name(use["id"], path, use["name"])
+
+    def name(self, number, path, name):
+        item = self.index[str(number)]
+        kind, path = kind_of(item), path + [name]
+        inner = item["inner"][kind]
+        self.add(kind, path)
+        if kind == "module":
+            for child in inner["items"]:
+                self.walk(child, path)
+        elif kind == "trait":
+            self.members(inner["items"], path)
+        else:
+            for number in inner.get("impls", []):
+                own = self.index.get(str(number), {}).get("inner", {}).get("impl")
+                if own and own["trait"] is None and not own["is_synthetic"]:
+                    self.members(own["items"], path)
+
+    def members(self, numbers, path):
+        for number in numbers:
+            item = self.index.get(str(number))
+            if item and item["visibility"] in ("public", "default"):
+                self.add(kind_of(item), path + [item["name"]])
+
+    def add(self, kind, path):
+        self.items.add(("::".join(path), NAMES.get(kind, kind)))
+
+
+for path, kind in sorted(Surface(json.load(open(sys.argv[1]))).items):
+    print(kind, path)
