@@ -54,24 +54,18 @@ impl AnonymizeArgs {
 
 fn read(path: &Path) -> Result<AnonymizeKey> {
     let make = format!("make a key with: head -c {KEY_BYTES} /dev/urandom > FILE");
-    let file = File::open(path)
-        .with_context(|| format!("{}: the key cannot be read; {make}", path.display()))?;
     let mut bytes = Vec::new();
     // One byte more tells a file that is too long, however long.
-    file.take(KEY_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
+    File::open(path)
+        .and_then(|file| file.take(KEY_BYTES as u64 + 1).read_to_end(&mut bytes))
         .with_context(|| format!("{}: the key cannot be read; {make}", path.display()))?;
-    let length = bytes.len();
-    let bytes = <[u8; KEY_BYTES]>::try_from(bytes).map_err(|_| {
-        let there = if length > KEY_BYTES {
-            "more are there".to_owned()
-        } else {
-            format!("{length} are there")
-        };
-        anyhow!(
-            "{}: a key has {KEY_BYTES} bytes, and {there}; {make}",
-            path.display()
-        )
+    let there = match bytes.len() {
+        length if length > KEY_BYTES => "more are there".to_owned(),
+        length => format!("{length} are there"),
+    };
+    let key = <[u8; KEY_BYTES]>::try_from(bytes).map_err(|_| {
+        let path = path.display();
+        anyhow!("{path}: a key has {KEY_BYTES} bytes, and {there}; {make}")
     })?;
-    Ok(AnonymizeKey::new(bytes))
+    Ok(AnonymizeKey::new(key))
 }

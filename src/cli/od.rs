@@ -72,7 +72,7 @@ impl OdArgs {
         self.anonymize.is_wanted()
     }
 
-    /// Opens the files, so that a place that cannot be written is told before the work begins.
+    /// Opens the files, so that a place that cannot be written is reported before the work begins.
     pub(crate) fn begin(&self, quiet: bool) -> Result<Od<'_>> {
         Ok(Od {
             args: self,

@@ -51,7 +51,7 @@ impl PageArgs {
     }
 
     /// Opens the page's file and makes the directory of the figures, so that a place that cannot be
-    /// written is told before the work begins.
+    /// written is reported before the work begins.
     pub(crate) fn open(&self) -> Result<Option<Output>> {
         if let Some(folder) = &self.svg {
             fs::create_dir_all(folder)

@@ -80,7 +80,7 @@ impl Numbers {
     /// Adds a value of `--expect`: `100k`, or `src=5k`.
     pub(super) fn add(&mut self, attributes: &[String], text: &str) -> Result<(), UsageError> {
         let Some((combination, number)) = text.split_once('=') else {
-            return match self.for_all.replace(number_of(text)?) {
+            return match self.for_all.replace(planned_number(text)?) {
                 None => Ok(()),
                 Some(_) => Err(UsageError::of(
                     "there is one number for all combinations; --expect 100k --expect src=5k names another one",
@@ -93,31 +93,36 @@ impl Numbers {
                 "the number of {combination} is there twice; leave one out"
             )));
         }
-        self.known.push((mask, number_of(number)?, Origin::Given));
+        self.known
+            .push((mask, planned_number(number)?, Origin::Given));
         Ok(())
     }
 }
 
 /// A number of distinct elements, as `--expect` takes it.
 pub(super) fn parse_expected(text: &str) -> Result<u64, UsageError> {
+    number_of(text, "--expect 100k works")
+}
+
+/// A number that something can be planned for.
+fn planned_number(text: &str) -> Result<u64, UsageError> {
+    match number_of(text, "--expect takes 100k, and src=5k for one combination")? {
+        number if number > MOST_ELEMENTS => Err(UsageError::of(format!(
+            "a plan is for at most 2^40 elements, not {number}; 100M works"
+        ))),
+        number => Ok(number),
+    }
+}
+
+fn number_of(text: &str, works: &str) -> Result<u64, UsageError> {
     match parse_count(text) {
         Ok(0) => Err(UsageError::of(
             "--expect is a number of distinct elements, at least 1, not 0; --expect 1000 works",
         )),
         Ok(number) => Ok(number),
         Err(error) => Err(UsageError::of(format!(
-            "{error}; {text:?} is none (--expect 100k works, and with --want src=5k for one combination)"
+            "{error}; {text:?} is none ({works})"
         ))),
-    }
-}
-
-/// A number that something can be planned for.
-fn number_of(text: &str) -> Result<u64, UsageError> {
-    match parse_expected(text)? {
-        number if number > MOST_ELEMENTS => Err(UsageError::of(format!(
-            "a plan is for at most 2^40 elements, not {number}; 100M works"
-        ))),
-        number => Ok(number),
     }
 }
 

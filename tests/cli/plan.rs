@@ -406,6 +406,11 @@ fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
             &["--undirected", "--element", "src", "--expect", "1k"],
             "two ends",
         ),
+        (&["--expect", "1k", "--queries-only"], "add --element dns"),
+        (
+            &["--expect", "1k", "--attributes", "3", "--tunnel", "inner"],
+            "--tunnel",
+        ),
     ] {
         let run = flowsieve(&[&["plan"], options].concat());
         assert_eq!(

@@ -175,6 +175,35 @@ fn values_with_units_are_understood_in_every_spelling() {
     }
 }
 
+/// A date, a time without a zone, RFC 3339 and epoch seconds name the same instant.
+#[test]
+fn times_are_understood_in_every_spelling() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("archive");
+    let archive = archive.to_str().unwrap();
+    let build = ["index", "build", "-q", archive, "traces/generated.pcap"];
+    flowsieve(&build).done();
+    let search = |option, time| {
+        let line = ["index", "search", archive, "--host", "0.0.0.0/0"];
+        flowsieve(&[&line[..], &["--format", "csv", option, time]].concat()).done()
+    };
+    let answers = search("--to", "1700000001");
+    assert!(answers.lines().count() > 1, "{answers}");
+    for time in [
+        "2023-11-14T22:13:21",
+        "2023-11-14 22:13:21Z",
+        "2023-11-14T23:13:21+01:00",
+        "1700000001.0",
+    ] {
+        assert_eq!(search("--to", time), answers, "{time}");
+    }
+    // A date is the time at which it begins.
+    let everything = search("--from", "2023-11-14");
+    assert_eq!(search("--to", "2023-11-15"), everything);
+    assert!(everything.len() > answers.len());
+    assert_eq!(search("--from", "2023-11-15").lines().count(), 1);
+}
+
 /// One table says how values are written, and each command that takes them points there.
 #[test]
 fn help_says_once_how_values_are_written() {

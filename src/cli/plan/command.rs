@@ -108,7 +108,7 @@ fn numbers(
     }
     let mut known = Vec::new();
     let mut numbers = vec![(whole as u64).to_string()];
-    let told = |known: &[_]| {
+    let derived = |known: &[_]| {
         let name = |mask| request.name(mask);
         Elements::new(kind.most_values(), known, Some(whole as u64), name).ok()
     };
@@ -118,13 +118,13 @@ fn numbers(
         .filter(|&mask| mask != request.full())
     {
         let number = elements.of(mask);
-        if told(&known)?.of(mask).total_cmp(&number).is_ne() {
+        if derived(&known)?.of(mask).total_cmp(&number).is_ne() {
             known.push((mask, number as u64, elements.origin(mask)));
             numbers.push(format!("{}={number}", request.name(mask)));
         }
     }
-    // One that was told later may bound one that was looked at before.
-    let all = told(&known)?;
+    // A number that was added later may bound one that was looked at before.
+    let all = derived(&known)?;
     let same = |&mask: &u32| all.of(mask).total_cmp(&elements.of(mask)).is_eq();
     relevant.iter().all(same).then_some(numbers)
 }
