@@ -1,4 +1,5 @@
-"""Compares each Parquet file of a directory, as DuckDB and Polars read it, with the CSV of the same name."""
+"""Compares each Parquet file of a directory, as DuckDB and Polars read it, with the CSV of the same name; and the
+rows of each file of JSON lines, which both read without options."""
 
 import csv
 import sys
@@ -15,7 +16,8 @@ TIME, COUNT, NUMBER, FLAG, TEXT = (
 NAMES = {
     TIME: "start_ns end_ns estimate_error_worst_start_ns first_error_worst_start_ns",
     COUNT: """packets elements exact first memory_asked_bytes memory_bytes needed_bytes probes queries positives
-        src_port dst_port proto bytes tcp_flags vlan packets_fwd packets_rev bytes_fwd bytes_rev tcp_flags_fwd
+        src_port dst_port proto bytes kept dropped dropped_bytes dropped_packet dropped_frame dropped_retransmission
+        dropped_spurious_retransmission dropped_keep_alive dropped_flow tcp_flags vlan packets_fwd packets_rev bytes_fwd bytes_rev tcp_flags_fwd
         tcp_flags_rev""",
     NUMBER: """estimate std_error rel_error observed_fpr estimate_error_mean estimate_error_p95 estimate_error_worst
         estimate_error_bias first_error_mean first_error_p95 first_error_worst first_error_bias ns_per_element
@@ -41,8 +43,10 @@ def expected(path):
             return float(text)
         return text if kind == "VARCHAR" else int(text)
 
+    # The second column of a time is for people: its value is that of the first.
     with open(path, newline="") as file:
-        return [{name: value(name, text) for name, text in row.items()} for row in csv.DictReader(file)]
+        rows = list(csv.DictReader(file))
+    return [{name: value(name, text) for name, text in row.items() if f"{name}_ns" not in row} for row in rows]
 
 
 def differ(path, reader, names, rows, wanted):
@@ -76,6 +80,33 @@ def check(path):
     print(f"{path.name}: {len(wanted)} rows, {nulls} nulls, the same in DuckDB {duckdb.__version__}, Polars {polars.__version__} and CSV")
 
 
+def check_lines(path):
+    """The rows among the lines have the values of the CSV, whose kind of row the file's name ends in."""
+    wanted = expected(path.with_suffix(".csv"))
+    record = path.stem.rsplit("-", 1)[-1]
+    names = list(wanted[0])
+    frame = polars.read_ndjson(path)
+    differ(path, "Polars", names, frame.filter(polars.col("record") == record).select(names).rows(), wanted)
+    columns = ", ".join(f'"{name}"' for name in names)
+    rows = duckdb.sql(f"select {columns} from '{path}' where record = '{record}'").fetchall()
+    differ(path, "DuckDB", names, rows, wanted)
+    kinds = frame["record"].value_counts().rows()
+    print(f"{path.name}: {dict(sorted(kinds))} lines, the rows the same in DuckDB, Polars and CSV")
+
+
+def load_lines(path):
+    """Both read the file, and find the same lines in it."""
+    lines = len(path.read_text().splitlines())
+    count = duckdb.sql(f"select count(*) from '{path}'").fetchall()[0][0]
+    assert polars.read_ndjson(path).height == lines == count, f"{path}: {lines} lines"
+    print(f"{path.name}: {lines} lines, read by DuckDB and Polars")
+
+
+for file in sorted(Path(sys.argv[1]).glob("*.jsonl")):
+    if "-" in file.stem:
+        check_lines(file)
+    else:
+        load_lines(file)
 files = sorted(Path(sys.argv[1]).glob("*.parquet"))
 assert files, "there is no Parquet file"
 for file in files:

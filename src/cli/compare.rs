@@ -1,8 +1,9 @@
 //! `flowsieve compare`: structures side by side on the same traffic, at equal memory.
 
 use super::od::OdArgs;
-use super::options::{ExactLimitArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs};
-use super::output::refuse_terminal;
+use super::options::{
+    ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
+};
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::contenders;
@@ -10,11 +11,11 @@ use super::units::{parse_size, with_values};
 use super::wanted::{mask_of, parse_expected};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use flowsieve::comparison::{ComparePlan, Contender, compare};
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Structure};
-use flowsieve::report::{CompareReport, ReportFormat};
+use flowsieve::report::CompareReport;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -57,9 +58,8 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     timing: bool,
 
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
-    format: ResultFormat,
+    #[command(flatten)]
+    format: FormatArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -95,20 +95,6 @@ struct ConditionArgs {
     seed: SeedArgs<0>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ResultFormat {
-    /// For people
-    Table,
-    /// A line for each structure, memory and kind of query
-    Csv,
-    /// One document
-    Json,
-    /// An object a line
-    Jsonl,
-    /// The rows of the CSV, for databases and data frames
-    Parquet,
-}
-
 /// What is compared unless the user says otherwise.
 const USUAL: [Contender; 9] = [
     Contender::Plain(Structure::Filter(FilterKind::Mdbf)),
@@ -140,7 +126,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     od.finish(|traffic| report.page(traffic))?;
     let styled = output.is_styled();
     report
-        .write(args.format.into(), styled, output)
+        .write(args.format.format, styled, output)
         .context(UNWRITTEN)?
         .commit()?;
     run.problems(&comparison.inputs);
@@ -153,10 +139,7 @@ impl CompareArgs {
         self.trace.elements.check()?;
         let [html, pairs] = self.od.files();
         keep_apart([("--output", self.output.path()), html, pairs], &inputs)?;
-        refuse_terminal(
-            matches!(self.format, ResultFormat::Parquet),
-            self.output.path(),
-        )?;
+        self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
         let kind = self.trace.elements.element;
         let combinations = if self.conditions.want.is_empty() {
@@ -206,16 +189,4 @@ fn combinations(kind: ElementKind, wants: &[String]) -> Result<Vec<u32>, UsageEr
         }
     }
     Ok(combinations)
-}
-
-impl From<ResultFormat> for ReportFormat {
-    fn from(format: ResultFormat) -> Self {
-        match format {
-            ResultFormat::Table => Self::Table,
-            ResultFormat::Csv => Self::Csv,
-            ResultFormat::Json => Self::Json,
-            ResultFormat::Jsonl => Self::JsonLines,
-            ResultFormat::Parquet => Self::Parquet,
-        }
-    }
 }

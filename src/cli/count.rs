@@ -2,8 +2,10 @@
 
 use super::design::{DEFAULT_MEMORY_BYTES, DesignArgs};
 use super::od::OdArgs;
-use super::options::{ExactLimitArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs};
-use super::output::{Output, is_standard, refuse_terminal};
+use super::options::{
+    ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
+};
+use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::structures;
@@ -11,12 +13,12 @@ use super::units::{parse_size, with_values};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use flowsieve::elements::{ElementKind, ElementLabel};
 use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::pipeline::{CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, count};
 use flowsieve::planner::Goal;
-use flowsieve::report::{CountPage, CountParameters, CountReport, ReportFormat};
+use flowsieve::report::{CountPage, CountParameters, CountReport};
 use std::io;
 use std::path::PathBuf;
 
@@ -52,9 +54,8 @@ pub(crate) struct CountArgs {
     #[command(flatten, next_help_heading = "Speed")]
     threads: ThreadArgs,
 
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
-    format: ResultFormat,
+    #[command(flatten)]
+    format: FormatArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -106,20 +107,6 @@ struct FilterArgs {
     shards: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ResultFormat {
-    /// For people
-    Table,
-    /// A line a slice
-    Csv,
-    /// One document
-    Json,
-    /// An object a line
-    Jsonl,
-    /// A row a slice, for databases and data frames
-    Parquet,
-}
-
 /// Shards unless the user says otherwise: enough for the threads of a large machine.
 const DEFAULT_SHARDS: u32 = 8;
 
@@ -136,7 +123,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         ..CountParameters::from(&plan)
     };
     let report =
-        CountReport::begin(args.format.into(), &parameters, styled, output).context(UNWRITTEN)?;
+        CountReport::begin(args.format.format, &parameters, styled, output).context(UNWRITTEN)?;
     let mut sinks = Sinks {
         report,
         page: args.od.page.is_wanted().then(CountPage::default),
@@ -213,10 +200,7 @@ impl CountArgs {
             threads: self.threads.count(),
         };
         plan.check().map_err(UsageError::of)?;
-        refuse_terminal(
-            matches!(self.format, ResultFormat::Parquet),
-            self.output.path(),
-        )?;
+        self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
         if self.od.is_anonymized() && self.save_filter.is_some() {
             return Err(UsageError::of(
@@ -284,17 +268,5 @@ impl FilterArgs {
             },
         };
         self.design.counter(self.filter, kind, &self.expect, goal)
-    }
-}
-
-impl From<ResultFormat> for ReportFormat {
-    fn from(format: ResultFormat) -> Self {
-        match format {
-            ResultFormat::Table => Self::Table,
-            ResultFormat::Csv => Self::Csv,
-            ResultFormat::Json => Self::Json,
-            ResultFormat::Jsonl => Self::JsonLines,
-            ResultFormat::Parquet => Self::Parquet,
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! `flowsieve dedup`: a capture without its duplicates.
 
 use super::anonymize_args::AnonymizeArgs;
-use super::options::{Choice, InputArgs, OutputArgs, QuietArgs, one_of};
+use super::options::{Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, one_of};
 use super::output::{Output, is_standard, unwritten};
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
@@ -9,13 +9,13 @@ use super::say::say;
 use super::units::{parse_count, parse_duration_ns, parse_size, parse_width_ns, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use flowsieve::anonymize::PacketAnonymizer;
 use flowsieve::dedup::{
     DedupError, DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup,
 };
 use flowsieve::pipeline::InputResult;
-use flowsieve::report::{DedupFormat, DedupParameters, write_dedup};
+use flowsieve::report::{DedupParameters, write_dedup};
 use flowsieve::trace::write::{CaptureWriter, WriteError, WriteFormat, Written};
 use std::path::{Path, PathBuf};
 
@@ -77,9 +77,8 @@ pub(crate) struct DedupArgs {
     #[arg(long, value_name = "DURATION", value_parser = parse_width_ns, help_heading = "Output")]
     slice: Option<i64>,
 
-    /// How the summary is written
-    #[arg(long, value_enum, default_value_t = SummaryFormat::Table, help_heading = "Output")]
-    format: SummaryFormat,
+    #[command(flatten)]
+    format: FormatArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -154,16 +153,6 @@ const FILTERS: &[Choice<WindowFilterKind>] = &[
     ),
 ];
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum SummaryFormat {
-    /// For people
-    Table,
-    /// A line a slice
-    Csv,
-    /// One document
-    Json,
-}
-
 fn parse_window(text: &str) -> Result<WindowWidth, String> {
     const RULE: &str = "a window is a time, such as 50ms, or a number of packets, such as 5p";
     if let Some(count) = text.strip_suffix('p') {
@@ -199,6 +188,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         ("--output", args.output.path()),
     ];
     keep_apart(written, &plan.inputs)?;
+    args.format.check(&args.output)?;
     let key = args.anonymize.key(args.quiet.quiet)?;
     let single = plan.inputs.len() == 1;
     let mut writers = Writers {
@@ -224,7 +214,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         }
         without_options += count.without_options;
     }
-    write_dedup(args.format.into(), &parameters, &summary, &mut output)
+    write_dedup(args.format.format, &parameters, &summary, &mut output)
         .context("cannot write the summary")?;
     output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));
@@ -310,16 +300,6 @@ impl DedupArgs {
             slice_ns: self.slice,
             // What is approximate depends on the seed, so it is the same every time.
             seed: self.seed.or(self.approximate.then_some(0)),
-        }
-    }
-}
-
-impl From<SummaryFormat> for DedupFormat {
-    fn from(format: SummaryFormat) -> Self {
-        match format {
-            SummaryFormat::Table => Self::Table,
-            SummaryFormat::Csv => Self::Csv,
-            SummaryFormat::Json => Self::Json,
         }
     }
 }

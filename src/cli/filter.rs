@@ -1,12 +1,12 @@
 //! `flowsieve filter`: saved filters, looked at, asked and united.
 
-use super::options::OutputArgs;
+use super::options::{FormatArgs, OutputArgs};
 use super::output::Output;
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{Pattern, PatternAnswer};
@@ -70,20 +70,11 @@ struct InfoArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = InfoFormat::Table)]
-    format: InfoFormat,
+    #[command(flatten)]
+    format: FormatArgs,
 
     #[command(flatten)]
     output: OutputArgs,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum InfoFormat {
-    /// For people
-    Table,
-    /// One document
-    Json,
 }
 
 /// Ask a saved filter for elements, with * for any value
@@ -145,7 +136,8 @@ fn load(path: &Path) -> Result<SavedFilter> {
 
 fn info(args: &InfoArgs, run: &mut Run) -> Result<()> {
     keep_apart([("--output", args.output.path())], &args.files)?;
-    let mut output = args.output.open()?;
+    args.format.check(&args.output)?;
+    let output = args.output.open()?;
     let mut info = FilterInfo::default();
     for path in &args.files {
         if run.stop().is_set() {
@@ -157,12 +149,8 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<()> {
             Err(error) => run.problem(format_args!("{error:#}")),
         }
     }
-    match args.format {
-        InfoFormat::Table => info.write_table(&mut output),
-        InfoFormat::Json => info.write_json(&mut output),
-    }
-    .context(UNWRITTEN)?;
-    output.commit()
+    let written = info.write(args.format.format, output).context(UNWRITTEN)?;
+    written.commit()
 }
 
 /// A filter whose elements are known.

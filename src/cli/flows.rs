@@ -1,18 +1,20 @@
 //! `flowsieve flows`: the flows of captures.
 
 use super::anonymize_args::AnonymizeArgs;
-use super::options::{Choice, InputArgs, OutputArgs, PacketArgs, SpeechArgs, ThreadArgs, one_of};
-use super::output::{Output, is_standard, refuse_terminal};
+use super::options::{
+    Choice, FormatArgs, InputArgs, OutputArgs, PacketArgs, SpeechArgs, ThreadArgs, one_of,
+};
+use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
 use super::say::say;
 use super::units::{parse_size, parse_width_ns, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use flowsieve::anonymize::AddressMap;
 use flowsieve::flows::{FlowError, FlowPlan, FlowRecord, FlowSink, SortedFlows, list, list_unique};
-use flowsieve::report::{FlowFormat, FlowNames, FlowParameters, FlowReport, flow_shortcomings};
+use flowsieve::report::{FlowNames, FlowParameters, FlowReport, ReportFormat, flow_shortcomings};
 use std::io;
 use std::path::PathBuf;
 
@@ -58,9 +60,8 @@ pub(crate) struct FlowsArgs {
     #[command(flatten, next_help_heading = "Speed and memory")]
     threads: ThreadArgs,
 
-    /// How flows are written
-    #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
-    format: ResultFormat,
+    #[command(flatten)]
+    format: FormatArgs,
 
     /// Whose names the fields have; not for tables
     #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output")]
@@ -82,20 +83,6 @@ const NAMES: &[Choice<FlowNames>] = &[
     ("ecs", "Elastic Common Schema", FlowNames::Ecs),
 ];
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum ResultFormat {
-    /// For people
-    Table,
-    /// A line a flow
-    Csv,
-    /// One document
-    Json,
-    /// An object a line
-    Jsonl,
-    /// Apache Parquet
-    Parquet,
-}
-
 const UNWRITTEN: &str = "cannot write the flows";
 
 pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
@@ -112,7 +99,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     let addresses = key.as_ref().map(AddressMap::new);
     let styled = output.is_styled();
     let begin = |output| -> Result<_> {
-        let report = FlowReport::begin(args.format.into(), &parameters, styled, output);
+        let report = FlowReport::begin(args.format.format, &parameters, styled, output);
         Ok(Shown {
             report: report.context(UNWRITTEN)?,
             addresses,
@@ -137,8 +124,11 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     output.commit()?;
     run.problems(&summary.inputs);
     // These formats have no place for it.
-    let is_missing = matches!(args.format, ResultFormat::Csv | ResultFormat::Parquet)
-        || (args.format == ResultFormat::Jsonl && args.names != FlowNames::Flowsieve);
+    let is_missing = matches!(
+        args.format.format,
+        ReportFormat::Csv | ReportFormat::Parquet
+    ) || (args.format.format == ReportFormat::JsonLines
+        && args.names != FlowNames::Flowsieve);
     if is_missing && !quiet {
         for remark in flow_shortcomings(&summary) {
             say(format_args!("{remark}"));
@@ -182,12 +172,12 @@ impl FlowsArgs {
                 self.memory
             )));
         }
-        if self.format == ResultFormat::Table && self.names != FlowNames::Flowsieve {
+        if self.format.format == ReportFormat::Table && self.names != FlowNames::Flowsieve {
             return Err(UsageError::of(
                 "a table is for people and has no field names, so --names needs --format csv, json, jsonl or parquet",
             ));
         }
-        refuse_terminal(self.format == ResultFormat::Parquet, self.output.path())
+        self.format.check(&self.output)
     }
 
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<FlowPlan, UsageError> {
@@ -212,17 +202,5 @@ impl FlowsArgs {
         };
         plan.check().map_err(UsageError::of)?;
         Ok(plan)
-    }
-}
-
-impl From<ResultFormat> for FlowFormat {
-    fn from(format: ResultFormat) -> Self {
-        match format {
-            ResultFormat::Table => Self::Table,
-            ResultFormat::Csv => Self::Csv,
-            ResultFormat::Json => Self::Json,
-            ResultFormat::Jsonl => Self::JsonLines,
-            ResultFormat::Parquet => Self::Parquet,
-        }
     }
 }

@@ -9,7 +9,8 @@ use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey};
 use flowsieve::pipeline::Traffic;
 use flowsieve::report::figure::Page;
-use flowsieve::report::traffic_table;
+use flowsieve::report::{ReportFormat, traffic_table};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 // A page, whether packets are counted by origin and destination, and where all pairs go. (No doc comment: it would stand for the description of each command with these.)
@@ -26,7 +27,7 @@ pub(crate) struct OdArgs {
     #[arg(long = "od", value_name = "BITS", value_parser = clap::value_parser!(u8).range(1..=32))]
     bits: Option<u8>,
 
-    /// Write all of these pairs to this file: .csv or .parquet
+    /// Write all of these pairs to this file: .csv, .json, .jsonl or .parquet
     #[arg(long = "od-out", value_name = "FILE", requires = "bits")]
     out: Option<PathBuf>,
 
@@ -49,13 +50,8 @@ impl OdArgs {
             ));
         }
         match &self.out {
-            Some(path) if !has_end(path, "csv") && !has_end(path, "parquet") => {
-                Err(UsageError::of(format!(
-                    "{} must end in .csv or .parquet, which says how it is written",
-                    path.display()
-                )))
-            }
-            _ => Ok(()),
+            Some(path) => format_of(path).map(|_| ()),
+            None => Ok(()),
         }
     }
 
@@ -110,15 +106,20 @@ impl Od<'_> {
         else {
             return Ok(());
         };
-        let written = if has_end(path, "parquet") {
-            traffic_table::parquet(traffic, output)
-        } else {
-            traffic_table::csv(traffic, output)
-        };
+        let written = traffic_table::write(traffic, format_of(path)?, output);
         written.with_context(|| unwritten(path))?.commit()
     }
 }
 
-fn has_end(path: &Path, end: &str) -> bool {
-    path.extension().is_some_and(|extension| extension == end)
+/// The format that the end of a file's name says.
+fn format_of(path: &Path) -> Result<ReportFormat, UsageError> {
+    let end = path.extension().and_then(OsStr::to_str);
+    let mut formats = ReportFormat::ALL.into_iter();
+    let named = formats.find(|format| *format != ReportFormat::Table && Some(format.name()) == end);
+    named.ok_or_else(|| {
+        UsageError::of(format!(
+            "{} must end in .csv, .json, .jsonl or .parquet, which says how it is written",
+            path.display()
+        ))
+    })
 }

@@ -4,7 +4,7 @@
 //! place of the description of each command that has the block.
 
 use super::UsageError;
-use super::output::Output;
+use super::output::{Output, is_standard};
 use super::units::{UnitError, parse_seed, parse_size, parse_width_ns};
 use anyhow::Result;
 use clap::Args;
@@ -12,7 +12,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
+use flowsieve::report::ReportFormat;
 use flowsieve::trace::InputFormat;
+use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
@@ -232,6 +234,33 @@ impl ThreadArgs {
     pub(super) fn count(&self) -> usize {
         let all = || available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(all, usize::from)
+    }
+}
+
+// How results are written.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Output")]
+pub(super) struct FormatArgs {
+    /// How results are written
+    #[arg(long, default_value_t, value_parser = formats())]
+    pub(super) format: ReportFormat,
+}
+
+fn formats() -> impl TypedValueParser<Value = ReportFormat> {
+    let choice = |format: ReportFormat| (format.name(), format.help(), format);
+    one_of(ReportFormat::ALL.map(choice))
+}
+
+impl FormatArgs {
+    /// Says that Parquet, if that is asked for, is not for a terminal.
+    pub(super) fn check(self, output: &OutputArgs) -> Result<(), UsageError> {
+        let to_standard = output.path().is_none_or(is_standard);
+        if self.format == ReportFormat::Parquet && to_standard && stdout().is_terminal() {
+            return Err(UsageError::of(
+                "Parquet is not for a terminal; name a file with --output, or pipe it on",
+            ));
+        }
+        Ok(())
     }
 }
 

@@ -180,13 +180,3 @@ impl Write for Output {
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
-
-/// Says that Parquet, if that is asked for, is not for a terminal.
-pub(crate) fn refuse_terminal(parquet: bool, path: Option<&Path>) -> Result<(), UsageError> {
-    if parquet && path.is_none_or(is_standard) && io::stdout().is_terminal() {
-        return Err(UsageError::of(
-            "Parquet is not for a terminal; name a file with --output, or pipe it on",
-        ));
-    }
-    Ok(())
-}

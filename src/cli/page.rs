@@ -5,7 +5,7 @@ use super::output::{Output, is_standard};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::report::figure::Page;
-use flowsieve::report::{html, page_figures, svg};
+use flowsieve::report::{html, svg};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl PageArgs {
             written(output, &html::page(page))?;
         }
         if let Some(folder) = &self.svg {
-            for figure in page_figures(page) {
+            for figure in page.figures() {
                 let path = folder.join(format!("{}.svg", figure.name));
                 written(Output::open(Some(&path))?, &svg::standalone(figure))?;
             }

@@ -1,17 +1,17 @@
 //! `flowsieve reproduce`: the papers' tables and figures, recomputed.
 
 use super::inputs::Inputs;
-use super::options::{OutputArgs, SeedArgs, ThreadArgs};
-use super::output::{Output, refuse_terminal, unwritten};
+use super::options::{FormatArgs, OutputArgs, SeedArgs, ThreadArgs};
+use super::output::{Output, unwritten};
 use super::page::PageArgs;
 use super::run::{Run, UNWRITTEN};
 use super::same_file::keep_apart;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 use flowsieve::experiments::{ALL, Entry, Experiment, ExperimentError, Scale, Settings};
-use flowsieve::report::{ReproduceFormat, ReproduceReport};
+use flowsieve::report::ReproduceReport;
 use flowsieve::trace::{InputFormat, StopFlag};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
@@ -61,9 +61,8 @@ pub(crate) struct ReproduceArgs {
     #[command(flatten)]
     threads: ThreadArgs,
 
-    /// How the results are written
-    #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
-    format: ResultFormat,
+    #[command(flatten)]
+    format: FormatArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -78,19 +77,6 @@ pub(crate) struct ReproduceArgs {
     /// The machine's name in the page, for its times [default: its processor and system]
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     machine: Option<String>,
-}
-
-/// How results are written.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ResultFormat {
-    /// For people
-    Table,
-    /// A line a figure
-    Csv,
-    /// One document
-    Json,
-    /// The rows of the CSV, for databases and data frames
-    Parquet,
 }
 
 /// The name that stands for all.
@@ -110,10 +96,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
             "the page goes to a file of its own; give --markdown and --output different names"
         ));
     }
-    refuse_terminal(
-        matches!(args.format, ResultFormat::Parquet),
-        args.output.path(),
-    )?;
+    args.format.check(&args.output)?;
     args.page.check(args.output.path())?;
     let written = [
         ("--output", args.output.path()),
@@ -142,7 +125,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     };
     let styled = output.is_styled();
     report
-        .write(args.format.into(), width(), styled, output)
+        .write(args.format.format, width(), styled, output)
         .context(UNWRITTEN)?
         .commit()?;
     if let (Some(page), Some(path)) = (page, &args.markdown) {
@@ -306,15 +289,4 @@ fn machine() -> String {
         env::consts::OS,
         env::consts::ARCH
     )
-}
-
-impl From<ResultFormat> for ReproduceFormat {
-    fn from(format: ResultFormat) -> Self {
-        match format {
-            ResultFormat::Table => Self::Table,
-            ResultFormat::Csv => Self::Csv,
-            ResultFormat::Json => Self::Json,
-            ResultFormat::Parquet => Self::Parquet,
-        }
-    }
 }

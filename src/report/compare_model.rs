@@ -1,19 +1,11 @@
-//! A comparison as it is told: one set of names for JSON, JSON lines and CSV, documented in
-//! `docs/output.md`.
+//! A comparison: its parameters, the columns of its parts, and which structures are best.
 
-use super::compare_table;
-use super::flat::FlatTable;
-use super::model::{InputRow, TotalsRow};
+use super::column::{Columns, Decimal, Time};
+use super::count_combinations::{StoredCombination, names, stored_columns};
+use super::count_model::tunnel_name;
 use crate::comparison::{
-    ComparePlan, Comparison, Contender, CountErrors, Entry, JudgedSlice, QueryResult, SliceCount,
+    ComparePlan, Comparison, Contender, CountErrors, Entry, ExpectedFrom, JudgedSlice, QueryResult,
 };
-use crate::decode::Tunnel;
-use serde::Serialize;
-use serde_json::to_writer;
-use std::io::{self, Write};
-
-/// Name and version of the document.
-const COMPARE_SCHEMA: &str = "flowsieve.compare/1";
 
 /// A comparison and what was asked.
 #[derive(Debug)]
@@ -27,316 +19,245 @@ pub struct CompareReport<'a> {
 }
 
 /// What a comparison depends on.
-#[derive(Debug, Serialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a field of the document"
-)]
-pub(super) struct CompareParameters {
-    element: &'static str,
-    undirected: bool,
-    queries_only: bool,
-    dns_ports: Vec<u16>,
-    tunnel: &'static str,
-    slice_ns: Option<i64>,
-    align: &'static str,
-    filters: Vec<&'static str>,
-    memory_bytes: Vec<u64>,
-    asked: Vec<Vec<&'static str>>,
-    expected_elements: Option<u64>,
-    expected_from: &'static str,
-    expected_slices: Option<u64>,
-    open_slices: usize,
-    seed: u64,
-    exact_limit_bytes: u64,
-    timing: bool,
-    anonymized: bool,
+pub(super) fn parameter_columns<'a>() -> Columns<CompareReport<'a>> {
+    Columns::default()
+        .field("element", |report: &CompareReport<'a>| report.plan.rule.kind.name())
+        .doc("as for `count`")
+        .field("undirected", |report| report.plan.rule.undirected)
+        .field("queries_only", |report| report.plan.rule.queries_only)
+        .field("dns_ports", |report| report.plan.rule.dns_ports.clone())
+        .field("tunnel", |report| tunnel_name(report.plan.tunnel))
+        .field("slice_ns", |report| report.plan.slicing.width_ns)
+        .field("align", |report| report.plan.slicing.align.name())
+        .field("filters", |report| {
+            let contenders = report.plan.contenders.iter();
+            contenders.map(|contender| contender.name()).collect::<Vec<_>>()
+        })
+        .doc("the structures")
+        .field("memory_bytes", |report| report.plan.memories.clone())
+        .doc("memory that each of them gets for a slice")
+        .field("asked", |report| {
+            let asked = report.plan.asked().into_iter();
+            asked.map(|mask| report.attributes(mask)).collect::<Vec<_>>()
+        })
+        .doc("combinations of attributes that queries ask for, each a list of names; all attributes first")
+        .field("expected_elements", |report| report.comparison.expected.elements)
+        .doc("distinct elements in a slice for which the numbers of hash functions were chosen; null if none was known, and k = 4")
+        .field("expected_from", |report| report.comparison.expected.from.name())
+        .doc("`given` (`--expect`), `median` (of the slices that end within the first 48 MiB of elements), or `unknown`")
+        .field("expected_slices", |report| match report.comparison.expected.from {
+            ExpectedFrom::Median(slices) => Some(slices),
+            _ => None,
+        })
+        .doc("how many slices that is the median of; else null")
+        .field("open_slices", |report| report.plan.open_slices())
+        .doc("as for `count`")
+        .field("seed", |report| report.plan.seed)
+        .field("exact_limit_bytes", |report| report.plan.exact_limit_bytes)
+        .field("timing", |report| report.plan.timing)
+        .doc("times were measured")
+        .field("anonymized", |report| report.anonymized)
+        .doc("addresses of the page and of `--od-out` are replaced")
 }
 
 /// A slice and the truth about it.
-#[derive(Debug, Serialize)]
-pub(super) struct JudgedRow {
-    start_ns: i64,
-    end_ns: i64,
-    packets: u64,
-    elements: u64,
-    exact: Option<u64>,
-    exact_over_limit: bool,
+pub(super) fn judged_columns() -> Columns<JudgedSlice> {
+    Columns::default()
+        .field("start_ns", |slice: &JudgedSlice| Time(slice.start_ns))
+        .doc("as for `count`")
+        .field("end_ns", |slice| Time(slice.end_ns))
+        .field("packets", |slice| slice.packets)
+        .field("elements", |slice| slice.elements)
+        .field("exact", |slice| slice.exact)
+        .doc("distinct elements; null if the truth passed its limit")
+        .field("exact_over_limit", |slice| slice.exact.is_none())
+        .doc("the truth passed its limit in this slice: it is not judged")
 }
 
-/// A structure with a memory; `counts` and `queries` stand in lines of their own in JSON lines.
-#[derive(Debug, Serialize)]
-pub(super) struct StructureRow {
-    pub(super) filter: &'static str,
-    pub(super) memory_asked_bytes: Option<u64>,
-    pub(super) memory_bytes: Option<u64>,
-    pub(super) fits: bool,
-    pub(super) needed_bytes: Option<u64>,
-    note: Option<String>,
-    pub(super) probes: Option<u32>,
-    stored: Vec<StoredRow>,
-    pub(super) best: bool,
-    pub(super) estimate_error: Option<ErrorRow>,
-    pub(super) first_error: Option<ErrorRow>,
-    pub(super) ns_per_element: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    queries: Option<Vec<QueryRow>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    counts: Option<Vec<CountRow>>,
+/// A structure with a memory, and what belongs to it.
+pub(super) struct EntryRow<'a> {
+    entry: &'a Entry,
+    best: bool,
+    stored: Vec<StoredCombination>,
+    estimate_error: Option<ErrorRow>,
+    first_error: Option<ErrorRow>,
+    pub(super) queries: Vec<QueryRow>,
+    pub(super) counts: Vec<CountRow>,
+    /// The answers, or the count, that a line is about.
+    pub(super) query: Option<QueryRow>,
+    pub(super) count: Option<CountRow>,
 }
 
-/// A combination that a subset filter stores besides the whole element.
-#[derive(Debug, Serialize)]
-struct StoredRow {
-    attributes: Vec<&'static str>,
-    probes: u32,
-}
-
-/// Errors of a count over the slices.
-#[derive(Debug, Serialize)]
+/// Errors of a count over the slices, and the beginning of the slice with the worst one.
+#[derive(Clone, Copy)]
 pub(super) struct ErrorRow {
-    pub(super) mean: f64,
-    pub(super) p95: f64,
-    pub(super) worst: f64,
-    pub(super) worst_start_ns: i64,
-    pub(super) bias: f64,
+    errors: CountErrors,
+    worst_start_ns: i64,
 }
 
 /// Answers to queries for one combination.
-#[derive(Debug, Serialize)]
+#[derive(Clone)]
 pub(super) struct QueryRow {
-    pub(super) attributes: Vec<&'static str>,
-    pub(super) negatives: &'static str,
-    pub(super) queries: u64,
-    pub(super) positives: Option<u64>,
-    pub(super) observed_fpr: Option<f64>,
-    pub(super) observed_fpr_std_error: Option<f64>,
-    pub(super) predicted_fpr: Option<f64>,
+    attributes: Vec<&'static str>,
+    result: QueryResult,
 }
 
 /// The counts of a structure in a slice.
-#[derive(Debug, Serialize)]
-struct CountRow {
+#[derive(Clone, Copy)]
+pub(super) struct CountRow {
     start_ns: i64,
     first: Option<u64>,
     estimate: Option<f64>,
     std_error: Option<f64>,
-    rel_error: Option<f64>,
-    first_rel_error: Option<f64>,
+    exact: Option<u64>,
 }
 
-/// One document.
-#[derive(Serialize)]
-struct Document {
-    schema: &'static str,
-    parameters: CompareParameters,
-    slices: Vec<JudgedRow>,
-    slices_omitted: u64,
-    structures: Vec<StructureRow>,
-    inputs: Vec<InputRow>,
-    totals: TotalsRow,
+/// The columns of a structure with a memory, with lists of its answers and counts.
+pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
+    Columns::default()
+        .field("filter", |row: &EntryRow<'a>| row.entry.contender.name())
+        .doc("the structure; `subset` stores the whole element only, `subset-planned` also every combination that is asked for")
+        .field("memory_asked_bytes", |row| row.entry.memory_asked_bytes)
+        .doc("memory that it was given; null for `exact`")
+        .field("memory_bytes", |row| row.entry.memory_bytes)
+        .doc("most memory that it used in a slice; null if it does not fit")
+        .field("fits", |row| row.entry.unfit.is_none())
+        .doc("it can be built within the memory")
+        .field("needed_bytes", |row| row.entry.needed_bytes)
+        .doc("memory of the smallest one, if it does not fit and that is known")
+        .field("note", |row| row.entry.unfit.clone())
+        .doc("why it does not fit")
+        .field("probes", |row| row.entry.probes)
+        .doc("hash functions (k)")
+        .objects("stored", stored_columns(), |row| row.stored.clone())
+        .doc("combinations stored besides the whole element: `attributes`, and `probes`")
+        .field("best", |row| row.best)
+        .doc("no other structure has a smaller mean error of its count in this memory (estimate, else raw count); several if it is the same")
+        .object("estimate_error", error_columns(), |row| row.estimate_error)
+        .doc("errors of the unbiased estimate; null where there is none")
+        .object("first_error", error_columns(), |row| row.first_error)
+        .doc("errors of the raw count")
+        .field("ns_per_element", |row| row.entry.ns_per_element.map(Decimal))
+        .doc("time of an insertion; null without `--timing`")
+        .unit("ns")
+        .objects("queries", query_columns(), |row| row.queries.clone())
+        .doc("answers about what is not there")
+        .objects("counts", count_columns(), |row| row.counts.clone())
+        .doc("one a slice")
 }
 
-/// A line of JSON lines.
-#[derive(Serialize)]
-struct Line<T> {
-    record: &'static str,
-    #[serde(flatten)]
-    row: T,
+/// The columns of a line of CSV: of a structure, and of some of its answers.
+pub(super) fn flat_columns<'a>() -> Columns<EntryRow<'a>> {
+    let structure = structure_columns().without("note").flat();
+    structure.part(None, query_columns(), |row| row.query.clone())
 }
 
-/// What belongs to a structure with a memory, in a line of its own.
-#[derive(Serialize)]
-struct Of<T> {
-    filter: &'static str,
-    memory_asked_bytes: Option<u64>,
-    #[serde(flatten)]
-    row: T,
+/// Errors of a count, as shares of the exact one.
+pub(super) fn error_columns() -> Columns<ErrorRow> {
+    Columns::default()
+        .field("mean", |row: &ErrorRow| Decimal(row.errors.mean))
+        .doc("mean of the absolute errors")
+        .unit("share")
+        .field("p95", |row| Decimal(row.errors.p95))
+        .doc("95 of 100 slices have at most this absolute error")
+        .unit("share")
+        .field("worst", |row| Decimal(row.errors.worst))
+        .doc("the largest absolute error")
+        .unit("share")
+        .field("worst_start_ns", |row| Time(row.worst_start_ns))
+        .doc("the slice that has it")
+        .field("bias", |row| Decimal(row.errors.bias))
+        .doc("mean of the signed errors: below 0 if too little was counted")
+        .unit("share")
+}
+
+/// Answers about what is not there.
+pub(super) fn query_columns() -> Columns<QueryRow> {
+    Columns::default()
+        .field("attributes", |row: &QueryRow| row.attributes.clone())
+        .doc("the combination that is asked for")
+        .field("negatives", |row| row.result.negatives.name())
+        .doc("`apart`: values that occur in the slice, each drawn from a distinct element of its own, but not together; `next`: distinct values of the combination in the following open slice that are not in this one")
+        .field("queries", |row| row.result.queries)
+        .doc("how many, over all slices: in a slice at most as many as it has distinct elements, but up to 256 of small ones, and at most 20,000")
+        .field("positives", |row| row.result.positives)
+        .doc("those that were answered by yes; null if the structure has no answer")
+        .field("observed_fpr", |row| row.result.observed().map(Decimal))
+        .doc("their share")
+        .unit("share")
+        .field("observed_fpr_std_error", |row| row.result.std_error().map(Decimal))
+        .doc("its standard error if queries were independent")
+        .field("predicted_fpr", |row| row.result.predicted.map(Decimal))
+        .doc("what the formulas say for the distinct values that each slice has, with values evenly spread; a combination of which a matrix stores only parts is predicted as if no part of two or more values occurred")
+        .unit("share")
+}
+
+/// The counts in a slice.
+pub(super) fn count_columns() -> Columns<CountRow> {
+    Columns::default()
+        .field("start_ns", |row: &CountRow| Time(row.start_ns))
+        .doc("the slice")
+        .field("first", |row| row.first)
+        .doc("as for `count`")
+        .field("estimate", |row| row.estimate)
+        .field("std_error", |row| row.std_error)
+        .field("rel_error", |row| row.error(row.estimate))
+        .unit("share")
+        .field("first_rel_error", |row| {
+            row.error(row.first.map(|first| first as f64))
+        })
+        .doc("(first - exact) / exact")
+        .unit("share")
+}
+
+impl CountRow {
+    fn error(&self, count: Option<f64>) -> Option<f64> {
+        let exact = self.exact.filter(|&exact| exact > 0)? as f64;
+        Some((count? - exact) / exact)
+    }
 }
 
 impl CompareReport<'_> {
-    /// Writes it. `styled` allows the table to use a terminal's bold face.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: super::ReportFormat,
-        styled: bool,
-        mut out: W,
-    ) -> io::Result<W> {
-        match format {
-            super::ReportFormat::Table => compare_table::write(self, styled, &mut out)?,
-            super::ReportFormat::Json => {
-                to_writer(&mut out, &self.document())?;
-                writeln!(out)?;
-            }
-            super::ReportFormat::JsonLines => self.json_lines(&mut out)?,
-            super::ReportFormat::Csv => self.write_csv(&mut out)?,
-            super::ReportFormat::Parquet => self.write_parquet(&mut out)?,
-        }
-        out.flush()?;
-        Ok(out)
-    }
-
-    fn document(&self) -> Document {
-        let comparison = self.comparison;
-        Document {
-            schema: COMPARE_SCHEMA,
-            parameters: self.parameters(),
-            slices: comparison.slices.iter().map(JudgedRow::from).collect(),
-            slices_omitted: comparison.slices_omitted,
-            structures: comparison
-                .entries
-                .iter()
-                .map(|entry| StructureRow {
-                    queries: Some(self.queries(entry)),
-                    counts: Some(self.counts(entry)),
-                    ..self.structure(entry)
-                })
-                .collect(),
-            inputs: comparison.inputs.iter().map(InputRow::from).collect(),
-            totals: TotalsRow::from(&comparison.totals),
-        }
-    }
-
-    fn json_lines(&self, out: &mut impl Write) -> io::Result<()> {
-        #[derive(Serialize)]
-        struct Head {
-            schema: &'static str,
-            parameters: CompareParameters,
-        }
-        let head = Head {
-            schema: COMPARE_SCHEMA,
-            parameters: self.parameters(),
-        };
-        line(out, "parameters", head)?;
-        for slice in &self.comparison.slices {
-            line(out, "slice", JudgedRow::from(slice))?;
-        }
-        for entry in &self.comparison.entries {
-            line(out, "structure", self.structure(entry))?;
-            for row in self.queries(entry) {
-                line(out, "query", of(entry, row))?;
-            }
-            for row in self.counts(entry) {
-                line(out, "count", of(entry, row))?;
-            }
-        }
-        for input in &self.comparison.inputs {
-            line(out, "input", InputRow::from(input))?;
-        }
-        line(out, "totals", TotalsRow::from(&self.comparison.totals))
-    }
-
-    fn parameters(&self) -> CompareParameters {
-        let (plan, expected) = (self.plan, &self.comparison.expected);
-        CompareParameters {
-            element: plan.rule.kind.name(),
-            undirected: plan.rule.undirected,
-            queries_only: plan.rule.queries_only,
-            dns_ports: plan.rule.dns_ports.clone(),
-            tunnel: match plan.tunnel {
-                Tunnel::Outer => "outer",
-                Tunnel::Inner => "inner",
-            },
-            slice_ns: plan.slicing.width_ns,
-            align: plan.slicing.align.name(),
-            filters: plan.contenders.iter().map(|c| c.name()).collect(),
-            memory_bytes: plan.memories.clone(),
-            asked: plan
-                .asked()
-                .into_iter()
-                .map(|mask| self.attributes(mask))
-                .collect(),
-            expected_elements: expected.elements,
-            expected_from: expected.from.name(),
-            expected_slices: match expected.from {
-                crate::comparison::ExpectedFrom::Median(slices) => Some(slices),
-                _ => None,
-            },
-            open_slices: plan.open_slices(),
-            seed: plan.seed,
-            exact_limit_bytes: plan.exact_limit_bytes,
-            timing: plan.timing,
-            anonymized: self.anonymized,
-        }
-    }
-
-    pub(super) fn structure(&self, entry: &Entry) -> StructureRow {
+    /// A structure with everything that belongs to it.
+    pub(super) fn row<'b>(&'b self, entry: &'b Entry) -> EntryRow<'b> {
         let slices = &self.comparison.slices;
         let error = |errors: CountErrors| ErrorRow {
-            mean: errors.mean,
-            p95: errors.p95,
-            worst: errors.worst,
+            errors,
             worst_start_ns: slices[errors.worst_slice].start_ns,
-            bias: errors.bias,
         };
-        StructureRow {
-            filter: entry.contender.name(),
-            memory_asked_bytes: entry.memory_asked_bytes,
-            memory_bytes: entry.memory_bytes,
-            fits: entry.unfit.is_none(),
-            needed_bytes: entry.needed_bytes,
-            note: entry.unfit.clone(),
-            probes: entry.probes,
-            stored: entry
-                .stored
-                .iter()
-                .map(|&(mask, probes)| StoredRow {
-                    attributes: self.attributes(mask),
-                    probes,
-                })
-                .collect(),
+        let stored = |&(mask, probes): &(u32, u32)| StoredCombination {
+            attributes: self.attributes(mask),
+            probes,
+        };
+        let query = |&result: &QueryResult| QueryRow {
+            attributes: self.attributes(result.mask),
+            result,
+        };
+        let counts = entry.counts.iter().zip(slices);
+        EntryRow {
+            entry,
             best: self.is_best(entry),
+            stored: entry.stored.iter().map(stored).collect(),
             estimate_error: entry.estimate_errors(slices).map(error),
             first_error: entry.first_errors(slices).map(error),
-            ns_per_element: entry.ns_per_element,
-            queries: None,
-            counts: None,
+            queries: entry.queries.iter().map(query).collect(),
+            counts: counts
+                .map(|(count, slice)| CountRow {
+                    start_ns: slice.start_ns,
+                    first: count.first,
+                    estimate: count.estimate,
+                    std_error: count.std_error,
+                    exact: slice.exact,
+                })
+                .collect(),
+            query: None,
+            count: None,
         }
-    }
-
-    pub(super) fn queries(&self, entry: &Entry) -> Vec<QueryRow> {
-        let row = |query: &QueryResult| QueryRow {
-            attributes: self.attributes(query.mask),
-            negatives: query.negatives.name(),
-            queries: query.queries,
-            positives: query.positives,
-            observed_fpr: query.observed(),
-            observed_fpr_std_error: query.std_error(),
-            predicted_fpr: query.predicted,
-        };
-        entry.queries.iter().map(row).collect()
-    }
-
-    fn counts(&self, entry: &Entry) -> Vec<CountRow> {
-        let row = |(count, slice): (&SliceCount, &JudgedSlice)| {
-            let error = |count: Option<f64>| {
-                let exact = slice.exact.filter(|&exact| exact > 0)? as f64;
-                Some((count? - exact) / exact)
-            };
-            CountRow {
-                start_ns: slice.start_ns,
-                first: count.first,
-                estimate: count.estimate,
-                std_error: count.std_error,
-                rel_error: error(count.estimate),
-                first_rel_error: error(count.first.map(|first| first as f64)),
-            }
-        };
-        let slices = &self.comparison.slices;
-        entry.counts.iter().zip(slices).map(row).collect()
     }
 
     /// Names of a combination's attributes.
     pub(super) fn attributes(&self, mask: u32) -> Vec<&'static str> {
-        let names = self.plan.rule.kind.attributes().iter().enumerate();
-        names
-            .filter(|(attribute, _)| mask >> attribute & 1 == 1)
-            .map(|(_, &name)| name)
-            .collect()
+        names(self.plan.rule.kind.attributes(), mask)
     }
 
     /// The entries of a memory that fit, the least mean error first; those without a count at the end.
@@ -376,30 +297,4 @@ impl CompareReport<'_> {
         best.map(|(best, _)| best)
             .any(|best| std::ptr::eq(best, entry))
     }
-}
-
-impl From<&JudgedSlice> for JudgedRow {
-    fn from(slice: &JudgedSlice) -> Self {
-        Self {
-            start_ns: slice.start_ns,
-            end_ns: slice.end_ns,
-            packets: slice.packets,
-            elements: slice.elements,
-            exact: slice.exact,
-            exact_over_limit: slice.exact.is_none(),
-        }
-    }
-}
-
-fn of<T>(entry: &Entry, row: T) -> Of<T> {
-    Of {
-        filter: entry.contender.name(),
-        memory_asked_bytes: entry.memory_asked_bytes,
-        row,
-    }
-}
-
-fn line(out: &mut impl Write, record: &'static str, row: impl Serialize) -> io::Result<()> {
-    to_writer(&mut *out, &Line { record, row })?;
-    writeln!(out)
 }

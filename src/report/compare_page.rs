@@ -2,11 +2,11 @@
 
 use super::compare_model::CompareReport;
 use super::compare_words::{basis, entry, middle, short_percent, sorted_memories, summary, title};
-use super::count_page::who_talks;
 use super::figure::{
     Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Point, Scale, Series, SeriesStyle,
 };
 use super::number::{grouped, size};
+use super::traffic_page::{skipped, who_talks};
 use crate::comparison::{Contender, CountErrors, Entry, Negatives, SliceCount};
 use crate::pipeline::Traffic;
 
@@ -30,20 +30,23 @@ impl CompareReport<'_> {
             counts.push(Block::Figure(self.error_by_memory(&memories)));
         }
         counts.push(Block::Table(self.error_table(&memories)));
-        let mut sections = vec![section("How exact the counts are", counts)];
+        let mut sections = vec![PageSection::new("How exact the counts are", counts)];
         if let Some(memory) = middle(&memories) {
-            sections.push(section(
+            sections.push(PageSection::new(
                 "How often the answer is a wrong yes",
                 self.rates(memory, &memories),
             ));
         }
         if self.plan.timing {
-            sections.push(section("How fast insertions are", self.times(&memories)));
+            sections.push(PageSection::new(
+                "How fast insertions are",
+                self.times(&memories),
+            ));
         }
         if let Some(traffic) = traffic {
-            sections.push(section("Who talks to whom", who_talks(traffic)));
+            sections.push(PageSection::new("Who talks to whom", who_talks(traffic)));
         }
-        sections.push(section("What was read", self.read()));
+        sections.push(PageSection::new("What was read", self.read()));
         let title = title(self);
         let mut letters = title.chars();
         let first = letters.next().map(char::to_uppercase);
@@ -96,8 +99,8 @@ impl CompareReport<'_> {
             title: format!("Distinct {elements} over time, {} each", size(memory)),
             caption: "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate.".into(),
             drawing: Drawing::Lines {
-                x: axis("time (UTC)", Scale::Time),
-                y: axis(elements, Scale::Linear),
+                x: Axis::new("time (UTC)", Scale::Time),
+                y: Axis::new(elements, Scale::Linear),
                 series: std::iter::once(exact)
                     .chain(counting.map(of))
                     .collect(),
@@ -132,8 +135,8 @@ impl CompareReport<'_> {
             title: "Mean error against memory".into(),
             caption: "Mean of the absolute relative errors of all slices. Both scales are logarithmic; errors below 0.0001 % count as 0, which has no place and is left out.".into(),
             drawing: Drawing::Lines {
-                x: axis("memory of a slice", Scale::Bytes),
-                y: axis("mean relative error", Scale::Log),
+                x: Axis::new("memory of a slice", Scale::Bytes),
+                y: Axis::new("mean relative error", Scale::Log),
                 series: self.plan.contenders.iter().filter_map(series).collect(),
             },
         }
@@ -158,7 +161,7 @@ impl CompareReport<'_> {
         let entries = asked
             .chain(std::iter::once(None))
             .flat_map(|memory| self.ranked(memory));
-        table(
+        DataTable::new(
             &columns,
             entries.map(|(entry, errors)| self.error_row(entry, errors)),
         )
@@ -233,7 +236,7 @@ impl CompareReport<'_> {
                 ]
             })
         });
-        blocks.push(Block::Table(table(&columns, rows)));
+        blocks.push(Block::Table(DataTable::new(&columns, rows)));
         blocks
     }
 
@@ -280,7 +283,7 @@ impl CompareReport<'_> {
                     .iter()
                     .map(|&mask| self.attributes(mask).join(","))
                     .collect(),
-                y: axis("false-positive rate", Scale::Log),
+                y: Axis::new("false-positive rate", Scale::Log),
                 series: series.collect(),
             },
         })
@@ -300,7 +303,7 @@ impl CompareReport<'_> {
             caption: "Measured in this run, on this machine, beside everything else that it did: the only figures that differ from run to run.".into(),
             drawing: Drawing::Bars {
                 categories: memories.iter().map(|&memory| size(memory)).collect(),
-                y: axis("ns an element", Scale::Linear),
+                y: Axis::new("ns an element", Scale::Linear),
                 series: series
                     .filter(|(_, times)| times.iter().any(Option::is_some))
                     .collect(),
@@ -318,22 +321,8 @@ impl CompareReport<'_> {
             grouped(totals.late)
         ))];
         if !totals.skipped.is_empty() {
-            let reasons = || totals.skipped.iter();
-            blocks.push(Block::Figure(Figure {
-                name: "skipped-packets".into(),
-                title: "Packets without an element, by reason".into(),
-                caption: String::new(),
-                drawing: Drawing::Bars {
-                    categories: reasons()
-                        .map(|(skip, _)| skip.name().into_owned())
-                        .collect(),
-                    y: axis("packets", Scale::Linear),
-                    series: vec![(
-                        "packets".into(),
-                        reasons().map(|(_, &count)| Some(count as f64)).collect(),
-                    )],
-                },
-            }));
+            let reasons = totals.skipped.iter();
+            blocks.push(Block::Figure(skipped("skipped-packets", reasons)));
         }
         let columns = [
             ("input", false),
@@ -353,33 +342,11 @@ impl CompareReport<'_> {
                     .unwrap_or_default(),
             ]
         });
-        blocks.push(Block::Table(table(&columns, inputs)));
+        blocks.push(Block::Table(DataTable::new(&columns, inputs)));
         blocks
     }
 }
 
 fn best(count: &SliceCount) -> Option<f64> {
     count.estimate.or(count.first.map(|first| first as f64))
-}
-
-fn section(title: &str, blocks: Vec<Block>) -> PageSection {
-    PageSection {
-        title: title.into(),
-        blocks,
-    }
-}
-
-fn axis(label: &str, scale: Scale) -> Axis {
-    Axis {
-        label: label.into(),
-        scale,
-    }
-}
-
-fn table(columns: &[(&str, bool)], rows: impl Iterator<Item = Vec<String>>) -> DataTable {
-    DataTable {
-        columns: columns.iter().map(|(name, _)| (*name).into()).collect(),
-        numeric: columns.iter().map(|&(_, numeric)| numeric).collect(),
-        rows: rows.collect(),
-    }
 }

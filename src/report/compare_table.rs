@@ -3,9 +3,10 @@
 use super::INTERRUPTED;
 use super::compare_model::CompareReport;
 use super::compare_words::{basis, short_percent, sorted_memories, summary, title};
+use super::count_table::write_read;
 use super::number::{grouped, size};
+use super::table::{Heading, bold, head, line, wrapped};
 use crate::comparison::{CountErrors, Entry, Negatives};
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Columns of false-positive rates side by side; further ones begin a new table.
@@ -20,7 +21,7 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(out, "{}", title(report))?;
-    wrapped(&basis(report), out)?;
+    sentence(&basis(report), out)?;
     for memory in sorted_memories(report) {
         let heading = format!("{} a slice", size(memory));
         let mut entries = report.ranked(Some(memory));
@@ -31,8 +32,8 @@ pub(super) fn write(
         rates(report, &entries, styled, out)?;
     }
     writeln!(out)?;
-    for sentence in summary(report) {
-        wrapped(&sentence, out)?;
+    for text in summary(report) {
+        sentence(&text, out)?;
     }
     foot(report, out)
 }
@@ -45,36 +46,39 @@ fn counts(
     styled: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let timing = report.plan.timing;
-    let mut head = format!(
-        "{heading:<NAME$} {:>4} {:>10} {:>10} {:>10} {:>10} {:>10}  {:<8}",
-        "k", "memory", "mean error", "p95", "worst", "bias", "count"
-    );
-    if timing {
-        head.push_str(" ns/element");
+    let mut headings = vec![Heading::left(0, NAME, heading.to_owned())];
+    for (width, text) in [
+        (4, "k"),
+        (10, "memory"),
+        (10, "mean error"),
+        (10, "p95"),
+        (10, "worst"),
+        (10, "bias"),
+    ] {
+        headings.push(Heading::right(0, width, text));
     }
-    bold(styled, head.trim_end(), out)?;
+    headings.push(Heading::left(0, 8, "count").gap(2));
+    if report.plan.timing {
+        headings.push(Heading::right(0, 10, "ns/element"));
+    }
+    bold(out, styled, &head(&headings))?;
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     for &(entry, errors) in entries {
         let is_best = report.is_best(entry) && entry.memory_asked_bytes.is_some();
-        let name = format!(
-            "{}{}",
-            if is_best { "* " } else { "  " },
-            entry.contender.name()
-        );
+        let mark = if is_best { "* " } else { "  " };
+        let name = format!("{mark}{}", entry.contender.name());
         if let Some(why) = &entry.unfit {
             writeln!(out, "{name:<NAME$} does not fit: {why}")?;
             continue;
         }
         let share = |of: fn(&CountErrors) -> f64| {
-            errors
-                .as_ref()
-                .map_or("–".to_owned(), |e| short_percent(of(e)))
+            or_dash(errors.as_ref().map(|errors| short_percent(of(errors))))
         };
         let estimate = entry.estimate_errors(&report.comparison.slices).is_some();
-        let mut line = format!(
-            "{name:<NAME$} {:>4} {:>10} {:>10} {:>10} {:>10} {:>10}  {:<8}",
-            entry.probes.map_or("–".to_owned(), |k| k.to_string()),
-            entry.memory_bytes.map_or("–".to_owned(), size),
+        let cells = [
+            name,
+            or_dash(entry.probes.map(|k| k.to_string())),
+            or_dash(entry.memory_bytes.map(size)),
             share(|e| e.mean),
             share(|e| e.p95),
             share(|e| e.worst),
@@ -84,19 +88,11 @@ fn counts(
                 (None, ..) => "exact",
                 (_, _, true) => "estimate",
                 (_, _, false) => "raw",
-            },
-        );
-        if timing {
-            let ns = entry.ns_per_element;
-            let ns = ns.map_or("–".to_owned(), |ns| format!("{ns:.1}"));
-            // Writing to a String cannot fail.
-            let _ = write!(line, " {ns:>10}");
-        }
-        if is_best {
-            bold(styled, line.trim_end(), out)?;
-        } else {
-            writeln!(out, "{}", line.trim_end())?;
-        }
+            }
+            .to_owned(),
+            or_dash(entry.ns_per_element.map(|ns| format!("{ns:.1}"))),
+        ];
+        bold(out, styled && is_best, &line(headings.iter().zip(cells)))?;
     }
     Ok(())
 }
@@ -126,34 +122,32 @@ fn rates(
         if answering.is_empty() {
             return Ok(());
         }
-        let cells = columns.iter().map(|&(mask, negatives)| {
-            let name = if mask == report.plan.rule.kind.all() && mask.count_ones() > 1 {
-                "all".to_owned()
-            } else {
-                report.attributes(mask).join(",")
+        // The name stands close to the first rate.
+        let mut headings = vec![Heading::left(0, NAME + 1, "  false positives")];
+        for &(mask, negatives) in columns {
+            let is_all = mask == report.plan.rule.kind.all() && mask.count_ones() > 1;
+            let name = match is_all {
+                true => "all".to_owned(),
+                false => report.attributes(mask).join(","),
             };
-            format!(" {:>18}", format!("{name} {}", negatives.name()))
-        });
-        let head = format!(
-            "{:<NAME$}{}",
-            "  false positives",
-            cells.collect::<String>().split_at(1).1
-        );
-        bold(styled, &head, out)?;
+            let gap = usize::from(headings.len() > 1);
+            headings.push(Heading::right(0, 18, format!("{name} {}", negatives.name())).gap(gap));
+        }
+        bold(out, styled, &head(&headings))?;
         for entry in &answering {
             let cells = columns.iter().map(|&(mask, negatives)| {
                 let query = entry.query(mask, negatives);
-                let cell = match query.map(|query| (query.observed(), query.predicted)) {
+                match query.map(|query| (query.observed(), query.predicted)) {
                     Some((Some(observed), Some(predicted))) => {
                         format!("{} ({})", bare(observed), bare(predicted))
                     }
                     Some((Some(observed), None)) => bare(observed),
                     _ => "no answer".to_owned(),
-                };
-                format!(" {cell:>18}")
+                }
             });
             let name = format!("  {}", entry.contender.name());
-            writeln!(out, "{name:<NAME$}{}", cells.collect::<String>())?;
+            let cells = [name].into_iter().chain(cells);
+            writeln!(out, "{}", line(headings.iter().zip(cells)))?;
         }
     }
     Ok(())
@@ -161,7 +155,7 @@ fn rates(
 
 fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
     let comparison = report.comparison;
-    wrapped(FALSE_POSITIVES, out)?;
+    sentence(FALSE_POSITIVES, out)?;
     let over = comparison
         .slices
         .iter()
@@ -186,29 +180,7 @@ fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
     if totals.interrupted {
         writeln!(out, "{INTERRUPTED}")?;
     }
-    write!(
-        out,
-        "{} packets, {} of them IP",
-        grouped(totals.packets),
-        grouped(totals.ip_packets)
-    )?;
-    if totals.late > 0 {
-        write!(
-            out,
-            ", {} too late for their slice and not counted in any",
-            grouped(totals.late)
-        )?;
-    }
-    writeln!(out)?;
-    if !totals.skipped.is_empty() {
-        let reasons: Vec<String> = totals
-            .skipped
-            .iter()
-            .map(|(skip, &count)| format!("{} {}", grouped(count), skip.name()))
-            .collect();
-        writeln!(out, "without an element: {}", reasons.join(", "))?;
-    }
-    Ok(())
+    write_read(out, totals)
 }
 
 /// What the rates are.
@@ -218,30 +190,9 @@ const FALSE_POSITIVES: &str = "False positives: per cent of the queries for what
 const WIDTH: usize = 96;
 
 /// Writes a sentence in lines of at most [`WIDTH`] characters.
-fn wrapped(sentence: &str, out: &mut dyn Write) -> io::Result<()> {
-    let mut width = 0;
-    for word in sentence.split(' ') {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > WIDTH {
-            writeln!(out)?;
-            width = 0;
-        }
-        if width > 0 {
-            write!(out, " ")?;
-            width += 1;
-        }
-        write!(out, "{word}")?;
-        width += length;
-    }
-    writeln!(out)
-}
-
-fn bold(styled: bool, line: &str, out: &mut dyn Write) -> io::Result<()> {
-    if styled {
-        writeln!(out, "\x1b[1m{line}\x1b[0m")
-    } else {
-        writeln!(out, "{line}")
-    }
+fn sentence(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = wrapped(text, WIDTH).into_iter();
+    lines.try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// A share in per cent without the sign.

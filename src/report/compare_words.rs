@@ -1,7 +1,7 @@
 //! A comparison in words: the sentences that come first.
 
 use super::compare_model::CompareReport;
-use super::number::{grouped, size};
+use super::number::{grouped, size, slices_of};
 use crate::comparison::{Contender, Entry, ExpectedFrom, Negatives};
 
 /// An error that is called small: 1 %.
@@ -13,10 +13,7 @@ const LOST: f64 = 0.01;
 /// What was compared, in a line.
 pub(super) fn title(report: &CompareReport<'_>) -> String {
     let plan = report.plan;
-    let slices = match plan.slicing.width_ns {
-        Some(width) => format!("in slices of {}", super::number::duration(width)),
-        None => "over everything".to_owned(),
-    };
+    let slices = slices_of(plan.slicing.width_ns);
     let direction = if plan.rule.undirected {
         "undirected "
     } else {

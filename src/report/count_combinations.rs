@@ -1,14 +1,15 @@
-//! Counts of combinations of attributes, as every format of a count tells them.
+//! Counts of combinations of attributes, in every format of a count.
 
+use super::column::Columns;
+use super::count_model::count_columns;
 use super::figure::DataTable;
 use super::number::grouped;
-use super::parquet::ColumnKind;
+use super::table::Heading;
 use crate::pipeline::{CombinationResult, CountPlan};
-use serde::Serialize;
 use std::fmt::Write as _;
 
 /// What a filter was designed for, and how.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CountDesign {
     /// Combinations of some of the attributes whose counts are reported, in the order in which they were
     /// wanted.
@@ -22,29 +23,13 @@ pub struct CountDesign {
 }
 
 /// A combination of a subset filter.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StoredCombination {
     /// Its attributes.
     pub attributes: Vec<&'static str>,
     /// Bits that each of its values sets (`k_S`).
     pub probes: u32,
 }
-
-/// The counts of one combination.
-#[derive(Debug, Serialize)]
-pub(super) struct CombinationRow {
-    attributes: Vec<&'static str>,
-    first: Option<u64>,
-    estimate: Option<f64>,
-    std_error: Option<f64>,
-}
-
-/// The same in flat tables: what stands behind a combination's name in that of a column, and its kind.
-pub(super) const COUNTS: [(&str, ColumnKind); 3] = [
-    ("first", ColumnKind::U64),
-    ("estimate", ColumnKind::F64),
-    ("std_error", ColumnKind::F64),
-];
 
 /// The names of the attributes in `mask`.
 pub(super) fn names(attributes: &[&'static str], mask: u32) -> Vec<&'static str> {
@@ -55,12 +40,39 @@ pub(super) fn names(attributes: &[&'static str], mask: u32) -> Vec<&'static str>
         .collect()
 }
 
-/// The columns of the combinations, such as `src_estimate`; `src_dst_estimate` for both attributes.
-pub(super) fn column_names(design: Option<&CountDesign>) -> Vec<String> {
-    let combinations = design.into_iter().flat_map(|design| &design.combinations);
-    combinations
-        .flat_map(|names| COUNTS.map(|(count, _)| format!("{}_{count}", names.join("_"))))
-        .collect()
+/// A combination's name and counts.
+pub(super) type NamedCount = (Vec<&'static str>, CombinationResult);
+
+/// The counts of a combination, with its name.
+pub(super) fn combination_columns() -> Columns<NamedCount> {
+    Columns::default()
+        .field("attributes", |(names, _): &NamedCount| names.clone())
+        .doc("names of the combination's attributes")
+        .part(None, count_columns(), |(_, count)| Some(*count))
+}
+
+/// A combination that a subset filter stores.
+pub(super) fn stored_columns() -> Columns<StoredCombination> {
+    Columns::default()
+        .field("attributes", |stored: &StoredCombination| {
+            stored.attributes.clone()
+        })
+        .doc("names of the combination's attributes")
+        .field("probes", |stored| stored.probes)
+        .doc("bits that each of its values sets (k_S)")
+}
+
+/// What a filter was designed for.
+pub(super) fn design_columns() -> Columns<CountDesign> {
+    Columns::default()
+        .field("combinations", |design: &CountDesign| design.combinations.clone())
+        .doc("combinations of some of the attributes that are wanted, each a list of names: those counted below")
+        .objects("stored", stored_columns(), |design| design.stored.clone())
+        .doc("combinations that `subset` stores besides the whole element: `attributes`, and `probes` (k_S)")
+        .field("sizes", |design| design.sizes.clone())
+        .doc("sizes of the attributes of a matrix")
+        .field("cuts", |design| design.cuts.clone())
+        .doc("cuts of a matrix, each a list of names")
 }
 
 impl CountDesign {
@@ -92,15 +104,9 @@ impl CountDesign {
     }
 
     /// The counts with their names.
-    pub(super) fn rows(&self, counts: &[CombinationResult]) -> Vec<CombinationRow> {
-        let rows = self.combinations.iter().zip(counts);
-        rows.map(|(attributes, count)| CombinationRow {
-            attributes: attributes.clone(),
-            first: count.first,
-            estimate: count.estimate,
-            std_error: count.std_error,
-        })
-        .collect()
+    pub(super) fn counts(&self, counts: &[CombinationResult]) -> Vec<NamedCount> {
+        let names = self.combinations.iter().cloned();
+        names.zip(counts.iter().copied()).collect()
     }
 
     /// The counts of all slices, for a page.
@@ -110,13 +116,8 @@ impl CountDesign {
             0 | 1 => "distinct values".to_owned(),
             slices => format!("distinct values, sum of {} slices", grouped(slices)),
         };
-        DataTable {
-            columns: vec!["combination".to_owned(), sum],
-            numeric: vec![false, true],
-            rows: rows
-                .map(|(names, count)| vec![names.join(","), cell(count)])
-                .collect(),
-        }
+        let rows = rows.map(|(names, count)| vec![names.join(","), cell(count)]);
+        DataTable::new(&[("combination", false), (&sum, true)], rows)
     }
 
     /// The parameters besides k, for people: `, src k = 7`.
@@ -138,51 +139,25 @@ impl CountDesign {
     }
 }
 
-/// The columns of the combinations in a table for people, behind the others.
-#[derive(Debug)]
-pub(super) struct CombinationColumns {
-    names: Vec<String>,
-}
-
 /// Narrowest column: `1,234,567 ± 12.3`.
 const LEAST_WIDTH: usize = 16;
 
-impl CombinationColumns {
-    pub(super) fn new(design: Option<&CountDesign>) -> Self {
-        let combinations = design.into_iter().flat_map(|design| &design.combinations);
-        Self {
-            names: combinations.map(|names| names.join(",")).collect(),
-        }
-    }
+/// The heading of a combination in a table for people.
+pub(super) fn heading(names: &[&'static str]) -> Heading {
+    let name = names.join(",");
+    Heading::right(u8::MAX, name.len().max(LEAST_WIDTH), name)
+}
 
-    pub(super) fn head(&self) -> String {
-        self.line(self.names.iter().cloned())
-    }
-
-    pub(super) fn cells(&self, counts: &[CombinationResult]) -> String {
-        self.line(counts.iter().map(cell))
-    }
-
-    fn line(&self, cells: impl Iterator<Item = String>) -> String {
-        let mut line = String::new();
-        for (cell, name) in cells.zip(&self.names) {
-            let width = name.len().max(LEAST_WIDTH);
-            let _ = write!(line, " {cell:>width$}");
-        }
-        line
-    }
-
-    /// What is to be said of counts that are none, or not unbiased.
-    pub(super) fn words(counts: &[CombinationResult]) -> Option<&'static str> {
-        let without = counts.iter().filter(|count| count.estimate.is_none());
-        let bounds = without.clone().filter(|count| count.first.is_some());
-        if bounds.count() > 0 {
-            Some("≥: a lower bound, which is all that this structure counts of such a combination")
-        } else if without.count() > 0 {
-            Some("–: this structure does not count such a combination")
-        } else {
-            None
-        }
+/// What is to be said of counts that are none, or not unbiased.
+pub(super) fn remark(counts: &[CombinationResult]) -> Option<&'static str> {
+    let without = counts.iter().filter(|count| count.estimate.is_none());
+    let bounds = without.clone().filter(|count| count.first.is_some());
+    if bounds.count() > 0 {
+        Some("≥: a lower bound, which is all that this structure counts of such a combination")
+    } else if without.count() > 0 {
+        Some("–: this structure does not count such a combination")
+    } else {
+        None
     }
 }
 

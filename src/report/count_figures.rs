@@ -1,23 +1,16 @@
 //! The figures of a count.
 
 use super::count_combinations::CountDesign;
-use super::count_page::error_of;
 use super::figure::{Axis, DataTable, Drawing, Figure, Point, Scale, Series as Curve, SeriesStyle};
 use super::number::{grouped, percent, time};
-use crate::pipeline::{SliceResult, Totals, Traffic};
+use crate::pipeline::SliceResult;
 use hdrhistogram::Histogram;
-use std::collections::HashMap;
-
-/// Origins and destinations of a heat map, besides "other".
-const TOP: usize = 24;
 
 /// Bars of a distribution, about.
 const BARS: u64 = 16;
 
 /// Curves that can be told apart by their colours.
 const COLOURS: usize = 8;
-
-const OTHER: &str = "other";
 
 /// What the figures over time are made of.
 #[derive(Debug)]
@@ -98,14 +91,7 @@ impl Series<'_> {
             }));
         }
         series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
-            let exact = slice.exact.filter(|&n| n > 0).map(|n| n as f64);
-            let first = slice.first.map(|n| n as f64);
-            (
-                exact
-                    .zip(first)
-                    .map(|(exact, first)| (first - exact) / exact),
-                None,
-            )
+            (first_error_of(slice), None)
         }));
         Some(figure(
             "error-over-time",
@@ -254,17 +240,10 @@ fn figure(
         title,
         caption,
         drawing: Drawing::Lines {
-            x: axis("beginning of the slice, UTC", Scale::Time),
+            x: Axis::new("beginning of the slice, UTC", Scale::Time),
             y: Axis { label, scale },
             series,
         },
-    }
-}
-
-fn axis(label: &str, scale: Scale) -> Axis {
-    Axis {
-        label: label.to_owned(),
-        scale,
     }
 }
 
@@ -302,7 +281,7 @@ pub(super) fn distribution(counts: &Histogram<u64>, plural: &str) -> Option<Figu
         caption: "By the exact count, else the estimate, else the raw count; to three significant digits.".to_owned(),
         drawing: Drawing::Bars {
             categories: names.collect(),
-            y: axis("slices", Scale::Linear),
+            y: Axis::new("slices", Scale::Linear),
             series: vec![(
                 "slices".to_owned(),
                 heights.into_iter().map(|n| Some(n as f64)).collect(),
@@ -326,95 +305,6 @@ fn round_width(least: u64) -> u64 {
     }
 }
 
-/// Packets without an element by reason; none if there are none.
-pub(super) fn skipped(totals: &Totals) -> Option<Figure> {
-    if totals.skipped.is_empty() {
-        return None;
-    }
-    let mut reasons: Vec<(String, u64)> = totals
-        .skipped
-        .iter()
-        .map(|(skip, &count)| (skip.name().into_owned(), count))
-        .collect();
-    reasons.sort_by_key(|(_, count)| u64::MAX - count);
-    Some(Figure {
-        name: "skipped".to_owned(),
-        title: "Packets without an element, by reason".to_owned(),
-        caption: String::new(),
-        drawing: Drawing::Bars {
-            categories: reasons.iter().map(|(name, _)| name.clone()).collect(),
-            y: axis("packets", Scale::Linear),
-            series: vec![(
-                "packets".to_owned(),
-                reasons
-                    .iter()
-                    .map(|(_, count)| Some(*count as f64))
-                    .collect(),
-            )],
-        },
-    })
-}
-
-/// Who sends packets to whom: the origins and destinations with most packets, the rest together.
-pub(super) fn heat_map(traffic: &Traffic) -> Option<Figure> {
-    let pairs = traffic.pairs();
-    if pairs.is_empty() {
-        return None;
-    }
-    let (mut from, mut to): (HashMap<&str, u64>, HashMap<&str, u64>) = Default::default();
-    for pair in &pairs {
-        *from.entry(&pair.origin).or_default() += pair.packets;
-        *to.entry(&pair.destination).or_default() += pair.packets;
-    }
-    let top = |packets: &HashMap<&str, u64>| {
-        let mut ends: Vec<(&str, u64)> = packets.iter().map(|(name, n)| (*name, *n)).collect();
-        ends.sort_by_key(|&(name, packets)| (u64::MAX - packets, name));
-        let mut names: Vec<String> = ends.iter().take(TOP).map(|end| end.0.to_owned()).collect();
-        if ends.len() > TOP || traffic.beyond() > 0 {
-            names.push(OTHER.to_owned());
-        }
-        names
-    };
-    let (rows, columns) = (top(&from), top(&to));
-    let numbers = |names: &[String]| -> HashMap<String, usize> {
-        names
-            .iter()
-            .enumerate()
-            .map(|(i, name)| (name.clone(), i))
-            .collect()
-    };
-    let (row_of, column_of) = (numbers(&rows), numbers(&columns));
-    let mut packets = vec![vec![0_u64; columns.len()]; rows.len()];
-    for pair in &pairs {
-        let row = row_of.get(&pair.origin).copied().unwrap_or(rows.len() - 1);
-        let column = column_of
-            .get(&pair.destination)
-            .copied()
-            .unwrap_or(columns.len() - 1);
-        packets[row][column] += pair.packets;
-    }
-    packets[rows.len() - 1][columns.len() - 1] += traffic.beyond();
-    let (four, six) = traffic.bits();
-    let value = |n: u64| (n > 0).then_some(n as f64);
-    Some(Figure {
-        name: "origin-destination".to_owned(),
-        title: "Packets from origin (row) to destination (column)".to_owned(),
-        caption: format!(
-            "The {TOP} prefixes with most packets on each side (/{four} for IPv4, /{six} for IPv6), of {} pairs. All packets with readable addresses count, whatever the elements are.",
-            grouped(pairs.len() as u64)
-        ),
-        drawing: Drawing::HeatMap {
-            values: packets
-                .into_iter()
-                .map(|row| row.into_iter().map(value).collect())
-                .collect(),
-            rows,
-            columns,
-            shade: axis("packets", Scale::Log),
-        },
-    })
-}
-
 /// Slices as a table, where there are too few for a figure.
 pub(super) fn slices_of(slices: &[SliceResult]) -> DataTable {
     let number = |n: Option<u64>| n.map_or_else(|| "\u{2013}".to_owned(), grouped);
@@ -431,21 +321,27 @@ pub(super) fn slices_of(slices: &[SliceResult]) -> DataTable {
             share(slice.observed_fpr),
         ]
     });
-    let names = [
-        "from",
-        "to",
-        "packets",
-        "exact",
-        "estimate",
-        "raw count (first)",
-        "relative error",
-        "observed FPR",
+    let columns = [
+        ("from", false),
+        ("to", false),
+        ("packets", true),
+        ("exact", true),
+        ("estimate", true),
+        ("raw count (first)", true),
+        ("relative error", true),
+        ("observed FPR", true),
     ];
-    DataTable {
-        columns: names.map(str::to_owned).into(),
-        numeric: (0..names.len()).map(|i| i > 1).collect(),
-        rows: rows.collect(),
-    }
+    DataTable::new(&columns, rows)
+}
+
+/// Relative error of the estimate, or of the raw count where the structure has no estimate.
+pub(super) fn error_of(slice: &SliceResult) -> Option<f64> {
+    slice.rel_error().or_else(|| first_error_of(slice))
+}
+
+fn first_error_of(slice: &SliceResult) -> Option<f64> {
+    let (first, exact) = (slice.first? as f64, slice.exact? as f64);
+    (exact > 0.0).then(|| (first - exact) / exact)
 }
 
 #[cfg(test)]

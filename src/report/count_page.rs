@@ -2,12 +2,13 @@
 //!
 //! Slices are taken as they come; of many a bounded number is kept, with the peaks of counts and errors.
 
-use super::count_combinations::{CombinationColumns, CountDesign};
-use super::count_figures::{Series, distribution, heat_map, skipped, slices_of};
-use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
-use super::model::CountParameters;
-use super::number::{duration, grouped, percent, size};
+use super::count_combinations::{CountDesign, remark};
+use super::count_figures::{Series, distribution, error_of, slices_of};
+use super::count_model::CountParameters;
+use super::figure::{Block, DataTable, Page, PageSection, Scale};
+use super::number::{grouped, percent, size, slices_of as slices_of_width};
 use super::svg::written;
+use super::traffic_page::{skipped, who_talks};
 use crate::pipeline::{CountSummary, SliceResult, SliceSink, Totals, Traffic};
 use hdrhistogram::Histogram;
 use std::io;
@@ -59,14 +60,6 @@ impl SliceSink for CountPage {
     }
 }
 
-/// Relative error of the estimate, or of the raw count where the structure has no estimate.
-pub(super) fn error_of(slice: &SliceResult) -> Option<f64> {
-    slice.rel_error().or_else(|| {
-        let (first, exact) = (slice.first? as f64, slice.exact? as f64);
-        (exact > 0.0).then(|| (first - exact) / exact)
-    })
-}
-
 /// Keeps of every four slices two: the one with the largest count, and of the others the one with the
 /// largest error. So the largest of both stay, however often this is done.
 fn halve(slices: &mut Vec<SliceResult>) {
@@ -107,16 +100,19 @@ impl CountPage {
             sections.push(self.combinations(parameters, design, totals));
         }
         if let Some(figure) = distribution(&self.counts, parameters.elements_plural) {
-            sections.push(section("How large slices are", vec![Block::Figure(figure)]));
+            sections.push(PageSection::new(
+                "How large slices are",
+                vec![Block::Figure(figure)],
+            ));
         }
         if let Some(traffic) = traffic {
-            sections.push(section("Who talks to whom", who_talks(traffic)));
+            sections.push(PageSection::new("Who talks to whom", who_talks(traffic)));
         }
-        sections.push(section(
+        sections.push(PageSection::new(
             "Packets without an element",
             without(totals, parameters),
         ));
-        sections.push(section(
+        sections.push(PageSection::new(
             "What was read",
             vec![
                 Block::Table(inputs(summary)),
@@ -133,7 +129,7 @@ impl CountPage {
     fn over_time(&self, parameters: &CountParameters) -> PageSection {
         if self.kept.len() < 2 {
             let table = slices_of(&self.kept);
-            return section("The count", vec![Block::Table(table)]);
+            return PageSection::new("The count", vec![Block::Table(table)]);
         }
         let series = self.series(parameters);
         let mut blocks = Vec::new();
@@ -150,7 +146,7 @@ impl CountPage {
             Some(series.packets()),
         ];
         blocks.extend(figures.into_iter().flatten().map(Block::Figure));
-        section("Over time", blocks)
+        PageSection::new("Over time", blocks)
     }
 
     fn series<'a>(&'a self, parameters: &'a CountParameters) -> Series<'a> {
@@ -178,9 +174,9 @@ impl CountPage {
         }
         let counts = &totals.combinations;
         blocks.push(Block::Table(design.table(counts, totals.slices)));
-        let words = CombinationColumns::words(counts);
+        let words = remark(counts);
         blocks.extend(words.map(|words| Block::Text(format!("{words}."))));
-        section("Combinations of attributes", blocks)
+        PageSection::new("Combinations of attributes", blocks)
     }
 
     /// The answer in words.
@@ -277,45 +273,20 @@ fn share(share: f64) -> String {
     written(Scale::Percent, share)
 }
 
-fn section(title: &str, blocks: Vec<Block>) -> PageSection {
-    PageSection {
-        title: title.to_owned(),
-        blocks,
-    }
-}
-
-pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    match heat_map(traffic) {
-        Some(figure) => blocks.push(Block::Figure(figure)),
-        None => blocks.push(Block::Text(
-            "No packet had addresses that can be read.".to_owned(),
-        )),
-    }
-    if traffic.beyond() > 0 {
-        blocks.push(Block::Text(format!(
-            "There were more pairs than the table holds: {} packets of the later ones are counted as other. A shorter prefix (--od) makes fewer.",
-            grouped(traffic.beyond())
-        )));
-    }
-    blocks
-}
-
 fn without(totals: &Totals, parameters: &CountParameters) -> Vec<Block> {
-    match skipped(totals) {
-        Some(figure) => vec![Block::Figure(figure)],
-        None => vec![Block::Text(format!(
+    if totals.skipped.is_empty() {
+        return vec![Block::Text(format!(
             "There were none: every packet was counted among the {}.",
             parameters.elements_plural
-        ))],
+        ))];
     }
+    let mut reasons: Vec<_> = totals.skipped.iter().collect();
+    reasons.sort_by_key(|(skip, count)| (u64::MAX - **count, skip.name()));
+    vec![Block::Figure(skipped("skipped", reasons.into_iter()))]
 }
 
 fn title(parameters: &CountParameters, summary: &CountSummary) -> String {
-    let slices = match parameters.slice_ns {
-        Some(width) => format!("in slices of {}", duration(width)),
-        None => "over everything".to_owned(),
-    };
+    let slices = slices_of_width(parameters.slice_ns);
     let plural = parameters.elements_plural;
     let what = match summary.inputs.as_slice() {
         [input] => input.path.file_name().map_or_else(
@@ -342,13 +313,13 @@ fn inputs(summary: &CountSummary) -> DataTable {
                 .map_or_else(|| "complete".to_owned(), ToString::to_string),
         ]
     });
-    DataTable {
-        columns: ["input", "format", "packets", "how it went"]
-            .map(str::to_owned)
-            .into(),
-        numeric: vec![false, false, true, false],
-        rows: rows.collect(),
-    }
+    let columns = [
+        ("input", false),
+        ("format", false),
+        ("packets", true),
+        ("how it went", false),
+    ];
+    DataTable::new(&columns, rows)
 }
 
 fn described(parameters: &CountParameters, totals: &Totals) -> DataTable {
@@ -391,20 +362,7 @@ fn described(parameters: &CountParameters, totals: &Totals) -> DataTable {
     let rows = rows
         .into_iter()
         .map(|(name, value)| vec![name.to_owned(), value]);
-    DataTable {
-        columns: ["what", "value"].map(str::to_owned).into(),
-        numeric: vec![false, true],
-        rows: rows.collect(),
-    }
-}
-
-/// All figures of a page, in order.
-pub fn figures(page: &Page) -> impl Iterator<Item = &Figure> {
-    let blocks = page.sections.iter().flat_map(|section| &section.blocks);
-    blocks.filter_map(|block| match block {
-        Block::Figure(figure) => Some(figure),
-        _ => None,
-    })
+    DataTable::new(&[("what", false), ("value", true)], rows)
 }
 
 #[cfg(test)]

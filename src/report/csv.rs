@@ -1,57 +1,40 @@
-//! CSV: a header, then a line a row; empty fields for what does not exist. Here is that of a count, and
-//! how a cell of the other tables is written.
+//! CSV: a header, then a line a row; empty fields for what does not exist.
 
-use super::count_combinations::{CountDesign, column_names};
-use super::model::SliceRow;
-use super::parquet::Cell;
-use crate::pipeline::SliceResult;
+use super::column::{Cell, Clock, Columns};
+use super::number::{rfc3339, seconds};
 use std::io::{self, Write};
 
-/// Columns, in order: the names of [`SliceRow`].
-pub(super) const HEADER: [&str; 12] = [
-    "start_ns",
-    "end_ns",
-    "packets",
-    "elements",
-    "exact",
-    "exact_over_limit",
-    "first",
-    "estimate",
-    "std_error",
-    "rel_error",
-    "observed_fpr",
-    "saturated",
-];
-
+/// Writes rows as they come.
 #[derive(Debug)]
-pub(super) struct CountCsv<W: Write> {
+pub(super) struct CsvRows<W: Write> {
     csv: csv::Writer<W>,
 }
 
-impl<W: Write> CountCsv<W> {
-    pub(super) fn begin(out: W, design: Option<&CountDesign>) -> io::Result<Self> {
-        // The header is written here and not by serde, so that it is there without any slice.
-        let mut csv = csv::WriterBuilder::new()
-            .has_headers(false)
-            .from_writer(out);
-        let combinations = column_names(design);
-        let header = HEADER
-            .into_iter()
-            .chain(combinations.iter().map(String::as_str));
-        csv.write_record(header).map_err(cause)?;
+impl<W: Write> CsvRows<W> {
+    pub(super) fn begin<R>(out: W, columns: &Columns<R>) -> io::Result<Self> {
+        let mut csv = csv::Writer::from_writer(out);
+        let names = columns.text_names();
+        csv.write_record(names.iter().map(|name| name.as_bytes()))
+            .map_err(cause)?;
         Ok(Self { csv })
     }
 
-    pub(super) fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        let row = SliceRow::from(slice);
-        if slice.combinations.is_empty() {
-            return self.csv.serialize(row).map_err(cause);
+    pub(super) fn row<R>(&mut self, columns: &Columns<R>, row: &R) -> io::Result<()> {
+        let Cell::Object(fields) = columns.object_of(row) else {
+            return Ok(());
+        };
+        for (_, cell) in fields {
+            let written = match &cell {
+                Cell::Text(text) => self.csv.write_field(text.as_bytes()),
+                cell => self.csv.write_field(cell.in_text()),
+            };
+            written.map_err(cause)?;
         }
-        let counts = slice.combinations.iter();
-        let counts: Vec<_> = counts
-            .map(|count| (count.first, count.estimate, count.std_error))
-            .collect();
-        self.csv.serialize((row, counts)).map_err(cause)
+        self.csv.write_record(None::<&[u8]>).map_err(cause)
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.csv.flush()
     }
 
     pub(super) fn finish(self) -> io::Result<W> {
@@ -62,21 +45,35 @@ impl<W: Write> CountCsv<W> {
 }
 
 /// The failure of the writer itself, of its own kind: a closed pipe must be seen as one.
-pub(super) fn cause(error: csv::Error) -> io::Error {
+fn cause(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
     }
 }
 
-/// A cell as a field.
-pub(super) fn written(cell: Cell<'_>) -> String {
-    match cell {
-        Cell::Null => String::new(),
-        Cell::I64(number) => number.to_string(),
-        Cell::U64(number) => number.to_string(),
-        Cell::F64(number) => number.to_string(),
-        Cell::Bool(truth) => truth.to_string(),
-        Cell::Text(text) => text.to_owned(),
+impl Cell {
+    /// As a text by itself; nothing for null.
+    pub(super) fn in_text(&self) -> String {
+        match self {
+            Self::Null => String::new(),
+            Self::Time(ns, Clock::Nanoseconds) => ns.to_string(),
+            Self::Time(ns, Clock::Seconds) => seconds((*ns).into()),
+            Self::Time(ns, Clock::Rfc3339) => rfc3339(*ns),
+            Self::Seconds(ns) => seconds(*ns),
+            Self::I64(number) => number.to_string(),
+            Self::U64(number) => number.to_string(),
+            Self::Decimal(number) => number.to_string(),
+            Self::Bool(truth) => truth.to_string(),
+            Self::Text(text) => text.clone().into_owned(),
+            Self::List(cells, between) => {
+                let texts: Vec<String> = cells.iter().map(Self::in_text).collect();
+                texts.join(between)
+            }
+            Self::F64(_) | Self::Whole(_) | Self::Object(_) | Self::Tally(_) => {
+                // As in JSON, so that a number is the same in both.
+                serde_json::to_string(self).unwrap_or_default()
+            }
+        }
     }
 }

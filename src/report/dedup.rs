@@ -1,31 +1,24 @@
-//! What `dedup` did: a table for people, JSON and CSV for programs.
+//! What `dedup` did, in every format.
 
 use super::INTERRUPTED;
+use super::column::{Cell, Columns, Time};
+use super::format::ReportFormat;
+use super::inputs::{inputs_cell, inputs_section};
+use super::json::{Layout, object, write_document};
 use super::number::{duration, grouped, percent, size, time};
-use crate::dedup::{DedupPlan, DedupSummary, DropKind, Drops, WindowWidth};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use super::rows::{Frame, RowWriter, Section};
+use super::table::Heading;
+use crate::dedup::{DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, WindowWidth};
 use std::io::{self, Write};
 
 /// Name and version of the document.
 const SCHEMA: &str = "flowsieve.dedup/1";
 
-/// How the summary is written.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum DedupFormat {
-    /// For people.
-    Table,
-    /// A line a slice, or one line.
-    Csv,
-    /// One document.
-    Json,
-}
-
 /// What the summary depends on.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct DedupParameters {
     by: &'static str,
-    distinguish: Distinguish,
+    distinguish: Difference,
     window_ns: Option<i64>,
     window_packets: Option<u64>,
     filter: &'static str,
@@ -36,18 +29,6 @@ pub struct DedupParameters {
     pub anonymized: bool,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a switch of its own, and they go together in any way"
-)]
-struct Distinguish {
-    vlan: bool,
-    mac: bool,
-    ttl: bool,
-    interface: bool,
-}
-
 impl From<&DedupPlan> for DedupParameters {
     fn from(plan: &DedupPlan) -> Self {
         let (window_ns, window_packets) = match plan.window {
@@ -56,12 +37,7 @@ impl From<&DedupPlan> for DedupParameters {
         };
         Self {
             by: plan.by.name(),
-            distinguish: Distinguish {
-                vlan: plan.distinguish.vlan,
-                mac: plan.distinguish.mac,
-                ttl: plan.distinguish.ttl,
-                interface: plan.distinguish.interface,
-            },
+            distinguish: plan.distinguish,
             window_ns,
             window_packets,
             filter: plan.filter.name(),
@@ -79,110 +55,184 @@ impl From<&DedupPlan> for DedupParameters {
 ///
 /// Writing failed.
 pub fn write_dedup(
-    format: DedupFormat,
+    format: ReportFormat,
     parameters: &DedupParameters,
     summary: &DedupSummary,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match format {
-        DedupFormat::Table => write_table(parameters, summary, out),
-        DedupFormat::Csv => write_csv(parameters, summary, out),
-        DedupFormat::Json => write_json(parameters, summary, out),
+        ReportFormat::Table => write_table(parameters, summary, out),
+        ReportFormat::Json => write_document(out, Layout::Sorted, &document(parameters, summary)),
+        _ => {
+            let columns = row_columns(0);
+            let whole = Row {
+                times: None,
+                drops: summary.totals,
+            };
+            let rows: Vec<Row> = match parameters.slice_ns {
+                Some(_) => summary.slices.iter().map(Row::from).collect(),
+                None => vec![whole],
+            };
+            let tail = vec![
+                inputs_cell(&summary.inputs),
+                total_columns().object_of(summary),
+            ];
+            let frame = frame(parameters);
+            RowWriter::write_all(format, frame, columns, &rows, tail, out)?.flush()
+        }
     }
 }
 
-/// The numbers of a slice, or of everything, by name and in order.
-fn columns(drops: &Drops) -> impl Iterator<Item = (String, u64)> + '_ {
-    let all = [
-        ("packets", drops.packets),
-        ("kept", drops.kept()),
-        ("dropped", drops.dropped()),
-        ("bytes", drops.bytes),
-        ("dropped_bytes", drops.dropped_bytes),
-    ];
-    let kinds = DropKind::ALL.into_iter().zip(drops.by_kind);
-    all.into_iter()
-        .map(|(name, count)| (name.to_owned(), count))
-        .chain(kinds.map(|(kind, count)| (format!("dropped_{}", kind.name()), count)))
+/// What the summary depends on.
+pub(super) fn parameter_columns() -> Columns<DedupParameters> {
+    Columns::default()
+        .field("by", |p: &DedupParameters| p.by)
+        .doc("`packet`, `frame`, `retransmission` or `flow`")
+        .object("distinguish", difference_columns(), |p| Some(p.distinguish))
+        .doc("what counts as a difference")
+        .field("window_ns", |p| p.window_ns)
+        .doc("width of the window; null if it is one of packets")
+        .field("window_packets", |p| p.window_packets)
+        .doc("its width in packets; null if it is one of time")
+        .field("filter", |p| p.filter)
+        .doc("the filter that follows the window")
+        .field("approximate", |p| p.approximate)
+        .doc("the filter's word was final")
+        .field("memory_bytes", |p| p.memory_bytes)
+        .doc("memory that window and filter may take")
+        .field("slice_ns", |p| p.slice_ns)
+        .doc("width of a slice; null for none")
+        .field("anonymized", |p| p.anonymized)
+        .doc("addresses in the captures that were written are replaced ([privacy.md](privacy.md))")
 }
 
-fn object(drops: &Drops) -> Map<String, Value> {
-    columns(drops)
-        .map(|(name, count)| (name, count.into()))
-        .collect()
+/// What counts as a difference.
+pub(super) fn difference_columns() -> Columns<Difference> {
+    Columns::default()
+        .field("vlan", |difference: &Difference| difference.vlan)
+        .doc("VLAN identifiers")
+        .field("mac", |difference| difference.mac)
+        .doc("link-layer addresses")
+        .field("ttl", |difference| difference.ttl)
+        .doc("TTL or hop limit")
+        .field("interface", |difference| difference.interface)
+        .doc("input and interface")
 }
 
-fn write_json(
-    parameters: &DedupParameters,
-    summary: &DedupSummary,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let slices: Option<Vec<Value>> = parameters.slice_ns.map(|_| {
-        let rows = summary.slices.iter().map(|slice| {
-            let mut row = object(&slice.drops);
-            row.insert("start_ns".into(), slice.start_ns.into());
-            row.insert("end_ns".into(), slice.end_ns.into());
-            row.into()
-        });
-        rows.collect()
-    });
-    let inputs = summary.inputs.iter().map(|input| {
-        json!({
-            "path": input.path.display().to_string(),
-            "container": input.container,
-            "packets": input.packets,
-            "error": input.error.as_ref().map(ToString::to_string),
+/// A slice, or everything, which has no times.
+pub(super) struct Row {
+    times: Option<(i64, i64)>,
+    drops: Drops,
+}
+
+impl From<&DedupSlice> for Row {
+    fn from(slice: &DedupSlice) -> Self {
+        Self {
+            times: Some((slice.start_ns, slice.end_ns)),
+            drops: slice.drops,
+        }
+    }
+}
+
+/// The columns of a slice. People see its beginning with so many decimals of a second.
+pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
+    Columns::default()
+        .field("start_ns", |row: &Row| row.times.map(|times| Time(times.0)))
+        .doc("first nanosecond of the slice; null for everything")
+        .heading(Heading::left(0, time(0, decimals).len(), "start"))
+        .text(move |row| {
+            row.times
+                .map_or_else(String::new, |times| time(times.0, decimals))
         })
-    });
-    let inputs: Vec<Value> = inputs.collect();
-    let window = &summary.window;
-    let mut totals = object(&summary.totals);
-    for (name, value) in [
-        ("not_compared", json!(summary.not_compared)),
-        ("out_of_order", json!(summary.out_of_order)),
-        ("interrupted", json!(summary.interrupted)),
-        ("outside_slices", json!(summary.outside_slices)),
-        ("left_early", json!(window.left_early)),
-        ("least_reach", json!(window.least_reach)),
-        ("window_bytes", json!(window.memory_bytes)),
-        ("filter_first", json!(window.first)),
-        ("looked_up", json!(window.looked_up)),
-        ("expected_wrong", json!(window.expected_wrong)),
-    ] {
-        totals.insert(name.into(), value);
-    }
-    let document = json!({
-        "schema": SCHEMA,
-        "parameters": parameters,
-        "slices": slices,
-        "inputs": inputs,
-        "totals": totals,
-    });
-    serde_json::to_writer(&mut *out, &document)?;
-    writeln!(out)
+        .field("end_ns", |row| row.times.map(|times| Time(times.1)))
+        .doc("first nanosecond behind it")
+        .part(None, drop_columns(), |row| Some(row.drops))
 }
 
-fn write_csv(
-    parameters: &DedupParameters,
-    summary: &DedupSummary,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let names: Vec<String> = columns(&Drops::default()).map(|(name, _)| name).collect();
-    writeln!(out, "start_ns,end_ns,{}", names.join(","))?;
-    let mut line = |start: String, end: String, drops: &Drops| {
-        let counts: Vec<String> = columns(drops).map(|(_, count)| count.to_string()).collect();
-        writeln!(out, "{start},{end},{}", counts.join(","))
+/// The numbers of a slice, or of everything.
+pub(super) fn drop_columns() -> Columns<Drops> {
+    let columns = Columns::default()
+        .field("packets", |drops: &Drops| drops.packets)
+        .doc("packets read")
+        .heading(Heading::right(1, 13, "packets").gap(0))
+        .field("kept", Drops::kept)
+        .doc("packets written")
+        .heading(Heading::right(2, 13, "kept").gap(0))
+        .field("dropped", Drops::dropped)
+        .doc("packets left out")
+        .heading(Heading::right(3, 13, "dropped").gap(0))
+        .field("bytes", |drops| drops.bytes)
+        .doc("captured bytes of the packets read")
+        .field("dropped_bytes", |drops| drops.dropped_bytes)
+        .doc("captured bytes of the packets left out");
+    let doc = |kind| match kind {
+        DropKind::Packet => "IP packets seen before",
+        DropKind::Frame => "frames whose bytes were seen before",
+        DropKind::Retransmission => "TCP segments with data seen before",
+        DropKind::SpuriousRetransmission => {
+            "the same, with data that the other side had confirmed already"
+        }
+        DropKind::KeepAlive => "TCP keep-alives seen before",
+        DropKind::Flow => "packets of flows seen before",
     };
-    if parameters.slice_ns.is_none() {
-        return line(String::new(), String::new(), &summary.totals);
-    }
-    summary.slices.iter().try_for_each(|slice| {
-        line(
-            slice.start_ns.to_string(),
-            slice.end_ns.to_string(),
-            &slice.drops,
-        )
+    DropKind::ALL.into_iter().fold(columns, |columns, kind| {
+        let name = format!("dropped_{}", kind.name());
+        columns
+            .field(name, move |drops| drops.by_kind[kind as usize])
+            .doc(doc(kind))
     })
+}
+
+/// The numbers of the whole run.
+pub(super) fn total_columns() -> Columns<DedupSummary> {
+    Columns::default()
+        .part(None, drop_columns(), |summary: &DedupSummary| Some(summary.totals))
+        .field("not_compared", |summary| summary.not_compared)
+        .doc("packets that are kept in any case: without data, or without a flow")
+        .field("out_of_order", |summary| summary.out_of_order)
+        .doc("packets with an earlier time than the one before")
+        .field("interrupted", |summary| summary.interrupted)
+        .doc("a signal ended the run: there was more to read, and this is what was read until then")
+        .field("outside_slices", |summary| summary.outside_slices)
+        .doc("packets in no slice, since there were more than 65,536")
+        .field("left_early", |summary| summary.window.left_early)
+        .doc("packets that left the window early for want of memory")
+        .field("least_reach", |summary| summary.window.least_reach)
+        .doc("how far the window reached at the least then, in nanoseconds or packets; null if it never shrank")
+        .field("window_bytes", |summary| summary.window.memory_bytes)
+        .doc("memory of window and filter in the end")
+        .field("filter_first", |summary| summary.window.first)
+        .doc("packets that the filter called new")
+        .field("looked_up", |summary| summary.window.looked_up)
+        .doc("packets that were looked up among the digests")
+        .field("expected_wrong", |summary| summary.window.expected_wrong)
+        .doc("expected number of packets dropped wrongly; null unless approximate")
+}
+
+fn frame(parameters: &DedupParameters) -> Frame {
+    let totals = Section::of("totals", "totals", &total_columns());
+    Frame {
+        tail: vec![inputs_section(), totals],
+        ..Frame::of_rows(SCHEMA, "slices", "slice")
+    }
+    .with("parameters", parameter_columns().object_of(parameters))
+}
+
+fn document(parameters: &DedupParameters, summary: &DedupSummary) -> Cell {
+    let rows: Vec<Row> = summary.slices.iter().map(Row::from).collect();
+    object([
+        ("schema", Cell::Text(SCHEMA.into())),
+        ("parameters", parameter_columns().object_of(parameters)),
+        (
+            "slices",
+            match parameters.slice_ns {
+                Some(_) => row_columns(0).list_of(&rows),
+                None => Cell::Null,
+            },
+        ),
+        ("inputs", inputs_cell(&summary.inputs)),
+        ("totals", total_columns().object_of(summary)),
+    ])
 }
 
 fn write_table(
@@ -209,15 +259,10 @@ fn write_table(
             .into_iter()
             .find(|(unit, _)| width % unit == 0)
             .map_or(9, |(_, decimals)| decimals);
-        let header = ["packets", "kept", "dropped"].map(|name| format!("{name:>13}"));
-        let width = time(0, decimals).len();
-        writeln!(out, "{:<width$}{}", "start", header.concat())?;
+        let columns = row_columns(decimals);
+        writeln!(out, "{}", columns.head())?;
         for slice in &summary.slices {
-            let drops = &slice.drops;
-            let cells = [drops.packets, drops.kept(), drops.dropped()];
-            let cells = cells.map(|count| format!("{:>13}", grouped(count)));
-            let start = time(slice.start_ns, decimals);
-            writeln!(out, "{start:<width$}{}", cells.concat())?;
+            writeln!(out, "{}", columns.line(&Row::from(slice), None))?;
         }
     }
     write_totals(parameters, summary, out)

@@ -148,3 +148,57 @@ pub enum Block {
     /// A table.
     Table(DataTable),
 }
+
+impl Figure {
+    /// A figure with its heading and what to see in it.
+    pub(super) fn new(name: &str, title: &str, caption: &str, drawing: Drawing) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            caption: caption.to_owned(),
+            drawing,
+        }
+    }
+}
+
+impl Axis {
+    /// An axis with its label.
+    pub(super) fn new(label: &str, scale: Scale) -> Self {
+        Self {
+            label: label.to_owned(),
+            scale,
+        }
+    }
+}
+
+impl DataTable {
+    /// A table of these columns, each with whether it holds numbers.
+    pub(super) fn new(columns: &[(&str, bool)], rows: impl Iterator<Item = Vec<String>>) -> Self {
+        Self {
+            columns: columns.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            numeric: columns.iter().map(|&(_, numeric)| numeric).collect(),
+            rows: rows.collect(),
+        }
+    }
+}
+
+impl PageSection {
+    /// A section with its heading.
+    pub(super) fn new(title: &str, blocks: Vec<Block>) -> Self {
+        Self {
+            title: title.to_owned(),
+            blocks,
+        }
+    }
+}
+
+impl Page {
+    /// All figures, in order.
+    pub fn figures(&self) -> impl Iterator<Item = &Figure> {
+        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
+        blocks.filter_map(|block| match block {
+            Block::Figure(figure) => Some(figure),
+            _ => None,
+        })
+    }
+}

@@ -1,12 +1,22 @@
-//! What saved filters are: a table for people, one JSON document for programs.
+//! What saved filters are, in every format.
 
-use super::model::{FILTER_INFO_SCHEMA, FilterRow};
+use super::column::{Cell, Columns};
+use super::count_combinations::{cell, names};
+use super::count_model::{count_columns, tunnel_name};
+use super::format::ReportFormat;
+use super::json::{Layout, object, write_document};
 use super::number::{grouped, percent, size};
+use super::rows::{Frame, RowWriter};
+use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
-use serde_json::{json, to_writer};
+use crate::filters::{CounterStats, Estimate, FilterKind, FilterSpec, FilterStats};
+use crate::pipeline::CombinationResult;
 use std::io::{self, Write};
 use std::path::Path;
+
+/// Name and version of the document.
+const SCHEMA: &str = "flowsieve.filter-info/1";
 
 /// Saved filters and where they stand.
 #[derive(Debug, Default)]
@@ -14,32 +24,186 @@ pub struct FilterInfo {
     rows: Vec<FilterRow>,
 }
 
+/// What there is to say about a saved filter, without its arrays.
+#[derive(Debug)]
+pub(super) struct FilterRow {
+    path: String,
+    label: Option<ElementLabel>,
+    spec: FilterSpec,
+    shards: usize,
+    seed: u64,
+    stats: FilterStats,
+    distinct: Option<Estimate>,
+    combinations: Vec<StoredRow>,
+}
+
+impl FilterRow {
+    fn of_label<T>(&self, value: impl Fn(&ElementLabel) -> T) -> Option<T> {
+        self.label.as_ref().map(value)
+    }
+
+    fn of_counters(&self, value: fn(&CounterStats) -> u64) -> Option<u64> {
+        self.stats.counters.as_ref().map(value)
+    }
+
+    /// Numbers of the overflow of a d-left filter.
+    fn of_overflow(&self, value: fn(&CounterStats) -> u64) -> Option<u64> {
+        let has_stash = self.spec.kind() == FilterKind::Dleft;
+        self.of_counters(value).filter(|_| has_stash)
+    }
+}
+
+/// The columns of a saved filter.
+pub(super) fn filter_columns() -> Columns<FilterRow> {
+    Columns::default()
+        .field("path", |row: &FilterRow| row.path.clone())
+        .doc("as given")
+        .field("element", |row| row.of_label(|label| label.rule.kind.name()))
+        .doc("the elements, as for `count`; null if the file was not saved by `count`")
+        .field("undirected", |row| row.of_label(|label| label.rule.undirected))
+        .field("queries_only", |row| row.of_label(|label| label.rule.queries_only))
+        .field("dns_ports", |row| row.of_label(|label| label.rule.dns_ports.clone()))
+        .field("tunnel", |row| row.of_label(|label| tunnel_name(label.tunnel)))
+        .field("filter", |row| row.spec.name())
+        .doc("the structure")
+        .field("probes", |row| row.spec.probes())
+        .doc("hash functions (k); subtables of `dleft`")
+        .field("memory_bytes", |row| row.stats.memory_bytes)
+        .doc("memory of the filters of all shards")
+        .field("shards", |row| row.shards)
+        .doc("as for `count`")
+        .field("seed", |row| row.seed)
+        .field("fill_ratio", |row| row.stats.fill_ratio)
+        .doc("share of set bits; of counters above zero, or of cells in use, where there are such")
+        .unit("share")
+        .field("estimate", |row| row.distinct.map(|estimate| estimate.distinct))
+        .doc("distinct elements; by the fill after a union; null where there is none")
+        .field("std_error", |row| row.distinct.map(Estimate::std_error))
+        .doc("the standard error of that")
+        .field("saturated", |row| row.of_counters(|counters| counters.saturated))
+        .doc("counters that reached their largest value; null where there are no counters")
+        .field("overflows", |row| row.of_counters(|counters| counters.overflows))
+        .doc("increments lost in them")
+        .field("stashed", |row| row.of_overflow(|counters| counters.stashed))
+        .doc("of a `dleft`: elements whose four buckets were full; null of others")
+        .field("given_up", |row| row.of_overflow(|counters| counters.given_up))
+        .doc("of a `dleft`: buckets that answer yes to everything since the stash was full as well")
+        .objects("combinations", stored_columns(), |row| row.combinations.clone())
+        .doc("combinations of some of the attributes that the filter stores, below; empty where there are none; not in flat tables")
+}
+
+/// A combination that a filter stores.
+#[derive(Clone, Debug)]
+pub(super) struct StoredRow {
+    attributes: Vec<String>,
+    probes: Option<u32>,
+    count: CombinationResult,
+}
+
+/// The columns of such a combination.
+pub(super) fn stored_columns() -> Columns<StoredRow> {
+    Columns::default()
+        .field("attributes", |row: &StoredRow| row.attributes.clone())
+        .doc("names of its attributes; numbers from 1 if the file was not saved by `count`")
+        .field("probes", |row| row.probes)
+        .doc("bits that each of its values sets (k_S), in `subset`; else null")
+        .part(None, count_columns(), |row| Some(row.count))
+}
+
+impl StoredRow {
+    /// All that the filter stores besides the whole element; attributes without a name have a number.
+    pub(super) fn all(filter: &SavedFilter, label: Option<&ElementLabel>) -> Vec<Self> {
+        let spec = filter.spec();
+        let count = spec.attributes().unwrap_or(0);
+        let known = label.map(|label| label.rule.kind.attributes());
+        let known = known.filter(|known| known.len() == count);
+        let row = |mask: u32| {
+            let counts = filter.combination(mask);
+            let attributes = match known {
+                Some(known) => names(known, mask).into_iter().map(str::to_owned).collect(),
+                None => (0..count)
+                    .filter(|attribute| mask >> attribute & 1 == 1)
+                    .map(|attribute| (attribute + 1).to_string())
+                    .collect(),
+            };
+            Self {
+                attributes,
+                probes: spec.probes_of(mask),
+                count: CombinationResult {
+                    mask,
+                    first: counts.first,
+                    estimate: counts.distinct.map(|estimate| estimate.distinct),
+                    std_error: counts.distinct.map(Estimate::std_error),
+                },
+            }
+        };
+        spec.stored().into_iter().map(row).collect()
+    }
+
+    /// The bits and the count, for people.
+    fn words(&self) -> String {
+        let count = match self.count {
+            CombinationResult {
+                estimate: None,
+                first: None,
+                ..
+            } => "not counted".to_owned(),
+            count => cell(&count),
+        };
+        match self.probes {
+            Some(probes) => format!("{count}, k = {probes}"),
+            None => count,
+        }
+    }
+}
+
 impl FilterInfo {
     /// Adds a filter.
     pub fn add(&mut self, path: &Path, filter: &SavedFilter) {
         let label = ElementLabel::parse(filter.label());
-        self.rows.push(FilterRow::new(path, filter, label.as_ref()));
+        self.rows.push(FilterRow {
+            path: path.display().to_string(),
+            combinations: StoredRow::all(filter, label.as_ref()),
+            label,
+            spec: filter.spec().clone(),
+            shards: filter.shards(),
+            seed: filter.seed(),
+            stats: filter.stats(),
+            distinct: filter.distinct(),
+        });
     }
 
-    /// Writes them for programs.
+    /// Writes them.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        to_writer(
-            &mut *out,
-            &json!({ "schema": FILTER_INFO_SCHEMA, "filters": self.rows }),
-        )?;
-        writeln!(out)
+    pub fn write<W: Write>(&self, format: ReportFormat, mut out: W) -> io::Result<W> {
+        match format {
+            ReportFormat::Table => self.write_table(&mut out)?,
+            ReportFormat::Json => {
+                let filters = filter_columns().list_of(&self.rows);
+                let document =
+                    object([("schema", Cell::Text(SCHEMA.into())), ("filters", filters)]);
+                write_document(&mut out, Layout::Sorted, &document)?;
+            }
+            _ => {
+                let frame = Frame::of_rows(SCHEMA, "filters", "filter");
+                out = RowWriter::write_all(
+                    format,
+                    frame,
+                    filter_columns(),
+                    &self.rows,
+                    Vec::new(),
+                    out,
+                )?;
+            }
+        }
+        out.flush()?;
+        Ok(out)
     }
 
-    /// Writes them for people.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {
         for (index, row) in self.rows.iter().enumerate() {
             if index > 0 {
                 writeln!(out)?;
@@ -60,36 +224,47 @@ impl FilterInfo {
 fn lines(row: &FilterRow) -> Vec<(&'static str, String)> {
     let shards = if row.shards == 1 { "shard" } else { "shards" };
     let mut lines = vec![
-        ("elements", row.elements.clone()),
-        ("structure", row.filter.to_owned()),
-        ("parameters", row.parameters.clone()),
+        (
+            "elements",
+            row.of_label(described)
+                .unwrap_or_else(|| "of an unknown kind".to_owned()),
+        ),
+        ("structure", row.spec.name().to_owned()),
+        ("parameters", row.spec.describe()),
         (
             "memory",
-            format!("{} in {} {shards}", size(row.memory_bytes), row.shards),
+            format!(
+                "{} in {} {shards}",
+                size(row.stats.memory_bytes),
+                row.shards
+            ),
         ),
-        ("fill", percent(row.fill_ratio)),
+        ("fill", percent(row.stats.fill_ratio)),
         ("seed", row.seed.to_string()),
     ];
     lines.push((
         "distinct",
-        match (row.estimate, row.std_error) {
-            (Some(count), Some(error)) => {
-                format!("{} ± {error:.1}", grouped(count.round() as u64))
+        match row.distinct {
+            Some(estimate) => {
+                let count = grouped(estimate.distinct.round() as u64);
+                format!("{count} ± {:.1}", estimate.std_error())
             }
-            _ => "this filter does not tell".to_owned(),
+            None => "this filter does not tell".to_owned(),
         },
     ));
-    if let (Some(saturated), Some(overflows)) = (row.saturated, row.overflows) {
+    if let Some(counters) = &row.stats.counters {
         lines.push((
             "counters",
             format!(
                 "{} saturated, {} overflows",
-                grouped(saturated),
-                grouped(overflows)
+                grouped(counters.saturated),
+                grouped(counters.overflows)
             ),
         ));
     }
-    if let (Some(stashed), Some(given_up)) = (row.stashed, row.given_up) {
+    let stashed = row.of_overflow(|counters| counters.stashed);
+    let given_up = row.of_overflow(|counters| counters.given_up);
+    if let Some((stashed, given_up)) = stashed.zip(given_up) {
         lines.push((
             "overflow",
             format!(
@@ -100,4 +275,21 @@ fn lines(row: &FilterRow) -> Vec<(&'static str, String)> {
         ));
     }
     lines
+}
+
+fn described(label: &ElementLabel) -> String {
+    let rule = &label.rule;
+    let undirected = if rule.undirected { "undirected " } else { "" };
+    let mut text = format!("{undirected}{}", rule.kind.plural());
+    if rule.queries_only {
+        text.push_str(", queries only");
+    }
+    for port in &rule.dns_ports {
+        text += ", DNS also on port ";
+        text += &port.to_string();
+    }
+    if label.tunnel == Tunnel::Inner {
+        text.push_str(", of the innermost IP header");
+    }
+    text
 }

@@ -1,8 +1,9 @@
 //! A list of flows in one of the formats, written as they come.
 
-use super::flows_model::{FlowFormat, FlowParameters};
+use super::flows_model::{FlowParameters, flow_columns, frame, tail};
 use super::flows_table::FlowTable;
-use super::flows_writers::{FlowCsv, FlowJson, FlowJsonLines, FlowParquet};
+use super::format::ReportFormat;
+use super::rows::RowWriter;
 use crate::flows::{FlowRecord, FlowSink, FlowSummary};
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -21,10 +22,7 @@ pub struct FlowReport<W: Write> {
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table(FlowTable<W>),
-    Csv(Box<FlowCsv<W>>),
-    Json(FlowJson<W>),
-    JsonLines(FlowJsonLines<W>),
-    Parquet(Box<FlowParquet<W>>),
+    Rows(Box<RowWriter<W, FlowRecord>>),
 }
 
 impl<W: Write> FlowReport<W> {
@@ -34,17 +32,17 @@ impl<W: Write> FlowReport<W> {
     ///
     /// Writing failed.
     pub fn begin(
-        format: FlowFormat,
+        format: ReportFormat,
         parameters: &FlowParameters,
         styled: bool,
         out: W,
     ) -> io::Result<Self> {
-        let writer = match format {
-            FlowFormat::Table => Writer::Table(FlowTable::begin(out, parameters, styled)?),
-            FlowFormat::Csv => Writer::Csv(Box::new(FlowCsv::begin(out, parameters)?)),
-            FlowFormat::Json => Writer::Json(FlowJson::begin(out, parameters)?),
-            FlowFormat::JsonLines => Writer::JsonLines(FlowJsonLines::begin(out, parameters)?),
-            FlowFormat::Parquet => Writer::Parquet(Box::new(FlowParquet::begin(out, parameters)?)),
+        let writer = if format == ReportFormat::Table {
+            Writer::Table(FlowTable::begin(out, parameters, styled)?)
+        } else {
+            let columns = flow_columns(parameters.shape(), parameters.names);
+            let rows = RowWriter::begin(format, frame(parameters), columns, out)?;
+            Writer::Rows(Box::new(rows))
         };
         Ok(Self {
             writer,
@@ -60,10 +58,7 @@ impl<W: Write> FlowReport<W> {
     pub fn finish(self, summary: &FlowSummary) -> io::Result<W> {
         let mut out = match self.writer {
             Writer::Table(table) => table.finish(summary)?,
-            Writer::Csv(csv) => csv.finish()?,
-            Writer::Json(json) => json.finish(summary)?,
-            Writer::JsonLines(lines) => lines.finish(summary)?,
-            Writer::Parquet(parquet) => parquet.finish()?,
+            Writer::Rows(rows) => rows.finish(tail(summary))?,
         };
         out.flush()?;
         Ok(out)
@@ -74,10 +69,7 @@ impl<W: Write> FlowSink for FlowReport<W> {
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
         match &mut self.writer {
             Writer::Table(table) => table.flow(&flow)?,
-            Writer::Csv(csv) => csv.flow(&flow)?,
-            Writer::Json(json) => json.flow(&flow)?,
-            Writer::JsonLines(lines) => lines.flow(&flow)?,
-            Writer::Parquet(parquet) => parquet.flow(&flow)?,
+            Writer::Rows(rows) => rows.row(&flow)?,
         }
         let Some(flushed) = &mut self.flushed else {
             return Ok(());
@@ -88,11 +80,7 @@ impl<W: Write> FlowSink for FlowReport<W> {
         *flushed = Instant::now();
         match &mut self.writer {
             Writer::Table(table) => table.flush(),
-            Writer::Csv(csv) => csv.flush(),
-            Writer::Json(json) => json.flush(),
-            Writer::JsonLines(lines) => lines.flush(),
-            // A row group is written when it is full.
-            Writer::Parquet(_) => Ok(()),
+            Writer::Rows(rows) => rows.flush(),
         }
     }
 }

@@ -1,33 +1,17 @@
-//! The fields of a flow, with their names here and elsewhere; documented in `docs/output.md`.
+//! The columns of a flow, with their names here and elsewhere, and what stands around the flows.
 
-use super::model::InputRow;
+use super::column::{Cell, Clock, Columns, IntoCell as _, Kind, Time};
+use super::count_model::{tally, tunnel_name};
+use super::inputs::{inputs_cell, inputs_section};
 use super::number::time;
-use crate::decode::Tunnel;
-use crate::flows::{Ended, FlowPlan, FlowRecord, FlowSummary};
+use super::rows::{Frame, Section};
+use super::table::Heading;
+use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary};
 use etherparse::IpNumber;
-use serde::Serialize;
-use serde::ser::{SerializeMap, Serializer};
-use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 
-/// Name and version of the document.
-pub(super) const FLOWS_SCHEMA: &str = "flowsieve.flows/1";
-
-/// How flows are written.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum FlowFormat {
-    /// For people.
-    #[default]
-    Table,
-    /// A line a flow, with a header.
-    Csv,
-    /// One document.
-    Json,
-    /// An object a line.
-    JsonLines,
-    /// Apache Parquet.
-    Parquet,
-}
+/// Decimals of the second that people see.
+const DECIMALS: usize = 6;
 
 /// Whose names the fields have.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -53,7 +37,7 @@ pub enum FlowShape {
 }
 
 /// What a list of flows depends on, and how it is written.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FlowParameters {
     /// Both directions are one flow.
     pub bidirectional: bool,
@@ -72,7 +56,6 @@ pub struct FlowParameters {
     /// Addresses are replaced by others.
     pub anonymized: bool,
     /// Whose names the fields have.
-    #[serde(skip)]
     pub names: FlowNames,
 }
 
@@ -82,10 +65,7 @@ impl FlowParameters {
         Self {
             bidirectional: plan.bidirectional,
             unique,
-            tunnel: match plan.tunnel {
-                Tunnel::Outer => "outer",
-                Tunnel::Inner => "inner",
-            },
+            tunnel: tunnel_name(plan.tunnel),
             dns_ports: plan.dns_ports.clone(),
             idle_ns: plan.idle_ns,
             active_ns: plan.active_ns,
@@ -105,195 +85,207 @@ impl FlowParameters {
     }
 }
 
-/// A field of a flow.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Field {
-    Start,
-    End,
-    Source,
-    Destination,
-    SourcePort,
-    DestinationPort,
-    Protocol,
-    Packets,
-    Bytes,
-    TcpFlags,
-    PacketsBack,
-    BytesBack,
-    TcpFlagsBack,
-    Vlan,
-    Domain,
-    CommunityId,
-    Ended,
+/// What the flows depend on.
+pub(super) fn parameter_columns() -> Columns<FlowParameters> {
+    Columns::default()
+        .field("bidirectional", |p: &FlowParameters| p.bidirectional)
+        .doc("both directions are one flow")
+        .field("unique", |p| p.unique)
+        .doc("each flow once, when its first packet is seen")
+        .field("tunnel", |p| p.tunnel)
+        .doc("`outer` or `inner`: which IP header counts")
+        .field("dns_ports", |p| p.dns_ports.clone())
+        .doc("DNS ports besides 53")
+        .field("idle_ns", |p| p.idle_ns)
+        .doc("idle timeout; null for none")
+        .field("active_ns", |p| p.active_ns)
+        .doc("active timeout; null for none")
+        .field("memory_bytes", |p| p.memory_bytes)
+        .doc("memory")
+        .field("anonymized", |p| p.anonymized)
+        .doc("addresses are replaced, and Community IDs are those of the new ones ([privacy.md](privacy.md))")
 }
 
-use Field::{
-    Bytes, BytesBack, CommunityId, Destination, DestinationPort, Domain, End, Packets, PacketsBack,
-    Protocol, Source, SourcePort, Start, TcpFlags, TcpFlagsBack, Vlan,
-};
-
-impl FlowShape {
-    /// The fields, in order.
-    pub(super) const fn fields(self) -> &'static [Field] {
-        match self {
-            Self::Directed => &[
-                Start,
-                End,
-                Source,
-                Destination,
-                SourcePort,
-                DestinationPort,
-                Protocol,
-                Packets,
-                Bytes,
-                TcpFlags,
-                Vlan,
-                Domain,
-                CommunityId,
-                Field::Ended,
-            ],
-            Self::Bidirectional => &[
-                Start,
-                End,
-                Source,
-                Destination,
-                SourcePort,
-                DestinationPort,
-                Protocol,
-                Packets,
-                PacketsBack,
-                Bytes,
-                BytesBack,
-                TcpFlags,
-                TcpFlagsBack,
-                Vlan,
-                Domain,
-                CommunityId,
-                Field::Ended,
-            ],
-            Self::Unique => &[
-                Start,
-                Source,
-                Destination,
-                SourcePort,
-                DestinationPort,
-                Protocol,
-                Vlan,
-                Domain,
-                CommunityId,
-            ],
-        }
+/// The columns of a flow.
+pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRecord> {
+    let is = |wanted| shape == wanted;
+    let mut columns = Columns::default()
+        .field("start_ns", |flow: &FlowRecord| Time(flow.start_ns))
+        .doc("time of the earliest packet")
+        .elsewhere(["ts", "event.start", "flowStartNanoseconds"])
+        .heading(Heading::left(0, 27, "start"))
+        .text(|flow| time(flow.start_ns, DECIMALS));
+    if !is(FlowShape::Unique) {
+        columns = columns
+            .field("end_ns", |flow| Time(flow.end_ns))
+            .doc("time of the latest packet")
+            .elsewhere(["duration", "event.end", "flowEndNanoseconds"])
+            .heading(Heading::right(1, 12, "seconds").gap(2))
+            .text(seconds);
     }
-
-    /// The name of a field.
-    pub(super) fn name(self, field: Field, names: FlowNames) -> &'static str {
-        let (ours, zeek, ecs) = match field {
-            Start => ("start_ns", "ts", "event.start"),
-            End => ("end_ns", "duration", "event.end"),
-            Source => ("src", "id.orig_h", "source.ip"),
-            Destination => ("dst", "id.resp_h", "destination.ip"),
-            SourcePort => ("src_port", "id.orig_p", "source.port"),
-            DestinationPort => ("dst_port", "id.resp_p", "destination.port"),
-            Protocol => ("proto", "proto", "network.iana_number"),
-            Packets if self == Self::Bidirectional => {
-                ("packets_fwd", "orig_pkts", "source.packets")
-            }
-            Packets => ("packets", "orig_pkts", "source.packets"),
-            PacketsBack => ("packets_rev", "resp_pkts", "destination.packets"),
-            Bytes if self == Self::Bidirectional => ("bytes_fwd", "orig_ip_bytes", "source.bytes"),
-            Bytes => ("bytes", "orig_ip_bytes", "source.bytes"),
-            BytesBack => ("bytes_rev", "resp_ip_bytes", "destination.bytes"),
-            TcpFlags if self == Self::Bidirectional => {
-                ("tcp_flags_fwd", "tcp_flags_fwd", "tcp_flags_fwd")
-            }
-            TcpFlags => ("tcp_flags", "tcp_flags", "tcp_flags"),
-            TcpFlagsBack => ("tcp_flags_rev", "tcp_flags_rev", "tcp_flags_rev"),
-            Vlan => ("vlan", "vlan", "network.vlan.id"),
-            Domain => ("domain", "query", "dns.question.name"),
-            CommunityId => ("community_id", "community_id", "network.community_id"),
-            Field::Ended => ("ended", "ended", "ended"),
-        };
-        match names {
-            FlowNames::Flowsieve => ours,
-            FlowNames::Zeek => zeek,
-            FlowNames::Ecs => ecs,
-        }
+    columns = columns
+        .field("src", |flow| flow.addresses.ends().0.to_string())
+        .doc("address of the sender of the first packet")
+        .elsewhere(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"])
+        .field("dst", |flow| flow.addresses.ends().1.to_string())
+        .doc("address of its receiver")
+        .elsewhere(["id.resp_h", "destination.ip", "destinationIPv4Address or destinationIPv6Address"])
+        .field("src_port", |flow| flow.ports.0)
+        .doc("port of the sender: of TCP, UDP and SCTP, 0 where there are none or they were not captured")
+        .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"])
+        .field("dst_port", |flow| flow.ports.1)
+        .doc("port of the receiver")
+        .elsewhere(["id.resp_p", "destination.port", "destinationTransportPort"])
+        .field("proto", |flow| flow.protocol)
+        .doc("protocol number behind all extension headers; Zeek: its name")
+        .elsewhere(["proto", "network.iana_number", "protocolIdentifier"])
+        .heading(Heading::left(8, 5, "proto").gap(2))
+        .text(|flow| protocol_name(flow.protocol));
+    columns = match shape {
+        FlowShape::Unique => columns,
+        FlowShape::Directed => traffic_columns(columns),
+        FlowShape::Bidirectional => both_ways_columns(columns),
+    };
+    columns = columns
+        .field("vlan", |flow| flow.vlan)
+        .doc("outermost VLAN tag of the first packet")
+        .elsewhere(["vlan", "network.vlan.id", "vlanId"])
+        .field("domain", FlowRecord::domain_text)
+        .doc("first query name in the flow's DNS messages: lower case, no final dot")
+        .elsewhere(["query", "dns.question.name", ""])
+        // What varies most in width stands at the end of a line, so that it moves nothing out of its column.
+        .heading(Heading::left(9, 0, "flow").gap(2))
+        .text(ends)
+        .field("community_id", FlowRecord::community_id)
+        .doc("Community ID version 1, seed 0; for ICMP of the first packet's type and code; null if what it is made of was not captured")
+        .elsewhere(["community_id", "network.community_id", ""]);
+    if !is(FlowShape::Unique) {
+        columns = columns
+            .field("ended", |flow| flow.ended.name())
+            .doc("why the flow ended (below)")
+            .elsewhere(["", "", "flowEndReason"]);
+    }
+    match names {
+        FlowNames::Flowsieve => columns,
+        FlowNames::Zeek => columns
+            .renamed(0)
+            .retyped("ts", Kind::Time(Clock::Seconds), |flow| {
+                Cell::Time(flow.start_ns, Clock::Seconds)
+            })
+            .retyped("duration", Kind::Seconds, |flow| {
+                Cell::Seconds(i128::from(flow.end_ns) - i128::from(flow.start_ns))
+            })
+            .retyped("proto", Kind::Text, |flow| {
+                protocol_name(flow.protocol).cell()
+            }),
+        FlowNames::Ecs => columns
+            .renamed(1)
+            .retyped("event.start", Kind::Time(Clock::Rfc3339), |flow| {
+                Cell::Time(flow.start_ns, Clock::Rfc3339)
+            })
+            .retyped("event.end", Kind::Time(Clock::Rfc3339), |flow| {
+                Cell::Time(flow.end_ns, Clock::Rfc3339)
+            }),
     }
 }
 
-/// A value of a field.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell {
-    Null,
-    Number(u64),
-    Text(String),
-    /// Nanoseconds since the epoch.
-    Nanoseconds(i64),
-    /// A time in nanoseconds since the epoch, or a duration, written in seconds.
-    Seconds(i128),
+/// Packets, bytes and flags of one direction.
+fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
+    columns
+        .field("packets", |flow| flow.forward.packets)
+        .doc("IP packets")
+        .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
+        .heading(Heading::right(2, 8, "packets").gap(2))
+        .field("bytes", |flow| flow.forward.bytes)
+        .doc("bytes from the IP header on, as it states; where it states none, those captured")
+        .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
+        .heading(Heading::right(3, 12, "bytes").gap(2))
+        .field("tcp_flags", |flow| flags(flow, &flow.forward))
+        .doc("union of the TCP flags; null for other protocols")
+        .elsewhere(["", "", "tcpControlBits"])
+        .heading(Heading::left(4, 6, "flags").gap(2))
+        .text(|flow| letters(flow, &flow.forward))
 }
 
-impl Cell {
-    fn number(number: Option<impl Into<u64>>) -> Self {
-        number.map_or(Self::Null, |number| Self::Number(number.into()))
-    }
+/// Those of both.
+fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
+    columns
+        .field("packets_fwd", |flow| flow.forward.packets)
+        .doc("with `--bidirectional`: IP packets in the direction of the first one")
+        .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
+        .heading(Heading::right(2, 8, "packets→").gap(2))
+        .field("packets_rev", |flow| flow.reverse.packets)
+        .doc("with `--bidirectional`: IP packets in the other direction")
+        .elsewhere(["resp_pkts", "destination.packets", ""])
+        .heading(Heading::right(3, 8, "←packets").gap(2))
+        .field("bytes_fwd", |flow| flow.forward.bytes)
+        .doc("with `--bidirectional`: the bytes of the former")
+        .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
+        .heading(Heading::right(4, 11, "bytes→").gap(2))
+        .field("bytes_rev", |flow| flow.reverse.bytes)
+        .doc("with `--bidirectional`: the bytes of the latter")
+        .elsewhere(["resp_ip_bytes", "destination.bytes", ""])
+        .heading(Heading::right(5, 11, "←bytes").gap(2))
+        .field("tcp_flags_fwd", |flow| flags(flow, &flow.forward))
+        .doc("with `--bidirectional`: the TCP flags of the former")
+        .elsewhere(["", "", "tcpControlBits"])
+        .heading(Heading::left(6, 6, "flags→").gap(2))
+        .text(|flow| letters(flow, &flow.forward))
+        .field("tcp_flags_rev", |flow| flags(flow, &flow.reverse))
+        .doc("with `--bidirectional`: the TCP flags of the latter")
+        .heading(Heading::left(7, 6, "←flags").gap(2))
+        .text(|flow| letters(flow, &flow.reverse))
+}
 
-    fn text(text: Option<String>) -> Self {
-        text.map_or(Self::Null, Self::Text)
-    }
+fn flags(flow: &FlowRecord, direction: &Direction) -> Option<u8> {
+    (flow.protocol == IpNumber::TCP.0).then_some(direction.tcp_flags)
+}
 
-    /// As it stands in a line of text; nothing for null.
-    pub(super) fn into_text(self) -> String {
-        match self {
-            Self::Null => String::new(),
-            Self::Number(number) => number.to_string(),
-            Self::Text(text) => text,
-            Self::Nanoseconds(ns) => ns.to_string(),
-            Self::Seconds(ns) => seconds(ns),
-        }
+/// One letter for each flag that is set: congestion window, echo, urgent, acknowledgement, push, reset,
+/// synchronise, finish.
+fn letters(flow: &FlowRecord, direction: &Direction) -> String {
+    let flags = flags(flow, direction).filter(|_| direction.packets > 0);
+    let bits = (0..8).rev().zip("CEUAPRSF".chars());
+    bits.filter(|(bit, _)| flags.unwrap_or(0) >> bit & 1 == 1)
+        .map(|(_, letter)| letter)
+        .collect()
+}
+
+/// The time between first and last packet.
+fn seconds(flow: &FlowRecord) -> String {
+    match flow.end_ns.saturating_sub(flow.start_ns) {
+        0 => "0".to_owned(),
+        ns => format!("{:.DECIMALS$}", ns as f64 / 1e9),
     }
 }
 
-/// Nanoseconds as decimal seconds, exact.
-fn seconds(ns: i128) -> String {
-    let sign = if ns < 0 { "-" } else { "" };
-    let ns = ns.unsigned_abs();
-    format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
-}
-
-/// The value of a field of a flow, in the units that go with the names.
-pub(super) fn cell(flow: &FlowRecord, field: Field, names: FlowNames) -> Cell {
-    let is_tcp = flow.protocol == IpNumber::TCP.0;
-    let (start, end) = (flow.start_ns, flow.end_ns);
+/// Who with whom, and about what.
+fn ends(flow: &FlowRecord) -> String {
     let (source, destination) = flow.addresses.ends();
-    match (field, names) {
-        (Start, FlowNames::Flowsieve) => Cell::Nanoseconds(start),
-        (End, FlowNames::Flowsieve) => Cell::Nanoseconds(end),
-        (Start, FlowNames::Zeek) => Cell::Seconds(start.into()),
-        (End, FlowNames::Zeek) => Cell::Seconds(i128::from(end) - i128::from(start)),
-        (Start, FlowNames::Ecs) => Cell::Text(time(start, 9)),
-        (End, FlowNames::Ecs) => Cell::Text(time(end, 9)),
-        (Source, _) => Cell::Text(source.to_string()),
-        (Destination, _) => Cell::Text(destination.to_string()),
-        (SourcePort, _) => Cell::Number(flow.ports.0.into()),
-        (DestinationPort, _) => Cell::Number(flow.ports.1.into()),
-        (Protocol, FlowNames::Zeek) => Cell::Text(protocol_name(flow.protocol)),
-        (Protocol, _) => Cell::Number(flow.protocol.into()),
-        (Packets, _) => Cell::Number(flow.forward.packets),
-        (Bytes, _) => Cell::Number(flow.forward.bytes),
-        (TcpFlags, _) => Cell::number(is_tcp.then_some(flow.forward.tcp_flags)),
-        (PacketsBack, _) => Cell::Number(flow.reverse.packets),
-        (BytesBack, _) => Cell::Number(flow.reverse.bytes),
-        (TcpFlagsBack, _) => Cell::number(is_tcp.then_some(flow.reverse.tcp_flags)),
-        (Vlan, _) => Cell::number(flow.vlan),
-        (Domain, _) => Cell::text(flow.domain_text()),
-        (CommunityId, _) => Cell::text(flow.community_id()),
-        (Field::Ended, _) => Cell::Text(flow.ended.name().to_owned()),
+    let arrow = if flow.reverse.packets > 0 {
+        "↔"
+    } else {
+        "→"
+    };
+    // Two ports of 0 are none.
+    let with_port = flow.ports != (0, 0);
+    let end = |address: IpAddr, port| match with_port {
+        true => SocketAddr::new(address, port).to_string(),
+        false => address.to_string(),
+    };
+    let (source, destination) = (end(source, flow.ports.0), end(destination, flow.ports.1));
+    let mut text = format!("{source} {arrow} {destination}");
+    if let Some(vlan) = flow.vlan {
+        text += &format!("  vlan {vlan}");
     }
+    if let Some(domain) = flow.domain_text() {
+        text += &format!("  {domain}");
+    }
+    text
 }
 
 /// The name of a protocol in lower case, or its number if it has none.
-pub(super) fn protocol_name(protocol: u8) -> String {
+fn protocol_name(protocol: u8) -> String {
     match IpNumber(protocol) {
         // Those that everybody calls otherwise than its registered name.
         IpNumber::ICMP | IpNumber::IPV6_ICMP => "icmp".to_owned(),
@@ -303,81 +295,74 @@ pub(super) fn protocol_name(protocol: u8) -> String {
     }
 }
 
-/// A flow as an object.
-pub(super) struct FlowRow<'a> {
-    pub(super) flow: &'a FlowRecord,
-    pub(super) shape: FlowShape,
-    pub(super) names: FlowNames,
-}
-
-impl Serialize for FlowRow<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let fields = self.shape.fields();
-        let mut map = serializer.serialize_map(Some(fields.len()))?;
-        for &field in fields {
-            let name = self.shape.name(field, self.names);
-            match cell(self.flow, field, self.names) {
-                Cell::Null => map.serialize_entry(name, &())?,
-                Cell::Number(number) => map.serialize_entry(name, &number)?,
-                Cell::Text(text) => map.serialize_entry(name, &text)?,
-                Cell::Nanoseconds(ns) => map.serialize_entry(name, &ns)?,
-                Cell::Seconds(ns) => {
-                    // Digit by digit: a float has no room for nanoseconds since 1970.
-                    let number = RawValue::from_string(seconds(ns));
-                    map.serialize_entry(name, &number.expect("decimal digits are a number"))?;
-                }
-            }
+/// Flows by why they ended.
+pub(super) fn ended_columns() -> Columns<EndedFlows> {
+    let doc = |ended| match ended {
+        Ended::Input => "there were no more packets",
+        Ended::Idle => {
+            "the next packet came later than `--idle` after the latest one; it began another flow"
         }
-        map.end()
-    }
-}
-
-/// Inputs and totals.
-#[derive(Debug, Serialize)]
-pub(super) struct FlowSummaryRow {
-    pub(super) inputs: Vec<InputRow>,
-    pub(super) totals: FlowTotalsRow,
+        Ended::Active => {
+            "the next packet came later than `--active` after the first one; it began another flow"
+        }
+        Ended::Memory => {
+            "the memory was full, and the flow had been without packets for long: if more came, they are another flow"
+        }
+    };
+    // By name, as they have always been.
+    let mut all = Ended::ALL;
+    all.sort_by_key(|ended| ended.name());
+    all.into_iter().fold(Columns::default(), |columns, ended| {
+        columns
+            .field(ended.name(), move |counts: &EndedFlows| counts.of(ended))
+            .doc(doc(ended))
+    })
 }
 
 /// Counts over the run.
-#[derive(Debug, Serialize)]
-pub(super) struct FlowTotalsRow {
-    packets: u64,
-    ip_packets: u64,
-    bytes: u64,
-    flows: u64,
-    ended: Option<BTreeMap<&'static str, u64>>,
-    exact: Option<bool>,
-    missed: Option<f64>,
-    missed_std_error: Option<f64>,
-    dns_messages: u64,
-    interrupted: bool,
-    skipped: BTreeMap<String, u64>,
+pub(super) fn total_columns() -> Columns<FlowSummary> {
+    Columns::default()
+        .field("packets", |summary: &FlowSummary| summary.totals.packets)
+        .doc("packets read")
+        .field("ip_packets", |summary| summary.totals.ip_packets)
+        .doc("those that are in flows")
+        .field("bytes", |summary| summary.totals.bytes)
+        .doc("their bytes from the IP header on")
+        .field("flows", |summary| summary.totals.flows)
+        .doc("flows listed")
+        .object("ended", ended_columns(), |summary| {
+            summary.uniqueness.is_none().then_some(summary.totals.ended)
+        })
+        .doc("the same by why they ended; null with `--unique`")
+        .field("exact", |summary| summary.uniqueness.map(|unique| unique.exact))
+        .doc("with `--unique`: whether no flow was missed; else null")
+        .field("missed", |summary| summary.uniqueness.map(|unique| unique.missed))
+        .doc("with `--unique`: flows expected to be missing; else null")
+        .field("missed_std_error", |summary| summary.uniqueness.map(|unique| unique.std_error))
+        .doc("the standard error of that")
+        .field("dns_messages", |summary| summary.totals.dns_messages)
+        .doc("DNS messages with a question")
+        .field("interrupted", |summary| summary.totals.interrupted)
+        .doc("a signal ended the run: there was more to read, and this is what was read until then")
+        .field("skipped", |summary| tally(&summary.totals.skipped))
+        .doc("packets that are in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
 }
 
-impl From<&FlowSummary> for FlowSummaryRow {
-    fn from(summary: &FlowSummary) -> Self {
-        let totals = &summary.totals;
-        let unique = summary.uniqueness;
-        let ended = Ended::ALL.map(|ended| (ended.name(), totals.ended.of(ended)));
-        let skipped = totals.skipped.iter();
-        Self {
-            inputs: summary.inputs.iter().map(InputRow::from).collect(),
-            totals: FlowTotalsRow {
-                packets: totals.packets,
-                ip_packets: totals.ip_packets,
-                bytes: totals.bytes,
-                flows: totals.flows,
-                ended: unique.is_none().then(|| ended.into()),
-                exact: unique.map(|unique| unique.exact),
-                missed: unique.map(|unique| unique.missed),
-                missed_std_error: unique.map(|unique| unique.std_error),
-                dns_messages: totals.dns_messages,
-                interrupted: totals.interrupted,
-                skipped: skipped
-                    .map(|(skip, &count)| (skip.name().into_owned(), count))
-                    .collect(),
-            },
-        }
+/// What stands around the flows.
+pub(super) fn frame(parameters: &FlowParameters) -> Frame {
+    let totals = Section::of("totals", "totals", &total_columns());
+    Frame {
+        tail: vec![inputs_section(), totals],
+        rows_only: parameters.names != FlowNames::Flowsieve,
+        ..Frame::of_rows("flowsieve.flows/1", "flows", "flow")
     }
+    .with("parameters", parameter_columns().object_of(parameters))
+}
+
+/// The sections of [`frame`].
+pub(super) fn tail(summary: &FlowSummary) -> Vec<Cell> {
+    vec![
+        inputs_cell(&summary.inputs),
+        total_columns().object_of(summary),
+    ]
 }

@@ -1,113 +1,127 @@
-//! Answers of an archive index: a table for people, JSON and CSV for programs.
+//! Answers of an archive index, in every format.
 
-use super::csv::cause;
+use super::column::{Cell, Columns, Time};
+use super::format::ReportFormat;
+use super::number::time;
+use super::rows::{Frame, RowWriter, Section};
 use crate::decode::dotted;
-use crate::index::{Explained, Hit, HitSink};
-use serde::Serialize;
+use crate::index::{Explained, Hit, HitSink, Record};
 use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
 
-/// How answers are written.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum SearchFormat {
-    /// For people.
-    #[default]
-    Table,
-    /// A line an answer.
-    Csv,
-    /// One document.
-    Json,
-}
+/// Decimals of the second that people see.
+const DECIMALS: usize = 6;
 
-/// Version of the document.
+/// Name and version of the document.
 const SCHEMA: &str = "flowsieve.index-search/1";
 
-/// An answer, by the names that all results have.
-#[derive(Serialize)]
-struct Row<'a> {
-    capture: &'a str,
+/// An answer.
+#[derive(Debug)]
+pub(super) struct Answer {
+    capture: String,
     region: usize,
     region_start_ns: i64,
     region_end_ns: i64,
-    start_ns: i64,
-    end_ns: i64,
-    src: String,
-    dst: String,
-    proto: u8,
-    src_port: Option<u16>,
-    dst_port: u16,
-    packets_fwd: u64,
-    packets_rev: u64,
-    bytes_fwd: Option<u64>,
-    bytes_rev: Option<u64>,
-    domain: Option<String>,
+    record: Record,
 }
 
-impl<'a> Row<'a> {
-    fn of(hit: Hit<'a>) -> Self {
-        let record = hit.record;
-        // A DNS record is of many packets, whose bytes and client ports it does not tell.
-        let of_flow = record.domain.is_none();
+impl Answer {
+    fn of(hit: Hit<'_>) -> Self {
         Self {
-            capture: hit.capture.path.to_str().unwrap_or_default(),
+            capture: hit.capture.path.to_str().unwrap_or_default().to_owned(),
             region: hit.number,
             region_start_ns: hit.region.start_ns,
             region_end_ns: hit.region.end_ns,
-            start_ns: record.start_ns,
-            end_ns: record.end_ns,
-            src: record.src.to_string(),
-            dst: record.dst.to_string(),
-            proto: record.protocol,
-            src_port: of_flow.then_some(record.src_port),
-            dst_port: record.dst_port,
-            packets_fwd: record.packets[0],
-            packets_rev: record.packets[1],
-            bytes_fwd: of_flow.then_some(record.bytes[0]),
-            bytes_rev: of_flow.then_some(record.bytes[1]),
-            domain: record.domain.as_deref().map(dotted),
+            record: hit.record.clone(),
         }
+    }
+
+    /// A value of a flow: a DNS record is of many packets, whose bytes and client ports it does not have.
+    fn of_flow<T>(&self, value: impl Fn(&Record) -> T) -> Option<T> {
+        self.record.domain.is_none().then(|| value(&self.record))
     }
 }
 
-/// What each level ruled out, by the names of results.
-#[derive(Serialize)]
-struct Levels {
-    nodes: u64,
-    nodes_ruled_out: u64,
-    node_fpr: Option<f64>,
-    captures: u64,
-    regions: u64,
-    regions_ruled_out_by_node: u64,
-    regions_ruled_out_by_time: u64,
-    regions_ruled_out_by_filter: u64,
-    regions_opened: u64,
-    regions_opened_in_vain: u64,
-    region_fpr: Option<f64>,
-    records: u64,
-    records_listed: u64,
-    hits: u64,
-    interrupted: bool,
+/// The columns of an answer.
+pub(super) fn answer_columns() -> Columns<Answer> {
+    Columns::default()
+        .field("capture", |answer: &Answer| answer.capture.clone())
+        .doc("path of the capture")
+        .field("region", |answer| answer.region)
+        .doc("number of the region in its capture, from 0")
+        .field("region_start_ns", |answer| Time(answer.region_start_ns))
+        .doc("its first packet")
+        .field("region_end_ns", |answer| Time(answer.region_end_ns))
+        .doc("its last packet")
+        .field("start_ns", |answer| Time(answer.record.start_ns))
+        .doc("first packet of the record")
+        .field("end_ns", |answer| Time(answer.record.end_ns))
+        .doc("last packet of the record")
+        .field("src", |answer| answer.record.src.to_string())
+        .doc("sender of the flow's first packet; client of DNS messages")
+        .field("dst", |answer| answer.record.dst.to_string())
+        .doc("the other end; server of DNS messages")
+        .field("proto", |answer| answer.record.protocol)
+        .doc("protocol number")
+        .field("src_port", |answer| {
+            answer.of_flow(|record| record.src_port)
+        })
+        .doc("port of `src`; null in DNS records")
+        .field("dst_port", |answer| answer.record.dst_port)
+        .doc("port of `dst`")
+        .field("packets_fwd", |answer| answer.record.packets[0])
+        .doc("packets from `src`; queries")
+        .field("packets_rev", |answer| answer.record.packets[1])
+        .doc("packets from `dst`; responses")
+        .field("bytes_fwd", |answer| {
+            answer.of_flow(|record| record.bytes[0])
+        })
+        .doc("IP bytes from `src`; null in DNS records")
+        .field("bytes_rev", |answer| {
+            answer.of_flow(|record| record.bytes[1])
+        })
+        .doc("IP bytes from `dst`; null in DNS records")
+        .field("domain", |answer| {
+            answer.record.domain.as_deref().map(dotted)
+        })
+        .doc("query name; null in flow records")
 }
 
-impl Levels {
-    fn of(explained: &Explained) -> Self {
-        Self {
-            nodes: explained.nodes,
-            nodes_ruled_out: explained.nodes_ruled_out,
-            node_fpr: explained.node_fpr(),
-            captures: explained.captures,
-            regions: explained.regions,
-            regions_ruled_out_by_node: explained.regions_by_node,
-            regions_ruled_out_by_time: explained.regions_by_time,
-            regions_ruled_out_by_filter: explained.regions_by_filter,
-            regions_opened: explained.regions_opened,
-            regions_opened_in_vain: explained.regions_in_vain,
-            region_fpr: explained.region_fpr(),
-            records: explained.records,
-            records_listed: explained.records_listed,
-            hits: explained.hits,
-            interrupted: explained.interrupted,
-        }
-    }
+/// What each level ruled out.
+pub(super) fn explained_columns() -> Columns<Explained> {
+    Columns::default()
+        .field("nodes", |explained: &Explained| explained.nodes)
+        .doc("storage directories")
+        .field("nodes_ruled_out", |explained| explained.nodes_ruled_out)
+        .doc("those ruled out by their global filter")
+        .field("node_fpr", Explained::node_fpr)
+        .doc("of the nodes asked that have no answer, the share not ruled out; null if there are none")
+        .unit("share")
+        .field("captures", |explained| explained.captures)
+        .doc("captures in the index")
+        .field("regions", |explained| explained.regions)
+        .doc("regions in the index")
+        .field("regions_ruled_out_by_node", |explained| explained.regions_by_node)
+        .doc("regions ruled out with their node, like the following by the first that did")
+        .field("regions_ruled_out_by_time", |explained| explained.regions_by_time)
+        .doc("regions ruled out by time, or without records of the kind asked for (flows, DNS questions)")
+        .field("regions_ruled_out_by_filter", |explained| explained.regions_by_filter)
+        .doc("regions ruled out by their filter")
+        .field("regions_opened", |explained| explained.regions_opened)
+        .doc("regions whose lists were read")
+        .field("regions_opened_in_vain", |explained| explained.regions_in_vain)
+        .doc("those without an answer")
+        .field("region_fpr", Explained::region_fpr)
+        .doc("of the regions asked that have no answer, the share not ruled out; null if there are none")
+        .unit("share")
+        .field("records", |explained| explained.records)
+        .doc("records of the regions opened")
+        .field("records_listed", |explained| explained.records_listed)
+        .doc("those in all lists asked")
+        .field("hits", |explained| explained.hits)
+        .doc("answers")
+        .field("interrupted", |explained| explained.interrupted)
+        .doc("a signal ended the search: there may be more answers")
 }
 
 /// Writes answers as they come.
@@ -124,58 +138,33 @@ enum Writer<W: Write> {
         out: W,
         capture: Option<(u64, usize)>,
     },
-    Csv(Box<csv::Writer<W>>),
-    Json(W),
+    Rows(Box<RowWriter<W, Answer>>),
 }
 
-const HEADER: [&str; 16] = [
-    "capture",
-    "region",
-    "region_start_ns",
-    "region_end_ns",
-    "start_ns",
-    "end_ns",
-    "src",
-    "dst",
-    "proto",
-    "src_port",
-    "dst_port",
-    "packets_fwd",
-    "packets_rev",
-    "bytes_fwd",
-    "bytes_rev",
-    "domain",
-];
-
 impl<W: Write> SearchReport<W> {
-    /// Begins a report; with `explain` it ends with what each level ruled out. JSON says whether the
-    /// addresses of the answers are `anonymized`, that is replaced.
+    /// Begins a report; with `explain` a table ends with what each level ruled out, as JSON always does. JSON
+    /// says whether the addresses of the answers are `anonymized`, that is replaced.
     ///
     /// # Errors
     ///
     /// Writing failed.
     pub fn begin(
-        format: SearchFormat,
+        format: ReportFormat,
         explain: bool,
         anonymized: bool,
-        mut out: W,
+        out: W,
     ) -> io::Result<Self> {
-        let writer = match format {
-            SearchFormat::Table => Writer::Table { out, capture: None },
-            SearchFormat::Csv => {
-                let mut csv = csv::WriterBuilder::new()
-                    .has_headers(false)
-                    .from_writer(out);
-                csv.write_record(HEADER).map_err(cause)?;
-                Writer::Csv(Box::new(csv))
+        let writer = if format == ReportFormat::Table {
+            Writer::Table { out, capture: None }
+        } else {
+            let frame = Frame {
+                tail: vec![Section::of("explain", "explain", &explained_columns())],
+                between: "",
+                ..Frame::of_rows(SCHEMA, "hits", "hit")
             }
-            SearchFormat::Json => {
-                write!(
-                    out,
-                    "{{\"schema\":\"{SCHEMA}\",\"anonymized\":{anonymized},\"hits\":["
-                )?;
-                Writer::Json(out)
-            }
+            .with("anonymized", Cell::Bool(anonymized));
+            let rows = RowWriter::begin(format, frame, answer_columns(), out)?;
+            Writer::Rows(Box::new(rows))
         };
         Ok(Self {
             writer,
@@ -204,13 +193,7 @@ impl<W: Write> SearchReport<W> {
                 }
                 out
             }
-            Writer::Csv(csv) => csv.into_inner().map_err(csv::IntoInnerError::into_error)?,
-            Writer::Json(mut out) => {
-                write!(out, "],\"explain\":")?;
-                serde_json::to_writer(&mut out, &Levels::of(explained))?;
-                writeln!(out, "}}")?;
-                out
-            }
+            Writer::Rows(rows) => rows.finish(vec![explained_columns().object_of(explained)])?,
         };
         out.flush()?;
         Ok(out)
@@ -221,11 +204,7 @@ impl<W: Write> HitSink for SearchReport<W> {
     fn hit(&mut self, hit: Hit<'_>) -> io::Result<()> {
         self.hits += 1;
         match &mut self.writer {
-            Writer::Csv(csv) => csv.serialize(Row::of(hit)).map_err(cause),
-            Writer::Json(out) => {
-                out.write_all(if self.hits > 1 { b",\n" } else { b"\n" })?;
-                Ok(serde_json::to_writer(out, &Row::of(hit))?)
-            }
+            Writer::Rows(rows) => rows.row(&Answer::of(hit)),
             Writer::Table { out, capture } => {
                 let place = (hit.capture.id, hit.number);
                 if *capture != Some(place) {
@@ -239,38 +218,35 @@ impl<W: Write> HitSink for SearchReport<W> {
                         hit.capture.path.display(),
                         hit.number + 1,
                         hit.capture.regions.len(),
-                        time(hit.region.start_ns),
-                        time(hit.region.end_ns)
+                        time(hit.region.start_ns, DECIMALS),
+                        time(hit.region.end_ns, DECIMALS)
                     )?;
                 }
-                line(out, &Row::of(hit))
+                line(out, hit.record)
             }
         }
     }
 }
 
-fn line(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
-    let end = |address: &str, port: u16| match (address.contains(':'), port) {
-        (_, 0) => address.to_owned(),
-        (true, port) => format!("[{address}]:{port}"),
-        (false, port) => format!("{address}:{port}"),
+fn line(out: &mut impl Write, record: &Record) -> io::Result<()> {
+    let end = |address: IpAddr, port: u16| match port {
+        0 => address.to_string(),
+        port => SocketAddr::new(address, port).to_string(),
     };
-    let src = end(&row.src, row.src_port.unwrap_or(0));
-    let seconds = (i128::from(row.end_ns) - i128::from(row.start_ns)) as f64 / 1e9;
+    let of_flow = record.domain.is_none();
+    let src = end(record.src, if of_flow { record.src_port } else { 0 });
+    let seconds = (i128::from(record.end_ns) - i128::from(record.start_ns)) as f64 / 1e9;
     write!(
         out,
         "  {} +{seconds:.3}s  {src} > {}  ",
-        time(row.start_ns),
-        end(&row.dst, row.dst_port)
+        time(record.start_ns, DECIMALS),
+        end(record.dst, record.dst_port)
     )?;
-    if let Some(domain) = &row.domain {
-        return writeln!(
-            out,
-            "{domain}  {} queries, {} responses",
-            row.packets_fwd, row.packets_rev
-        );
+    let [forward, reverse] = record.packets;
+    if let Some(domain) = record.domain.as_deref().map(dotted) {
+        return writeln!(out, "{domain}  {forward} queries, {reverse} responses");
     }
-    let proto = match row.proto {
+    let proto = match record.protocol {
         1 => "icmp".to_owned(),
         6 => "tcp".to_owned(),
         17 => "udp".to_owned(),
@@ -278,21 +254,11 @@ fn line(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
         132 => "sctp".to_owned(),
         other => format!("proto {other}"),
     };
+    let [bytes, bytes_back] = record.bytes;
     writeln!(
         out,
-        "{proto}  {} + {} packets, {} + {} bytes",
-        row.packets_fwd,
-        row.packets_rev,
-        row.bytes_fwd.unwrap_or(0),
-        row.bytes_rev.unwrap_or(0)
+        "{proto}  {forward} + {reverse} packets, {bytes} + {bytes_back} bytes"
     )
-}
-
-/// RFC 3339.
-fn time(ns: i64) -> String {
-    let stamp = jiff::Timestamp::from_nanosecond(ns.into());
-    // All times that fit 64 bits are within jiff's range.
-    stamp.map_or_else(|_| ns.to_string(), |stamp| format!("{stamp:.6}"))
 }
 
 fn explain(out: &mut impl Write, explained: &Explained) -> io::Result<()> {

@@ -1,146 +1,199 @@
-//! What an archive index holds, as a table and as JSON.
+//! What an archive index holds, in every format.
 
+use super::column::{Cell, Columns};
+use super::format::ReportFormat;
+use super::json::{Layout, write_document};
 use super::number::grouped;
+use super::rows::{Frame, RowWriter, Section};
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
-use serde::Serialize;
 use std::io::{self, Write};
 
-/// Version of the document.
+/// Name and version of the document.
 const SCHEMA: &str = "flowsieve.index-stats/1";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    filter: &'a str,
-    region_ns: i64,
-    captures: usize,
-    capture_bytes: u64,
-    packets: u64,
-    regions: usize,
-    flows: u64,
-    dns: u64,
-    index_bytes: u64,
-    records_bytes: u64,
-    lists_bytes: u64,
-    region_filters_bytes: u64,
-    global_filters_bytes: u64,
-    catalog_bytes: u64,
-    nodes: Vec<Node>,
+fn of_captures(stats: &IndexStats, value: fn(&CaptureEntry) -> u64) -> u64 {
+    stats.captures.iter().map(value).sum()
 }
 
-#[derive(Serialize)]
-struct Node {
-    folder: String,
-    regions: u64,
-    filter_bytes: u64,
-    fill: f64,
-    saturated: u64,
-    overflows: u64,
+fn of_regions(stats: &IndexStats, value: fn(&Region) -> u64) -> u64 {
+    let regions = stats.captures.iter().flat_map(|entry| &entry.regions);
+    regions.map(value).sum()
 }
 
-impl<'a> Document<'a> {
-    fn of(stats: &'a IndexStats) -> Self {
-        let captures = &stats.captures;
-        let of_captures = |value: fn(&CaptureEntry) -> u64| captures.iter().map(value).sum::<u64>();
-        let regions = || captures.iter().flat_map(|entry| &entry.regions);
-        let of_regions = |value: fn(&Region) -> u64| regions().map(value).sum::<u64>();
-        let records_bytes = of_regions(|region| region.records.bytes);
-        let lists_bytes = of_regions(|region| region.lists.bytes);
-        let of_nodes = |value: fn(&NodeStats) -> u64| stats.nodes.iter().map(value).sum::<u64>();
-        let region_filters_bytes = of_nodes(|node| node.region_filter_bytes);
-        let global_filters_bytes = of_nodes(|node| node.filter_bytes);
-        let node = |node: &NodeStats| Node {
-            folder: node.folder.display().to_string(),
-            regions: node.regions,
-            filter_bytes: node.filter_bytes,
-            fill: node.fill,
-            saturated: node.saturated,
-            overflows: node.overflows,
-        };
-        Self {
-            schema: SCHEMA,
-            filter: stats.filter,
-            region_ns: stats.region_ns,
-            captures: captures.len(),
-            capture_bytes: of_captures(|entry| entry.bytes),
-            packets: of_captures(|entry| entry.packets),
-            regions: regions().count(),
-            flows: of_regions(|region| region.flows),
-            dns: of_regions(|region| region.dns),
-            index_bytes: records_bytes
-                + lists_bytes
-                + region_filters_bytes
-                + global_filters_bytes
-                + stats.catalog_bytes,
-            records_bytes,
-            lists_bytes,
-            region_filters_bytes,
-            global_filters_bytes,
-            catalog_bytes: stats.catalog_bytes,
-            nodes: stats.nodes.iter().map(node).collect(),
+fn of_nodes(stats: &IndexStats, value: fn(&NodeStats) -> u64) -> u64 {
+    stats.nodes.iter().map(value).sum()
+}
+
+/// The whole index.
+pub(super) fn whole_columns() -> Columns<IndexStats> {
+    Columns::default()
+        .field("filter", |stats: &IndexStats| stats.filter)
+        .doc("structure of the regions' filters")
+        .field("region_ns", |stats| stats.region_ns)
+        .doc("length of a region")
+        .field("captures", |stats| stats.captures.len())
+        .doc("captures in the index")
+        .field("capture_bytes", |stats| {
+            of_captures(stats, |entry| entry.bytes)
+        })
+        .doc("their bytes")
+        .field("packets", |stats| of_captures(stats, |entry| entry.packets))
+        .doc("their packets")
+        .field("regions", |stats| {
+            of_captures(stats, |entry| entry.regions.len() as u64)
+        })
+        .doc("regions")
+        .field("flows", |stats| of_regions(stats, |region| region.flows))
+        .doc("flows in their records")
+        .field("dns", |stats| of_regions(stats, |region| region.dns))
+        .doc("DNS questions in their records")
+        .field("index_bytes", |stats| {
+            let of_regions = of_regions(stats, |region| region.records.bytes + region.lists.bytes);
+            let of_nodes = of_nodes(stats, |node| node.region_filter_bytes + node.filter_bytes);
+            of_regions + of_nodes + stats.catalog_bytes
+        })
+        .doc("all files of the index: the sum of the following")
+        .field("records_bytes", |stats| {
+            of_regions(stats, |region| region.records.bytes)
+        })
+        .doc("records of the regions")
+        .field("lists_bytes", |stats| {
+            of_regions(stats, |region| region.lists.bytes)
+        })
+        .doc("inverted lists of the regions")
+        .field("region_filters_bytes", |stats| {
+            of_nodes(stats, |node| node.region_filter_bytes)
+        })
+        .doc("filters of the regions")
+        .field("global_filters_bytes", |stats| {
+            of_nodes(stats, |node| node.filter_bytes)
+        })
+        .doc("filters of the nodes")
+        .field("catalog_bytes", |stats| stats.catalog_bytes)
+        .doc("the catalogue")
+}
+
+/// A node.
+pub(super) fn node_columns() -> Columns<NodeStats> {
+    Columns::default()
+        .field("folder", |node: &NodeStats| {
+            node.folder.display().to_string()
+        })
+        .doc("its directory")
+        .field("regions", |node| node.regions)
+        .doc("its regions")
+        .field("filter_bytes", |node| node.filter_bytes)
+        .doc("its global filter")
+        .field("fill", |node| node.fill)
+        .doc("share of that filter's counters in use")
+        .unit("share")
+        .field("saturated", |node| node.saturated)
+        .doc("counters that reached their largest value")
+        .field("overflows", |node| node.overflows)
+        .doc("increments that were lost for that")
+}
+
+/// A capture.
+pub(super) fn capture_columns() -> Columns<CaptureEntry> {
+    Columns::default()
+        .field("path", |entry: &CaptureEntry| {
+            entry.path.display().to_string()
+        })
+        .doc("its path")
+        .field("bytes", |entry| entry.bytes)
+        .doc("its bytes")
+        .field("packets", |entry| entry.packets)
+        .doc("its packets")
+        .field("regions", |entry| entry.regions.len())
+        .doc("its regions")
+        .field("damage", |entry| entry.damage.clone())
+        .doc("why it could not be read to its end")
+}
+
+/// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the table and
+/// the document have beside the nodes.
+///
+/// # Errors
+///
+/// Writing failed.
+pub fn write_index_stats<W: Write>(
+    stats: &IndexStats,
+    format: ReportFormat,
+    captures: bool,
+    mut out: W,
+) -> io::Result<W> {
+    let frame = |rows, row| Frame {
+        tail: vec![Section::of("index", "index", &whole_columns())],
+        ..Frame::of_rows(SCHEMA, rows, row)
+    };
+    let whole = whole_columns().object_of(stats);
+    match format {
+        ReportFormat::Table => write_table(stats, captures, &mut out)?,
+        ReportFormat::Json => {
+            let mut fields = vec![("schema".into(), Cell::Text(SCHEMA.into()))];
+            if let Cell::Object(whole) = whole {
+                fields.extend(whole);
+            }
+            fields.push(("nodes".into(), node_columns().list_of(&stats.nodes)));
+            if captures {
+                let list = capture_columns().list_of(&stats.captures);
+                fields.push(("capture_list".into(), list));
+            }
+            write_document(&mut out, Layout::Pretty, &Cell::Object(fields))?;
+        }
+        _ if captures => {
+            let (frame, rows) = (frame("captures", "capture"), &stats.captures);
+            out = RowWriter::write_all(format, frame, capture_columns(), rows, vec![whole], out)?;
+        }
+        _ => {
+            let (frame, rows) = (frame("nodes", "node"), &stats.nodes);
+            out = RowWriter::write_all(format, frame, node_columns(), rows, vec![whole], out)?;
         }
     }
+    out.flush()?;
+    Ok(out)
 }
 
-/// Writes a JSON document.
-///
-/// # Errors
-///
-/// Writing failed.
-pub fn write_index_stats_json(stats: &IndexStats, mut out: impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, &Document::of(stats))?;
-    writeln!(out)?;
-    out.flush()
-}
-
-/// Writes a table for people; with `captures` a line for each of them as well.
-///
-/// # Errors
-///
-/// Writing failed.
-pub fn write_index_stats(
-    stats: &IndexStats,
-    captures: bool,
-    mut out: impl Write,
-) -> io::Result<()> {
-    let document = Document::of(stats);
-    let share = |bytes: u64| bytes as f64 / document.capture_bytes.max(1) as f64 * 100.0;
+fn write_table(stats: &IndexStats, captures: bool, out: &mut dyn Write) -> io::Result<()> {
+    let columns = whole_columns();
+    let number = |name| columns.number(name, stats);
     writeln!(
         out,
         "captures         {} with {} bytes and {} packets",
-        grouped(document.captures as u64),
-        grouped(document.capture_bytes),
-        grouped(document.packets)
+        grouped(number("captures")),
+        grouped(number("capture_bytes")),
+        grouped(number("packets"))
     )?;
     writeln!(
         out,
         "regions          {} of {} s with {} flows and {} DNS records; filters: {}",
-        grouped(document.regions as u64),
-        document.region_ns as f64 / 1e9,
-        grouped(document.flows),
-        grouped(document.dns),
-        document.filter
+        grouped(number("regions")),
+        stats.region_ns as f64 / 1e9,
+        grouped(number("flows")),
+        grouped(number("dns")),
+        stats.filter
     )?;
-    for (name, bytes) in [
-        ("index", document.index_bytes),
-        ("  records", document.records_bytes),
-        ("  lists", document.lists_bytes),
-        ("  filters", document.region_filters_bytes),
-        ("  global filters", document.global_filters_bytes),
-        ("  catalogue", document.catalog_bytes),
+    for (name, column) in [
+        ("index", "index_bytes"),
+        ("  records", "records_bytes"),
+        ("  lists", "lists_bytes"),
+        ("  filters", "region_filters_bytes"),
+        ("  global filters", "global_filters_bytes"),
+        ("  catalogue", "catalog_bytes"),
     ] {
+        let bytes = number(column);
+        let share = bytes as f64 / number("capture_bytes").max(1) as f64 * 100.0;
+        let bytes = grouped(bytes);
         writeln!(
             out,
-            "{name:<16} {} bytes, {:.2} % of the captures",
-            grouped(bytes),
-            share(bytes)
+            "{name:<16} {bytes} bytes, {share:.2} % of the captures"
         )?;
     }
-    for node in &document.nodes {
+    for node in &stats.nodes {
         writeln!(
             out,
             "node             {}: {} regions, global filter {:.1} % full, {} counters saturated, {} overflows",
-            node.folder,
+            node.folder.display(),
             node.regions,
             node.fill * 100.0,
             node.saturated,
@@ -163,5 +216,5 @@ pub fn write_index_stats(
             )?;
         }
     }
-    out.flush()
+    Ok(())
 }

@@ -1,37 +1,75 @@
-//! What checking an archive index found, as JSON.
+//! What checking an archive index found, in every format.
 
+use super::column::{Cell, Columns};
+use super::format::ReportFormat;
+use super::json::{Layout, write_document};
+use super::rows::{Frame, RowWriter, Section};
 use crate::index::Verified;
-use serde::Serialize;
 use std::io::{self, Write};
 
-/// Version of the document.
+/// Name and version of the document.
 const SCHEMA: &str = "flowsieve.index-verify/1";
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    captures: u64,
-    regions: u64,
-    records: u64,
-    whole: bool,
-    problems: &'a [String],
+/// What was compared.
+pub(super) fn verified_columns() -> Columns<Verified> {
+    Columns::default()
+        .field("captures", |verified: &Verified| verified.captures)
+        .doc("captures that were compared")
+        .field("regions", |verified| verified.regions)
+        .doc("regions that were compared")
+        .field("records", |verified| verified.records)
+        .doc("records that were compared")
+        .field("whole", |verified| verified.problems.is_empty())
+        .doc("there are no problems")
 }
 
-/// Writes a JSON document.
+/// What is not as it should be.
+pub(super) fn problem_columns() -> Columns<String> {
+    Columns::default()
+        .field("problem", String::clone)
+        .doc("what is not as it should be, a sentence; it goes to standard error as well, and the exit code is 1")
+}
+
+/// Writes it; rows are of the problems.
 ///
 /// # Errors
 ///
 /// Writing failed.
-pub fn write_index_verify_json(verified: &Verified, mut out: impl Write) -> io::Result<()> {
-    let document = Document {
-        schema: SCHEMA,
-        captures: verified.captures,
-        regions: verified.regions,
-        records: verified.records,
-        whole: verified.problems.is_empty(),
-        problems: &verified.problems,
-    };
-    serde_json::to_writer_pretty(&mut out, &document)?;
-    writeln!(out)?;
-    out.flush()
+pub fn write_index_verify<W: Write>(
+    verified: &Verified,
+    format: ReportFormat,
+    mut out: W,
+) -> io::Result<W> {
+    let whole = verified_columns().object_of(verified);
+    match format {
+        ReportFormat::Table if verified.problems.is_empty() => writeln!(
+            out,
+            "{} captures, {} regions, {} records: all files are whole, and filters hold what the lists hold",
+            verified.captures, verified.regions, verified.records
+        )?,
+        ReportFormat::Table => {}
+        ReportFormat::Json => {
+            let mut fields = vec![("schema".into(), Cell::Text(SCHEMA.into()))];
+            if let Cell::Object(whole) = whole {
+                fields.extend(whole);
+            }
+            let problems = verified
+                .problems
+                .iter()
+                .cloned()
+                .map(|text| Cell::Text(text.into()));
+            fields.push(("problems".into(), Cell::List(problems.collect(), "")));
+            write_document(&mut out, Layout::Pretty, &Cell::Object(fields))?;
+        }
+        _ => {
+            let frame = Frame {
+                tail: vec![Section::of("verified", "verified", &verified_columns())],
+                ..Frame::of_rows(SCHEMA, "problems", "problem")
+            };
+            let rows = &verified.problems;
+            out = RowWriter::write_all(format, frame, problem_columns(), rows, vec![whole], out)?;
+        }
+    }
+    out.flush()?;
+    Ok(out)
 }

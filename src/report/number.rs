@@ -51,6 +51,14 @@ pub(super) fn duration(ns: i64) -> String {
     format!("{ns} ns")
 }
 
+/// How wide slices are: `in slices of 1 s`.
+pub(super) fn slices_of(width_ns: Option<i64>) -> String {
+    match width_ns {
+        Some(width) => format!("in slices of {}", duration(width)),
+        None => "over everything".to_owned(),
+    }
+}
+
 /// A time as RFC 3339 with so many decimals of the second. Times that no calendar reaches are given
 /// in seconds since the epoch.
 pub(super) fn time(ns: i64, decimals: usize) -> String {
@@ -60,9 +68,58 @@ pub(super) fn time(ns: i64, decimals: usize) -> String {
     )
 }
 
+/// A time as RFC 3339 to the nanosecond. This is written for every row, so it does without a calendar's
+/// generality.
+pub(super) fn rfc3339(ns: i64) -> String {
+    let (days, in_day) = (ns.div_euclid(DAY_NS), ns.rem_euclid(DAY_NS));
+    // Years begin in March here, so that the day of a leap year is the last: 400 years have 146,097 days.
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + i64::from(month <= 2);
+    let (second, ns) = (in_day / 1_000_000_000, in_day % 1_000_000_000);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ns:09}Z")
+}
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// Nanoseconds as decimal seconds, exact.
+pub(super) fn seconds(ns: i128) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let ns = ns.unsigned_abs();
+    format!("{sign}{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn times_are_those_of_the_calendar(ns: i64) {
+            prop_assert_eq!(rfc3339(ns), time(ns, 9));
+        }
+    }
+
+    #[test]
+    fn times_at_the_ends_are_those_of_the_calendar() {
+        for ns in [
+            i64::MIN,
+            -1,
+            0,
+            951_782_400_000_000_000,
+            951_868_799_999_999_999,
+            i64::MAX,
+        ] {
+            assert_eq!(rfc3339(ns), time(ns, 9));
+        }
+    }
 
     #[test]
     fn numbers_are_readable() {

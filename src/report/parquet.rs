@@ -1,8 +1,9 @@
-//! Tables of results as Parquet files: columns as plain data, rows as they come.
+//! Tables of results as Parquet files, written as rows come.
 //!
 //! Rows are gathered by column and written as a row group when there are enough of them, so a table of
 //! any length needs bounded memory. Pages are compressed by snappy, which every reader knows.
 
+use super::column::{Cell, Column, Columns, Kind};
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -19,77 +20,8 @@ const GROUP_ROWS: usize = 1 << 16;
 /// Bytes of text after which a row group is written although it has fewer rows.
 const GROUP_TEXT_BYTES: usize = 16 << 20;
 
-/// A column of a table.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Column<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// What it holds.
-    pub kind: ColumnKind,
-    /// Whether there may be nothing in it.
-    pub nullable: bool,
-}
-
-/// What a column holds.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ColumnKind {
-    /// Whole numbers with a sign: `INT64`.
-    I64,
-    /// Nanoseconds since the epoch, UTC: `TIMESTAMP(NANOS, UTC)`; its cells are [`Cell::I64`].
-    Timestamp,
-    /// Whole numbers: `INT64` of the logical type `INTEGER(64, unsigned)`.
-    U64,
-    /// `DOUBLE`.
-    F64,
-    /// `BOOLEAN`.
-    Bool,
-    /// UTF-8: `STRING`.
-    Text,
-}
-
-/// A value of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell<'a> {
-    /// Nothing, in a nullable column.
-    Null,
-    /// For [`ColumnKind::I64`] and [`ColumnKind::Timestamp`].
-    I64(i64),
-    /// For [`ColumnKind::U64`].
-    U64(u64),
-    /// For [`ColumnKind::F64`].
-    F64(f64),
-    /// For [`ColumnKind::Bool`].
-    Bool(bool),
-    /// For [`ColumnKind::Text`].
-    Text(&'a str),
-}
-
-impl From<Option<u64>> for Cell<'_> {
-    fn from(value: Option<u64>) -> Self {
-        value.map_or(Self::Null, Self::U64)
-    }
-}
-
-impl From<Option<i64>> for Cell<'_> {
-    fn from(value: Option<i64>) -> Self {
-        value.map_or(Self::Null, Self::I64)
-    }
-}
-
-impl From<Option<f64>> for Cell<'_> {
-    fn from(value: Option<f64>) -> Self {
-        value.map_or(Self::Null, Self::F64)
-    }
-}
-
-impl<'a> From<Option<&'a str>> for Cell<'a> {
-    fn from(value: Option<&'a str>) -> Self {
-        value.map_or(Self::Null, Self::Text)
-    }
-}
-
 /// Writes a table.
-pub struct ParquetTable<W: Write> {
+pub(super) struct ParquetTable<W: Write> {
     /// Writes a row group into memory, from where it goes to `out`: so failures of `out` stay what they
     /// are, and it need not be able to go to another thread.
     file: SerializedFileWriter<Vec<u8>>,
@@ -110,12 +42,9 @@ impl<W: Write> fmt::Debug for ParquetTable<W> {
 
 impl<W: Write> ParquetTable<W> {
     /// Begins a table with these columns.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn begin(out: W, columns: &[Column<'_>]) -> io::Result<Self> {
-        let fields = columns.iter().map(|column| column.field().map(Arc::new));
+    pub(super) fn begin<R>(out: W, columns: &Columns<R>) -> io::Result<Self> {
+        let columns = &columns.0;
+        let fields = columns.iter().map(|column| field(column).map(Arc::new));
         let fields = fields.collect::<Result<_, _>>().map_err(io::Error::other)?;
         let schema = Type::group_type_builder("table").with_fields(fields);
         let schema = Arc::new(schema.build().map_err(io::Error::other)?);
@@ -133,23 +62,14 @@ impl<W: Write> ParquetTable<W> {
         })
     }
 
-    /// Appends a row: a cell for each column, of its kind.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
+    /// Appends a row.
     ///
     /// # Panics
     ///
-    /// If the cells are not as many as the columns or of other kinds, or one is missing in a column that
-    /// is not nullable.
-    pub fn row(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
-        assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
-        for (column, cell) in self.columns.iter_mut().zip(cells) {
-            if let Cell::Text(text) = cell {
-                self.text_bytes += text.len();
-            }
-            column.push(*cell);
+    /// If a cell is missing in a column that is not nullable.
+    pub(super) fn row<R>(&mut self, columns: &Columns<R>, row: &R) -> io::Result<()> {
+        for (buffer, column) in self.columns.iter_mut().zip(&columns.0) {
+            self.text_bytes += buffer.push(column.cell(row));
         }
         self.rows += 1;
         if self.rows == GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES {
@@ -159,11 +79,7 @@ impl<W: Write> ParquetTable<W> {
     }
 
     /// Ends the table and gives the writer back, flushed.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub(super) fn finish(mut self) -> io::Result<W> {
         if self.rows > 0 {
             self.write_group()?;
         }
@@ -188,53 +104,34 @@ impl<W: Write> ParquetTable<W> {
     }
 }
 
-impl<'a> Column<'a> {
-    /// A column in which every row has a value.
-    pub const fn new(name: &'a str, kind: ColumnKind) -> Self {
-        Self {
-            name,
-            kind,
-            nullable: false,
+fn field<R>(column: &Column<R>) -> Result<Type, ParquetError> {
+    let (physical, logical) = match column.kind {
+        Kind::I64 => (Physical::INT64, None),
+        Kind::Time(_) => (
+            Physical::INT64,
+            Some(LogicalType::timestamp(true, TimeUnit::NANOS)),
+        ),
+        Kind::U64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
+        Kind::Bool => (Physical::BOOLEAN, None),
+        Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => (Physical::DOUBLE, None),
+        Kind::Text | Kind::List(_) | Kind::Object(_) | Kind::Tally => {
+            (Physical::BYTE_ARRAY, Some(LogicalType::String))
         }
-    }
-
-    /// A column in which values may be missing.
-    pub const fn nullable(name: &'a str, kind: ColumnKind) -> Self {
-        Self {
-            name,
-            kind,
-            nullable: true,
-        }
-    }
-
-    fn field(&self) -> Result<Type, ParquetError> {
-        let (physical, logical) = match self.kind {
-            ColumnKind::I64 => (Physical::INT64, None),
-            ColumnKind::Timestamp => (
-                Physical::INT64,
-                Some(LogicalType::timestamp(true, TimeUnit::NANOS)),
-            ),
-            ColumnKind::U64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
-            ColumnKind::F64 => (Physical::DOUBLE, None),
-            ColumnKind::Bool => (Physical::BOOLEAN, None),
-            ColumnKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        };
-        Type::primitive_type_builder(self.name, physical)
-            .with_logical_type(logical)
-            .with_repetition(if self.nullable {
-                Repetition::OPTIONAL
-            } else {
-                Repetition::REQUIRED
-            })
-            .build()
-    }
+    };
+    Type::primitive_type_builder(&column.name, physical)
+        .with_logical_type(logical)
+        .with_repetition(if column.nullable {
+            Repetition::OPTIONAL
+        } else {
+            Repetition::REQUIRED
+        })
+        .build()
 }
 
 /// The values of a column that wait for their row group, and for each row whether it has one.
 #[derive(Debug)]
 struct Buffer {
     name: String,
-    kind: ColumnKind,
     nullable: bool,
     values: Values,
     /// 1 for a value, 0 for none; empty if the column is not nullable.
@@ -250,41 +147,51 @@ enum Values {
 }
 
 impl Buffer {
-    fn new(column: &Column<'_>) -> Self {
+    fn new<R>(column: &Column<R>) -> Self {
         Self {
-            name: column.name.to_owned(),
-            kind: column.kind,
+            name: column.name.clone().into_owned(),
             nullable: column.nullable,
             values: match column.kind {
-                ColumnKind::I64 | ColumnKind::Timestamp | ColumnKind::U64 => {
-                    Values::Whole(Vec::new())
+                Kind::I64 | Kind::Time(_) | Kind::U64 => Values::Whole(Vec::new()),
+                Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => {
+                    Values::Float(Vec::new())
                 }
-                ColumnKind::F64 => Values::Float(Vec::new()),
-                ColumnKind::Bool => Values::Bool(Vec::new()),
-                ColumnKind::Text => Values::Text(Vec::new()),
+                Kind::Bool => Values::Bool(Vec::new()),
+                Kind::Text | Kind::List(_) | Kind::Object(_) | Kind::Tally => {
+                    Values::Text(Vec::new())
+                }
             },
             present: Vec::new(),
         }
     }
 
-    fn push(&mut self, cell: Cell<'_>) {
+    /// Takes a cell; how many bytes of text it has.
+    fn push(&mut self, cell: Cell) -> usize {
         if self.nullable {
             self.present.push(i16::from(cell != Cell::Null));
         }
-        match (&mut self.values, self.kind, cell) {
-            (_, _, Cell::Null) if self.nullable => {}
-            (Values::Whole(values), ColumnKind::I64 | ColumnKind::Timestamp, Cell::I64(value)) => {
+        match (&mut self.values, cell) {
+            (_, Cell::Null) => assert!(self.nullable, "{}: there is no value", self.name),
+            (Values::Whole(values), Cell::I64(value) | Cell::Time(value, _)) => values.push(value),
+            // Unsigned numbers lie in the same 64 bits; the logical type says how to read them.
+            (Values::Whole(values), Cell::U64(value)) => values.push(value.cast_signed()),
+            (
+                Values::Float(values),
+                Cell::F64(value) | Cell::Decimal(value) | Cell::Whole(value),
+            ) => {
                 values.push(value);
             }
-            // Unsigned numbers lie in the same 64 bits; the logical type says how to read them.
-            (Values::Whole(values), ColumnKind::U64, Cell::U64(value)) => {
-                values.push(value.cast_signed());
+            (Values::Float(values), Cell::Seconds(ns)) => values.push(ns as f64 / 1e9),
+            (Values::Bool(values), Cell::Bool(value)) => values.push(value),
+            (Values::Text(values), cell) => {
+                let text = cell.in_text();
+                let length = text.len();
+                values.push(text.into_bytes().into());
+                return length;
             }
-            (Values::Float(values), _, Cell::F64(value)) => values.push(value),
-            (Values::Bool(values), _, Cell::Bool(value)) => values.push(value),
-            (Values::Text(values), _, Cell::Text(value)) => values.push(value.into()),
-            (_, kind, cell) => panic!("{}: {cell:?} is no {kind:?}", self.name),
+            (_, cell) => panic!("{}: {cell:?} is of another kind", self.name),
         }
+        0
     }
 
     fn write(
@@ -317,18 +224,29 @@ fn write_column<T: DataType>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::column::Time;
     use super::*;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 
-    const COLUMNS: [Column; 6] = [
-        Column::new("time_ns", ColumnKind::Timestamp),
-        Column::new("number", ColumnKind::U64),
-        Column::nullable("change", ColumnKind::I64),
-        Column::nullable("share", ColumnKind::F64),
-        Column::new("late", ColumnKind::Bool),
-        Column::nullable("name", ColumnKind::Text),
-    ];
+    type Row = (
+        i64,
+        u64,
+        Option<i64>,
+        Option<f64>,
+        bool,
+        Option<&'static str>,
+    );
+
+    fn columns() -> Columns<Row> {
+        Columns::default()
+            .field("time_ns", |row: &Row| Time(row.0))
+            .field("number", |row| row.1)
+            .field("change", |row| row.2)
+            .field("share", |row| row.3)
+            .field("late", |row| row.4)
+            .field("name", |row| row.5)
+    }
 
     fn read(bytes: Vec<u8>) -> SerializedFileReader<bytes::Bytes> {
         SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap()
@@ -336,31 +254,27 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() {
-        let mut table = ParquetTable::begin(Vec::new(), &COLUMNS).unwrap();
-        table
-            .row(&[
-                Cell::I64(-1),
-                Cell::U64(u64::MAX),
-                Cell::I64(i64::MIN),
-                Cell::F64(0.25),
-                Cell::Bool(true),
-                Cell::Text("a\"<b>\u{e9}"),
-            ])
-            .unwrap();
-        table
-            .row(&[
-                Cell::I64(i64::MAX),
-                Cell::U64(0),
-                Cell::Null,
-                Cell::Null,
-                Cell::Bool(false),
-                Cell::Null,
-            ])
-            .unwrap();
+        let mut table = ParquetTable::begin(Vec::new(), &columns()).unwrap();
+        for row in [
+            (
+                -1,
+                u64::MAX,
+                Some(i64::MIN),
+                Some(0.25),
+                true,
+                Some("a\"<b>\u{e9}"),
+            ),
+            (i64::MAX, 0, None, None, false, None),
+        ] {
+            table.row(&columns(), &row).unwrap();
+        }
         let file = read(table.finish().unwrap());
         let schema = file.metadata().file_metadata().schema();
         let names: Vec<&str> = schema.get_fields().iter().map(|f| f.name()).collect();
-        assert_eq!(names, COLUMNS.map(|column| column.name));
+        assert_eq!(
+            names,
+            ["time_ns", "number", "change", "share", "late", "name"]
+        );
         assert_eq!(
             schema.get_fields()[0]
                 .get_basic_info()
@@ -389,11 +303,11 @@ mod tests {
 
     #[test]
     fn many_rows_are_several_groups() {
-        let columns = [Column::new("n", ColumnKind::U64)];
+        let columns = Columns::default().field("n", |n: &u64| *n);
         let mut table = ParquetTable::begin(Vec::new(), &columns).unwrap();
         let rows = 2 * GROUP_ROWS as u64 + 7;
         for n in 0..rows {
-            table.row(&[Cell::U64(n)]).unwrap();
+            table.row(&columns, &n).unwrap();
         }
         let file = read(table.finish().unwrap());
         assert_eq!(file.num_row_groups(), 3);
@@ -410,11 +324,11 @@ mod tests {
 
     #[test]
     fn long_texts_are_not_gathered_without_end() {
-        let columns = [Column::new("text", ColumnKind::Text)];
+        let columns = Columns::default().field("text", |text: &String| text.clone());
         let mut table = ParquetTable::begin(Vec::new(), &columns).unwrap();
         let text = "x".repeat(GROUP_TEXT_BYTES / 4);
         for _ in 0..9 {
-            table.row(&[Cell::Text(&text)]).unwrap();
+            table.row(&columns, &text).unwrap();
         }
         let file = read(table.finish().unwrap());
         assert_eq!(file.num_row_groups(), 3);
@@ -422,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_table_without_rows_is_a_table() {
-        let table = ParquetTable::begin(Vec::new(), &COLUMNS).unwrap();
+        let table = ParquetTable::begin(Vec::new(), &columns()).unwrap();
         let file = read(table.finish().unwrap());
         assert_eq!(file.metadata().file_metadata().num_rows(), 0);
     }
@@ -438,7 +352,7 @@ mod tests {
                 Ok(())
             }
         }
-        let columns = [Column::new("n", ColumnKind::U64)];
+        let columns = Columns::default().field("n", |n: &u64| *n);
         let error = ParquetTable::begin(Closed, &columns)
             .and_then(ParquetTable::finish)
             .err()

@@ -1,25 +1,14 @@
-//! A plan as it is told: one set of names for JSON and CSV, documented in `docs/output.md`.
+//! A plan: its parameters, and the columns of its parts.
 
-use super::plan_table;
+use super::column::{Cell, Columns, IntoCell as _, Joined, Whole};
+use super::json::object;
+use super::rows::Frame;
+use crate::filters::Shape;
 use crate::pipeline::SampleResult;
-use crate::planner::{Goal, Plan, PlanRequest, PlanRow, RateRule, Structure};
-use serde::{Serialize, Serializer};
-use std::io::{self, Write};
+use crate::planner::{Goal, Plan, PlanRequest, PlanRow, RateRule, Structure, Wanted};
 
 /// Name and version of the document.
-const PLAN_SCHEMA: &str = "flowsieve.plan/1";
-
-/// How a plan is written.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum PlanFormat {
-    /// For people.
-    #[default]
-    Table,
-    /// A line for each structure and wanted combination.
-    Csv,
-    /// One document.
-    Json,
-}
+pub(super) const SCHEMA: &str = "flowsieve.plan/1";
 
 /// A plan, what was asked, and what it was measured on.
 #[derive(Debug)]
@@ -37,294 +26,314 @@ pub struct PlanReport<'a> {
     pub command: Option<Vec<String>>,
 }
 
+/// What a goal fixes: memory, weighted rate, rate of single attributes.
+type Fixed = (Option<u64>, Option<f64>, Option<f64>);
+
+fn fixed(report: &PlanReport<'_>) -> Fixed {
+    match report.request.goal {
+        Goal::Memory { bytes } => (Some(bytes), None, None),
+        Goal::Rate { fpr } => (None, Some(fpr), None),
+        Goal::AttributeRate { fpr } => (None, None, Some(fpr)),
+        Goal::MostElements { bytes, rate } => match rate {
+            RateRule::Weighted(fpr) => (Some(bytes), Some(fpr), None),
+            RateRule::Attribute(fpr) => (Some(bytes), None, Some(fpr)),
+        },
+    }
+}
+
+/// What was asked.
+pub(super) fn parameter_columns<'a>() -> Columns<PlanReport<'a>> {
+    Columns::default()
+        .field("element", |report: &PlanReport<'a>| {
+            report.element.map(str::to_owned)
+        })
+        .doc("kind of element; null for abstract attributes")
+        .field("attributes", |report| report.request.attributes.clone())
+        .doc("their names, in order")
+        .field("memory_bytes", |report| fixed(report).0)
+        .doc("memory asked for; null if it follows from a rate")
+        .field("fpr", |report| fixed(report).1)
+        .doc("weighted rate asked for, or null")
+        .unit("share")
+        .field("attribute_fpr", |report| fixed(report).2)
+        .doc("rate of single attributes asked for, or null")
+        .unit("share")
+        .field("most_elements", PlanReport::is_most)
+        .doc("asked is how many elements fit")
+        .field("known", |report| report.request.known)
+        .doc("share of the single values of a negative that occur (α)")
+        .unit("share")
+}
+
+/// A combination that is wanted, with its share of the queries.
+#[derive(Clone, Debug)]
+pub(super) struct WantedRow {
+    attributes: Vec<String>,
+    weight: f64,
+    elements: Option<(u64, &'static str)>,
+}
+
+/// The columns of such a combination.
+pub(super) fn wanted_columns() -> Columns<WantedRow> {
+    Columns::default()
+        .field("attributes", |row: &WantedRow| row.attributes.clone())
+        .doc("names of the combination's attributes")
+        .field("weight", |row| row.weight)
+        .doc("share of the queries; they sum to 1")
+        .field("elements", |row| row.elements.map(|(elements, _)| elements))
+        .doc("distinct values; null if asked is how many fit")
+        .field("elements_from", |row| row.elements.map(|(_, from)| from))
+        .doc("`given`, `measured` (on the sample), or `bound` (an upper bound by what is known of other combinations)")
+}
+
+/// What was measured on a sample.
+pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest)> {
+    Columns::default()
+        .field("packets", |row: &(&'a SampleResult, &'a PlanRequest)| {
+            row.0.packets
+        })
+        .doc("packets read")
+        .field("elements", |row| row.0.elements)
+        .doc("elements seen, repeats included")
+        .field("interrupted", |row| row.0.interrupted)
+        .doc("a signal ended the reading: the captures have more than was counted")
+        .field("skewed", |row| row.1.skewed)
+        .doc("the skew of an attribute is above 4: formulas of matrices do not hold")
+        .objects("spread", spread_columns(), |(sample, request)| {
+            let names = request.attributes.iter().cloned();
+            let rows = sample.spread.iter().zip(names);
+            rows.map(|(spread, name)| (name, spread.values, spread.most, spread.skew()))
+                .collect()
+        })
+        .doc("one an attribute")
+}
+
+/// How the values of an attribute are spread.
+pub(super) fn spread_columns() -> Columns<(String, u64, u64, f64)> {
+    Columns::default()
+        .field("attribute", |row: &(String, u64, u64, f64)| row.0.clone())
+        .doc("its name")
+        .field("values", |row| row.1)
+        .doc("its distinct values")
+        .field("most", |row| row.2)
+        .doc("distinct elements with the most frequent value")
+        .field("skew", |row| row.3)
+        .doc("how many times more elements share a value than if values were evenly spread")
+}
+
+/// A structure, and in flat tables one of the combinations that are wanted.
+pub(super) struct StructureRow<'a> {
+    report: &'a PlanReport<'a>,
+    row: &'a PlanRow,
+    shape: Option<Shape>,
+    wanted: Option<(usize, WantedRow)>,
+}
+
+impl<'a> StructureRow<'a> {
+    fn names(&self, mask: u32) -> Vec<String> {
+        self.report.names(mask)
+    }
+
+    fn design<T>(&self, value: impl Fn(&Shape) -> Option<T>) -> Option<T> {
+        self.shape.as_ref().and_then(value)
+    }
+
+    fn stored(&self) -> Vec<(Vec<String>, u32)> {
+        let stored = self.shape.iter().flat_map(|design| &design.stored);
+        stored
+            .map(|&(mask, probes)| (self.names(mask), probes))
+            .collect()
+    }
+}
+
+/// The columns of a structure.
+pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
+    Columns::default()
+        .field("structure", |row: &StructureRow<'a>| row.row.structure.name())
+        .doc("its name")
+        .field("recommended", |row| row.report.plan.recommended == Some(row.row.structure))
+        .doc("it is the one to take")
+        .field("fits", |row| row.row.fits)
+        .doc("it can be built within the memory")
+        .field("memory_bytes", |row| row.row.memory_bytes.map(Whole))
+        .doc("bytes of its arrays, also if it does not fit; null if no size does what is asked")
+        .field("same_rate_bytes", |row| row.row.same_rate_bytes.map(Whole))
+        .doc("bytes with which it would have the weighted rate of the recommended structure; null if no size has, or if asked is a rate")
+        .field("fpr", |row| row.row.rates.clone())
+        .doc("predicted false-positive rate of each combination in `wanted`; null where it gives no answer")
+        .field("weighted_fpr", |row| row.row.weighted)
+        .doc("their weighted mean, with 1 where there is no answer")
+        .unit("share")
+        .field("probes", |row| row.design(|design| design.probes))
+        .doc("hash functions (k); of `subset` the bits of a whole element")
+        .field("size", |row| row.design(|design| design.size))
+        .doc("size (m) of each array, part or attribute")
+        .field("unit", |row| row.design(|design| Some(design.unit)).filter(|unit| !unit.is_empty()))
+        .doc("what `size` counts (`values` for an attribute of a matrix)")
+        .field("arrays", |row| row.design(|design| design.arrays))
+        .doc("arrays, parts, links or subtables of that size; null for one")
+        .field("sizes", |row| {
+            let sizes = row.shape.as_ref().map(|design| design.sizes.clone());
+            Joined(sizes.unwrap_or_default(), " ")
+        })
+        .doc("sizes of the attributes of `wcbfm`; in flat tables with spaces between them")
+        .field("cells", |row| row.design(|design| design.cells).map(Whole))
+        .doc("cells of a matrix (M), flag positions included")
+        .field("cuts", |row| {
+            let cuts = row.shape.iter().flat_map(|design| &design.cuts);
+            Joined(cuts.map(|&cut| row.names(cut)).collect(), ";")
+        })
+        .doc("cuts of a matrix, each a list of names; in flat tables with semicolons between them")
+        .objects("stored", stored_columns(), StructureRow::stored)
+        .doc("combinations that `subset` stores besides the whole element: `attributes`, and `probes` (k_S)")
+        .field("remainder_bits", |row| row.design(|design| design.remainder_bits))
+        .doc("bits of a remainder")
+        .field("counter_bits", |row| row.design(|design| design.counter_bits))
+        .doc("bits of a counter")
+        .field("most_elements", |row| row.row.elements)
+        .doc("the most elements that fit, where that is asked")
+        .field("most_elements_unrounded", |row| row.row.elements_unrounded)
+        .doc("the same for matrices, with sizes and elements that are not whole numbers")
+        .field("notes", |row| Joined(row.row.notes.clone(), "; "))
+        .doc("what there is to say about it, in sentences")
+}
+
+/// A combination that a subset filter stores.
+fn stored_columns() -> Columns<(Vec<String>, u32)> {
+    Columns::default()
+        .field("attributes", |row: &(Vec<String>, u32)| row.0.clone())
+        .field("probes", |row| row.1)
+}
+
+/// The columns of a structure and a combination that is wanted.
+pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
+    let wanted = |row: &StructureRow<'a>| row.wanted.as_ref().map(|(_, wanted)| wanted.clone());
+    structure_columns()
+        .without("fpr")
+        .field("wanted", move |row| {
+            wanted(row).map_or_else(Vec::new, |wanted| wanted.attributes)
+        })
+        .doc("the combination")
+        .field("weight", move |row| {
+            wanted(row).map_or(0.0, |wanted| wanted.weight)
+        })
+        .doc("its share of the queries")
+        .field("elements", move |row| {
+            wanted(row)?.elements.map(|(elements, _)| elements)
+        })
+        .doc("its distinct values")
+        .field("fpr", |row| row.row.rates[row.wanted.as_ref()?.0])
+        .doc("its predicted false-positive rate; null where the structure gives no answer")
+        .unit("share")
+        .field("stored_probes", |row| {
+            let wanted = &row.wanted.as_ref()?.1;
+            let mut stored = row.stored().into_iter();
+            Some(stored.find(|(names, _)| *names == wanted.attributes)?.1)
+        })
+        .doc(
+            "bits of this combination (k_S) in `subset`, if it is stored besides the whole element",
+        )
+        .select(&[
+            "structure",
+            "recommended",
+            "fits",
+            "wanted",
+            "weight",
+            "elements",
+            "fpr",
+            "weighted_fpr",
+            "memory_bytes",
+            "same_rate_bytes",
+            "probes",
+            "size",
+            "unit",
+            "arrays",
+            "sizes",
+            "cells",
+            "cuts",
+            "stored_probes",
+            "remainder_bits",
+            "counter_bits",
+            "most_elements",
+            "most_elements_unrounded",
+            "notes",
+        ])
+}
+
 impl PlanReport<'_> {
-    /// Writes it. `styled` allows the table to use a terminal's bold face.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(&self, format: PlanFormat, styled: bool, mut out: W) -> io::Result<W> {
-        match format {
-            PlanFormat::Table => plan_table::write(self, styled, &mut out)?,
-            PlanFormat::Json => {
-                serde_json::to_writer_pretty(&mut out, &self.document())?;
-                writeln!(out)?;
-            }
-            PlanFormat::Csv => self.lines(&mut out)?,
-        }
-        out.flush()?;
-        Ok(out)
+    /// Asked is how many elements fit.
+    pub(super) fn is_most(&self) -> bool {
+        matches!(self.request.goal, Goal::MostElements { .. })
     }
 
-    fn lines(&self, out: &mut impl Write) -> io::Result<()> {
-        let document = self.document();
-        let mut csv = csv::Writer::from_writer(out);
-        for structure in &document.structures {
-            for (wanted, fpr) in document.wanted.iter().zip(structure.fpr) {
-                let joined = |sizes: &[u64]| {
-                    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
-                    sizes.join(" ")
-                };
-                let cuts: Vec<String> = structure.cuts.iter().map(|cut| cut.join(",")).collect();
-                let line = Line {
-                    structure: structure.structure,
-                    recommended: structure.recommended,
-                    fits: structure.fits,
-                    wanted: wanted.attributes.join(","),
-                    weight: wanted.weight,
-                    elements: wanted.elements,
-                    fpr: *fpr,
-                    weighted_fpr: structure.weighted_fpr,
-                    memory_bytes: structure.memory_bytes,
-                    same_rate_bytes: structure.same_rate_bytes,
-                    probes: structure.probes,
-                    size: structure.size,
-                    unit: structure.unit,
-                    arrays: structure.arrays,
-                    sizes: joined(&structure.sizes),
-                    cells: structure.cells,
-                    cuts: cuts.join(";"),
-                    stored_probes: structure
-                        .stored
-                        .iter()
-                        .find(|stored| stored.attributes == wanted.attributes)
-                        .map(|stored| stored.probes),
-                    remainder_bits: structure.remainder_bits,
-                    counter_bits: structure.counter_bits,
-                    most_elements: structure.most_elements,
-                    most_elements_unrounded: structure.most_elements_unrounded,
-                    notes: structure.notes.join("; "),
-                };
-                csv.serialize(line)
-                    .map_err(|error| match error.into_kind() {
-                        csv::ErrorKind::Io(error) => error,
-                        other => io::Error::other(format!("{other:?}")),
-                    })?;
-            }
-        }
-        csv.flush()
-    }
-
-    fn names(&self, mask: u32) -> Vec<&str> {
+    fn names(&self, mask: u32) -> Vec<String> {
         let names = self.request.attributes.iter().enumerate();
         names
             .filter(|(index, _)| mask >> index & 1 == 1)
-            .map(|(_, name)| name.as_str())
+            .map(|(_, name)| name.clone())
             .collect()
     }
 
-    fn document(&self) -> Document<'_> {
+    fn wanted(&self) -> Vec<WantedRow> {
         let request = self.request;
-        let (memory_bytes, fpr, attribute_fpr, most) = match request.goal {
-            Goal::Memory { bytes } => (Some(bytes), None, None, false),
-            Goal::Rate { fpr } => (None, Some(fpr), None, false),
-            Goal::AttributeRate { fpr } => (None, None, Some(fpr), false),
-            Goal::MostElements { bytes, rate } => match rate {
-                RateRule::Weighted(fpr) => (Some(bytes), Some(fpr), None, true),
-                RateRule::Attribute(fpr) => (Some(bytes), None, Some(fpr), true),
-            },
-        };
         let wanted = request.wanted.iter().zip(request.shares());
-        Document {
-            schema: PLAN_SCHEMA,
-            parameters: Parameters {
-                element: self.element,
-                attributes: &request.attributes,
-                memory_bytes,
-                fpr,
-                attribute_fpr,
-                most_elements: most,
-                known: request.known,
-            },
-            wanted: wanted
-                .map(|(wanted, weight)| WantedRow {
-                    attributes: self.names(wanted.mask),
-                    weight,
-                    elements: (!most).then(|| request.elements.of(wanted.mask) as u64),
-                    elements_from: (!most).then(|| request.elements.origin(wanted.mask).name()),
-                })
-                .collect(),
-            sample: self.sample.map(|sample| SampleRow {
-                packets: sample.packets,
-                elements: sample.elements,
-                interrupted: sample.interrupted,
-                skewed: request.skewed,
-                spread: sample
-                    .spread
-                    .iter()
-                    .zip(&request.attributes)
-                    .map(|(spread, attribute)| SpreadRow {
-                        attribute,
-                        values: spread.values,
-                        most: spread.most,
-                        skew: spread.skew(),
-                    })
-                    .collect(),
+        let row = |(wanted, weight): (&Wanted, f64)| WantedRow {
+            attributes: self.names(wanted.mask),
+            weight,
+            elements: (!self.is_most()).then(|| {
+                let elements = &request.elements;
+                (
+                    elements.of(wanted.mask) as u64,
+                    elements.origin(wanted.mask).name(),
+                )
             }),
-            structures: self
-                .plan
-                .rows
-                .iter()
-                .map(|row| self.structure(row))
-                .collect(),
-            recommended: self.plan.recommended.map(Structure::name),
-            reason: &self.plan.reason,
-        }
+        };
+        wanted.map(row).collect()
     }
 
-    fn structure<'b>(&'b self, row: &'b PlanRow) -> StructureRow<'b> {
-        let shape = row.shape();
-        let design = shape.as_ref();
-        StructureRow {
-            structure: row.structure.name(),
-            recommended: self.plan.recommended == Some(row.structure),
-            fits: row.fits,
-            memory_bytes: row.memory_bytes.map(Whole),
-            same_rate_bytes: row.same_rate_bytes.map(Whole),
-            fpr: &row.rates,
-            weighted_fpr: row.weighted,
-            probes: design.and_then(|d| d.probes),
-            size: design.and_then(|d| d.size),
-            unit: design.map(|d| d.unit).filter(|unit| !unit.is_empty()),
-            arrays: design.and_then(|d| d.arrays),
-            sizes: design.map_or_else(Vec::new, |d| d.sizes.clone()),
-            cells: design.and_then(|d| d.cells).map(Whole),
-            cuts: design.map_or_else(Vec::new, |d| {
-                d.cuts.iter().map(|&cut| self.names(cut)).collect()
-            }),
-            stored: design.map_or_else(Vec::new, |d| {
-                let stored = d.stored.iter();
-                stored
-                    .map(|&(mask, probes)| StoredRow {
-                        attributes: self.names(mask),
-                        probes,
-                    })
-                    .collect()
-            }),
-            remainder_bits: design.and_then(|d| d.remainder_bits),
-            counter_bits: design.and_then(|d| d.counter_bits),
-            most_elements: row.elements,
-            most_elements_unrounded: row.elements_unrounded,
-            notes: &row.notes,
-        }
+    /// A row for each structure and wanted combination.
+    pub(super) fn lines(&self) -> Vec<StructureRow<'_>> {
+        let wanted = self.wanted();
+        let rows = self.plan.rows.iter().flat_map(|row| {
+            let lines = wanted.iter().cloned().enumerate();
+            lines.map(move |wanted| StructureRow {
+                report: self,
+                row,
+                shape: row.shape(),
+                wanted: Some(wanted),
+            })
+        });
+        rows.collect()
     }
-}
 
-/// A whole number that may be larger than any integer type: digits as long as it is exact.
-#[derive(Clone, Copy, Debug)]
-struct Whole(f64);
-
-impl Serialize for Whole {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0 < 2.0_f64.powi(63) {
-            serializer.serialize_u64(self.0 as u64)
-        } else {
-            serializer.serialize_f64(self.0)
-        }
+    /// What stands before the rows.
+    pub(super) fn frame(&self) -> Frame {
+        let parameters = parameter_columns().object_of(self);
+        Frame::of_rows(SCHEMA, "rows", "row").with("parameters", parameters)
     }
-}
 
-#[derive(Debug, Serialize)]
-struct Document<'a> {
-    schema: &'static str,
-    parameters: Parameters<'a>,
-    wanted: Vec<WantedRow<'a>>,
-    sample: Option<SampleRow<'a>>,
-    structures: Vec<StructureRow<'a>>,
-    recommended: Option<&'static str>,
-    reason: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-struct Parameters<'a> {
-    element: Option<&'a str>,
-    attributes: &'a [String],
-    memory_bytes: Option<u64>,
-    fpr: Option<f64>,
-    attribute_fpr: Option<f64>,
-    most_elements: bool,
-    known: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct WantedRow<'a> {
-    attributes: Vec<&'a str>,
-    weight: f64,
-    elements: Option<u64>,
-    elements_from: Option<&'static str>,
-}
-
-#[derive(Debug, Serialize)]
-struct SampleRow<'a> {
-    packets: u64,
-    elements: u64,
-    interrupted: bool,
-    skewed: bool,
-    spread: Vec<SpreadRow<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct SpreadRow<'a> {
-    attribute: &'a str,
-    values: u64,
-    most: u64,
-    skew: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct StructureRow<'a> {
-    structure: &'static str,
-    recommended: bool,
-    fits: bool,
-    memory_bytes: Option<Whole>,
-    same_rate_bytes: Option<Whole>,
-    fpr: &'a [Option<f64>],
-    weighted_fpr: Option<f64>,
-    probes: Option<u32>,
-    size: Option<u64>,
-    unit: Option<&'static str>,
-    arrays: Option<u32>,
-    sizes: Vec<u64>,
-    cells: Option<Whole>,
-    cuts: Vec<Vec<&'a str>>,
-    stored: Vec<StoredRow<'a>>,
-    remainder_bits: Option<u32>,
-    counter_bits: Option<u32>,
-    most_elements: Option<u64>,
-    most_elements_unrounded: Option<f64>,
-    notes: &'a [String],
-}
-
-#[derive(Debug, Serialize)]
-struct StoredRow<'a> {
-    attributes: Vec<&'a str>,
-    probes: u32,
-}
-
-/// A line of CSV.
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    structure: &'a str,
-    recommended: bool,
-    fits: bool,
-    wanted: String,
-    weight: f64,
-    elements: Option<u64>,
-    fpr: Option<f64>,
-    weighted_fpr: Option<f64>,
-    memory_bytes: Option<Whole>,
-    same_rate_bytes: Option<Whole>,
-    probes: Option<u32>,
-    size: Option<u64>,
-    unit: Option<&'a str>,
-    arrays: Option<u32>,
-    sizes: String,
-    cells: Option<Whole>,
-    cuts: String,
-    stored_probes: Option<u32>,
-    remainder_bits: Option<u32>,
-    counter_bits: Option<u32>,
-    most_elements: Option<u64>,
-    most_elements_unrounded: Option<f64>,
-    notes: String,
+    pub(super) fn document(&self) -> Cell {
+        let structures: Vec<StructureRow<'_>> = self
+            .plan
+            .rows
+            .iter()
+            .map(|row| StructureRow {
+                report: self,
+                row,
+                shape: row.shape(),
+                wanted: None,
+            })
+            .collect();
+        let sample = |sample| sample_columns().object_of(&(sample, self.request));
+        let recommended = self.plan.recommended.map(Structure::name);
+        object([
+            ("schema", Cell::Text(SCHEMA.into())),
+            ("parameters", parameter_columns().object_of(self)),
+            ("wanted", wanted_columns().list_of(&self.wanted())),
+            ("sample", self.sample.map_or(Cell::Null, sample)),
+            ("structures", structure_columns().list_of(&structures)),
+            ("recommended", recommended.cell()),
+            ("reason", Cell::Text(self.plan.reason.clone().into())),
+        ])
+    }
 }

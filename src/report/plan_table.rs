@@ -3,6 +3,7 @@
 use super::INTERRUPTED;
 use super::number::{grouped, size};
 use super::plan_model::PlanReport;
+use super::table::{Heading, bold, fitted, hanging, head, line};
 use crate::filters::{FilterKind, Shape};
 use crate::planner::{Goal, PlanRow, RateRule, Structure};
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ const CUTS_SPELT: usize = 4;
 pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write) -> io::Result<()> {
     let request = report.request;
     let plan = report.plan;
-    wrapped(out, "", &title(report))?;
+    paragraph(out, "", &title(report))?;
     for (number, (wanted, share)) in request.wanted.iter().zip(request.shares()).enumerate() {
         write!(
             out,
@@ -33,7 +34,7 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
             request.name(wanted.mask),
             share * 100.0
         )?;
-        if is_most(request.goal) {
+        if report.is_most() {
             writeln!(out)?;
         } else {
             writeln!(
@@ -59,9 +60,9 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
                 spread.skew()
             );
         }
-        wrapped(out, "  ", text.trim_end_matches(';'))?;
+        paragraph(out, "  ", text.trim_end_matches(';'))?;
         if sample.interrupted {
-            wrapped(out, "  ", INTERRUPTED)?;
+            paragraph(out, "  ", INTERRUPTED)?;
         }
     }
     writeln!(out)?;
@@ -87,7 +88,7 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
         .map_or("recommended: none; ".to_owned(), |structure| {
             format!("recommended: {}; ", structure.name())
         });
-    wrapped(out, "", &(head + &plan.reason))?;
+    paragraph(out, "", &(head + &plan.reason))?;
     match &report.command {
         Some(parts) => {
             writeln!(out, "to build it:")?;
@@ -121,50 +122,70 @@ fn structures(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let (request, plan) = (report.request, report.plan);
-    let most = is_most(request.goal);
+    let (none, most) = (|| "-".to_owned(), report.is_most());
     let same = plan.rows.iter().any(|row| row.same_rate_bytes.is_some());
     let weighted = !in_line || request.wanted.len() > 1;
-    let mut head = vec!["structure".to_owned(), "memory".to_owned()];
-    if most {
-        head.push("elements".to_owned());
+    // Each column: its heading, whether it is there, and its cell.
+    type Text<'a> = Box<dyn Fn(&PlanRow) -> String + 'a>;
+    let mut columns: Vec<(String, bool, Text<'_>)> = vec![
+        (
+            "structure".into(),
+            true,
+            Box::new(|row| row.structure.name().into()),
+        ),
+        (
+            "memory".into(),
+            true,
+            Box::new(|row| bytes(row.memory_bytes)),
+        ),
+        (
+            "elements".into(),
+            most,
+            Box::new(|row| row.elements.map_or_else(none, grouped)),
+        ),
+    ];
+    for number in 0..request.wanted.len() {
+        let rate = move |row: &PlanRow| rate_or(row, row.rates.get(number).copied().flatten());
+        columns.push((format!("FPR [{}]", number + 1), in_line, Box::new(rate)));
     }
-    if in_line {
-        head.extend((1..=request.wanted.len()).map(|number| format!("FPR [{number}]")));
-    }
-    if weighted {
-        head.push("weighted".to_owned());
-    }
-    if same {
-        head.push("for same FPR".to_owned());
-    }
-    head.push("parameters".to_owned());
-    let mut lines = vec![head];
-    for row in &plan.rows {
-        let mut line = vec![row.structure.name().to_owned(), bytes(row.memory_bytes)];
-        if most {
-            line.push(row.elements.map_or("-".into(), grouped));
-        }
-        if in_line {
-            line.extend(row.rates.iter().map(|rate| rate_or(row, *rate)));
-        }
-        if weighted {
-            line.push(row.weighted.map_or("-".into(), rate_text));
-        }
-        if same {
-            line.push(bytes(row.same_rate_bytes));
-        }
-        line.push(row.shape().map_or_else(
-            || "none".into(),
-            |shape| parameters(report, row.structure, &shape),
-        ));
-        lines.push(line);
-    }
-    let is_bold = |number: usize| match number.checked_sub(1) {
-        None => true,
-        Some(row) => plan.recommended == Some(plan.rows[row].structure),
-    };
-    for (number, line) in aligned(&lines).iter().enumerate() {
-        bold(out, styled && is_bold(number), line)?;
+    columns.extend::<[(String, bool, Text<'_>); 3]>([
+        (
+            "weighted".into(),
+            weighted,
+            Box::new(|row| row.weighted.map_or_else(none, rate_text)),
+        ),
+        (
+            "for same FPR".into(),
+            same,
+            Box::new(|row| bytes(row.same_rate_bytes)),
+        ),
+        (
+            "parameters".into(),
+            true,
+            Box::new(|row| match &row.shape() {
+                Some(design) => parameters(report, row.structure, design),
+                None => "none".into(),
+            }),
+        ),
+    ]);
+    columns.retain(|(_, is_there, _)| *is_there);
+    let last = columns.len() - 1;
+    let cells = |row: &PlanRow| columns.iter().map(|(.., text)| text(row)).collect();
+    let rows: Vec<Vec<String>> = plan.rows.iter().map(cells).collect();
+    let heads = columns.iter().enumerate();
+    let heads: Vec<_> = heads
+        .map(|(number, (head, ..))| (head.clone(), number == 0 || number == last))
+        .collect();
+    let mut headings = fitted(&heads, &rows);
+    headings[last] = Heading::left(0, 0, "parameters").gap(2);
+    bold(out, styled, &head(&headings))?;
+    for (row, cells) in plan.rows.iter().zip(rows) {
+        let line = line(headings.iter().zip(cells));
+        bold(
+            out,
+            styled && plan.recommended == Some(row.structure),
+            &line,
+        )?;
     }
     Ok(())
 }
@@ -207,51 +228,29 @@ fn title(report: &PlanReport<'_>) -> String {
     format!("plan for {of}, {goal}; negatives: {negatives}")
 }
 
-fn is_most(goal: Goal) -> bool {
-    matches!(goal, Goal::MostElements { .. })
-}
-
+/// Predicted rates, where they are too many for the line of a structure.
 fn rates(report: &PlanReport<'_>, styled: bool, out: &mut impl Write) -> io::Result<()> {
     let count = report.request.wanted.len();
     for first in (0..count).step_by(RATES_IN_TABLE) {
         let these = first..count.min(first + RATES_IN_TABLE);
         writeln!(out)?;
-        let mut head = format!("{:<14}", "structure");
-        for number in these.clone() {
-            let _ = write!(head, "   FPR [{}]", number + 1);
-        }
-        bold(out, styled, &head)?;
+        let rates = these
+            .clone()
+            .map(|number| Heading::right(0, 9, format!("FPR [{}]", number + 1)));
+        let headings: Vec<Heading> = [Heading::left(0, 14, "structure")]
+            .into_iter()
+            .chain(rates)
+            .collect();
+        bold(out, styled, &head(&headings))?;
         for row in &report.plan.rows {
-            write!(out, "{:<14}", row.structure.name())?;
-            for rate in &row.rates[these.clone()] {
-                write!(out, " {:>9}", rate_or(row, *rate))?;
-            }
-            writeln!(out)?;
+            let rates = row.rates[these.clone()]
+                .iter()
+                .map(|rate| rate_or(row, *rate));
+            let cells = [row.structure.name().to_owned()].into_iter().chain(rates);
+            writeln!(out, "{}", line(headings.iter().zip(cells)))?;
         }
     }
     Ok(())
-}
-
-/// Lines whose cells stand in columns: the first and the last to the left, the others to the right.
-fn aligned(lines: &[Vec<String>]) -> Vec<String> {
-    let length = |cell: &String| cell.chars().count();
-    let width = |column: usize| {
-        lines
-            .iter()
-            .map(|line| length(&line[column]))
-            .max()
-            .unwrap_or(0)
-    };
-    let last = lines[0].len() - 1;
-    let widths: Vec<usize> = (0..last).map(width).collect();
-    let line = |cells: &Vec<String>| {
-        let mut line = format!("{:<width$}", cells[0], width = widths[0]);
-        for (cell, width) in cells[1..last].iter().zip(&widths[1..]) {
-            let _ = write!(line, " {cell:>width$}");
-        }
-        format!("{line}  {}", cells[last]).trim_end().to_owned()
-    };
-    lines.iter().map(line).collect()
 }
 
 /// Each remark once, with the structures that it is about.
@@ -268,7 +267,7 @@ fn remarks(report: &PlanReport<'_>, out: &mut impl Write) -> io::Result<()> {
         }
     }
     for note in order {
-        wrapped(out, "", &format!("{}: {note}", by_text[note].join(", ")))?;
+        paragraph(out, "", &format!("{}: {note}", by_text[note].join(", ")))?;
     }
     Ok(())
 }
@@ -366,29 +365,14 @@ fn bytes(bytes: Option<f64>) -> String {
     }
 }
 
-fn bold(out: &mut impl Write, styled: bool, line: &str) -> io::Result<()> {
-    if styled {
-        writeln!(out, "\x1b[1m{line}\x1b[0m")
-    } else {
-        writeln!(out, "{line}")
-    }
-}
-
 /// Writes a text in lines of at most [`WIDTH`] characters; those behind the first are indented.
-fn wrapped(out: &mut impl Write, indent: &str, text: &str) -> io::Result<()> {
-    let mut line = indent.to_owned();
-    let mut any = false;
-    for word in text.split(' ') {
-        if any && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            writeln!(out, "{line}")?;
-            line = format!("{indent}  ");
-        } else if any {
-            line.push(' ');
-        }
-        line.push_str(word);
-        any = true;
+fn paragraph(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
+    let width = WIDTH - indent.len();
+    for (number, line) in hanging(text, width, width - 2).iter().enumerate() {
+        let more = if number == 0 { "" } else { "  " };
+        writeln!(out, "{indent}{more}{line}")?;
     }
-    writeln!(out, "{line}")
+    Ok(())
 }
 
 #[cfg(test)]

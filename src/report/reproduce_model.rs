@@ -1,29 +1,14 @@
-//! Recomputed tables and figures as they are told: one set of names for JSON, CSV and Parquet,
-//! documented in `docs/output.md`.
+//! Recomputed tables and figures: the columns of their parts.
 
-use super::figure::Page;
-use super::flat::FlatTable;
-use super::{markdown, reproduce_page, reproduce_table};
-use crate::experiments::{Agreement, Cell, Chart, ChartScale, CurveKind, Experiment, Scale};
-use serde::Serialize;
-use std::io::{self, Write};
+use super::column::{Cell, Columns, Decimal};
+use super::json::object;
+use super::rows::Frame;
+use crate::experiments::{
+    Cell as Figure, Chart, ChartAxis, ChartScale, Curve, CurveKind, Experiment, Scale,
+};
 
 /// Name and version of the document.
-const REPRODUCE_SCHEMA: &str = "flowsieve.reproduce/1";
-
-/// How the results are written.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum ReproduceFormat {
-    /// For people.
-    #[default]
-    Table,
-    /// A line a figure.
-    Csv,
-    /// One document.
-    Json,
-    /// The rows of the CSV.
-    Parquet,
-}
+const SCHEMA: &str = "flowsieve.reproduce/1";
 
 /// What was recomputed, and with what.
 #[derive(Clone, Copy, Debug)]
@@ -44,195 +29,163 @@ pub struct ReproduceReport<'a> {
     pub experiments: &'a [Experiment],
 }
 
-impl ReproduceReport<'_> {
-    /// Writes it. Tables keep to `width` columns; `styled` allows them to use a terminal's bold face.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReproduceFormat,
-        width: usize,
-        styled: bool,
-        mut out: W,
-    ) -> io::Result<W> {
-        match format {
-            ReproduceFormat::Table => reproduce_table::write(self, width, styled, &mut out)?,
-            ReproduceFormat::Json => {
-                serde_json::to_writer_pretty(&mut out, &self.document())?;
-                writeln!(out)?;
-            }
-            ReproduceFormat::Csv => self.write_csv(&mut out)?,
-            ReproduceFormat::Parquet => self.write_parquet(&mut out)?,
-        }
-        out.flush()?;
-        Ok(out)
-    }
-
-    /// The page with everything: text, tables and charts.
-    pub fn page(&self) -> Page {
-        reproduce_page::page(self)
-    }
-
-    /// The page as Markdown, with each figure as the image `<folder>/<name>.svg`.
-    ///
-    /// # Errors
-    ///
-    /// Writing failed.
-    pub fn write_markdown<W: Write>(&self, folder: &str, mut out: W) -> io::Result<W> {
-        markdown::write(&self.page(), folder, &mut out)?;
-        out.flush()?;
-        Ok(out)
-    }
-
-    pub(super) fn scale_name(&self) -> &'static str {
-        match self.scale {
+/// What the numbers depend on.
+pub(super) fn parameter_columns<'a>() -> Columns<ReproduceReport<'a>> {
+    Columns::default()
+        .field("scale", |report: &ReproduceReport<'a>| match report.scale {
             Scale::Small => "small",
             Scale::Default => "default",
             Scale::Full => "full",
-        }
+        })
+        .doc("`default`, or `full` with `--full-scale`")
+        .field("seed", |report| report.seed)
+        .doc("start of the random numbers")
+        .field("captures", |report| report.captures)
+        .doc(
+            "captures that were offered to the experiments on traffic; with 0 traffic is generated",
+        )
+        .field("words", |report| report.words)
+        .doc("a list of words was given; if not, words are generated")
+        .field("machine", |report| report.machine.to_owned())
+        .doc("the machine that times were measured on")
+}
+
+/// An experiment.
+pub(super) fn experiment_columns() -> Columns<Experiment> {
+    Columns::default()
+        .field("name", |experiment: &Experiment| experiment.name)
+        .doc("its name in the command line")
+        .field("title", |experiment| experiment.title)
+        .doc("what it recomputes")
+        .field("source", |experiment| experiment.source)
+        .doc("where that was published")
+        .field("agrees", |experiment| {
+            experiment.departures().next().is_none()
+        })
+        .doc("no cell departs from its formula")
+        .field("remarks", |experiment| experiment.remarks.clone())
+        .doc("how it was done and what there is to say, in sentences")
+        .objects("cells", figure_columns(), |experiment| {
+            experiment.cells.clone()
+        })
+        .doc("its figures")
+        .objects("charts", chart_columns(), |experiment| {
+            experiment.charts.clone()
+        })
+        .doc("its charts")
+}
+
+/// A figure.
+pub(super) fn figure_columns() -> Columns<Figure> {
+    Columns::default()
+        .field("label", |figure: &Figure| figure.label.clone())
+        .doc("what the figure is, unique in its experiment")
+        .field("unit", |figure| figure.unit)
+        .doc("`bytes`, `MB`, `bits`, `%`, `points` or `ns`; empty for plain numbers and shares")
+        .field("paper", |figure| figure.paper.as_ref().map(|paper| Decimal(paper.value)))
+        .doc("as the paper prints it, or null")
+        .field("formula", |figure| figure.formula.map(Decimal))
+        .doc("by the right formula, which is not always the paper's, or null")
+        .field("measured", |figure| figure.measured.map(|measured| Decimal(measured.mean)))
+        .doc("mean on the filters of this program; null if not measured")
+        .field("std_error", |figure| figure.measured.map(|measured| Decimal(measured.std_error)))
+        .doc("its standard error, 0 for what is counted")
+        .field("distance", |figure| figure.distance().map(Decimal))
+        .doc("(measured - formula) / standard error; null where there is none, or where the formula is known not to hold")
+        .field("is_time", |figure| figure.is_time)
+        .doc("a time: it differs from run to run, and nothing is held to it")
+        .field("agreement", |figure| figure.agreement().name())
+        .doc("`agrees`; `departs` (by more than four standard errors from the formula: the exit code is 1); `paper-differs`; `shown` (nothing to hold it against)")
+        .field("verdict", Figure::verdict)
+        .doc("the same in words, with the reason")
+}
+
+/// A figure with the name of its experiment.
+type Line<'a> = (&'static str, &'a Figure);
+
+/// The columns of a figure in flat tables.
+pub(super) fn line_columns<'a>() -> Columns<Line<'a>> {
+    let experiment = Columns::default()
+        .field("experiment", |line: &Line<'a>| line.0)
+        .doc("name of the experiment");
+    experiment.borrowed(figure_columns(), |line| line.1)
+}
+
+/// A chart.
+pub(super) fn chart_columns() -> Columns<Chart> {
+    Columns::default()
+        .field("name", |chart: &Chart| chart.name.clone())
+        .doc("its name")
+        .field("title", |chart| chart.title.clone())
+        .doc("its heading")
+        .field("caption", |chart| chart.caption.clone())
+        .doc("what to see in it")
+        .object("x", axis_columns(), |chart| Some(chart.x.clone()))
+        .doc("the horizontal axis")
+        .object("y", axis_columns(), |chart| Some(chart.y.clone()))
+        .doc("the vertical axis")
+        .objects("curves", curve_columns(), |chart| chart.curves.clone())
+        .doc("its curves")
+}
+
+/// An axis.
+pub(super) fn axis_columns() -> Columns<ChartAxis> {
+    Columns::default()
+        .field("label", |axis: &ChartAxis| axis.label.clone())
+        .doc("what it shows")
+        .field("scale", |axis| match axis.scale {
+            ChartScale::Linear => "linear",
+            ChartScale::Log => "log",
+            ChartScale::Bytes => "bytes",
+        })
+        .doc("`linear`, `log` or `bytes`")
+}
+
+/// A curve.
+pub(super) fn curve_columns() -> Columns<Curve> {
+    Columns::default()
+        .field("name", |curve: &Curve| curve.name.clone())
+        .doc("its name")
+        .field("kind", |curve| match curve.kind {
+            CurveKind::Exact => "exact",
+            CurveKind::Formula => "formula",
+            CurveKind::Measured => "measured",
+        })
+        .doc("`exact`, `formula` or `measured`")
+        .field("points", |curve| {
+            let points = curve.points.iter();
+            points
+                .map(|&(x, y, error)| vec![x, y, error])
+                .collect::<Vec<_>>()
+        })
+        .doc("its points, each `[x, y, standard error of y]`")
+}
+
+impl ReproduceReport<'_> {
+    /// The figures of all experiments.
+    pub(super) fn lines(&self) -> Vec<Line<'_>> {
+        let experiments = self.experiments.iter();
+        experiments
+            .flat_map(|experiment| experiment.cells.iter().map(|cell| (experiment.name, cell)))
+            .collect()
     }
 
-    fn document(&self) -> Document<'_> {
-        Document {
-            schema: REPRODUCE_SCHEMA,
-            parameters: Parameters {
-                scale: self.scale_name(),
-                seed: self.seed,
-                captures: self.captures,
-                words: self.words,
-                machine: self.machine,
-            },
-            interrupted: self.interrupted,
-            experiments: self.experiments.iter().map(ExperimentRow::from).collect(),
-        }
+    /// What stands before the rows.
+    pub(super) fn frame(&self) -> Frame {
+        Frame::of_rows(SCHEMA, "cells", "cell")
+            .with("parameters", parameter_columns().object_of(self))
+            .with("interrupted", Cell::Bool(self.interrupted))
     }
-}
 
-#[derive(Serialize)]
-struct Document<'a> {
-    schema: &'a str,
-    parameters: Parameters<'a>,
-    interrupted: bool,
-    experiments: Vec<ExperimentRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct Parameters<'a> {
-    scale: &'a str,
-    seed: u64,
-    captures: usize,
-    words: bool,
-    machine: &'a str,
-}
-
-#[derive(Serialize)]
-struct ExperimentRow<'a> {
-    name: &'a str,
-    title: &'a str,
-    source: &'a str,
-    agrees: bool,
-    remarks: &'a [String],
-    cells: Vec<CellRow<'a>>,
-    charts: Vec<ChartRow<'a>>,
-}
-
-#[derive(Serialize)]
-pub(super) struct CellRow<'a> {
-    pub(super) label: &'a str,
-    pub(super) unit: &'a str,
-    pub(super) paper: Option<f64>,
-    pub(super) formula: Option<f64>,
-    pub(super) measured: Option<f64>,
-    pub(super) std_error: Option<f64>,
-    pub(super) distance: Option<f64>,
-    pub(super) is_time: bool,
-    pub(super) agreement: &'a str,
-    pub(super) verdict: String,
-}
-
-#[derive(Serialize)]
-struct ChartRow<'a> {
-    name: &'a str,
-    title: &'a str,
-    caption: &'a str,
-    x: AxisRow<'a>,
-    y: AxisRow<'a>,
-    curves: Vec<CurveRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct AxisRow<'a> {
-    label: &'a str,
-    scale: &'a str,
-}
-
-#[derive(Serialize)]
-struct CurveRow<'a> {
-    name: &'a str,
-    kind: &'a str,
-    points: &'a [(f64, f64, f64)],
-}
-
-impl<'a> From<&'a Experiment> for ExperimentRow<'a> {
-    fn from(experiment: &'a Experiment) -> Self {
-        Self {
-            name: experiment.name,
-            title: experiment.title,
-            source: experiment.source,
-            agrees: experiment.departures().next().is_none(),
-            remarks: &experiment.remarks,
-            cells: experiment.cells.iter().map(CellRow::from).collect(),
-            charts: experiment.charts.iter().map(ChartRow::from).collect(),
-        }
-    }
-}
-
-impl<'a> From<&'a Cell> for CellRow<'a> {
-    fn from(cell: &'a Cell) -> Self {
-        let agreement: Agreement = cell.agreement();
-        Self {
-            label: &cell.label,
-            unit: cell.unit,
-            paper: cell.paper.map(|paper| paper.value),
-            formula: cell.formula,
-            measured: cell.measured.map(|measured| measured.mean),
-            std_error: cell.measured.map(|measured| measured.std_error),
-            distance: cell.distance(),
-            is_time: cell.is_time,
-            agreement: agreement.name(),
-            verdict: cell.verdict(),
-        }
-    }
-}
-
-impl<'a> From<&'a Chart> for ChartRow<'a> {
-    fn from(chart: &'a Chart) -> Self {
-        let axis = |axis: &'a crate::experiments::ChartAxis| AxisRow {
-            label: &axis.label,
-            scale: match axis.scale {
-                ChartScale::Linear => "linear",
-                ChartScale::Log => "log",
-                ChartScale::Bytes => "bytes",
-            },
-        };
-        let curves = chart.curves.iter().map(|curve| CurveRow {
-            name: &curve.name,
-            kind: match curve.kind {
-                CurveKind::Exact => "exact",
-                CurveKind::Formula => "formula",
-                CurveKind::Measured => "measured",
-            },
-            points: &curve.points,
-        });
-        Self {
-            name: &chart.name,
-            title: &chart.title,
-            caption: &chart.caption,
-            x: axis(&chart.x),
-            y: axis(&chart.y),
-            curves: curves.collect(),
-        }
+    pub(super) fn document(&self) -> Cell {
+        object([
+            ("schema", Cell::Text(SCHEMA.into())),
+            ("parameters", parameter_columns().object_of(self)),
+            ("interrupted", Cell::Bool(self.interrupted)),
+            (
+                "experiments",
+                experiment_columns().list_of(self.experiments),
+            ),
+        ])
     }
 }

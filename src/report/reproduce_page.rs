@@ -67,22 +67,24 @@ fn section(experiment: &Experiment, machine: &str) -> PageSection {
     if experiment.cells.iter().any(|cell| cell.is_time) {
         blocks.push(Block::Text(format!("Times on {machine}.")));
     }
-    let columns = ["", "paper", "formula", "measured", "verdict"];
     let rows = experiment.cells.iter().map(|cell| {
-        let mut row = figures(cell).to_vec();
+        let mut row = figures(cell);
         row.push(cell.verdict());
         row
     });
-    blocks.push(Block::Table(DataTable {
-        columns: columns.map(str::to_owned).to_vec(),
-        numeric: vec![false, true, true, true, false],
-        rows: rows.collect(),
-    }));
+    let columns = [
+        ("", false),
+        ("paper", true),
+        ("formula", true),
+        ("measured", true),
+        ("verdict", false),
+    ];
+    blocks.push(Block::Table(DataTable::new(&columns, rows)));
     blocks.extend(experiment.charts.iter().map(figure).map(Block::Figure));
-    PageSection {
-        title: experiment.name.to_owned() + " – " + experiment.title,
+    PageSection::new(
+        &format!("{} – {}", experiment.name, experiment.title),
         blocks,
-    }
+    )
 }
 
 fn figure(chart: &Chart) -> Figure {
@@ -94,16 +96,12 @@ fn figure(chart: &Chart) -> Figure {
             ChartScale::Bytes => Scale::Bytes,
         },
     };
-    Figure {
-        name: chart.name.clone(),
-        title: chart.title.clone(),
-        caption: chart.caption.clone(),
-        drawing: Drawing::Lines {
-            x: axis(&chart.x),
-            y: axis(&chart.y),
-            series: chart.curves.iter().map(|c| series(c, chart)).collect(),
-        },
-    }
+    let drawing = Drawing::Lines {
+        x: axis(&chart.x),
+        y: axis(&chart.y),
+        series: chart.curves.iter().map(|c| series(c, chart)).collect(),
+    };
+    Figure::new(&chart.name, &chart.title, &chart.caption, drawing)
 }
 
 fn series(curve: &Curve, chart: &Chart) -> Series {

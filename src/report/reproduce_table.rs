@@ -1,6 +1,7 @@
 //! Recomputed tables for people: a line a figure, with the verdict behind it or below.
 
 use super::reproduce_model::ReproduceReport;
+use super::table::{self, Heading, bold, fitted, head, wrapped};
 use crate::experiments::{Cell, Experiment, Measured};
 use std::io::{self, Write};
 
@@ -60,49 +61,34 @@ fn one(
             writeln!(out, "  {} {line}", if number == 0 { '-' } else { ' ' })?;
         }
     }
-    let lines: Vec<[String; 4]> = experiment.cells.iter().map(figures).collect();
-    let heads = ["", "paper", "formula", "measured"].map(str::to_owned);
-    let length = |text: &String| text.chars().count();
-    let widths: [usize; 4] = std::array::from_fn(|column| {
-        lines
-            .iter()
-            .chain([&heads])
-            .map(|line| length(&line[column]))
-            .max()
-            .unwrap_or(0)
-    });
-    let used = widths.iter().sum::<usize>() + 3 * 2 + 2;
+    let lines: Vec<Vec<String>> = experiment.cells.iter().map(figures).collect();
+    let heads = [
+        ("", true),
+        ("paper", false),
+        ("formula", false),
+        ("measured", true),
+    ];
+    let columns: Vec<Heading> = fitted(&heads.map(|(text, left)| (text.to_owned(), left)), &lines)
+        .into_iter()
+        .map(|heading| heading.gap(2))
+        .collect();
+    let used = columns.iter().map(|column| column.width + 2).sum::<usize>();
     let beside = width.checked_sub(used).filter(|&room| room >= LEAST_BESIDE);
-    let joined = |line: &[String; 4]| {
-        format!(
-            "{:<a$}  {:>b$}  {:>c$}  {:<d$}",
-            line[0],
-            line[1],
-            line[2],
-            line[3],
-            a = widths[0],
-            b = widths[1],
-            c = widths[2],
-            d = widths[3]
-        )
-    };
-    bold(
-        out,
-        styled,
-        format!("{}  verdict", joined(&heads)).trim_end(),
-    )?;
+    let verdicts = [columns.as_slice(), &[Heading::left(0, 0, "verdict").gap(2)]].concat();
+    bold(out, styled, &head(&verdicts))?;
     for (cell, line) in experiment.cells.iter().zip(&lines) {
         let verdict = cell.verdict();
-        let figures = joined(line);
+        let figures = columns.iter().zip(line.iter().cloned());
         if let Some(room) = beside {
             let mut verdict = wrapped(&verdict, room).into_iter();
             let first = verdict.next().unwrap_or_default();
-            writeln!(out, "{}", format!("{figures}  {first}").trim_end())?;
+            let cells = figures.chain([(&verdicts[4], first)]);
+            writeln!(out, "{}", table::line(cells))?;
             for more in verdict {
                 writeln!(out, "{:used$}{more}", "")?;
             }
         } else {
-            writeln!(out, "{}", figures.trim_end())?;
+            writeln!(out, "{}", table::line(figures))?;
             for line in wrapped(&verdict, width - 4) {
                 writeln!(out, "    {line}")?;
             }
@@ -112,13 +98,13 @@ fn one(
 }
 
 /// Label, paper, formula and measurement of a cell, as written.
-pub(super) fn figures(cell: &Cell) -> [String; 4] {
+pub(super) fn figures(cell: &Cell) -> Vec<String> {
     let label = if cell.unit.is_empty() {
         cell.label.clone()
     } else {
         format!("{}, {}", cell.label, cell.unit)
     };
-    [
+    vec![
         label,
         cell.paper
             .map_or_else(String::new, |paper| number(paper.value)),
@@ -169,29 +155,6 @@ fn digits(value: f64, significant: usize) -> String {
         return text;
     }
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// Lines of at most `width` characters, broken at spaces.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-fn bold(out: &mut impl Write, styled: bool, line: &str) -> io::Result<()> {
-    if styled {
-        writeln!(out, "\x1b[1m{line}\x1b[0m")
-    } else {
-        writeln!(out, "{line}")
-    }
 }
 
 #[cfg(test)]

@@ -1,172 +1,217 @@
-//! The table behind a chart: what it shows, in words and figures.
+//! Rows of a result in one of the formats for programs, written as they come.
 
-use super::figure::{DataTable, Drawing, Figure, Point, Series};
-use super::svg::written;
+use super::column::{Cell, Columns, Kind, Name};
+use super::csv::CsvRows;
+use super::format::ReportFormat;
+use super::json::JsonLines;
+use super::parquet::ParquetTable;
+use std::io::{self, Write};
 
-/// Rows of a table behind a chart, at most.
-const MOST_ROWS: usize = 1000;
-
-/// The places on the horizontal axis that have a row.
+/// What stands around the rows in JSON and JSON lines.
 #[derive(Debug)]
-pub(super) struct LineRows {
-    /// The places, ascending.
-    pub(super) x: Vec<f64>,
-    /// How many places there are in all.
-    pub(super) places: usize,
+pub(super) struct Frame {
+    /// What comes first: name and version of the schema, and what the result depends on.
+    pub(super) head: Vec<(&'static str, Cell)>,
+    /// The name of the rows in a document.
+    pub(super) rows: &'static str,
+    /// And of one of them in a line.
+    pub(super) row: &'static str,
+    /// What comes last.
+    pub(super) tail: Vec<Section>,
+    /// What stands between the parts of a document.
+    pub(super) between: &'static str,
+    /// Lines are of rows only, without a field `record`.
+    pub(super) rows_only: bool,
 }
 
-impl LineRows {
-    /// All places if they are few, else so many that each curve's lowest and highest value in every
-    /// stretch of the axis is among them.
-    pub(super) fn of(series: &[Series]) -> Self {
-        let mut x: Vec<f64> = series
-            .iter()
-            .flat_map(|series| series.points.iter().map(|point| point.x))
-            .filter(|x| x.is_finite())
-            .collect();
-        x.sort_by(f64::total_cmp);
-        x.dedup();
-        let places = x.len();
-        if places <= MOST_ROWS {
-            return Self { x, places };
+impl Frame {
+    /// Nothing but the rows.
+    pub(super) fn of_rows(schema: &'static str, rows: &'static str, row: &'static str) -> Self {
+        Self {
+            head: vec![("schema", Cell::Text(schema.into()))],
+            rows,
+            row,
+            tail: Vec::new(),
+            between: "\n",
+            rows_only: false,
         }
-        let parts = MOST_ROWS / (2 * series.len()).max(1);
-        let part = places.div_ceil(parts.max(1));
-        let mut kept = Vec::new();
-        for stretch in x.chunks(part) {
-            let (first, last) = (stretch[0], stretch[stretch.len() - 1]);
-            for series in series {
-                let from = series.points.partition_point(|p| p.x < first);
-                let to = series.points.partition_point(|p| p.x <= last);
-                let seen = || {
-                    let points = series.points[from..to.max(from)].iter();
-                    points.filter(|p| p.y.is_finite())
-                };
-                let by_height = |a: &&Point, b: &&Point| a.y.total_cmp(&b.y);
-                kept.extend(seen().min_by(by_height).map(|p| p.x));
-                kept.extend(seen().max_by(by_height).map(|p| p.x));
+    }
+
+    /// With a field behind the schema.
+    pub(super) fn with(mut self, name: &'static str, cell: Cell) -> Self {
+        self.head.push((name, cell));
+        self
+    }
+}
+
+/// A part of a document.
+#[derive(Debug)]
+pub(super) struct Section {
+    /// Its name in a document.
+    pub(super) name: &'static str,
+    /// The name of a line with it, or with one of its objects, and of the field there.
+    pub(super) record: &'static str,
+    /// The fields of the object, or of each.
+    pub(super) kinds: Vec<(Name, Kind)>,
+}
+
+/// Writes rows.
+#[derive(Debug)]
+pub(super) struct RowWriter<W: Write, R> {
+    columns: Columns<R>,
+    frame: Frame,
+    form: Form<W>,
+}
+
+#[derive(Debug)]
+enum Form<W: Write> {
+    Csv(Box<CsvRows<W>>),
+    Json { out: W, any: bool },
+    JsonLines(JsonLines<W>),
+    Parquet(Box<ParquetTable<W>>),
+}
+
+impl<W: Write, R> RowWriter<W, R> {
+    /// Begins. A table for people has a writer of its own, so here it is CSV.
+    pub(super) fn begin(
+        format: ReportFormat,
+        frame: Frame,
+        columns: Columns<R>,
+        mut out: W,
+    ) -> io::Result<Self> {
+        let columns = if format.is_flat() {
+            columns.flat()
+        } else {
+            columns
+        };
+        let form = match format {
+            ReportFormat::Table | ReportFormat::Csv => {
+                Form::Csv(Box::new(CsvRows::begin(out, &columns)?))
+            }
+            ReportFormat::Parquet => Form::Parquet(Box::new(ParquetTable::begin(out, &columns)?)),
+            ReportFormat::Json => {
+                let mut open = "{";
+                for (name, cell) in &frame.head {
+                    write!(out, "{open}\"{name}\":")?;
+                    serde_json::to_writer(&mut out, cell)?;
+                    write!(out, ",{}", frame.between)?;
+                    open = "";
+                }
+                write!(out, "\"{}\":[", frame.rows)?;
+                Form::Json { out, any: false }
+            }
+            ReportFormat::JsonLines if frame.rows_only => Form::JsonLines(JsonLines::bare(out)),
+            ReportFormat::JsonLines => {
+                let mut records = vec![(frame.row, columns.kinds())];
+                records.extend(frame.tail.iter().map(Section::record));
+                Form::JsonLines(JsonLines::begin(out, &frame.head, &records)?)
+            }
+        };
+        Ok(Self {
+            columns,
+            frame,
+            form,
+        })
+    }
+
+    /// Writes rows that are there already, and ends.
+    pub(super) fn write_all<'a>(
+        format: ReportFormat,
+        frame: Frame,
+        columns: Columns<R>,
+        rows: impl IntoIterator<Item = &'a R>,
+        tail: Vec<Cell>,
+        out: W,
+    ) -> io::Result<W>
+    where
+        R: 'a,
+    {
+        let mut writer = Self::begin(format, frame, columns, out)?;
+        for row in rows {
+            writer.row(row)?;
+        }
+        writer.finish(tail)
+    }
+
+    /// Writes a row.
+    pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
+        match &mut self.form {
+            Form::Csv(csv) => csv.row(&self.columns, row),
+            Form::Parquet(table) => table.row(&self.columns, row),
+            Form::Json { out, any } => {
+                out.write_all(if *any { b",\n" } else { b"\n" })?;
+                *any = true;
+                Ok(serde_json::to_writer(out, &self.columns.object_of(row))?)
+            }
+            Form::JsonLines(lines) => lines.line(self.frame.row, self.columns.object_of(row)),
+        }
+    }
+
+    /// Hands on what waits in the writer, but for a row group of Parquet, which is written when it is full.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match &mut self.form {
+            Form::Csv(csv) => csv.flush(),
+            Form::Json { out, .. } => out.flush(),
+            Form::JsonLines(lines) => lines.out().flush(),
+            Form::Parquet(_) => Ok(()),
+        }
+    }
+
+    /// Ends with the sections that were announced, in their order, and gives the writer back.
+    pub(super) fn finish(self, tail: Vec<Cell>) -> io::Result<W> {
+        let sections = self.frame.tail.iter().zip(tail);
+        match self.form {
+            Form::Csv(csv) => csv.finish(),
+            Form::Parquet(table) => table.finish(),
+            Form::Json { mut out, .. } => {
+                write!(out, "]")?;
+                for (section, cell) in sections {
+                    write!(out, ",{}\"{}\":", self.frame.between, section.name)?;
+                    serde_json::to_writer(&mut out, &cell)?;
+                }
+                writeln!(out, "}}")?;
+                Ok(out)
+            }
+            Form::JsonLines(lines) if self.frame.rows_only => Ok(lines.finish()),
+            Form::JsonLines(mut lines) => {
+                for (section, cell) in sections {
+                    section.write_lines(cell, &mut lines)?;
+                }
+                Ok(lines.finish())
             }
         }
-        kept.sort_by(f64::total_cmp);
-        kept.dedup();
-        Self { x: kept, places }
-    }
-
-    /// The points of a series at this place.
-    pub(super) fn values(series: &Series, x: f64) -> &[Point] {
-        let from = series.points.partition_point(|p| p.x < x);
-        let to = series.points.partition_point(|p| p.x <= x);
-        &series.points[from..to.max(from)]
     }
 }
 
-/// The table behind a chart, and what is to be said about it.
-pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
-    match &figure.drawing {
-        Drawing::Lines { x, y, series } => {
-            let rows = LineRows::of(series);
-            let note = (rows.x.len() < rows.places).then(|| {
-                format!(
-                    "{} of {} places, among them the lowest and the highest values.",
-                    rows.x.len(),
-                    rows.places
-                )
-            });
-            let cells = |at: f64| {
-                let values = series.iter().map(move |series| {
-                    let points = LineRows::values(series, at).iter();
-                    let texts: Vec<String> = points
-                        .filter(|point| point.y.is_finite())
-                        .map(|point| with_error(point, y.scale))
-                        .collect();
-                    texts.join("; ")
-                });
-                [written(x.scale, at)].into_iter().chain(values).collect()
-            };
-            let names = series.iter().map(|series| series.name.clone());
-            let table = table_of(
-                &x.label,
-                names,
-                rows.x.iter().map(|at| cells(*at)).collect(),
-            );
-            (table, note)
-        }
-        Drawing::Bars {
-            categories,
-            y,
-            series,
-        } => {
-            let rows = categories.iter().enumerate().map(|(i, category)| {
-                let values = series.iter().map(|(_, values)| {
-                    let value = values.get(i).copied().flatten();
-                    value.map_or_else(String::new, |value| written(y.scale, value))
-                });
-                [category.clone()].into_iter().chain(values).collect()
-            });
-            let names = series.iter().map(|(name, _)| name.clone());
-            (table_of("", names, rows.collect()), None)
-        }
-        Drawing::HeatMap {
-            rows,
-            columns,
-            values,
-            shade,
-        } => {
-            let lines = rows.iter().zip(values).map(|(row, values)| {
-                let values = values.iter().map(|value| {
-                    value.map_or_else(String::new, |value| written(shade.scale, value))
-                });
-                [row.clone()].into_iter().chain(values).collect()
-            });
-            (table_of("", columns.iter().cloned(), lines.collect()), None)
+impl Section {
+    /// A part that is an object of these columns, or a list of such.
+    pub(super) fn of<S>(name: &'static str, record: &'static str, columns: &Columns<S>) -> Self {
+        Self {
+            name,
+            record,
+            kinds: columns.kinds(),
         }
     }
-}
 
-fn with_error(point: &Point, scale: super::figure::Scale) -> String {
-    let value = written(scale, point.y);
-    if point.error > 0.0 {
-        format!("{value} ± {}", written(scale, point.error))
-    } else {
-        value
+    /// The fields of its lines: one, with an object.
+    pub(super) fn record(&self) -> (&'static str, Vec<(Name, Kind)>) {
+        let kind = Kind::Object(self.kinds.clone());
+        (self.record, vec![(Name::Borrowed(self.record), kind)])
     }
-}
 
-fn table_of(first: &str, names: impl Iterator<Item = String>, rows: Vec<Vec<String>>) -> DataTable {
-    let columns: Vec<String> = [first.to_owned()].into_iter().chain(names).collect();
-    DataTable {
-        numeric: (0..columns.len()).map(|i| i > 0).collect(),
-        columns,
-        rows,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::figure::SeriesStyle;
-    use super::*;
-
-    #[test]
-    fn a_long_table_keeps_the_peaks() {
-        let y = |i: u32| match i {
-            7_777 => 1e6,
-            8_888 => -1e6,
-            _ => f64::from(i % 10),
+    /// Writes its line, or one for each of its objects.
+    pub(super) fn write_lines<W: Write>(
+        &self,
+        cell: Cell,
+        lines: &mut JsonLines<W>,
+    ) -> io::Result<()> {
+        let cells = match cell {
+            Cell::List(cells, _) => cells,
+            cell => vec![cell],
         };
-        let points = (0..20_000).map(|i| Point {
-            x: f64::from(i),
-            y: y(i),
-            error: 0.0,
-        });
-        let series = [Series {
-            name: "a".into(),
-            points: points.collect(),
-            style: SeriesStyle::Line,
-        }];
-        let rows = LineRows::of(&series);
-        assert_eq!(rows.places, 20_000);
-        assert!(rows.x.len() <= MOST_ROWS);
-        assert!(rows.x.contains(&7_777.0) && rows.x.contains(&8_888.0));
-        assert_eq!(LineRows::values(&series[0], 7_777.0)[0].y as u64, 1_000_000);
+        cells.into_iter().try_for_each(|cell| {
+            let field = vec![(Name::Borrowed(self.record), cell)];
+            lines.line(self.record, Cell::Object(field))
+        })
     }
 }

@@ -1,52 +1,36 @@
-//! An origin-destination matrix for programs: a row a pair, as CSV or Parquet.
+//! An origin-destination matrix for programs: a row a pair.
 
-use super::parquet::{Cell, Column, ColumnKind, ParquetTable};
+use super::column::Columns;
+use super::format::ReportFormat;
+use super::rows::{Frame, RowWriter};
 use crate::pipeline::{Traffic, TrafficPair};
 use std::io::{self, Write};
 
-const COLUMNS: [Column; 3] = [
-    Column::new("origin", ColumnKind::Text),
-    Column::new("destination", ColumnKind::Text),
-    Column::new("packets", ColumnKind::U64),
-];
+/// A pair and its packets.
+pub(super) fn pair_columns() -> Columns<TrafficPair> {
+    Columns::default()
+        .field("origin", |pair: &TrafficPair| pair.origin.clone())
+        .doc("prefix of the senders, such as `10.0.1.0/24`; of `--od 32` an IPv4 address")
+        .field("destination", |pair| pair.destination.clone())
+        .doc("prefix of the receivers")
+        .field("packets", |pair| pair.packets)
+        .doc("packets from one to the other")
+}
 
-/// All pairs, and one named `other` for packets that found the table full.
-fn rows(traffic: &Traffic) -> Vec<TrafficPair> {
-    let mut rows = traffic.pairs();
+/// Writes all pairs, and one named `other` for packets that found the table full.
+///
+/// # Errors
+///
+/// Writing failed.
+pub fn write<W: Write>(traffic: &Traffic, format: ReportFormat, out: W) -> io::Result<W> {
+    let mut pairs = traffic.pairs();
     if traffic.beyond() > 0 {
-        rows.push(TrafficPair {
+        pairs.push(TrafficPair {
             origin: "other".to_owned(),
             destination: "other".to_owned(),
             packets: traffic.beyond(),
         });
     }
-    rows
-}
-
-/// Writes the matrix as CSV.
-///
-/// # Errors
-///
-/// Writing failed.
-pub fn csv<W: Write>(traffic: &Traffic, out: W) -> io::Result<W> {
-    let mut csv = csv::Writer::from_writer(out);
-    csv.write_record(COLUMNS.map(|column| column.name))?;
-    for row in rows(traffic) {
-        csv.write_record([&row.origin, &row.destination, &row.packets.to_string()])?;
-    }
-    csv.into_inner().map_err(csv::IntoInnerError::into_error)
-}
-
-/// Writes the matrix as Parquet.
-///
-/// # Errors
-///
-/// Writing failed.
-pub fn parquet<W: Write>(traffic: &Traffic, out: W) -> io::Result<W> {
-    let mut table = ParquetTable::begin(out, &COLUMNS)?;
-    for row in rows(traffic) {
-        let (origin, destination) = (Cell::Text(&row.origin), Cell::Text(&row.destination));
-        table.row(&[origin, destination, Cell::U64(row.packets)])?;
-    }
-    table.finish()
+    let frame = Frame::of_rows("flowsieve.origin-destination/1", "pairs", "pair");
+    RowWriter::write_all(format, frame, pair_columns(), &pairs, Vec::new(), out)
 }

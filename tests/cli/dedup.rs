@@ -51,7 +51,7 @@ fn the_summary_is_the_same_in_every_format() {
     let header: Vec<&str> = rows.next().unwrap().split(',').collect();
     for (row, slice) in rows.zip(slices) {
         for (name, value) in header.iter().zip(row.split(',')) {
-            assert_eq!(slice[*name].to_string(), value);
+            assert_eq!(slice[*name].to_string().trim_matches('"'), value);
         }
     }
     let table = flowsieve(&line).done();
@@ -115,7 +115,7 @@ fn a_pipe_gets_pcapng_and_standard_error_the_summary() {
     assert!(said.contains("kept") && said.contains("dropped"), "{said}");
     let of = |bytes: &[u8]| feed(&["dedup", "--dry-run", "--format", "csv", "-"], bytes).done();
     assert_eq!(of(&input).lines().count(), 2);
-    assert!(of(&written).lines().nth(1).unwrap().split(',').nth(4) == Some("0"));
+    assert!(of(&written).lines().nth(1).unwrap().split(',').nth(6) == Some("0"));
 }
 
 #[test]

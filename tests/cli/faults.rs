@@ -246,7 +246,7 @@ fn packets_of(run: &Run) -> u64 {
     let totals = run.out.lines().last().unwrap();
     let totals: Value = serde_json::from_str(totals).unwrap();
     assert_eq!(totals["record"], "totals");
-    totals["packets"].as_u64().unwrap()
+    totals["totals"]["packets"].as_u64().unwrap()
 }
 
 #[test]

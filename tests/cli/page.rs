@@ -3,8 +3,6 @@
 use super::wanted::PAIRS;
 use super::{flowsieve, record_offsets, sample, slices};
 use etherparse::{LaxNetSlice, LaxSlicedPacket};
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::RowAccessor;
 use roxmltree::Document;
 use std::collections::BTreeMap;
 use std::fs;
@@ -203,37 +201,7 @@ fn the_matrix_is_the_same_for_every_number_of_threads() {
 
 #[test]
 fn parquet_has_the_numbers_of_the_csv() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("count.parquet");
-    let capture = "traces/generated.pcap";
-    let run = [
-        "count",
-        "--format",
-        "parquet",
-        capture,
-        "-o",
-        path.to_str().unwrap(),
-    ];
-    assert_eq!(flowsieve(&run).done(), "");
-    let csv = slices(&[capture]);
-    let lines: Vec<Vec<&str>> = csv
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').collect())
-        .collect();
-    let file = SerializedFileReader::new(fs::File::open(&path).unwrap()).unwrap();
-    let rows: Vec<_> = file
-        .get_row_iter(None)
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    assert_eq!(rows.len(), lines.len());
-    for (row, line) in rows.iter().zip(lines) {
-        assert_eq!(row.get_ulong(2).unwrap().to_string(), line[2]);
-        assert_eq!(row.get_ulong(4).unwrap().to_string(), line[4]);
-        let estimate: f64 = line[7].parse().unwrap();
-        assert_eq!(row.get_double(7).unwrap().to_bits(), estimate.to_bits());
-    }
+    super::formats::parquet_is_the_csv(&["count", "traces/generated.pcap"]);
 }
 
 #[test]

@@ -149,7 +149,10 @@ fn every_format_tells_them_and_the_default_none() {
         assert_eq!(line["combinations"], slice["combinations"]);
     }
     let totals = lines.last().unwrap();
-    assert_eq!(totals["combinations"], document["totals"]["combinations"]);
+    assert_eq!(
+        totals["totals"]["combinations"],
+        document["totals"]["combinations"]
+    );
     // Flat tables: a column for each count of each combination.
     let csv = super::slices(&options);
     let mut csv = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());

@@ -1,11 +1,13 @@
 //! `flowsieve index verify` and `stats`.
 
 use super::{ArchiveArgs, Outcome, explained};
+use crate::cli::options::{FormatArgs, OutputArgs};
+use crate::cli::output::Output;
 use crate::cli::run::outcome;
 use anyhow::Result;
 use clap::Args;
 use flowsieve::index::{stats as of_index, verify as verified};
-use std::io::{Write, stdout};
+use flowsieve::report::{ReportFormat, write_index_stats, write_index_verify};
 
 const VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -21,9 +23,15 @@ pub(super) struct VerifyArgs {
     #[command(flatten)]
     index: ArchiveArgs,
 
-    /// As a JSON document
-    #[arg(long)]
+    #[command(flatten)]
+    format: FormatArgs,
+
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
     json: bool,
+
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
 }
 
 const STATS_EXAMPLES: &str = "\
@@ -44,33 +52,38 @@ pub(super) struct StatsArgs {
     #[arg(long)]
     captures: bool,
 
-    /// As a JSON document
-    #[arg(long)]
+    #[command(flatten)]
+    format: FormatArgs,
+
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
     json: bool,
+
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
 }
 
 pub(super) fn verify(args: &VerifyArgs) -> Result<Outcome> {
+    let (format, output) = results(args.format, args.json, &args.output)?;
     let verified = verified(&args.index.archive).map_err(explained)?;
-    if args.json {
-        flowsieve::report::write_index_verify_json(&verified, stdout())?;
-    } else if verified.problems.is_empty() {
-        writeln!(
-            stdout(),
-            "{} captures, {} regions, {} records: all files are whole, and filters hold what the lists hold",
-            verified.captures,
-            verified.regions,
-            verified.records
-        )?;
-    }
+    write_index_verify(&verified, format, output)?.commit()?;
     Ok(outcome(&verified.problems))
 }
 
 pub(super) fn stats(args: &StatsArgs) -> Result<Outcome> {
+    let (format, output) = results(args.format, args.json, &args.output)?;
     let stats = of_index(&args.index.archive).map_err(explained)?;
-    if args.json {
-        flowsieve::report::write_index_stats_json(&stats, stdout())?;
-    } else {
-        flowsieve::report::write_index_stats(&stats, args.captures, stdout())?;
-    }
+    write_index_stats(&stats, format, args.captures, output)?.commit()?;
     Ok(outcome(&stats.problems))
+}
+
+/// The format, and where results go.
+fn results(format: FormatArgs, json: bool, output: &OutputArgs) -> Result<(ReportFormat, Output)> {
+    format.check(output)?;
+    let format = if json {
+        ReportFormat::Json
+    } else {
+        format.format
+    };
+    Ok((format, output.open()?))
 }

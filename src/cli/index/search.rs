@@ -3,20 +3,20 @@
 use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::AnonymizeArgs;
-use crate::cli::options::OutputArgs;
+use crate::cli::options::{FormatArgs, OutputArgs};
 use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::keep_apart;
 use crate::cli::say::say;
 use crate::cli::units::{parse_time_ns, with_values};
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
 use flowsieve::index::{
     AddressRange, CaptureEntry, Catalog, DomainRange, ExtractPlan, Hit, HitSink, IndexError,
     IndexQuery, extract, search,
 };
-use flowsieve::report::{SearchFormat, SearchReport};
+use flowsieve::report::SearchReport;
 use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
 use std::collections::BTreeMap;
@@ -88,22 +88,11 @@ pub(super) struct SearchArgs {
     #[arg(long, help_heading = "Output")]
     explain: bool,
 
-    /// How answers are written
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Format {
-    /// For people
-    Table,
-    /// A line an answer
-    Csv,
-    /// One document
-    Json,
 }
 
 /// Notes the captures with answers, and shows these with other addresses if that is wanted.
@@ -145,16 +134,12 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         to_ns: args.to,
     };
     query.check().map_err(explained)?;
+    args.format.check(&args.output)?;
     check_files(args)?;
     let key = args.anonymize.key(false)?;
     let mut run = Run::begin()?;
     let output = args.output.open()?;
-    let format = match args.format {
-        Format::Table => SearchFormat::Table,
-        Format::Csv => SearchFormat::Csv,
-        Format::Json => SearchFormat::Json,
-    };
-    let report = SearchReport::begin(format, args.explain, key.is_some(), output);
+    let report = SearchReport::begin(args.format.format, args.explain, key.is_some(), output);
     let mut noting = Noting {
         report: report.context(UNWRITTEN)?,
         addresses: key.as_ref().map(AddressMap::new),

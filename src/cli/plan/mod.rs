@@ -5,17 +5,19 @@ mod measure;
 mod request;
 
 use super::design::DesignArgs;
-use super::options::{ElementArgs, ExactLimitArgs, InputFormatArgs, OutputArgs, QuietArgs};
+use super::options::{
+    ElementArgs, ExactLimitArgs, FormatArgs, InputFormatArgs, OutputArgs, QuietArgs,
+};
 use super::run::Run;
 use super::structure::structures;
 use super::units::{parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use flowsieve::elements::ElementKind;
 use flowsieve::pipeline::SKEWED;
 use flowsieve::planner::{Structure, plan};
-use flowsieve::report::{PlanFormat, PlanReport};
+use flowsieve::report::PlanReport;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -98,9 +100,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = structures())]
     filter: Vec<Structure>,
 
-    /// How the plan is written
-    #[arg(long, value_enum, default_value_t = ResultFormat::Table, help_heading = "Output")]
-    format: ResultFormat,
+    #[command(flatten)]
+    format: FormatArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -109,18 +110,9 @@ pub(crate) struct PlanArgs {
     quiet: QuietArgs,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ResultFormat {
-    /// For people
-    Table,
-    /// A line for each structure and wanted combination
-    Csv,
-    /// One document
-    Json,
-}
-
 pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     let mut request = args.request()?;
+    args.format.check(&args.output)?;
     let (mut outcome, mut measured) = (Outcome::Done, None);
     if !args.sample.is_empty() {
         let mut run = Run::begin()?;
@@ -144,13 +136,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
         sample: measured.as_ref(),
         command: args.command(&request, &plan),
     };
-    let format = match args.format {
-        ResultFormat::Table => PlanFormat::Table,
-        ResultFormat::Csv => PlanFormat::Csv,
-        ResultFormat::Json => PlanFormat::Json,
-    };
     let written = report
-        .write(format, styled, output)
+        .write(args.format.format, styled, output)
         .context("cannot write the plan")?;
     written.commit()?;
     Ok(outcome)

@@ -10,7 +10,7 @@ mod tests;
 
 use super::figure::{Block, DataTable, Drawing, Figure, Page};
 use super::markup::{Markup, json_in_script};
-use super::{rows, svg};
+use super::{chart_rows, svg};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
@@ -191,7 +191,7 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
     html.own(&drawn.svg);
     html.close("div");
     html.line();
-    let (table, note) = rows::table(figure);
+    let (table, note) = chart_rows::table(figure);
     html.open("details", &[]);
     html.leaf("summary", &[], "Values as a table");
     if let Some(note) = note {

@@ -4,9 +4,9 @@ use super::frame::{self, Key, RIGHT, Rect, Swatch, WIDTH};
 use super::scale::Span;
 use super::thin::{Spot, thinned};
 use super::{Drawn, Geometry, Shape};
+use crate::report::chart_rows::LineRows;
 use crate::report::figure::{Axis, Figure, Point, Scale, Series, SeriesStyle};
 use crate::report::markup::{Markup, px};
-use crate::report::rows::LineRows;
 use std::fmt::Write as _;
 
 /// Height of the plot itself.

@@ -1,0 +1,172 @@
+//! The table behind a chart: what it shows, in words and figures.
+
+use super::figure::{DataTable, Drawing, Figure, Point, Series};
+use super::svg::written;
+
+/// Rows of a table behind a chart, at most.
+const MOST_ROWS: usize = 1000;
+
+/// The places on the horizontal axis that have a row.
+#[derive(Debug)]
+pub(super) struct LineRows {
+    /// The places, ascending.
+    pub(super) x: Vec<f64>,
+    /// How many places there are in all.
+    pub(super) places: usize,
+}
+
+impl LineRows {
+    /// All places if they are few, else so many that each curve's lowest and highest value in every
+    /// stretch of the axis is among them.
+    pub(super) fn of(series: &[Series]) -> Self {
+        let mut x: Vec<f64> = series
+            .iter()
+            .flat_map(|series| series.points.iter().map(|point| point.x))
+            .filter(|x| x.is_finite())
+            .collect();
+        x.sort_by(f64::total_cmp);
+        x.dedup();
+        let places = x.len();
+        if places <= MOST_ROWS {
+            return Self { x, places };
+        }
+        let parts = MOST_ROWS / (2 * series.len()).max(1);
+        let part = places.div_ceil(parts.max(1));
+        let mut kept = Vec::new();
+        for stretch in x.chunks(part) {
+            let (first, last) = (stretch[0], stretch[stretch.len() - 1]);
+            for series in series {
+                let from = series.points.partition_point(|p| p.x < first);
+                let to = series.points.partition_point(|p| p.x <= last);
+                let seen = || {
+                    let points = series.points[from..to.max(from)].iter();
+                    points.filter(|p| p.y.is_finite())
+                };
+                let by_height = |a: &&Point, b: &&Point| a.y.total_cmp(&b.y);
+                kept.extend(seen().min_by(by_height).map(|p| p.x));
+                kept.extend(seen().max_by(by_height).map(|p| p.x));
+            }
+        }
+        kept.sort_by(f64::total_cmp);
+        kept.dedup();
+        Self { x: kept, places }
+    }
+
+    /// The points of a series at this place.
+    pub(super) fn values(series: &Series, x: f64) -> &[Point] {
+        let from = series.points.partition_point(|p| p.x < x);
+        let to = series.points.partition_point(|p| p.x <= x);
+        &series.points[from..to.max(from)]
+    }
+}
+
+/// The table behind a chart, and what is to be said about it.
+pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
+    match &figure.drawing {
+        Drawing::Lines { x, y, series } => {
+            let rows = LineRows::of(series);
+            let note = (rows.x.len() < rows.places).then(|| {
+                format!(
+                    "{} of {} places, among them the lowest and the highest values.",
+                    rows.x.len(),
+                    rows.places
+                )
+            });
+            let cells = |at: f64| {
+                let values = series.iter().map(move |series| {
+                    let points = LineRows::values(series, at).iter();
+                    let texts: Vec<String> = points
+                        .filter(|point| point.y.is_finite())
+                        .map(|point| with_error(point, y.scale))
+                        .collect();
+                    texts.join("; ")
+                });
+                [written(x.scale, at)].into_iter().chain(values).collect()
+            };
+            let names = series.iter().map(|series| series.name.clone());
+            let table = table_of(
+                &x.label,
+                names,
+                rows.x.iter().map(|at| cells(*at)).collect(),
+            );
+            (table, note)
+        }
+        Drawing::Bars {
+            categories,
+            y,
+            series,
+        } => {
+            let rows = categories.iter().enumerate().map(|(i, category)| {
+                let values = series.iter().map(|(_, values)| {
+                    let value = values.get(i).copied().flatten();
+                    value.map_or_else(String::new, |value| written(y.scale, value))
+                });
+                [category.clone()].into_iter().chain(values).collect()
+            });
+            let names = series.iter().map(|(name, _)| name.clone());
+            (table_of("", names, rows.collect()), None)
+        }
+        Drawing::HeatMap {
+            rows,
+            columns,
+            values,
+            shade,
+        } => {
+            let lines = rows.iter().zip(values).map(|(row, values)| {
+                let values = values.iter().map(|value| {
+                    value.map_or_else(String::new, |value| written(shade.scale, value))
+                });
+                [row.clone()].into_iter().chain(values).collect()
+            });
+            (table_of("", columns.iter().cloned(), lines.collect()), None)
+        }
+    }
+}
+
+fn with_error(point: &Point, scale: super::figure::Scale) -> String {
+    let value = written(scale, point.y);
+    if point.error > 0.0 {
+        format!("{value} ± {}", written(scale, point.error))
+    } else {
+        value
+    }
+}
+
+fn table_of(first: &str, names: impl Iterator<Item = String>, rows: Vec<Vec<String>>) -> DataTable {
+    let columns: Vec<String> = [first.to_owned()].into_iter().chain(names).collect();
+    DataTable {
+        numeric: (0..columns.len()).map(|i| i > 0).collect(),
+        columns,
+        rows,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figure::SeriesStyle;
+    use super::*;
+
+    #[test]
+    fn a_long_table_keeps_the_peaks() {
+        let y = |i: u32| match i {
+            7_777 => 1e6,
+            8_888 => -1e6,
+            _ => f64::from(i % 10),
+        };
+        let points = (0..20_000).map(|i| Point {
+            x: f64::from(i),
+            y: y(i),
+            error: 0.0,
+        });
+        let series = [Series {
+            name: "a".into(),
+            points: points.collect(),
+            style: SeriesStyle::Line,
+        }];
+        let rows = LineRows::of(&series);
+        assert_eq!(rows.places, 20_000);
+        assert!(rows.x.len() <= MOST_ROWS);
+        assert!(rows.x.contains(&7_777.0) && rows.x.contains(&8_888.0));
+        assert_eq!(LineRows::values(&series[0], 7_777.0)[0].y as u64, 1_000_000);
+    }
+}

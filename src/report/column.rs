@@ -1,0 +1,541 @@
+//! Columns of results: each with its name, type, unit and a line of documentation, its cell taken from a
+//! row, and how people see it. All formats are written from such lists, and so are the tables of
+//! `docs/output.md`.
+
+use super::number::{grouped, percent};
+use super::table::Heading;
+use std::borrow::Cow;
+use std::fmt;
+use std::rc::Rc;
+
+/// A name: our own, or made of those of attributes.
+pub(super) type Name = Cow<'static, str>;
+
+/// What a column holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// A time in nanoseconds since the epoch.
+    Time(Clock),
+    /// A time or a duration in seconds, exact.
+    Seconds,
+    I64,
+    U64,
+    F64,
+    /// A number that CSV has always had without exponent, and without point if it is whole.
+    Decimal,
+    /// A whole number that may be too large for any integer.
+    Whole,
+    Bool,
+    Text,
+    /// In flat tables joined to a text.
+    List(Box<Kind>),
+    Object(Vec<(Name, Kind)>),
+    /// Packets by reason. JSON has it as an object, JSON lines as a list: types must not depend on names.
+    Tally,
+}
+
+/// How a time is written in formats of text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Clock {
+    /// As a whole number, beside a column with the time in RFC 3339.
+    Nanoseconds,
+    /// In seconds.
+    Seconds,
+    /// In RFC 3339.
+    Rfc3339,
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    Null,
+    Time(i64, Clock),
+    Seconds(i128),
+    I64(i64),
+    U64(u64),
+    F64(f64),
+    Decimal(f64),
+    Whole(f64),
+    Bool(bool),
+    Text(Name),
+    /// The values, and what stands between them in a flat table.
+    List(Vec<Cell>, &'static str),
+    Object(Vec<(Name, Cell)>),
+    Tally(Vec<(String, u64)>),
+}
+
+/// A type that a cell is made of: it says what its column holds.
+pub(super) trait IntoCell {
+    const NULLABLE: bool = false;
+    fn kind() -> Kind;
+    fn cell(self) -> Cell;
+}
+
+macro_rules! cells {
+    ($($own:ty => $kind:expr, $cell:expr;)*) => {$(
+        impl IntoCell for $own {
+            fn kind() -> Kind { $kind }
+            fn cell(self) -> Cell { $cell(self) }
+        }
+    )*};
+}
+
+/// A time in nanoseconds since the epoch.
+pub(super) struct Time(pub(super) i64);
+/// A number for [`Kind::Decimal`].
+pub(super) struct Decimal(pub(super) f64);
+/// A number for [`Kind::Whole`].
+pub(super) struct Whole(pub(super) f64);
+/// Packets by reason.
+pub(super) struct Tally(pub(super) Vec<(String, u64)>);
+/// Values with what stands between them in a flat table.
+pub(super) struct Joined<T>(pub(super) Vec<T>, pub(super) &'static str);
+
+cells! {
+    Time => Kind::Time(Clock::Nanoseconds), |time: Self| Cell::Time(time.0, Clock::Nanoseconds);
+    i64 => Kind::I64, Cell::I64;
+    u64 => Kind::U64, Cell::U64;
+    u32 => Kind::U64, |number| Cell::U64(u64::from(number));
+    u16 => Kind::U64, |number| Cell::U64(u64::from(number));
+    u8 => Kind::U64, |number| Cell::U64(u64::from(number));
+    usize => Kind::U64, |number| Cell::U64(number as u64);
+    f64 => Kind::F64, Cell::F64;
+    Decimal => Kind::Decimal, |number: Self| Cell::Decimal(number.0);
+    Whole => Kind::Whole, |number: Self| Cell::Whole(number.0);
+    bool => Kind::Bool, Cell::Bool;
+    &'static str => Kind::Text, |text| Cell::Text(Cow::Borrowed(text));
+    String => Kind::Text, |text| Cell::Text(Cow::Owned(text));
+    Tally => Kind::Tally, |tally: Self| Cell::Tally(tally.0);
+}
+
+impl<T: IntoCell> IntoCell for Option<T> {
+    const NULLABLE: bool = true;
+
+    fn kind() -> Kind {
+        T::kind()
+    }
+
+    fn cell(self) -> Cell {
+        self.map_or(Cell::Null, T::cell)
+    }
+}
+
+impl<T: IntoCell> IntoCell for Joined<T> {
+    fn kind() -> Kind {
+        Kind::List(Box::new(T::kind()))
+    }
+
+    fn cell(self) -> Cell {
+        Cell::List(self.0.into_iter().map(T::cell).collect(), self.1)
+    }
+}
+
+impl<T: IntoCell> IntoCell for Vec<T> {
+    fn kind() -> Kind {
+        Joined::<T>::kind()
+    }
+
+    fn cell(self) -> Cell {
+        Joined(self, ",").cell()
+    }
+}
+
+/// A column of rows of the type `R`.
+pub(super) struct Column<R: ?Sized> {
+    pub(super) name: Name,
+    pub(super) kind: Kind,
+    pub(super) nullable: bool,
+    pub(super) unit: &'static str,
+    pub(super) doc: &'static str,
+    /// Its names in Zeek's logs, in the Elastic Common Schema and in IPFIX, where it has any.
+    pub(super) elsewhere: Option<[&'static str; 3]>,
+    cell: Rc<dyn Fn(&R) -> Cell>,
+    /// The columns of the object in it, as they are in flat tables.
+    parts: Vec<Column<R>>,
+    heading: Option<Heading>,
+    text: Option<Box<dyn Fn(&R) -> String>>,
+}
+
+impl<R: ?Sized> Column<R> {
+    pub(super) fn cell(&self, row: &R) -> Cell {
+        (self.cell)(row)
+    }
+}
+
+/// The columns of a result, in order.
+pub(super) struct Columns<R: ?Sized>(pub(super) Vec<Column<R>>);
+
+impl<R: ?Sized> fmt::Debug for Columns<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.0.iter().map(|column| &column.name))
+            .finish()
+    }
+}
+
+impl<R: ?Sized> Default for Columns<R> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<R: ?Sized> Columns<R> {
+    /// Appends a column; its type says what it holds.
+    pub(super) fn field<T: IntoCell>(
+        self,
+        name: impl Into<Name>,
+        value: impl Fn(&R) -> T + 'static,
+    ) -> Self {
+        self.column(name, T::kind(), T::NULLABLE, move |row| value(row).cell())
+    }
+
+    /// Appends a column of any kind.
+    pub(super) fn column(
+        mut self,
+        name: impl Into<Name>,
+        kind: Kind,
+        nullable: bool,
+        cell: impl Fn(&R) -> Cell + 'static,
+    ) -> Self {
+        let name = name.into();
+        let unit = match name.rsplit_once('_') {
+            _ if matches!(kind, Kind::Time(_) | Kind::Bool) => "",
+            Some((_, "bytes")) => "bytes",
+            Some((_, "ns")) => "ns",
+            _ => "",
+        };
+        self.0.push(Column {
+            name,
+            kind,
+            nullable,
+            unit,
+            doc: "",
+            elsewhere: None,
+            cell: Rc::new(cell),
+            parts: Vec::new(),
+            heading: None,
+            text: None,
+        });
+        self
+    }
+
+    /// Appends an object with columns of its own; null where there is none.
+    pub(super) fn object<S: 'static>(
+        self,
+        name: &'static str,
+        columns: Columns<S>,
+        value: impl Fn(&R) -> Option<S> + Clone + 'static,
+    ) -> Self {
+        let kind = Kind::Object(columns.kinds());
+        let shared = Rc::new(columns);
+        let (of_object, own) = (Rc::clone(&shared), value.clone());
+        let this = self.column(name, kind, true, move |row| {
+            own(row).map_or(Cell::Null, |value| of_object.object_of(&value))
+        });
+        let parts = Self::parts(Some(name), &shared, value);
+        this.last(|column| column.parts = parts)
+    }
+
+    /// Appends a list of objects with columns of their own.
+    pub(super) fn objects<S: 'static>(
+        self,
+        name: &'static str,
+        columns: Columns<S>,
+        values: impl Fn(&R) -> Vec<S> + 'static,
+    ) -> Self {
+        let kind = Kind::List(Box::new(Kind::Object(columns.kinds())));
+        self.column(name, kind, false, move |row| columns.list_of(&values(row)))
+    }
+
+    /// Appends the columns of a part of the row, which may not be there, with a prefix to their names.
+    pub(super) fn part<S: 'static>(
+        mut self,
+        prefix: Option<&str>,
+        columns: Columns<S>,
+        part: impl Fn(&R) -> Option<S> + Clone + 'static,
+    ) -> Self {
+        self.0.extend(Self::parts(prefix, &columns, part));
+        self
+    }
+
+    fn parts<S: 'static>(
+        prefix: Option<&str>,
+        columns: &Columns<S>,
+        part: impl Fn(&R) -> Option<S> + Clone + 'static,
+    ) -> Vec<Column<R>> {
+        let parts = columns.0.iter().fold(Self::default(), |parts, column| {
+            let name = match prefix {
+                Some(prefix) => format!("{prefix}_{}", column.name).into(),
+                None => column.name.clone(),
+            };
+            let (part, cell) = (part.clone(), Rc::clone(&column.cell));
+            let parts = parts.column(name, column.kind.clone(), true, move |row| {
+                part(row).map_or(Cell::Null, |part| cell(&part))
+            });
+            let parts = parts.doc(column.doc).unit(column.unit);
+            match &column.heading {
+                Some(heading) => parts.heading(heading.clone()),
+                None => parts,
+            }
+        });
+        parts.0
+    }
+
+    /// Appends the columns of what a row refers to.
+    pub(super) fn borrowed<S: 'static>(
+        mut self,
+        columns: Columns<S>,
+        part: impl Fn(&R) -> &S + Copy + 'static,
+    ) -> Self {
+        for column in columns.0 {
+            let cell = column.cell;
+            self = self
+                .column(column.name, column.kind, column.nullable, move |row| {
+                    cell(part(row))
+                })
+                .doc(column.doc)
+                .unit(column.unit);
+        }
+        self
+    }
+
+    /// The columns of a flat table: those of objects in the place of these, and no lists of objects.
+    pub(super) fn flat(self) -> Self {
+        let of_objects = |kind: &Kind| match kind {
+            Kind::List(kind) => matches!(**kind, Kind::Object(_)),
+            _ => false,
+        };
+        let columns = self
+            .0
+            .into_iter()
+            .filter(|column| !of_objects(&column.kind));
+        let columns = columns.flat_map(|mut column| match column.parts.len() {
+            0 => vec![column],
+            _ => std::mem::take(&mut column.parts),
+        });
+        Self(columns.collect())
+    }
+
+    fn last(mut self, change: impl FnOnce(&mut Column<R>)) -> Self {
+        change(self.0.last_mut().expect("a column was appended"));
+        self
+    }
+
+    /// What the last column means.
+    pub(super) fn doc(self, doc: &'static str) -> Self {
+        self.last(|column| column.doc = doc)
+    }
+
+    /// The unit of the last column, where its name does not end in it.
+    pub(super) fn unit(self, unit: &'static str) -> Self {
+        self.last(|column| column.unit = unit)
+    }
+
+    /// What others call the last column: Zeek, the Elastic Common Schema, IPFIX.
+    pub(super) fn elsewhere(self, names: [&'static str; 3]) -> Self {
+        self.last(|column| column.elsewhere = Some(names))
+    }
+
+    /// People see the last column.
+    pub(super) fn heading(self, heading: Heading) -> Self {
+        self.last(|column| column.heading = Some(heading))
+    }
+
+    /// How they read its cells, where that is not as every cell of its kind.
+    pub(super) fn text(self, text: impl Fn(&R) -> String + 'static) -> Self {
+        self.last(|column| column.text = Some(Box::new(text)))
+    }
+
+    /// With the names of others: of Zeek (0) or the Elastic Common Schema (1), where these have any.
+    pub(super) fn renamed(mut self, whose: usize) -> Self {
+        for column in &mut self.0 {
+            let name = column.elsewhere.map_or("", |names| names[whose]);
+            if !name.is_empty() {
+                column.name = name.into();
+            }
+        }
+        self
+    }
+
+    /// With another type of a column.
+    pub(super) fn retyped(
+        mut self,
+        name: &str,
+        kind: Kind,
+        cell: impl Fn(&R) -> Cell + 'static,
+    ) -> Self {
+        let column = self.0.iter_mut().find(|column| column.name == name);
+        if let Some(column) = column {
+            column.kind = kind;
+            column.cell = Rc::new(cell);
+        }
+        self
+    }
+
+    /// Without a column.
+    pub(super) fn without(mut self, name: &str) -> Self {
+        self.0.retain(|column| column.name != name);
+        self
+    }
+
+    /// People do not see a column.
+    pub(super) fn hide(&mut self, name: &str) {
+        for column in self.0.iter_mut().filter(|column| column.name == name) {
+            column.heading = None;
+        }
+    }
+
+    /// The columns with these names, in their order.
+    pub(super) fn select(mut self, names: &[&str]) -> Self {
+        let chosen = names.iter().map(|name| {
+            let place = self.0.iter().position(|column| column.name == *name);
+            self.0.remove(place.expect("names are those of columns"))
+        });
+        Self(chosen.collect())
+    }
+
+    /// Names with what they stand for, as they are in an object.
+    pub(super) fn kinds(&self) -> Vec<(Name, Kind)> {
+        let columns = self.0.iter();
+        columns
+            .map(|column| (column.name.clone(), column.kind.clone()))
+            .collect()
+    }
+
+    /// The names in formats of text: a time has two.
+    pub(super) fn text_names(&self) -> Vec<Name> {
+        let columns = self.0.iter();
+        columns
+            .flat_map(|column| names_in_text(&column.name, &column.kind))
+            .collect()
+    }
+
+    /// A row as an object for formats of text.
+    pub(super) fn object_of(&self, row: &R) -> Cell {
+        let mut fields = Vec::with_capacity(self.0.len() + 2);
+        for column in &self.0 {
+            push_field(&mut fields, &column.name, &column.kind, column.cell(row));
+        }
+        Cell::Object(fields)
+    }
+
+    /// A whole number of a row.
+    pub(super) fn number(&self, name: &str, row: &R) -> u64 {
+        let column = self.0.iter().find(|column| column.name == name);
+        match column.map(|column| column.cell(row)) {
+            Some(Cell::U64(number)) => number,
+            cell => unreachable!("{name} is a whole number, not {cell:?}"),
+        }
+    }
+
+    /// Rows as a list of objects.
+    pub(super) fn list_of<'a>(&self, rows: impl IntoIterator<Item = &'a R>) -> Cell
+    where
+        R: 'a,
+    {
+        let rows = rows.into_iter();
+        Cell::List(rows.map(|row| self.object_of(row)).collect(), "")
+    }
+
+    /// The columns that people see, from the left.
+    fn shown(&self) -> Vec<(&Heading, &Column<R>)> {
+        let columns = self.0.iter();
+        let mut shown: Vec<_> = columns
+            .filter_map(|column| Some((column.heading.as_ref()?, column)))
+            .collect();
+        shown.sort_by_key(|(heading, _)| heading.place);
+        shown
+    }
+
+    /// The line of headings.
+    pub(super) fn head(&self) -> String {
+        let shown = self.shown().into_iter();
+        super::table::line(shown.map(|(heading, _)| (heading, heading.text.as_ref().into())))
+    }
+
+    /// The line of a row; `first` takes the place of its first cell.
+    pub(super) fn line(&self, row: &R, first: Option<String>) -> String {
+        let shown = self.shown().into_iter();
+        let mut cells: Vec<(&Heading, String)> = shown
+            .map(|(heading, column)| (heading, column.for_people(row)))
+            .collect();
+        if let (Some(first), Some(cell)) = (first, cells.first_mut()) {
+            cell.1 = first;
+        }
+        super::table::line(cells.into_iter())
+    }
+}
+
+impl<R: ?Sized> Column<R> {
+    fn for_people(&self, row: &R) -> String {
+        if let Some(text) = &self.text {
+            return text(row);
+        }
+        match self.cell(row) {
+            Cell::Null => "–".to_owned(),
+            Cell::U64(number) => grouped(number),
+            Cell::F64(share) if self.unit == "share" => percent(share),
+            Cell::F64(number) => grouped(number.round() as u64),
+            cell => cell.in_text(),
+        }
+    }
+}
+
+/// The names of a column in formats of text: a time in nanoseconds has a second one, for RFC 3339.
+pub(super) fn names_in_text(name: &Name, kind: &Kind) -> Vec<Name> {
+    let mut names = vec![name.clone()];
+    if *kind == Kind::Time(Clock::Nanoseconds) {
+        names.push(twin(name));
+    }
+    names
+}
+
+/// `start` beside `start_ns`.
+fn twin(name: &Name) -> Name {
+    match name {
+        Cow::Borrowed(name) => Cow::Borrowed(name.trim_end_matches("_ns")),
+        Cow::Owned(name) => Cow::Owned(name.trim_end_matches("_ns").to_owned()),
+    }
+}
+
+/// Appends a field of an object, and its twin if it is a time.
+fn push_field(fields: &mut Vec<(Name, Cell)>, name: &Name, kind: &Kind, cell: Cell) {
+    let second = match (kind, &cell) {
+        (Kind::Time(Clock::Nanoseconds), Cell::Time(ns, _)) => {
+            Some(Cell::Time(*ns, Clock::Rfc3339))
+        }
+        (Kind::Time(Clock::Nanoseconds), _) => Some(Cell::Null),
+        _ => None,
+    };
+    fields.push((name.clone(), cell));
+    if let Some(second) = second {
+        fields.push((twin(name), second));
+    }
+}
+
+impl Kind {
+    /// A value that says the type and nothing else: programs that look at the first lines of a file only
+    /// learn the types of all fields from it.
+    pub(super) fn empty(&self) -> Cell {
+        match self {
+            Self::Time(clock) => Cell::Time(0, *clock),
+            Self::Seconds => Cell::Seconds(0),
+            Self::I64 => Cell::I64(0),
+            Self::U64 => Cell::U64(0),
+            Self::F64 | Self::Decimal | Self::Whole => Cell::F64(0.0),
+            Self::Bool => Cell::Bool(false),
+            Self::Text => Cell::Text("".into()),
+            Self::List(kind) => Cell::List(vec![kind.empty()], ","),
+            Self::Object(fields) => Self::empty_object(fields),
+            Self::Tally => Cell::Tally(vec![(String::new(), 0)]),
+        }
+    }
+
+    pub(super) fn empty_object(kinds: &[(Name, Kind)]) -> Cell {
+        let mut fields = Vec::new();
+        for (name, kind) in kinds {
+            push_field(&mut fields, name, kind, kind.empty());
+        }
+        Cell::Object(fields)
+    }
+}

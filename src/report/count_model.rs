@@ -1,0 +1,300 @@
+//! A count: its parameters, the columns of its slices, and what stands around them.
+
+use super::column::{Cell, Columns, Tally, Time};
+use super::count_combinations::{CountDesign, combination_columns, design_columns};
+use super::inputs::{inputs_cell, inputs_section};
+use super::number::{grouped, time};
+use super::rows::{Frame, Section};
+use super::table::Heading;
+use crate::decode::{Skip, Tunnel};
+use crate::filters::FilterSpec;
+use crate::pipeline::{CombinationResult, CountPlan, CountSummary, Quantiles, SliceResult, Totals};
+use std::collections::BTreeMap;
+
+/// What a count depends on, as its report says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountParameters {
+    /// Kind of element.
+    pub element: &'static str,
+    /// The same for people, in the plural.
+    pub elements_plural: &'static str,
+    /// Both directions are one element.
+    pub undirected: bool,
+    /// Of DNS messages only the queries.
+    pub queries_only: bool,
+    /// DNS ports besides 53.
+    pub dns_ports: Vec<u16>,
+    /// Which IP header counts.
+    pub tunnel: &'static str,
+    /// Width of a time slice; null for one slice.
+    pub slice_ns: Option<i64>,
+    /// Where slice boundaries lie.
+    pub align: &'static str,
+    /// Structure that counts; `exact` if only the exact set does.
+    pub filter: &'static str,
+    /// Bytes of the counters of one slice, over all shards.
+    pub memory_bytes: Option<u64>,
+    /// Hash functions of a filter, or bits an element; null if it is no filter.
+    pub probes: Option<u32>,
+    /// Partitions of the elements.
+    pub shards: u32,
+    /// Slices open at the same time.
+    pub open_slices: usize,
+    /// Seed of the digests.
+    pub seed: u64,
+    /// Bytes that the exact sets may take; null if they are off.
+    pub exact_limit_bytes: Option<u64>,
+    /// Addresses of origins and destinations are replaced by others.
+    pub anonymized: bool,
+    /// What the filter was designed for, if that was asked.
+    pub design: Option<CountDesign>,
+}
+
+impl From<&CountPlan> for CountParameters {
+    fn from(plan: &CountPlan) -> Self {
+        Self {
+            element: plan.rule.kind.name(),
+            elements_plural: plan.rule.kind.plural(),
+            undirected: plan.rule.undirected,
+            queries_only: plan.rule.queries_only,
+            dns_ports: plan.rule.dns_ports.clone(),
+            tunnel: tunnel_name(plan.tunnel),
+            slice_ns: plan.slicing.width_ns,
+            align: plan.slicing.align.name(),
+            filter: plan.counter.as_ref().map_or("exact", |c| c.name),
+            memory_bytes: plan.counter_bytes(),
+            probes: plan
+                .counter
+                .as_ref()
+                .and_then(|counter| counter.shard.filter())
+                .map(FilterSpec::probes),
+            shards: plan.shards,
+            open_slices: plan.open_slices(),
+            seed: plan.seed,
+            exact_limit_bytes: plan.exact_limit_bytes,
+            anonymized: false,
+            design: CountDesign::of(plan),
+        }
+    }
+}
+
+/// `outer` or `inner`.
+pub(super) fn tunnel_name(tunnel: Tunnel) -> &'static str {
+    match tunnel {
+        Tunnel::Outer => "outer",
+        Tunnel::Inner => "inner",
+    }
+}
+
+/// What the numbers depend on.
+pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
+    let columns = Columns::default()
+        .field("element", |p: &CountParameters| p.element)
+        .doc("`host-pair`, `flow`, `dns`, `src` or `dst`")
+        .field("undirected", |p| p.undirected)
+        .doc("both directions are one element")
+        .field("queries_only", |p| p.queries_only)
+        .doc("of DNS only queries")
+        .field("dns_ports", |p| p.dns_ports.clone())
+        .doc("DNS ports besides 53")
+        .field("tunnel", |p| p.tunnel)
+        .doc("`outer` or `inner`: which IP header counts")
+        .field("slice_ns", |p| p.slice_ns)
+        .doc("width of a slice; null for one slice over everything")
+        .field("align", |p| p.align)
+        .doc("`epoch` or `first`: where slices begin")
+        .field("filter", |p| p.filter)
+        .doc("the structure that counts: a filter, `hll`, or `exact` for the exact set alone")
+        .field("memory_bytes", |p| p.memory_bytes)
+        .doc("memory of the filters (of the registers of `hll`) of one slice, over all shards")
+        .field("probes", |p| p.probes)
+        .doc("hash functions (k) of a whole element; null for `hll` and `exact`")
+        .field("shards", |p| p.shards)
+        .doc("partitions of the elements, each with a filter of its own")
+        .field("open_slices", |p| p.open_slices)
+        .doc("slices that are open at the same time, each with filters of its own")
+        .field("seed", |p| p.seed)
+        .doc("seed of the digests; the one that was drawn, of `--seed random`")
+        .field("exact_limit_bytes", |p| p.exact_limit_bytes)
+        .doc("memory that the exact sets may take; null if they are off")
+        .field("anonymized", |p| p.anonymized)
+        .doc("addresses in the origin-destination matrix are replaced ([privacy.md](privacy.md))");
+    if with_design {
+        columns.object("design", design_columns(), |p| p.design.clone())
+    } else {
+        columns
+    }
+}
+
+/// The columns of a slice but those of combinations. People see its beginning with so many decimals of a
+/// second.
+pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
+    let width = 20 + if decimals == 0 { 0 } else { decimals + 1 };
+    Columns::default()
+        .field("start_ns", |slice: &SliceResult| Time(slice.start_ns))
+        .doc("first nanosecond of the slice; for one slice over everything the time of the first packet")
+        .heading(Heading::left(0, width, "start"))
+        .text(move |slice| time(slice.start_ns, decimals))
+        .field("end_ns", |slice| Time(slice.end_ns))
+        .doc("first nanosecond behind it; for one slice over everything the time of the last packet")
+        .field("packets", |slice| slice.packets)
+        .doc("packets in the slice")
+        .heading(Heading::right(1, 12, "packets"))
+        .field("elements", |slice| slice.elements)
+        .doc("elements seen, repeats included")
+        .heading(Heading::right(2, 12, "elements"))
+        .field("exact", |slice| slice.exact)
+        .doc("distinct elements by the exact set; null if it is off or passed its limit")
+        .heading(Heading::right(3, 11, "exact"))
+        .text(|slice| match slice.exact {
+            _ if slice.exact_over_limit => "over limit".to_owned(),
+            exact => exact.map_or_else(|| "–".to_owned(), grouped),
+        })
+        .field("exact_over_limit", |slice| slice.exact_over_limit)
+        .doc("the exact set passed its limit in this slice")
+        .field("first", |slice| slice.first)
+        .doc("elements that the filter called new: never too many, too few by the false positives; null for `hll`, which does not know")
+        .heading(Heading::right(4, 11, "first"))
+        .field("estimate", |slice| slice.estimate)
+        .doc("unbiased estimate of the distinct elements; null where the structure has none (`mdbf`)")
+        .heading(Heading::right(5, 11, "estimate"))
+        .field("std_error", |slice| slice.std_error)
+        .doc("standard error of the estimate")
+        .heading(Heading::right(6, 12, "± std error"))
+        .text(|slice| slice.std_error.map_or_else(|| "–".to_owned(), |error| format!("{error:.1}")))
+        .field("rel_error", SliceResult::rel_error)
+        .doc("(estimate - exact) / exact")
+        .unit("share")
+        .heading(Heading::right(7, 11, "rel. error"))
+        .field("observed_fpr", |slice| slice.observed_fpr)
+        .doc("new elements that the filter called repeats / new elements; null for `hll`")
+        .unit("share")
+        .heading(Heading::right(8, 13, "observed FPR"))
+        .field("saturated", |slice| slice.saturated)
+        .doc("a filter was so full that it noticed less than one new element in a hundred: `estimate` and `std_error` are out of their range (always false for `hll`)")
+}
+
+/// The columns of a slice, with those of the combinations that are wanted: beside each other for flat tables,
+/// else as a list.
+pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Columns<SliceResult> {
+    let mut columns = slice_columns(0);
+    let combinations = design.map_or(&[][..], |design| &design.combinations);
+    if flat {
+        for (index, names) in combinations.iter().enumerate() {
+            columns = columns.part(
+                Some(&names.join("_")),
+                count_columns(),
+                move |slice: &SliceResult| slice.combinations.get(index).copied(),
+            );
+        }
+        return columns;
+    }
+    match design.filter(|_| !combinations.is_empty()) {
+        Some(design) => {
+            let design = design.clone();
+            columns.objects("combinations", combination_columns(), move |slice| {
+                design.counts(&slice.combinations)
+            })
+        }
+        None => columns,
+    }
+}
+
+/// The counts of a combination.
+pub(super) fn count_columns() -> Columns<CombinationResult> {
+    Columns::default()
+        .field("first", |count: &CombinationResult| count.first)
+        .doc("values that the filter called new: never too many; null where it does not store the combination")
+        .field("estimate", |count| count.estimate)
+        .doc("unbiased estimate of the distinct values: of `subset`, and of single attributes in `bfm`, `cbfm` and `wcbfm`; else null")
+        .field("std_error", |count| count.std_error)
+        .doc("standard error of the estimate")
+}
+
+/// Distinct elements of a slice at these quantiles.
+pub(super) fn quantile_columns() -> Columns<Quantiles> {
+    Columns::default()
+        .field("min", |q: &Quantiles| q.min)
+        .doc("the least, exact")
+        .field("p50", |q| q.p50)
+        .doc("the median, like the following rounded up to three significant digits")
+        .field("p90", |q| q.p90)
+        .doc("90 of 100 slices have at most so many")
+        .field("p99", |q| q.p99)
+        .doc("99 of 100")
+        .field("max", |q| q.max)
+        .doc("the most, exact")
+}
+
+/// Packets by reason, in the order of the names.
+pub(super) fn tally(skipped: &BTreeMap<Skip, u64>) -> Tally {
+    let counts = skipped.iter();
+    let counts: BTreeMap<_, _> = counts
+        .map(|(skip, &count)| (skip.name().into_owned(), count))
+        .collect();
+    Tally(counts.into_iter().collect())
+}
+
+/// The whole run.
+pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
+    let columns = Columns::default()
+        .field("packets", |totals: &Totals| totals.packets)
+        .doc("packets read")
+        .field("ip_packets", |totals| totals.ip_packets)
+        .doc("packets with a readable IP header")
+        .field("elements", |totals| totals.elements)
+        .doc("elements seen, repeats and those of late packets included")
+        .field("skipped", |totals| tally(&totals.skipped))
+        .doc("packets that gave no element, by reason (below); in JSON lines a list of `reason` and `packets`")
+        .field("late", |totals| totals.late)
+        .doc("packets whose slice was closed already; they are in no slice")
+        .field("interrupted", |totals| totals.interrupted)
+        .doc("a signal ended the run: there was more to read, and this is what was read until then")
+        .field("slices", |totals| totals.slices)
+        .doc("slices reported")
+        .field("empty_slices_omitted", |totals| totals.empty_slices_omitted)
+        .doc("empty slices of long gaps")
+        .field("exact", |totals| totals.exact)
+        .doc("sum over the slices (an element in two slices counts twice); null if a slice has none")
+        .field("first", |totals| totals.first)
+        .doc("the same sum of `first`")
+        .field("estimate", |totals| totals.estimate)
+        .doc("the same sum of `estimate`")
+        .field("std_error", |totals| totals.std_error)
+        .doc("standard error of the sum of the estimates")
+        .field("observed_fpr", |totals| totals.observed_fpr)
+        .doc("over all slices")
+        .unit("share")
+        .field("saturated_slices", |totals| totals.saturated_slices)
+        .doc("slices that are `saturated`")
+        .object("quantiles", quantile_columns(), |totals| totals.quantiles)
+        .doc("quantiles of the distinct elements of a slice (by the exact set, else the estimate, else the raw count), over the slices reported; null if none has a count");
+    match design.filter(|design| !design.combinations.is_empty()) {
+        Some(design) => {
+            let design = design.clone();
+            columns.objects("combinations", combination_columns(), move |totals| {
+                design.counts(&totals.combinations)
+            })
+        }
+        None => columns,
+    }
+}
+
+/// What stands around the slices.
+pub(super) fn frame(parameters: &CountParameters) -> Frame {
+    let columns = parameter_columns(parameters.design.is_some());
+    let totals = total_columns(parameters.design.as_ref());
+    Frame {
+        tail: vec![inputs_section(), Section::of("totals", "totals", &totals)],
+        ..Frame::of_rows("flowsieve.count/1", "slices", "slice")
+    }
+    .with("parameters", columns.object_of(parameters))
+}
+
+/// The sections of [`frame`].
+pub(super) fn tail(parameters: &CountParameters, summary: &CountSummary) -> Vec<Cell> {
+    vec![
+        inputs_cell(&summary.inputs),
+        total_columns(parameters.design.as_ref()).object_of(&summary.totals),
+    ]
+}

@@ -1,0 +1,268 @@
+//! A count for people: a line a slice, a picture of the series, and the totals.
+
+use super::INTERRUPTED;
+use super::column::Columns;
+use super::count_combinations::{CountDesign, cell, heading, remark};
+use super::count_model::{CountParameters, slice_columns};
+use super::number::{duration, grouped, size, slices_of};
+use super::sparkline::Sparkline;
+use super::table::bold;
+use crate::decode::Skip;
+use crate::pipeline::{CountSummary, SliceResult, Totals};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+#[derive(Debug)]
+pub(super) struct CountTable<W: Write> {
+    out: W,
+    columns: Columns<SliceResult>,
+    elements: &'static str,
+    series: Sparkline,
+    last_end_ns: Option<i64>,
+    /// Packets and elements of all slices; late ones are in none.
+    packets: u64,
+    elements_seen: u64,
+    /// Slices whose exact set passed its limit.
+    over_limit: u64,
+}
+
+impl<W: Write> CountTable<W> {
+    pub(super) fn begin(
+        mut out: W,
+        parameters: &CountParameters,
+        styled: bool,
+    ) -> io::Result<Self> {
+        let columns = shown_columns(parameters);
+        writeln!(out, "{}", title(parameters))?;
+        bold(&mut out, styled, &columns.head())?;
+        Ok(Self {
+            out,
+            columns,
+            elements: parameters.elements_plural,
+            series: Sparkline::default(),
+            last_end_ns: None,
+            packets: 0,
+            elements_seen: 0,
+            over_limit: 0,
+        })
+    }
+
+    pub(super) fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        if let Some(end) = self.last_end_ns
+            && end < slice.start_ns
+        {
+            writeln!(self.out, "  … no packets for {}", gap(slice.start_ns, end))?;
+        }
+        self.last_end_ns = Some(slice.end_ns);
+        self.series.push(slice.best().unwrap_or(0.0));
+        self.over_limit += u64::from(slice.exact_over_limit);
+        self.packets += slice.packets;
+        self.elements_seen += slice.elements;
+        writeln!(self.out, "{}", self.columns.line(slice, None))
+    }
+
+    pub(super) fn finish(mut self, summary: &CountSummary) -> io::Result<W> {
+        let totals = &summary.totals;
+        if totals.slices > 1 {
+            self.sums(totals)?;
+        }
+        let line = self.series.draw();
+        if !line.is_empty() {
+            writeln!(self.out, "{} over time: {line}", self.elements)?;
+        }
+        if let Some(q) = totals.quantiles.filter(|_| totals.slices > 1) {
+            writeln!(
+                self.out,
+                "{} a slice: min {}, median {}, p90 {}, p99 {}, max {}",
+                self.elements,
+                grouped(q.min),
+                grouped(q.p50),
+                grouped(q.p90),
+                grouped(q.p99),
+                grouped(q.max)
+            )?;
+        }
+        if let Some(words) = remark(&totals.combinations) {
+            writeln!(self.out, "{words}")?;
+        }
+        if totals.interrupted {
+            writeln!(self.out, "{INTERRUPTED}")?;
+        }
+        if totals.saturated_slices > 0 {
+            writeln!(
+                self.out,
+                "filters were full in {} of {} slices: their estimates are out of range; give more --memory",
+                grouped(totals.saturated_slices),
+                grouped(totals.slices)
+            )?;
+        }
+        if self.over_limit > 0 {
+            writeln!(
+                self.out,
+                "the exact set passed its limit in {} of {} slices; raise it with --exact-limit",
+                grouped(self.over_limit),
+                grouped(totals.slices)
+            )?;
+        }
+        if totals.empty_slices_omitted > 0 {
+            writeln!(
+                self.out,
+                "{} empty slices in long gaps are not listed",
+                grouped(totals.empty_slices_omitted)
+            )?;
+        }
+        write_read(&mut self.out, totals)?;
+        Ok(self.out)
+    }
+
+    fn sums(&mut self, totals: &Totals) -> io::Result<()> {
+        let sum = SliceResult {
+            start_ns: 0,
+            end_ns: 0,
+            packets: self.packets,
+            elements: self.elements_seen,
+            exact: totals.exact,
+            exact_over_limit: false,
+            first: totals.first,
+            estimate: totals.estimate,
+            std_error: totals.std_error,
+            observed_fpr: totals.observed_fpr,
+            saturated: false,
+            combinations: totals.combinations.clone(),
+        };
+        let label = format!("sum of {} slices", grouped(totals.slices));
+        writeln!(self.out, "{}", self.columns.line(&sum, Some(label)))
+    }
+}
+
+/// The columns of a slice that people see: not every run has all of them.
+fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
+    let exact = parameters.exact_limit_bytes.is_some();
+    let counter = parameters.memory_bytes.is_some();
+    // The counter says which elements are new.
+    let filter = parameters.probes.is_some();
+    let mut columns = slice_columns(decimals(parameters.slice_ns));
+    for (name, shown) in [
+        ("exact", exact),
+        ("first", filter),
+        ("estimate", counter),
+        ("std_error", counter),
+        ("rel_error", counter && exact),
+        ("observed_fpr", filter && exact),
+    ] {
+        if !shown {
+            columns.hide(name);
+        }
+    }
+    let combinations = parameters
+        .design
+        .iter()
+        .flat_map(|design| &design.combinations);
+    for (index, names) in combinations.enumerate() {
+        columns = columns
+            .field(names.join("_"), |_| "")
+            .heading(heading(names))
+            .text(move |slice| slice.combinations.get(index).map_or_else(String::new, cell));
+    }
+    columns
+}
+
+/// What was read, and what of it could not be counted.
+pub(super) fn write_read(out: &mut dyn Write, totals: &Totals) -> io::Result<()> {
+    write!(
+        out,
+        "{} packets, {} of them IP",
+        grouped(totals.packets),
+        grouped(totals.ip_packets)
+    )?;
+    if totals.late > 0 {
+        let late = grouped(totals.late);
+        write!(
+            out,
+            ", {late} too late for their slice and not counted in any"
+        )?;
+    }
+    writeln!(out)?;
+    if !totals.skipped.is_empty() {
+        writeln!(out, "without an element: {}", reasons(&totals.skipped))?;
+    }
+    Ok(())
+}
+
+/// Packets by reason, in a sentence.
+pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
+    let reasons = skipped.iter();
+    let reasons: Vec<String> = reasons
+        .map(|(skip, &count)| format!("{} {}", grouped(count), skip.name()))
+        .collect();
+    reasons.join(", ")
+}
+
+fn title(parameters: &CountParameters) -> String {
+    let slices = slices_of(parameters.slice_ns);
+    let counter = parameters.memory_bytes.map_or_else(
+        || "exact set only".to_owned(),
+        |bytes| {
+            let (what, probes) = match parameters.probes {
+                Some(probes) => {
+                    let design = parameters.design.as_ref();
+                    let more = design.map_or_else(String::new, CountDesign::words);
+                    ("filter", format!(", k = {probes}{more}"))
+                }
+                None => ("counter", String::new()),
+            };
+            format!(
+                "{} {what}, {} a slice in {} shard{}{probes}",
+                parameters.filter,
+                size(bytes),
+                parameters.shards,
+                if parameters.shards == 1 { "" } else { "s" }
+            )
+        },
+    );
+    let seed = match parameters.seed {
+        0 => String::new(),
+        seed => format!(", seed {seed}"),
+    };
+    let direction = if parameters.undirected {
+        "undirected "
+    } else {
+        ""
+    };
+    format!(
+        "distinct {direction}{} {slices}; {counter}{seed}",
+        parameters.elements_plural
+    )
+}
+
+/// Decimals of the second in multiples of this width.
+fn decimals(slice_ns: Option<i64>) -> usize {
+    match slice_ns {
+        Some(width) if width % 1_000_000_000 == 0 => 0,
+        Some(width) if width % 1_000_000 == 0 => 3,
+        None | Some(_) => 9,
+    }
+}
+
+/// The time between two slices, in whole seconds if it has any: it may be longer than an `i64` of
+/// nanoseconds.
+fn gap(start_ns: i64, end_ns: i64) -> String {
+    let ns = i128::from(start_ns) - i128::from(end_ns);
+    match i64::try_from(ns) {
+        Ok(ns) if ns < 1_000_000_000 => duration(ns),
+        _ => format!("{} s", grouped((ns / 1_000_000_000) as u64)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_readable_whatever_the_width_of_a_slice() {
+        assert_eq!(gap(61_000_000, 0), "61 ms");
+        assert_eq!(gap(70, 7), "63 ns");
+        assert_eq!(gap(3_600_000_000_000, 0), "3,600 s");
+        assert_eq!(gap(i64::MAX, i64::MIN), "18,446,744,073 s");
+    }
+}

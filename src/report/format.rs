@@ -1,0 +1,63 @@
+//! How results are written.
+
+use std::fmt;
+
+/// A format of results. Every command that lists something has all of them.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum ReportFormat {
+    /// For people.
+    #[default]
+    Table,
+    /// A header, and a line a row.
+    Csv,
+    /// One document.
+    Json,
+    /// An object a line.
+    JsonLines,
+    /// The rows of the CSV, for databases and data frames.
+    Parquet,
+}
+
+impl ReportFormat {
+    /// All formats.
+    pub const ALL: [Self; 5] = [
+        Self::Table,
+        Self::Csv,
+        Self::Json,
+        Self::JsonLines,
+        Self::Parquet,
+    ];
+
+    /// Its name in a command line, which is the end of a file's name as well.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::JsonLines => "jsonl",
+            Self::Parquet => "parquet",
+        }
+    }
+
+    /// What it is, for the help of a command.
+    pub const fn help(self) -> &'static str {
+        match self {
+            Self::Table => "For people",
+            Self::Csv => "A line a row, with a header",
+            Self::Json => "One document",
+            Self::JsonLines => "An object a line",
+            Self::Parquet => "The rows of the CSV, for databases and data frames",
+        }
+    }
+
+    /// Whether it has cells only, and neither objects nor lists.
+    pub(super) const fn is_flat(self) -> bool {
+        matches!(self, Self::Csv | Self::Parquet)
+    }
+}
+
+impl fmt::Display for ReportFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,28 @@
+//! The inputs of a run, in every format.
+
+use super::column::{Cell, Columns};
+use super::rows::Section;
+use crate::pipeline::InputResult;
+
+/// The columns of an input.
+pub(super) fn input_columns() -> Columns<InputResult> {
+    Columns::default()
+        .field("path", |input: &InputResult| input.path.display().to_string())
+        .doc("as given; files of a directory by their path")
+        .field("container", |input| input.container.clone())
+        .doc("`pcap`, `pcapng`, `erf`, `tsh`, `zeek-dns-tsv`, `zeek-dns-json`, `dns-csv`, with the compression (`pcap in gzip`); null if it was not recognised")
+        .field("packets", |input| input.packets)
+        .doc("packets read (records of a DNS log)")
+        .field("error", |input| input.error.as_ref().map(ToString::to_string))
+        .doc("why reading stopped early: a sentence; null if it did not")
+}
+
+/// All inputs.
+pub(super) fn inputs_cell(inputs: &[InputResult]) -> Cell {
+    input_columns().list_of(inputs)
+}
+
+/// Where they stand in a document.
+pub(super) fn inputs_section() -> Section {
+    Section::of("inputs", "input", &input_columns())
+}

@@ -1,0 +1,164 @@
+//! The tables of fields in `docs/output.md`, written from the columns themselves.
+
+use super::column::{Columns, Kind, names_in_text};
+use super::flows_model::{FlowNames, FlowShape, flow_columns};
+use super::{
+    compare_model, count_combinations, count_model, dedup, filter_info, flows_model, index,
+    index_stats, index_verify, inputs, plan_model, reproduce_model, traffic_table,
+};
+
+/// All tables, by the names that stand in the manual.
+fn tables() -> Vec<(&'static str, String)> {
+    let mut flows = flow_columns(FlowShape::Directed, FlowNames::Flowsieve);
+    let both_ways = flow_columns(FlowShape::Bidirectional, FlowNames::Flowsieve).0;
+    let more = both_ways.into_iter().filter(|column| {
+        let mut known = flows.0.iter();
+        known.all(|known| known.name != column.name)
+    });
+    let more: Vec<_> = more.collect();
+    flows.0.extend(more);
+    vec![
+        (
+            "count.parameters",
+            table(&count_model::parameter_columns(false)),
+        ),
+        ("count.design", table(&count_combinations::design_columns())),
+        ("count.slices", table(&count_model::slice_columns(0))),
+        (
+            "count.combinations",
+            table(&count_combinations::combination_columns()),
+        ),
+        ("count.inputs", table(&inputs::input_columns())),
+        ("count.totals", table(&count_model::total_columns(None))),
+        ("count.quantiles", table(&count_model::quantile_columns())),
+        ("count.pairs", table(&traffic_table::pair_columns())),
+        ("flows.parameters", table(&flows_model::parameter_columns())),
+        ("flows.fields", table(&flows)),
+        ("flows.ended", table(&flows_model::ended_columns())),
+        ("flows.totals", table(&flows_model::total_columns())),
+        ("filter.filters", table(&filter_info::filter_columns())),
+        ("filter.combinations", table(&filter_info::stored_columns())),
+        ("plan.parameters", table(&plan_model::parameter_columns())),
+        ("plan.wanted", table(&plan_model::wanted_columns())),
+        ("plan.sample", table(&plan_model::sample_columns())),
+        ("plan.spread", table(&plan_model::spread_columns())),
+        ("plan.structures", table(&plan_model::structure_columns())),
+        ("plan.rows", table(&plan_model::line_columns())),
+        (
+            "compare.parameters",
+            table(&compare_model::parameter_columns()),
+        ),
+        ("compare.slices", table(&compare_model::judged_columns())),
+        (
+            "compare.structures",
+            table(&compare_model::structure_columns()),
+        ),
+        ("compare.errors", table(&compare_model::error_columns())),
+        ("compare.queries", table(&compare_model::query_columns())),
+        ("compare.counts", table(&compare_model::count_columns())),
+        ("compare.rows", table(&compare_model::flat_columns())),
+        ("dedup.parameters", table(&dedup::parameter_columns())),
+        ("dedup.distinguish", table(&dedup::difference_columns())),
+        ("dedup.slices", table(&dedup::row_columns(0))),
+        ("dedup.totals", table(&dedup::total_columns())),
+        ("search.hits", table(&index::answer_columns())),
+        ("search.explain", table(&index::explained_columns())),
+        ("stats.index", table(&index_stats::whole_columns())),
+        ("stats.nodes", table(&index_stats::node_columns())),
+        ("stats.captures", table(&index_stats::capture_columns())),
+        ("verify.index", table(&index_verify::verified_columns())),
+        ("verify.problems", table(&index_verify::problem_columns())),
+        (
+            "reproduce.parameters",
+            table(&reproduce_model::parameter_columns()),
+        ),
+        (
+            "reproduce.experiments",
+            table(&reproduce_model::experiment_columns()),
+        ),
+        ("reproduce.cells", table(&reproduce_model::figure_columns())),
+        ("reproduce.charts", table(&reproduce_model::chart_columns())),
+        ("reproduce.axes", table(&reproduce_model::axis_columns())),
+        ("reproduce.curves", table(&reproduce_model::curve_columns())),
+    ]
+}
+
+fn table<R>(columns: &Columns<R>) -> String {
+    let others = columns.0.iter().any(|column| column.elsewhere.is_some());
+    let mut text = match others {
+        true => "| field | Zeek | ECS | IPFIX | type | meaning |\n|---|---|---|---|---|---|\n",
+        false => "| field | type | meaning |\n|---|---|---|\n",
+    }
+    .to_owned();
+    for column in &columns.0 {
+        let quoted = |name: &str| format!("`{name}`");
+        let names = names_in_text(&column.name, &column.kind);
+        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        let mut cells = vec![names.join(", ")];
+        if others {
+            let [zeek, ecs, ipfix] = column.elsewhere.unwrap_or(["", "", ""]);
+            let or_dash = |name: &str, text: String| match name {
+                "" => "–".to_owned(),
+                _ => text,
+            };
+            cells.push(or_dash(zeek, quoted(zeek)));
+            cells.push(or_dash(ecs, quoted(ecs)));
+            cells.push(or_dash(ipfix, ipfix.to_owned()));
+        }
+        let unit = if column.unit.is_empty() { "" } else { ", " };
+        let null = if column.nullable { " or null" } else { "" };
+        cells.push(format!("{}{unit}{}{null}", word(&column.kind), column.unit));
+        let doc = if column.doc.is_empty() {
+            "likewise"
+        } else {
+            column.doc
+        };
+        cells.push(doc.to_owned());
+        text += &format!("| {} |\n", cells.join(" | "));
+    }
+    text
+}
+
+/// The type of a column.
+fn word(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Time(_) => "time",
+        Kind::I64 | Kind::U64 | Kind::Whole => "integer",
+        Kind::Seconds | Kind::F64 | Kind::Decimal => "number",
+        Kind::Bool => "boolean",
+        Kind::Text => "text",
+        Kind::List(_) => "list",
+        Kind::Object(_) | Kind::Tally => "object",
+    }
+}
+
+/// The manual with each table between its marks replaced by the one that is true.
+fn written(manual: &str) -> String {
+    const END: &str = "<!-- end -->\n";
+    tables()
+        .into_iter()
+        .fold(manual.to_owned(), |manual, (name, table)| {
+            let mark = format!("<!-- columns: {name} -->\n");
+            let (before, rest) = manual
+                .split_once(&mark)
+                .unwrap_or_else(|| panic!("{name} has no place in the manual"));
+            let (_, after) = rest.split_once(END).expect("a table has an end");
+            format!("{before}{mark}{table}{END}{after}")
+        })
+}
+
+#[test]
+fn the_manual_has_the_columns_that_there_are() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/output.md");
+    let manual = std::fs::read_to_string(path).unwrap();
+    let written = written(&manual);
+    if std::env::var_os("FLOWSIEVE_WRITE_DOCS").is_some() {
+        std::fs::write(path, &written).unwrap();
+        return;
+    }
+    assert!(
+        manual == written,
+        "docs/output.md is out of date: FLOWSIEVE_WRITE_DOCS=1 cargo test --lib report::manual writes it"
+    );
+    assert_eq!(manual.matches("<!-- columns: ").count(), tables().len());
+}

@@ -1,0 +1,51 @@
+//! Recomputed tables and figures in each of the formats, and as a page.
+
+use super::figure::Page;
+use super::format::ReportFormat;
+use super::json::{Layout, write_document};
+use super::reproduce_model::{ReproduceReport, line_columns};
+use super::rows::RowWriter;
+use super::{markdown, reproduce_page, reproduce_table};
+use std::io::{self, Write};
+
+impl ReproduceReport<'_> {
+    /// Writes it. Tables keep to `width` columns; `styled` allows them to use a terminal's bold face.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        width: usize,
+        styled: bool,
+        mut out: W,
+    ) -> io::Result<W> {
+        match format {
+            ReportFormat::Table => reproduce_table::write(self, width, styled, &mut out)?,
+            ReportFormat::Json => write_document(&mut out, Layout::Pretty, &self.document())?,
+            _ => {
+                let (frame, rows) = (self.frame(), self.lines());
+                out = RowWriter::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
+            }
+        }
+        out.flush()?;
+        Ok(out)
+    }
+
+    /// The page with everything: text, tables and charts.
+    pub fn page(&self) -> Page {
+        reproduce_page::page(self)
+    }
+
+    /// The page as Markdown, with each figure as the image `<folder>/<name>.svg`.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write_markdown<W: Write>(&self, folder: &str, mut out: W) -> io::Result<W> {
+        markdown::write(&self.page(), folder, &mut out)?;
+        out.flush()?;
+        Ok(out)
+    }
+}

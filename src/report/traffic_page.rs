@@ -1,0 +1,110 @@
+//! What pages of all kinds show of the traffic: who talks to whom, and what could not be counted.
+
+use super::figure::{Axis, Block, Drawing, Figure, Scale};
+use super::number::grouped;
+use crate::decode::Skip;
+use crate::pipeline::Traffic;
+use std::collections::HashMap;
+
+/// Origins and destinations of a heat map, besides "other".
+const TOP: usize = 24;
+
+const OTHER: &str = "other";
+
+/// Who talks to whom.
+pub(super) fn who_talks(traffic: &Traffic) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    match heat_map(traffic) {
+        Some(figure) => blocks.push(Block::Figure(figure)),
+        None => blocks.push(Block::Text(
+            "No packet had addresses that can be read.".to_owned(),
+        )),
+    }
+    if traffic.beyond() > 0 {
+        blocks.push(Block::Text(format!(
+            "There were more pairs than the table holds: {} packets of the later ones are counted as other. A shorter prefix (--od) makes fewer.",
+            grouped(traffic.beyond())
+        )));
+    }
+    blocks
+}
+
+/// Packets without an element, by reason.
+pub(super) fn skipped<'a>(
+    name: &str,
+    reasons: impl Iterator<Item = (&'a Skip, &'a u64)>,
+) -> Figure {
+    let (names, counts) = reasons
+        .map(|(skip, &count)| (skip.name().into_owned(), Some(count as f64)))
+        .unzip();
+    Figure {
+        name: name.to_owned(),
+        title: "Packets without an element, by reason".to_owned(),
+        caption: String::new(),
+        drawing: Drawing::Bars {
+            categories: names,
+            y: Axis::new("packets", Scale::Linear),
+            series: vec![("packets".to_owned(), counts)],
+        },
+    }
+}
+
+/// Who sends packets to whom: the origins and destinations with most packets, the rest together.
+fn heat_map(traffic: &Traffic) -> Option<Figure> {
+    let pairs = traffic.pairs();
+    if pairs.is_empty() {
+        return None;
+    }
+    let (mut from, mut to): (HashMap<&str, u64>, HashMap<&str, u64>) = Default::default();
+    for pair in &pairs {
+        *from.entry(&pair.origin).or_default() += pair.packets;
+        *to.entry(&pair.destination).or_default() += pair.packets;
+    }
+    let top = |packets: &HashMap<&str, u64>| {
+        let mut ends: Vec<(&str, u64)> = packets.iter().map(|(name, n)| (*name, *n)).collect();
+        ends.sort_by_key(|&(name, packets)| (u64::MAX - packets, name));
+        let mut names: Vec<String> = ends.iter().take(TOP).map(|end| end.0.to_owned()).collect();
+        if ends.len() > TOP || traffic.beyond() > 0 {
+            names.push(OTHER.to_owned());
+        }
+        names
+    };
+    let (rows, columns) = (top(&from), top(&to));
+    let numbers = |names: &[String]| -> HashMap<String, usize> {
+        names
+            .iter()
+            .enumerate()
+            .map(|(i, name)| (name.clone(), i))
+            .collect()
+    };
+    let (row_of, column_of) = (numbers(&rows), numbers(&columns));
+    let mut packets = vec![vec![0_u64; columns.len()]; rows.len()];
+    for pair in &pairs {
+        let row = row_of.get(&pair.origin).copied().unwrap_or(rows.len() - 1);
+        let column = column_of
+            .get(&pair.destination)
+            .copied()
+            .unwrap_or(columns.len() - 1);
+        packets[row][column] += pair.packets;
+    }
+    packets[rows.len() - 1][columns.len() - 1] += traffic.beyond();
+    let (four, six) = traffic.bits();
+    let value = |n: u64| (n > 0).then_some(n as f64);
+    Some(Figure {
+        name: "origin-destination".to_owned(),
+        title: "Packets from origin (row) to destination (column)".to_owned(),
+        caption: format!(
+            "The {TOP} prefixes with most packets on each side (/{four} for IPv4, /{six} for IPv6), of {} pairs. All packets with readable addresses count, whatever the elements are.",
+            grouped(pairs.len() as u64)
+        ),
+        drawing: Drawing::HeatMap {
+            values: packets
+                .into_iter()
+                .map(|row| row.into_iter().map(value).collect())
+                .collect(),
+            rows,
+            columns,
+            shade: Axis::new("packets", Scale::Log),
+        },
+    })
+}
