@@ -157,16 +157,27 @@ impl UsageError {
 }
 
 /// What the words of a command line ask for; the first is the program's name.
-pub(crate) fn parse<W>(words: impl IntoIterator<Item = W>) -> Result<Command, clap::Error>
+fn parse<W>(words: impl IntoIterator<Item = W>) -> Result<Command, clap::Error>
 where
     W: Into<OsString> + Clone,
 {
     Arguments::try_parse_from(words).map(|arguments| arguments.command)
 }
 
+/// What is wrong with a command line, if anything is; nothing is run.
+pub fn misunderstood<W>(words: impl IntoIterator<Item = W>) -> Option<String>
+where
+    W: Into<OsString> + Clone,
+{
+    match parse(words) {
+        Ok(command) => command.check().err().map(|error| error.to_string()),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 impl Command {
     /// Checks what the values say together, before any file is looked at.
-    pub(crate) fn check(&self) -> Result<(), UsageError> {
+    fn check(&self) -> Result<(), UsageError> {
         match self {
             Self::Plan(args) => args.check(),
             _ => Ok(()),

@@ -22,6 +22,7 @@ mod spool;
 mod table;
 mod unique;
 
+#[doc(hidden)]
 pub use community_id::{Upper, community_id};
 pub use plan::{FlowError, FlowPlan};
 pub use record::{Direction, DnsRecord, Ended, FlowRecord};

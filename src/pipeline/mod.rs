@@ -35,4 +35,5 @@ pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::{Shard, ShardSpec, ShardTally};
 pub use time_slice::{Align, SliceGrid};
+#[doc(hidden)]
 pub use traffic::{Traffic, TrafficPair};

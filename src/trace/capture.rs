@@ -296,6 +296,7 @@ impl Capture {
 
     /// From now on takes down what a writer needs besides the packets; to be called before the first
     /// batch is read. It costs some time.
+    #[doc(hidden)]
     pub fn keep_records(&mut self) {
         let mut records = Box::<Records>::default();
         if let Reader::Pcap(reader) = &self.reader {
@@ -306,6 +307,7 @@ impl Capture {
 
     /// The batch of packets that [`Self::next_batch`] read last, as [`Self::keep_records`] took it
     /// down; without it there are packets and nothing besides.
+    #[doc(hidden)]
     pub fn record_batch(&self) -> RecordBatch<'_> {
         let records = self.records.as_deref();
         RecordBatch {

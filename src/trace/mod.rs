@@ -51,6 +51,7 @@ pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
 pub use range::{CaptureRange, RangeStart};
+#[doc(hidden)]
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
 pub(crate) use segments::{SegmentReader, Segments};
 pub use source::Source;

@@ -56,7 +56,7 @@ fn an_index_is_searched() {
         "traces/netns-dns.pcap".into(),
         "traces/netns-mirror.pcap".into(),
     ];
-    let found = search_index::find(folder.path(), "*.example", &captures).unwrap();
+    let found = search_index::find(folder.path(), "*.example.test", &captures).unwrap();
     assert!(found > 0);
 }
 

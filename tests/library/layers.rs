@@ -21,7 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "pieces",
         &[
-            "decode", "elements", "filters", "guard", "hashing", "pipeline", "trace",
+            "decode", "elements", "filters", "guard", "hashing", "inputs", "pipeline", "trace",
         ],
     ),
     (
