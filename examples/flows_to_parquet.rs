@@ -3,8 +3,8 @@
 //!     cargo run --example flows_to_parquet -- capture.pcap flows.parquet
 
 use flowsieve::flows::{FlowPlan, list};
-use flowsieve::output::{FlowNames, FlowParameters, FlowReport};
 use flowsieve::output::ReportFormat;
+use flowsieve::output::{FlowNames, FlowParameters, FlowReport};
 use std::error::Error;
 use std::fs::File;
 use std::io::BufWriter;

@@ -38,7 +38,8 @@
 //!
 //! `examples/` has five short programs.
 //!
-//! Features, all of them on by default: `cli` (the program) and `zstd` (captures compressed by zstd).
+//! Features, all of them on by default: `cli` (the program), `parquet` (results in Parquet, and [`index`],
+//! whose records are Parquet), `zstd` (captures compressed by zstd).
 
 // What is hidden is no part of the public surface: the program's own, and a door for tests.
 #[doc(hidden)]
@@ -59,6 +60,7 @@ pub mod flows;
 #[doc(hidden)]
 pub mod generate;
 mod guard;
+#[cfg(feature = "parquet")]
 pub mod index;
 mod inputs;
 pub mod pieces;

@@ -20,5 +20,7 @@ mod segments;
 pub(crate) use batch::{Batch, Maker, read_on};
 pub(crate) use feed::Feed;
 pub(crate) use merge::Merge;
-pub(crate) use records::{Choose, RecordInput};
+#[cfg(feature = "parquet")]
+pub(crate) use records::Choose;
+pub(crate) use records::RecordInput;
 pub use results::{InputResult, Watch};

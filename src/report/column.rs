@@ -420,6 +420,7 @@ impl<R: ?Sized> Columns<R> {
     }
 
     /// A whole number of a row.
+    #[cfg(feature = "parquet")]
     pub(super) fn number(&self, name: &str, row: &R) -> u64 {
         let column = self.0.iter().find(|column| column.name == name);
         match column.map(|column| column.cell(row)) {

@@ -23,8 +23,11 @@ mod flows_model;
 mod flows_table;
 mod format;
 pub mod html;
+#[cfg(feature = "parquet")]
 mod index;
+#[cfg(feature = "parquet")]
 mod index_stats;
+#[cfg(feature = "parquet")]
 mod index_verify;
 mod inputs;
 mod json;
@@ -33,6 +36,7 @@ mod manual;
 mod markdown;
 mod markup;
 mod number;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
 mod plan_model;
@@ -58,8 +62,11 @@ pub use flows::FlowReport;
 pub use flows_model::{FlowNames, FlowParameters, FlowShape};
 pub use flows_table::flow_shortcomings;
 pub use format::ReportFormat;
+#[cfg(feature = "parquet")]
 pub use index::SearchReport;
+#[cfg(feature = "parquet")]
 pub use index_stats::write_index_stats;
+#[cfg(feature = "parquet")]
 pub use index_verify::write_index_verify;
 pub use plan_model::PlanReport;
 pub use reproduce_model::ReproduceReport;

@@ -4,6 +4,7 @@ use super::column::{Cell, Columns, Kind, Name};
 use super::csv::CsvRows;
 use super::format::ReportFormat;
 use super::json::JsonLines;
+#[cfg(feature = "parquet")]
 use super::parquet::ParquetTable;
 use std::io::{self, Write};
 
@@ -66,8 +67,12 @@ pub(super) struct RowWriter<W: Write, R> {
 #[derive(Debug)]
 enum Form<W: Write> {
     Csv(Box<CsvRows<W>>),
-    Json { out: W, any: bool },
+    Json {
+        out: W,
+        any: bool,
+    },
     JsonLines(JsonLines<W>),
+    #[cfg(feature = "parquet")]
     Parquet(Box<ParquetTable<W>>),
 }
 
@@ -88,7 +93,13 @@ impl<W: Write, R> RowWriter<W, R> {
             ReportFormat::Table | ReportFormat::Csv => {
                 Form::Csv(Box::new(CsvRows::begin(out, &columns)?))
             }
+            #[cfg(feature = "parquet")]
             ReportFormat::Parquet => Form::Parquet(Box::new(ParquetTable::begin(out, &columns)?)),
+            #[cfg(not(feature = "parquet"))]
+            ReportFormat::Parquet => {
+                let reason = "this build of flowsieve cannot write Parquet";
+                return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+            }
             ReportFormat::Json => {
                 let mut open = "{";
                 for (name, cell) in &frame.head {
@@ -137,6 +148,7 @@ impl<W: Write, R> RowWriter<W, R> {
     pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
         match &mut self.form {
             Form::Csv(csv) => csv.row(&self.columns, row),
+            #[cfg(feature = "parquet")]
             Form::Parquet(table) => table.row(&self.columns, row),
             Form::Json { out, any } => {
                 out.write_all(if *any { b",\n" } else { b"\n" })?;
@@ -153,6 +165,7 @@ impl<W: Write, R> RowWriter<W, R> {
             Form::Csv(csv) => csv.flush(),
             Form::Json { out, .. } => out.flush(),
             Form::JsonLines(lines) => lines.out().flush(),
+            #[cfg(feature = "parquet")]
             Form::Parquet(_) => Ok(()),
         }
     }
@@ -162,6 +175,7 @@ impl<W: Write, R> RowWriter<W, R> {
         let sections = self.frame.tail.iter().zip(tail);
         match self.form {
             Form::Csv(csv) => csv.finish(),
+            #[cfg(feature = "parquet")]
             Form::Parquet(table) => table.finish(),
             Form::Json { mut out, .. } => {
                 write!(out, "]")?;
