@@ -140,6 +140,9 @@ impl<T: IntoCell> IntoCell for Vec<T> {
     }
 }
 
+/// What people read in a row.
+type Text<R> = Box<dyn Fn(&R) -> String>;
+
 /// A column of rows of the type `R`.
 pub(super) struct Column<R: ?Sized> {
     pub(super) name: Name,
@@ -153,7 +156,7 @@ pub(super) struct Column<R: ?Sized> {
     /// The columns of the object in it, as they are in flat tables.
     parts: Vec<Column<R>>,
     heading: Option<Heading>,
-    text: Option<Box<dyn Fn(&R) -> String>>,
+    text: Option<Text<R>>,
 }
 
 impl<R: ?Sized> Column<R> {
@@ -251,10 +254,10 @@ impl<R: ?Sized> Columns<R> {
     pub(super) fn part<S: 'static>(
         mut self,
         prefix: Option<&str>,
-        columns: Columns<S>,
+        columns: &Columns<S>,
         part: impl Fn(&R) -> Option<S> + Clone + 'static,
     ) -> Self {
-        self.0.extend(Self::parts(prefix, &columns, part));
+        self.0.extend(Self::parts(prefix, columns, part));
         self
     }
 

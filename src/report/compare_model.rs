@@ -149,7 +149,7 @@ pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
 /// The columns of a line of CSV: of a structure, and of some of its answers.
 pub(super) fn flat_columns<'a>() -> Columns<EntryRow<'a>> {
     let structure = structure_columns().without("note").flat();
-    structure.part(None, query_columns(), |row| row.query.clone())
+    structure.part(None, &query_columns(), |row| row.query.clone())
 }
 
 /// Errors of a count, as shares of the exact one.

@@ -183,7 +183,7 @@ pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Col
         for (index, names) in combinations.iter().enumerate() {
             columns = columns.part(
                 Some(&names.join("_")),
-                count_columns(),
+                &count_columns(),
                 move |slice: &SliceResult| slice.combinations.get(index).copied(),
             );
         }

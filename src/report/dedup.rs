@@ -146,7 +146,7 @@ pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
         })
         .field("end_ns", |row| row.times.map(|times| Time(times.1)))
         .doc("first nanosecond behind it")
-        .part(None, drop_columns(), |row| Some(row.drops))
+        .part(None, &drop_columns(), |row| Some(row.drops))
 }
 
 /// The numbers of a slice, or of everything.
@@ -186,7 +186,7 @@ pub(super) fn drop_columns() -> Columns<Drops> {
 /// The numbers of the whole run.
 pub(super) fn total_columns() -> Columns<DedupSummary> {
     Columns::default()
-        .part(None, drop_columns(), |summary: &DedupSummary| Some(summary.totals))
+        .part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals))
         .field("not_compared", |summary| summary.not_compared)
         .doc("packets that are kept in any case: without data, or without a flow")
         .field("out_of_order", |summary| summary.out_of_order)

@@ -107,7 +107,7 @@ pub(super) fn stored_columns() -> Columns<StoredRow> {
         .doc("names of its attributes; numbers from 1 if the file was not saved by `count`")
         .field("probes", |row| row.probes)
         .doc("bits that each of its values sets (k_S), in `subset`; else null")
-        .part(None, count_columns(), |row| Some(row.count))
+        .part(None, &count_columns(), |row| Some(row.count))
 }
 
 impl StoredRow {

@@ -109,14 +109,12 @@ impl<W: Write> JsonLines<W> {
                 .iter()
                 .filter(|(name, _)| !kinds.iter().any(|(own, _)| own == name));
             let others = others.flat_map(|(name, kind)| names_in_text(name, kind));
-            let names = head
-                .iter()
-                .map(|(name, _)| Name::Borrowed(*name))
-                .chain(others);
-            (
-                *record,
-                names.map(|name| format!(",\"{name}\":null")).collect(),
-            )
+            let names = head.iter().map(|(name, _)| Name::Borrowed(*name));
+            let nulls: Vec<String> = names
+                .chain(others)
+                .map(|name| format!(",\"{name}\":null"))
+                .collect();
+            (*record, nulls.concat())
         });
         Ok(Self {
             out,

@@ -129,7 +129,7 @@ pub(super) struct StructureRow<'a> {
     wanted: Option<(usize, WantedRow)>,
 }
 
-impl<'a> StructureRow<'a> {
+impl StructureRow<'_> {
     fn names(&self, mask: u32) -> Vec<String> {
         self.report.names(mask)
     }
