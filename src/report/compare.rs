@@ -1,6 +1,7 @@
 //! A comparison in each of the formats.
 
-use super::column::{Cell, Columns};
+use super::cell::Cell;
+use super::column::Columns;
 use super::compare_model::{
     CompareReport, EntryRow, count_columns, flat_columns, judged_columns, parameter_columns,
     query_columns, structure_columns,

@@ -1,6 +1,7 @@
 //! A comparison: its parameters, the columns of its parts, and which structures are best.
 
-use super::column::{Columns, Decimal, Time};
+use super::cell::{Decimal, Time};
+use super::column::Columns;
 use super::count_combinations::{StoredCombination, names, stored_columns};
 use super::count_model::tunnel_name;
 use crate::comparison::{

@@ -1,6 +1,7 @@
 //! A count: its parameters, the columns of its slices, and what stands around them.
 
-use super::column::{Cell, Columns, Tally, Time};
+use super::cell::{Cell, Tally, Time};
+use super::column::Columns;
 use super::count_combinations::{CountDesign, combination_columns, design_columns};
 use super::inputs::{inputs_cell, inputs_section};
 use super::number::{grouped, time};

@@ -1,7 +1,8 @@
 //! What `dedup` did, in every format.
 
 use super::INTERRUPTED;
-use super::column::{Cell, Columns, Time};
+use super::cell::{Cell, Time};
+use super::column::Columns;
 use super::format::ReportFormat;
 use super::inputs::{inputs_cell, inputs_section};
 use super::json::{Layout, object, write_document};

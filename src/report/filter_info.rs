@@ -1,6 +1,7 @@
 //! What saved filters are, in every format.
 
-use super::column::{Cell, Columns};
+use super::cell::Cell;
+use super::column::Columns;
 use super::count_combinations::{cell, names};
 use super::count_model::{count_columns, tunnel_name};
 use super::format::ReportFormat;

@@ -1,6 +1,7 @@
 //! The columns of a flow, with their names here and elsewhere, and what stands around the flows.
 
-use super::column::{Cell, Clock, Columns, IntoCell as _, Kind, Time};
+use super::cell::{Cell, Clock, IntoCell as _, Kind, Time};
+use super::column::Columns;
 use super::count_model::{tally, tunnel_name};
 use super::inputs::{inputs_cell, inputs_section};
 use super::number::time;

@@ -1,6 +1,6 @@
 //! JSON: documents, and lines of one schema.
 
-use super::column::{Cell, Clock, Kind, Name, names_in_text};
+use super::cell::{Cell, Clock, Kind, Name, names_in_text};
 use super::number::{rfc3339, seconds};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::value::RawValue;

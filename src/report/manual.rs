@@ -1,6 +1,7 @@
 //! The tables of fields in `docs/output.md`, written from the columns themselves.
 
-use super::column::{Columns, Kind, names_in_text};
+use super::cell::{Kind, names_in_text};
+use super::column::Columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
     compare_model, count_combinations, count_model, dedup, filter_info, flows_model, index,
