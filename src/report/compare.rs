@@ -1,6 +1,7 @@
 //! A comparison in each of the formats.
 
-use super::column::{Cell, Columns};
+use super::cell::Cell;
+use super::column::Columns;
 use super::compare_model::{
     CompareReport, EntryRow, count_columns, flat_columns, judged_columns, parameter_columns,
     query_columns, structure_columns,
@@ -82,10 +83,10 @@ impl CompareReport<'_> {
         let structures = structure_columns().without("queries").without("counts");
         let of = || structure_columns().select(&["filter", "memory_asked_bytes"]);
         let queries: Columns<EntryRow<'_>> =
-            of().part(None, query_columns(), |row: &EntryRow<'_>| {
+            of().part(None, &query_columns(), |row: &EntryRow<'_>| {
                 row.query.clone()
             });
-        let counts = of().part(None, count_columns(), |row: &EntryRow<'_>| row.count);
+        let counts = of().part(None, &count_columns(), |row: &EntryRow<'_>| row.count);
         let inputs = inputs_section();
         let totals = Section::of("totals", "totals", &total_columns(None));
         let head = [

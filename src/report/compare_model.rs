@@ -1,6 +1,7 @@
 //! A comparison: its parameters, the columns of its parts, and which structures are best.
 
-use super::column::{Columns, Decimal, Time};
+use super::cell::{Decimal, Time};
+use super::column::Columns;
 use super::count_combinations::{StoredCombination, names, stored_columns};
 use super::count_model::tunnel_name;
 use crate::comparison::{
@@ -149,7 +150,7 @@ pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
 /// The columns of a line of CSV: of a structure, and of some of its answers.
 pub(super) fn flat_columns<'a>() -> Columns<EntryRow<'a>> {
     let structure = structure_columns().without("note").flat();
-    structure.part(None, query_columns(), |row| row.query.clone())
+    structure.part(None, &query_columns(), |row| row.query.clone())
 }
 
 /// Errors of a count, as shares of the exact one.

@@ -126,9 +126,10 @@ fn rates(
         let mut headings = vec![Heading::left(0, NAME + 1, "  false positives")];
         for &(mask, negatives) in columns {
             let is_all = mask == report.plan.rule.kind.all() && mask.count_ones() > 1;
-            let name = match is_all {
-                true => "all".to_owned(),
-                false => report.attributes(mask).join(","),
+            let name = if is_all {
+                "all".to_owned()
+            } else {
+                report.attributes(mask).join(",")
             };
             let gap = usize::from(headings.len() > 1);
             headings.push(Heading::right(0, 18, format!("{name} {}", negatives.name())).gap(gap));

@@ -48,7 +48,7 @@ pub(super) fn combination_columns() -> Columns<NamedCount> {
     Columns::default()
         .field("attributes", |(names, _): &NamedCount| names.clone())
         .doc("names of the combination's attributes")
-        .part(None, count_columns(), |(_, count)| Some(*count))
+        .part(None, &count_columns(), |(_, count)| Some(*count))
 }
 
 /// A combination that a subset filter stores.

@@ -1,6 +1,7 @@
 //! A count: its parameters, the columns of its slices, and what stands around them.
 
-use super::column::{Cell, Columns, Tally, Time};
+use super::cell::{Cell, Tally, Time};
+use super::column::Columns;
 use super::count_combinations::{CountDesign, combination_columns, design_columns};
 use super::inputs::{inputs_cell, inputs_section};
 use super::number::{grouped, time};
@@ -183,7 +184,7 @@ pub(super) fn all_slice_columns(design: Option<&CountDesign>, flat: bool) -> Col
         for (index, names) in combinations.iter().enumerate() {
             columns = columns.part(
                 Some(&names.join("_")),
-                count_columns(),
+                &count_columns(),
                 move |slice: &SliceResult| slice.combinations.get(index).copied(),
             );
         }

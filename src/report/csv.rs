@@ -1,6 +1,7 @@
 //! CSV: a header, then a line a row; empty fields for what does not exist.
 
-use super::column::{Cell, Clock, Columns};
+use super::cell::{Cell, Clock};
+use super::column::Columns;
 use super::number::{rfc3339, seconds};
 use std::io::{self, Write};
 

@@ -1,7 +1,8 @@
 //! What `dedup` did, in every format.
 
 use super::INTERRUPTED;
-use super::column::{Cell, Columns, Time};
+use super::cell::{Cell, Time};
+use super::column::Columns;
 use super::format::ReportFormat;
 use super::inputs::{inputs_cell, inputs_section};
 use super::json::{Layout, object, write_document};
@@ -146,7 +147,7 @@ pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
         })
         .field("end_ns", |row| row.times.map(|times| Time(times.1)))
         .doc("first nanosecond behind it")
-        .part(None, drop_columns(), |row| Some(row.drops))
+        .part(None, &drop_columns(), |row| Some(row.drops))
 }
 
 /// The numbers of a slice, or of everything.
@@ -186,7 +187,7 @@ pub(super) fn drop_columns() -> Columns<Drops> {
 /// The numbers of the whole run.
 pub(super) fn total_columns() -> Columns<DedupSummary> {
     Columns::default()
-        .part(None, drop_columns(), |summary: &DedupSummary| Some(summary.totals))
+        .part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals))
         .field("not_compared", |summary| summary.not_compared)
         .doc("packets that are kept in any case: without data, or without a flow")
         .field("out_of_order", |summary| summary.out_of_order)

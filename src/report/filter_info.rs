@@ -1,6 +1,7 @@
 //! What saved filters are, in every format.
 
-use super::column::{Cell, Columns};
+use super::cell::Cell;
+use super::column::Columns;
 use super::count_combinations::{cell, names};
 use super::count_model::{count_columns, tunnel_name};
 use super::format::ReportFormat;
@@ -107,7 +108,7 @@ pub(super) fn stored_columns() -> Columns<StoredRow> {
         .doc("names of its attributes; numbers from 1 if the file was not saved by `count`")
         .field("probes", |row| row.probes)
         .doc("bits that each of its values sets (k_S), in `subset`; else null")
-        .part(None, count_columns(), |row| Some(row.count))
+        .part(None, &count_columns(), |row| Some(row.count))
 }
 
 impl StoredRow {

@@ -1,6 +1,7 @@
 //! The columns of a flow, with their names here and elsewhere, and what stands around the flows.
 
-use super::column::{Cell, Clock, Columns, IntoCell as _, Kind, Time};
+use super::cell::{Cell, Clock, IntoCell as _, Kind, Time};
+use super::column::Columns;
 use super::count_model::{tally, tunnel_name};
 use super::inputs::{inputs_cell, inputs_section};
 use super::number::time;
@@ -269,19 +270,18 @@ fn ends(flow: &FlowRecord) -> String {
     };
     // Two ports of 0 are none.
     let with_port = flow.ports != (0, 0);
-    let end = |address: IpAddr, port| match with_port {
-        true => SocketAddr::new(address, port).to_string(),
-        false => address.to_string(),
+    let end = |address: IpAddr, port| {
+        if with_port {
+            SocketAddr::new(address, port).to_string()
+        } else {
+            address.to_string()
+        }
     };
     let (source, destination) = (end(source, flow.ports.0), end(destination, flow.ports.1));
-    let mut text = format!("{source} {arrow} {destination}");
-    if let Some(vlan) = flow.vlan {
-        text += &format!("  vlan {vlan}");
-    }
-    if let Some(domain) = flow.domain_text() {
-        text += &format!("  {domain}");
-    }
-    text
+    let vlan = flow.vlan.map(|vlan| format!("  vlan {vlan}"));
+    let domain = flow.domain_text().map(|domain| format!("  {domain}"));
+    let more = vlan.into_iter().chain(domain).collect::<String>();
+    format!("{source} {arrow} {destination}{more}")
 }
 
 /// The name of a protocol in lower case, or its number if it has none.

@@ -1,6 +1,7 @@
 //! Answers of an archive index, in every format.
 
-use super::column::{Cell, Columns, Time};
+use super::cell::{Cell, Time};
+use super::column::Columns;
 use super::format::ReportFormat;
 use super::number::time;
 use super::rows::{Frame, RowWriter, Section};

@@ -1,6 +1,7 @@
 //! What checking an archive index found, in every format.
 
-use super::column::{Cell, Columns};
+use super::cell::Cell;
+use super::column::Columns;
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
 use super::rows::{Frame, RowWriter, Section};

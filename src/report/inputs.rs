@@ -1,6 +1,7 @@
 //! The inputs of a run, in every format.
 
-use super::column::{Cell, Columns};
+use super::cell::Cell;
+use super::column::Columns;
 use super::rows::Section;
 use crate::pipeline::InputResult;
 

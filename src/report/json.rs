@@ -1,6 +1,6 @@
 //! JSON: documents, and lines of one schema.
 
-use super::column::{Cell, Clock, Kind, Name, names_in_text};
+use super::cell::{Cell, Clock, Kind, Name, names_in_text};
 use super::number::{rfc3339, seconds};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::value::RawValue;
@@ -109,14 +109,12 @@ impl<W: Write> JsonLines<W> {
                 .iter()
                 .filter(|(name, _)| !kinds.iter().any(|(own, _)| own == name));
             let others = others.flat_map(|(name, kind)| names_in_text(name, kind));
-            let names = head
-                .iter()
-                .map(|(name, _)| Name::Borrowed(*name))
-                .chain(others);
-            (
-                *record,
-                names.map(|name| format!(",\"{name}\":null")).collect(),
-            )
+            let names = head.iter().map(|(name, _)| Name::Borrowed(*name));
+            let nulls: Vec<String> = names
+                .chain(others)
+                .map(|name| format!(",\"{name}\":null"))
+                .collect();
+            (*record, nulls.concat())
         });
         Ok(Self {
             out,

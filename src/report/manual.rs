@@ -1,6 +1,7 @@
 //! The tables of fields in `docs/output.md`, written from the columns themselves.
 
-use super::column::{Columns, Kind, names_in_text};
+use super::cell::{Kind, names_in_text};
+use super::column::Columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
     compare_model, count_combinations, count_model, dedup, filter_info, flows_model, index,
@@ -85,11 +86,17 @@ fn tables() -> Vec<(&'static str, String)> {
 
 fn table<R>(columns: &Columns<R>) -> String {
     let others = columns.0.iter().any(|column| column.elsewhere.is_some());
-    let mut text = match others {
-        true => "| field | Zeek | ECS | IPFIX | type | meaning |\n|---|---|---|---|---|---|\n",
-        false => "| field | type | meaning |\n|---|---|---|\n",
-    }
-    .to_owned();
+    let mut lines = if others {
+        vec![
+            "| field | Zeek | ECS | IPFIX | type | meaning |".to_owned(),
+            "|---|---|---|---|---|---|".to_owned(),
+        ]
+    } else {
+        vec![
+            "| field | type | meaning |".to_owned(),
+            "|---|---|---|".to_owned(),
+        ]
+    };
     for column in &columns.0 {
         let quoted = |name: &str| format!("`{name}`");
         let names = names_in_text(&column.name, &column.kind);
@@ -114,9 +121,10 @@ fn table<R>(columns: &Columns<R>) -> String {
             column.doc
         };
         cells.push(doc.to_owned());
-        text += &format!("| {} |\n", cells.join(" | "));
+        lines.push(format!("| {} |", cells.join(" | ")));
     }
-    text
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 /// The type of a column.

@@ -2,6 +2,7 @@
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
+mod cell;
 mod chart_rows;
 mod column;
 mod compare;

@@ -3,7 +3,8 @@
 //! Rows are gathered by column and written as a row group when there are enough of them, so a table of
 //! any length needs bounded memory. Pages are compressed by snappy, which every reader knows.
 
-use super::column::{Cell, Column, Columns, Kind};
+use super::cell::{Cell, Kind};
+use super::column::{Column, Columns};
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -224,7 +225,7 @@ fn write_column<T: DataType>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::column::Time;
+    use super::super::cell::Time;
     use super::*;
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;

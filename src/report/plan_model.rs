@@ -1,6 +1,7 @@
 //! A plan: its parameters, and the columns of its parts.
 
-use super::column::{Cell, Columns, IntoCell as _, Joined, Whole};
+use super::cell::{Cell, IntoCell as _, Joined, Whole};
+use super::column::Columns;
 use super::json::object;
 use super::rows::Frame;
 use crate::filters::Shape;
@@ -129,7 +130,7 @@ pub(super) struct StructureRow<'a> {
     wanted: Option<(usize, WantedRow)>,
 }
 
-impl<'a> StructureRow<'a> {
+impl StructureRow<'_> {
     fn names(&self, mask: u32) -> Vec<String> {
         self.report.names(mask)
     }

@@ -114,6 +114,9 @@ fn continued(out: &mut impl Write, parts: &[String]) -> io::Result<()> {
     writeln!(out, "{line}")
 }
 
+/// What people read in the row of a structure.
+type Text<'a> = Box<dyn Fn(&PlanRow) -> String + 'a>;
+
 /// A line a structure.
 fn structures(
     report: &PlanReport<'_>,
@@ -126,7 +129,6 @@ fn structures(
     let same = plan.rows.iter().any(|row| row.same_rate_bytes.is_some());
     let weighted = !in_line || request.wanted.len() > 1;
     // Each column: its heading, whether it is there, and its cell.
-    type Text<'a> = Box<dyn Fn(&PlanRow) -> String + 'a>;
     let mut columns: Vec<(String, bool, Text<'_>)> = vec![
         (
             "structure".into(),

@@ -1,6 +1,7 @@
 //! Recomputed tables and figures: the columns of their parts.
 
-use super::column::{Cell, Columns, Decimal};
+use super::cell::{Cell, Decimal};
+use super::column::Columns;
 use super::json::object;
 use super::rows::Frame;
 use crate::experiments::{

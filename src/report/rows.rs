@@ -1,6 +1,7 @@
 //! Rows of a result in one of the formats for programs, written as they come.
 
-use super::column::{Cell, Columns, Kind, Name};
+use super::cell::{Cell, Kind, Name};
+use super::column::Columns;
 use super::csv::CsvRows;
 use super::format::ReportFormat;
 use super::json::JsonLines;

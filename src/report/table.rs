@@ -48,9 +48,10 @@ pub(super) fn line<'a>(cells: impl Iterator<Item = (&'a Heading, String)>) -> St
     for (number, (heading, cell)) in cells.enumerate() {
         let (gap, width) = (if number == 0 { 0 } else { heading.gap }, heading.width);
         // Writing to a String cannot fail.
-        let _ = match heading.left {
-            true => write!(line, "{:gap$}{cell:<width$}", ""),
-            false => write!(line, "{:gap$}{cell:>width$}", ""),
+        let _ = if heading.left {
+            write!(line, "{:gap$}{cell:<width$}", "")
+        } else {
+            write!(line, "{:gap$}{cell:>width$}", "")
         };
     }
     line.truncate(line.trim_end().len());
@@ -72,9 +73,10 @@ pub(super) fn fitted(heads: &[(String, bool)], rows: &[Vec<String>]) -> Vec<Head
     let fitted = columns.map(|(column, (text, left))| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         let width = cells.fold(text.chars().count(), usize::max);
-        match left {
-            true => Heading::left(0, width, text.clone()),
-            false => Heading::right(0, width, text.clone()),
+        if *left {
+            Heading::left(0, width, text.clone())
+        } else {
+            Heading::right(0, width, text.clone())
         }
     });
     fitted.collect()
