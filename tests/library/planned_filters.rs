@@ -115,7 +115,7 @@ fn check_parameters(
             prop_assert_eq!(design.remainder_bits, Some(remainder_bits));
         }
         FilterSpec::Cartesian(CartesianSpec { size, .. }) => {
-            prop_assert_eq!(design.size, Some(size))
+            prop_assert_eq!(design.size, Some(size));
         }
         FilterSpec::Matrix(MatrixSpec {
             ref sizes,
