@@ -38,7 +38,7 @@ impl ElementKind {
     }
 
     /// What a person calls several of them.
-    pub const fn plural(self) -> &'static str {
+    pub(crate) const fn plural(self) -> &'static str {
         match self {
             Self::HostPair => "host pairs",
             Self::Flow => "flows",

@@ -221,7 +221,7 @@ impl CountPlan {
     /// # Errors
     ///
     /// There are several slices, or no filter.
-    pub fn kept_filter(&self) -> Result<&FilterSpec, PlanError> {
+    pub(crate) fn kept_filter(&self) -> Result<&FilterSpec, PlanError> {
         if self.slicing.width_ns.is_some() {
             return Err(PlanError(
                 "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all".into(),
@@ -272,7 +272,7 @@ impl CountPlan {
 
     /// How many slices are open at the same time: 8 while their filters are small, but never fewer
     /// than 2, so that packets that cross a boundary out of order still find their slice.
-    pub fn open_slices(&self) -> usize {
+    pub(crate) fn open_slices(&self) -> usize {
         if self.slicing.width_ns.is_none() {
             return 1;
         }
@@ -281,7 +281,7 @@ impl CountPlan {
     }
 
     /// Bytes that the exact set of one shard may take in one slice.
-    pub fn exact_set_limit(&self) -> Option<u64> {
+    pub(crate) fn exact_set_limit(&self) -> Option<u64> {
         let sets = u64::from(self.shards) * self.open_slices() as u64;
         self.exact_limit_bytes.map(|limit| limit / sets)
     }

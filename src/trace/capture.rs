@@ -338,7 +338,7 @@ impl Capture {
     }
 
     /// Whether it is a DNS log, which has records and no packets.
-    pub fn is_log(&self) -> bool {
+    pub(crate) fn is_log(&self) -> bool {
         matches!(
             self.container,
             Container::ZeekDnsTsv | Container::ZeekDnsJson | Container::DnsCsv
