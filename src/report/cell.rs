@@ -151,15 +151,20 @@ fn twin(name: &Name) -> Name {
     }
 }
 
-/// Appends a field of an object, and its twin if it is a time.
-pub(super) fn push_field(fields: &mut Vec<(Name, Cell)>, name: &Name, kind: &Kind, cell: Cell) {
-    let second = match (kind, &cell) {
+/// The cell that a time in nanoseconds has beside it.
+pub(super) const fn twin_of(kind: &Kind, cell: &Cell) -> Option<Cell> {
+    match (kind, cell) {
         (Kind::Time(Clock::Nanoseconds), Cell::Time(ns, _)) => {
             Some(Cell::Time(*ns, Clock::Rfc3339))
         }
         (Kind::Time(Clock::Nanoseconds), _) => Some(Cell::Null),
         _ => None,
-    };
+    }
+}
+
+/// Appends a field of an object, and its twin if it is a time.
+pub(super) fn push_field(fields: &mut Vec<(Name, Cell)>, name: &Name, kind: &Kind, cell: Cell) {
+    let second = twin_of(kind, &cell);
     fields.push((name.clone(), cell));
     if let Some(second) = second {
         fields.push((twin(name), second));

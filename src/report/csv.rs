@@ -1,14 +1,17 @@
 //! CSV: a header, then a line a row; empty fields for what does not exist.
 
-use super::cell::{Cell, Clock};
+use super::cell::{Cell, Clock, twin_of};
 use super::column::Columns;
-use super::number::{rfc3339, seconds};
+use super::number::{seconds, write_rfc3339};
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Writes rows as they come.
 #[derive(Debug)]
 pub(super) struct CsvRows<W: Write> {
     csv: csv::Writer<W>,
+    /// Memory of a field, kept so that none is allocated for a row.
+    field: String,
 }
 
 impl<W: Write> CsvRows<W> {
@@ -17,21 +20,32 @@ impl<W: Write> CsvRows<W> {
         let names = columns.text_names();
         csv.write_record(names.iter().map(|name| name.as_bytes()))
             .map_err(cause)?;
-        Ok(Self { csv })
+        Ok(Self {
+            csv,
+            field: String::new(),
+        })
     }
 
     pub(super) fn row<R>(&mut self, columns: &Columns<R>, row: &R) -> io::Result<()> {
-        let Cell::Object(fields) = columns.object_of(row) else {
-            return Ok(());
-        };
-        for (_, cell) in fields {
-            let written = match &cell {
-                Cell::Text(text) => self.csv.write_field(text.as_bytes()),
-                cell => self.csv.write_field(cell.in_text()),
-            };
-            written.map_err(cause)?;
+        for column in &columns.0 {
+            let cell = column.cell(row);
+            self.field(&cell)?;
+            if let Some(second) = twin_of(&column.kind, &cell) {
+                self.field(&second)?;
+            }
         }
         self.csv.write_record(None::<&[u8]>).map_err(cause)
+    }
+
+    fn field(&mut self, cell: &Cell) -> io::Result<()> {
+        let written = if let Cell::Text(text) = cell {
+            self.csv.write_field(text.as_bytes())
+        } else {
+            self.field.clear();
+            cell.write_text(&mut self.field);
+            self.csv.write_field(&self.field)
+        };
+        written.map_err(cause)
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
@@ -56,25 +70,36 @@ fn cause(error: csv::Error) -> io::Error {
 impl Cell {
     /// As a text by itself; nothing for null.
     pub(super) fn in_text(&self) -> String {
-        match self {
-            Self::Null => String::new(),
-            Self::Time(ns, Clock::Nanoseconds) => ns.to_string(),
-            Self::Time(ns, Clock::Seconds) => seconds((*ns).into()),
-            Self::Time(ns, Clock::Rfc3339) => rfc3339(*ns),
-            Self::Seconds(ns) => seconds(*ns),
-            Self::I64(number) => number.to_string(),
-            Self::U64(number) => number.to_string(),
-            Self::Decimal(number) => number.to_string(),
-            Self::Bool(truth) => truth.to_string(),
-            Self::Text(text) => text.clone().into_owned(),
+        let mut text = String::new();
+        self.write_text(&mut text);
+        text
+    }
+
+    /// Appends it as a text by itself.
+    fn write_text(&self, out: &mut String) {
+        let written = match self {
+            Self::Null => Ok(()),
+            Self::Time(ns, Clock::Nanoseconds) => write!(out, "{ns}"),
+            Self::Time(ns, Clock::Seconds) => out.write_str(&seconds((*ns).into())),
+            Self::Time(ns, Clock::Rfc3339) => {
+                write_rfc3339(*ns, out);
+                Ok(())
+            }
+            Self::Seconds(ns) => out.write_str(&seconds(*ns)),
+            Self::I64(number) => write!(out, "{number}"),
+            Self::U64(number) => write!(out, "{number}"),
+            Self::Decimal(number) => write!(out, "{number}"),
+            Self::Bool(truth) => write!(out, "{truth}"),
+            Self::Text(text) => out.write_str(text),
             Self::List(cells, between) => {
                 let texts: Vec<String> = cells.iter().map(Self::in_text).collect();
-                texts.join(between)
+                out.write_str(&texts.join(between))
             }
             Self::F64(_) | Self::Whole(_) | Self::Object(_) | Self::Tally(_) => {
                 // As in JSON, so that a number is the same in both.
-                serde_json::to_string(self).unwrap_or_default()
+                out.write_str(&serde_json::to_string(self).unwrap_or_default())
             }
-        }
+        };
+        written.expect("a String takes everything");
     }
 }

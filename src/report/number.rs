@@ -68,9 +68,16 @@ pub(super) fn time(ns: i64, decimals: usize) -> String {
     )
 }
 
-/// A time as RFC 3339 to the nanosecond. This is written for every row, so it does without a calendar's
-/// generality.
+/// A time as RFC 3339 to the nanosecond.
 pub(super) fn rfc3339(ns: i64) -> String {
+    let mut text = String::with_capacity(30);
+    write_rfc3339(ns, &mut text);
+    text
+}
+
+/// Appends a time as RFC 3339 to the nanosecond. This is written for every row, so it does without the generality
+/// of a calendar and of formatting.
+pub(super) fn write_rfc3339(ns: i64, out: &mut String) {
     let (days, in_day) = (ns.div_euclid(DAY_NS), ns.rem_euclid(DAY_NS));
     // Years begin in March here, so that the day of a leap year is the last: 400 years have 146,097 days.
     let days = days + 719_468;
@@ -82,8 +89,24 @@ pub(super) fn rfc3339(ns: i64) -> String {
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = era * 400 + year + i64::from(month <= 2);
     let (second, ns) = (in_day / 1_000_000_000, in_day % 1_000_000_000);
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ns:09}Z")
+    let mut text = *b"0000-00-00T00:00:00.000000000Z";
+    // All of it lies between the years 1677 and 2262.
+    for (number, last, digits) in [
+        (year, 3, 4),
+        (month, 6, 2),
+        (day, 9, 2),
+        (second / 3600, 12, 2),
+        (second / 60 % 60, 15, 2),
+        (second % 60, 18, 2),
+        (ns, 28, 9),
+    ] {
+        let mut left = number as u32;
+        for place in (last + 1 - digits..=last).rev() {
+            text[place] += (left % 10) as u8;
+            left /= 10;
+        }
+    }
+    out.push_str(std::str::from_utf8(&text).expect("digits are ASCII"));
 }
 
 const DAY_NS: i64 = 86_400_000_000_000;
