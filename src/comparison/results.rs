@@ -19,7 +19,7 @@ pub struct Comparison {
     pub entries: Vec<Entry>,
     /// One entry an input, in the order in which they were given.
     pub inputs: Vec<InputResult>,
-    /// Counts over the run. Nothing in them is about slices.
+    /// Counts over the run; of its slices their number, and in how many of them a filter was full.
     pub totals: Totals,
 }
 
@@ -179,6 +179,11 @@ pub struct CountErrors {
 }
 
 impl Entry {
+    /// Slices in which the filter was so full that its counts say nothing.
+    pub fn saturated_slices(&self) -> u64 {
+        self.counts.iter().filter(|count| count.saturated).count() as u64
+    }
+
     /// Errors of the unbiased estimate; `None` if there is none.
     pub fn estimate_errors(&self, slices: &[JudgedSlice]) -> Option<CountErrors> {
         self.errors(slices, |count| count.estimate)

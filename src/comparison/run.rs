@@ -4,7 +4,7 @@ use super::stage::Bench;
 use super::{ComparePlan, Comparison};
 use crate::elements::Extractor;
 use crate::hashing::Digester;
-use crate::pipeline::{Read, Reading, RunError, Traffic, Watch};
+use crate::pipeline::{Read, Reading, RunError, Totals, Traffic, Watch};
 use std::thread;
 
 /// Compares structures on the inputs, which are one trace in time order and are decoded once; adds all
@@ -44,6 +44,16 @@ pub fn compare(
         totals,
         outcome,
     } = read?;
+    let is_full = |slice: &usize| {
+        let mut entries = outcome.entries.iter();
+        entries.any(|entry| entry.counts.get(*slice).is_some_and(|c| c.saturated))
+    };
+    let kept = outcome.slices.len();
+    let totals = Totals {
+        slices: kept as u64 + outcome.slices_omitted,
+        saturated_slices: (0..kept).filter(is_full).count() as u64,
+        ..totals
+    };
     Ok(Comparison {
         inputs,
         totals,

@@ -133,7 +133,9 @@ pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
         .objects("stored", stored_columns(), |row| row.stored.clone())
         .doc("combinations stored besides the whole element: `attributes`, and `probes`")
         .field("best", |row| row.best)
-        .doc("no other structure has a smaller mean error of its count in this memory (estimate, else raw count); several if it is the same")
+        .doc("no other structure has a smaller mean error of its count in this memory (estimate, else raw count); several if it is the same, and none that was full in a slice")
+        .field("saturated_slices", |row| row.entry.saturated_slices())
+        .doc("slices in which the filter was so full that it noticed less than one new element in a hundred: its counts there say nothing")
         .object("estimate_error", error_columns(), |row| row.estimate_error)
         .doc("errors of the unbiased estimate; null where there is none")
         .object("first_error", error_columns(), |row| row.first_error)
@@ -285,6 +287,7 @@ impl CompareReport<'_> {
         let ranked = self.ranked(memory).into_iter();
         let mut best: Vec<(&Entry, CountErrors)> = ranked
             .filter(|(entry, _)| entry.contender != Contender::EXACT)
+            .filter(|(entry, _)| entry.saturated_slices() == 0)
             .filter_map(|(entry, errors)| Some((entry, errors?)))
             .collect();
         let least = best.first().map_or(0.0, |(_, errors)| errors.mean);

@@ -32,7 +32,7 @@ pub(super) fn basis(report: &CompareReport<'_>) -> String {
     let elements = report.plan.rule.kind.plural();
     let made = match (comparison.expected.elements, comparison.expected.from) {
         (Some(n), ExpectedFrom::Given) => {
-            format!("k chosen for {} {elements} a slice, as told", grouped(n))
+            format!("k chosen for {} {elements} a slice, as given", grouped(n))
         }
         (Some(n), ExpectedFrom::Median(1)) => format!(
             "k chosen for {} {elements} a slice, as many as the first slice has",
@@ -84,9 +84,33 @@ pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
             ));
         }
     }
+    sentences.extend(full_filters(report));
     sentences.extend(least_memories(report, &memories, slice));
     sentences.extend(queries(report, &memories));
     sentences
+}
+
+/// Which structures were full, and in how many slices.
+fn full_filters(report: &CompareReport<'_>) -> Option<String> {
+    let mut full: Vec<String> = Vec::new();
+    for entry in &report.comparison.entries {
+        let slices = entry.saturated_slices();
+        if slices > 0 {
+            let memory = entry.memory_asked_bytes.map_or_else(String::new, size);
+            full.push(format!(
+                "{} at {memory} in {slices}",
+                entry.contender.name()
+            ));
+        }
+    }
+    if full.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "Filters were full, and their counts say nothing, in some of the {} slices: {}; give them more --memory.",
+        report.comparison.totals.slices,
+        full.join(", ")
+    ))
 }
 
 /// Structures whose raw count misses much at this memory, the worst first.

@@ -248,3 +248,30 @@ fn without_an_element_nothing_is_said_about_errors() {
     assert!(words.contains("with 0 DNS triples in all"), "{out}");
     assert!(!out.contains("Below 1 %"), "{out}");
 }
+
+/// A filter that noticed next to nothing is named as such, and never the best.
+#[test]
+fn a_full_filter_is_named_and_never_the_best() {
+    let options = [
+        CAPTURE,
+        "--slice",
+        "all",
+        "--memory",
+        "64",
+        "--filter",
+        "bloom,subset,hll",
+        "--expect",
+        "100",
+    ];
+    let table = flowsieve(&[&["compare"], &options[..]].concat()).done();
+    let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = "Filters were full, and their counts say nothing, in some of the 1 slices: bloom at 64 B in 1, subset at 64 B in 1; give them more --memory.";
+    assert!(words.contains(sentence), "{table}");
+    let document = compared(&options);
+    let bloom = &document["structures"][0];
+    assert_eq!(bloom["filter"], "bloom");
+    assert_eq!(bloom["saturated_slices"], 1);
+    assert_eq!(bloom["best"], false);
+    assert_eq!(document["totals"]["slices"], 1);
+    assert_eq!(document["totals"]["saturated_slices"], 1);
+}
