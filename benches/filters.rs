@@ -4,7 +4,7 @@
 
 #![allow(
     clippy::inline_always,
-    reason = "what is not in line is compiled for every machine"
+    reason = "functions that are not inlined are compiled for the baseline target"
 )]
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};

@@ -6,7 +6,7 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "what is not in line is compiled for every machine"
+    reason = "functions that are not inlined are compiled for the baseline target"
 )]
 
 use super::{Bucket, DleftFilter, HASH, MULTIPLIERS, SUBTABLES};

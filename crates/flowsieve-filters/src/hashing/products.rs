@@ -5,7 +5,7 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "what is not in line is compiled for every machine"
+    reason = "functions that are not inlined are compiled for the baseline target"
 )]
 
 /// How products are computed.

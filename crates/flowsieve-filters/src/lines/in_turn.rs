@@ -6,7 +6,7 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "what is not in line is compiled for every machine, and takes twice the time"
+    reason = "functions that are not inlined are compiled for the baseline target, and takes twice the time"
 )]
 
 use super::count::LineCounter;

@@ -8,7 +8,7 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "what is not in line is compiled for every machine"
+    reason = "functions that are not inlined are compiled for the baseline target"
 )]
 
 use super::MatrixFilter;
