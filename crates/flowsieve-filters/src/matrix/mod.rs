@@ -147,7 +147,7 @@ impl MatrixFilter {
     ///
     /// # Errors
     ///
-    /// The first rule of [`MatrixSpec::check`] that is broken.
+    /// The first rule of [`FilterSpec::check`](crate::FilterSpec::check) that is broken.
     pub fn new(spec: &MatrixSpec) -> Result<Self, SpecError> {
         spec.check()?;
         let layout = Layout::new(&spec.sizes, &spec.cuts, spec.index_map);
