@@ -1,4 +1,5 @@
-"""Prints the public items of a crate, a line each, from rustdoc's JSON."""
+"""Prints the public items of a crate, a line each, from rustdoc's JSON. Further files are of crates whose
+modules the first one shows as its own."""
 
 import json
 import sys
@@ -12,10 +13,30 @@ def kind_of(item):
 
 
 class Surface:
-    def __init__(self, doc):
+    def __init__(self, doc, shown):
         self.index = doc["index"]
+        self.paths = doc["paths"]
+        self.shown = {surface.own_name(): surface for surface in shown}
+        self.root = doc["root"]
         self.items = set()
-        self.name(doc["root"], [], self.index[str(doc["root"])]["name"])
+
+    def own_name(self):
+        return self.index[str(self.root)]["name"]
+
+    def list(self):
+        self.name(self.root, [], self.own_name())
+        return sorted(self.items)
+
+    def module_of_another(self, number, path):
+        """A module of a crate that is shown, under the name that it has here."""
+        target = self.paths.get(str(number), {"path": [""]})["path"]   # what is hidden has none
+        other = self.shown.get(target[0])
+        if other is None:
+            self.add("use", path)
+            return
+        own = next(number for number, item in other.paths.items() if item["path"] == target)
+        other.name(own, path[:-1], path[-1])
+        self.items |= other.items
 
     def walk(self, number, path):
         item = self.index.get(str(number))
@@ -27,7 +48,7 @@ class Surface:
         use = item["inner"]["use"]
         target = self.index.get(str(use["id"]))
         if target is None:
-            self.add("use", path + [use["name"]])
+            self.module_of_another(use["id"], path + [use["name"]])
         elif use["is_glob"]:
             for child in target["inner"]["module"]["items"]:
                 self.walk(child, path)
@@ -60,5 +81,6 @@ class Surface:
         self.items.add(("::".join(path), NAMES.get(kind, kind)))
 
 
-for path, kind in sorted(Surface(json.load(open(sys.argv[1]))).items):
+first, *others = [json.load(open(file)) for file in sys.argv[1:]]
+for path, kind in Surface(first, [Surface(other, []) for other in others]).list():
     print(kind, path)

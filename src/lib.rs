@@ -42,35 +42,25 @@
 //! whose records are Parquet), `zstd` (captures compressed by zstd).
 
 // What is hidden is no part of the public surface: the program's own, and a door for tests.
-#[doc(hidden)]
-pub mod anonymize;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod cli;
-#[doc(hidden)]
-pub mod comparison;
 mod count;
 #[doc(hidden)]
-pub mod decode;
-pub mod dedup;
-pub mod elements;
-#[doc(hidden)]
 pub mod experiments;
-pub mod flows;
 #[doc(hidden)]
 pub mod generate;
-mod guard;
 #[cfg(feature = "parquet")]
 pub mod index;
-mod inputs;
-pub mod pieces;
-pub mod pipeline;
 #[doc(hidden)]
 pub mod planner;
 #[doc(hidden)]
 pub mod report;
-mod threads;
-pub mod trace;
+
+#[doc(hidden)]
+pub use flowsieve_engine::{anonymize, comparison, decode};
+#[doc(inline)]
+pub use flowsieve_engine::{dedup, elements, flows, pieces, pipeline, trace};
 
 // The program's module speaks of the library as others do.
 #[cfg(feature = "cli")]

@@ -1,7 +1,7 @@
 //! Columns of Parquet files, in memory: one row group, written and read by column.
 
-use crate::guard::{WorkerGone, guarded};
 use bytes::Bytes;
+use flowsieve_engine::internal::{WorkerGone, guarded};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
 use parquet::data_type::DataType;

@@ -1,7 +1,7 @@
 //! Why an index cannot be read, written or asked.
 
 use crate::flows::FlowError;
-use crate::guard::Broken;
+use flowsieve_engine::internal::Broken;
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};

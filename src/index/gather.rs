@@ -17,8 +17,8 @@ use crate::decode::{NAME_MAX, Tunnel, labels_from_text};
 use crate::flows::{
     Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, SortedFlows, Upper, list,
 };
-use crate::inputs::Watch;
 use crate::trace::{Capture, DnsLogBatch, InputFormat, TraceBatch, TraceError};
+use flowsieve_engine::internal::Watch;
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;

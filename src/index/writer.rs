@@ -8,7 +8,7 @@ use super::packed::{self, Fresh};
 use super::region::{elements_of, filters_of, write_region};
 use super::{IndexError, Region, anew, folders, gather};
 use crate::hashing::Digest;
-use crate::inputs::Watch;
+use flowsieve_engine::internal::Watch;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;

@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 /// A worker stopped before its work was done, and why.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct WorkerGone(pub(crate) String);
+pub struct WorkerGone(pub String);
 
 impl WorkerGone {
     /// It left no word.
-    pub(crate) fn silent() -> Self {
+    pub fn silent() -> Self {
         Self("a thread ended before its work was done".to_owned())
     }
 
     /// It was to work on so many packets of an input, behind the first `before` ones.
-    pub(crate) fn at(self, path: &Path, before: u64, packets: u64) -> Broken {
+    pub fn at(self, path: &Path, before: u64, packets: u64) -> Broken {
         Broken {
             path: path.to_owned(),
             first: before + 1,
@@ -42,7 +42,11 @@ pub struct Broken {
 }
 
 /// Does the work; what it was working on is not to be used any more if it panics.
-pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, WorkerGone> {
+///
+/// # Errors
+///
+/// It panicked.
+pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, WorkerGone> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -45,8 +45,8 @@ mod tsh;
 pub mod write;
 
 pub use capture::{Capture, InputFormat, first_time_ns};
-#[cfg(feature = "cli")]
-pub(crate) use capture::{is_capture, standard_input};
+#[doc(hidden)]
+pub use capture::{is_capture, standard_input};
 pub use compression::Compression;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
@@ -56,6 +56,6 @@ pub use record::{InterfaceInfo, RecordBatch, RecordRef};
 pub(crate) use segments::{SegmentReader, Segments};
 pub use source::Source;
 pub use stop::StopFlag;
-#[cfg(feature = "cli")]
-pub(crate) use stop::Stoppable;
+#[doc(hidden)]
+pub use stop::Stoppable;
 pub use time::from_text as time_from_text;

@@ -338,7 +338,8 @@ impl Capture {
     }
 
     /// Whether it is a DNS log, which has records and no packets.
-    pub(crate) fn is_log(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_log(&self) -> bool {
         matches!(
             self.container,
             Container::ZeekDnsTsv | Container::ZeekDnsJson | Container::DnsCsv
@@ -346,7 +347,8 @@ impl Capture {
     }
 
     /// Names of the container and of the compression, if there is one: `pcap in gzip`.
-    pub(crate) fn description(&self) -> String {
+    #[doc(hidden)]
+    pub fn description(&self) -> String {
         match self.compression {
             Compression::None => self.container().to_owned(),
             compression => format!("{} in {}", self.container(), compression.name()),
@@ -408,8 +410,7 @@ fn open_container(
 ///
 /// # Errors
 /// The file cannot be read.
-#[cfg(feature = "cli")]
-pub(crate) fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> {
+pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> {
     // Opening a pipe or a device for a look could wait forever.
     if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Ok(false);
@@ -444,7 +445,7 @@ pub fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, Tr
 /// # Errors
 ///
 /// The system gives no further handle of it.
-pub(crate) fn standard_input() -> io::Result<File> {
+pub fn standard_input() -> io::Result<File> {
     #[cfg(unix)]
     let own = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
     #[cfg(windows)]

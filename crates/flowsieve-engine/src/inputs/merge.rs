@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const PACKETS_A_REPORT: u64 = 1 << 14;
 
 /// An open input.
-pub(crate) trait Input {
+pub trait Input {
     /// Time of the next packet, where there is one.
     fn next_ns(&self) -> i64;
 
@@ -40,7 +40,8 @@ pub(super) fn count_until(
 }
 
 /// The inputs, from which the earliest packet is always taken next.
-pub(crate) struct Merge<'a, I> {
+#[expect(missing_debug_implementations, reason = "it holds a closure")]
+pub struct Merge<'a, I> {
     upcoming: VecDeque<Upcoming>,
     open: Vec<Open<I>>,
     /// Makes an input of a capture when so many others are open.
@@ -70,7 +71,7 @@ struct Open<I> {
 impl<'a, I: Input> Merge<'a, I> {
     /// Puts the inputs in the order of their first packets and opens those that are due. One of which the
     /// time is not known is opened first.
-    pub(crate) fn new<S: Clone + Into<Source>>(
+    pub fn new<S: Clone + Into<Source>>(
         sources: &[S],
         format: InputFormat,
         stop: StopFlag,
@@ -91,7 +92,7 @@ impl<'a, I: Input> Merge<'a, I> {
     }
 
     /// Inputs of which is known before which time none of their packets is.
-    pub(crate) fn with_times(
+    pub fn with_times(
         sources: impl IntoIterator<Item = (impl Into<Source>, i64)>,
         format: InputFormat,
         stop: StopFlag,
@@ -139,7 +140,11 @@ impl<'a, I: Input> Merge<'a, I> {
     ///
     /// `take` gets an input with its number, and how many of its next packets it has to take. If it
     /// panics, that is an error.
-    pub(crate) fn drain<E: From<Broken>>(
+    ///
+    /// # Errors
+    ///
+    /// Those of `take`, or that it panicked.
+    pub fn drain<E: From<Broken>>(
         mut self,
         watch: &dyn Watch,
         mut take: impl FnMut(usize, &mut I, usize) -> Result<(), E>,
@@ -253,7 +258,7 @@ mod tests {
     use crate::trace::TraceBatch;
     use std::thread;
 
-    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap");
+    const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap");
 
     #[derive(Default)]
     struct Times(Vec<i64>);

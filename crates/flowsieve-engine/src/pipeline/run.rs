@@ -243,7 +243,9 @@ mod tests {
         }));
         for threads in [1, 2, 3, 5] {
             let plan = CountPlan {
-                inputs: vec![concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap").into()],
+                inputs: vec![
+                    concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap").into(),
+                ],
                 input_format: InputFormat::Auto,
                 rule: ElementRule::default(),
                 tunnel: Tunnel::Outer,

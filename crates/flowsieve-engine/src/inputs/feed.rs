@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_decoder_that_panics_is_an_error_that_names_the_packet_and_no_hang() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/traces/generated.pcap");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap");
         let open = || Capture::open(Path::new(path), InputFormat::Auto).unwrap();
         let mut capture = open();
         let mut times = Times::default();

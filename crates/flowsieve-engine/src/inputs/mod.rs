@@ -19,8 +19,6 @@ mod segments;
 
 pub(crate) use batch::{Batch, Maker, read_on};
 pub(crate) use feed::Feed;
-pub(crate) use merge::Merge;
-#[cfg(feature = "parquet")]
-pub(crate) use records::Choose;
-pub(crate) use records::RecordInput;
+pub use merge::{Input, Merge};
+pub use records::{Choose, RecordInput};
 pub use results::{InputResult, Watch};

@@ -221,7 +221,8 @@ impl CountPlan {
     /// # Errors
     ///
     /// There are several slices, or no filter.
-    pub(crate) fn kept_filter(&self) -> Result<&FilterSpec, PlanError> {
+    #[doc(hidden)]
+    pub fn kept_filter(&self) -> Result<&FilterSpec, PlanError> {
         if self.slicing.width_ns.is_some() {
             return Err(PlanError(
                 "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all".into(),
@@ -272,7 +273,8 @@ impl CountPlan {
 
     /// How many slices are open at the same time: 8 while their filters are small, but never fewer
     /// than 2, so that packets that cross a boundary out of order still find their slice.
-    pub(crate) fn open_slices(&self) -> usize {
+    #[doc(hidden)]
+    pub fn open_slices(&self) -> usize {
         if self.slicing.width_ns.is_none() {
             return 1;
         }

@@ -38,7 +38,8 @@ impl ElementKind {
     }
 
     /// What a person calls several of them.
-    pub(crate) const fn plural(self) -> &'static str {
+    #[doc(hidden)]
+    pub const fn plural(self) -> &'static str {
         match self {
             Self::HostPair => "host pairs",
             Self::Flow => "flows",

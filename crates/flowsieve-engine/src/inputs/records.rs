@@ -7,10 +7,11 @@ use crate::trace::{Capture, PacketRef, RecordBatch, TraceError};
 use std::ops::Range;
 
 /// Decides of a packet and the bytes that it points into.
-pub(crate) type Choose<'a> = &'a dyn Fn(&PacketRef, &[u8]) -> bool;
+pub type Choose<'a> = &'a dyn Fn(&PacketRef, &[u8]) -> bool;
 
 /// A capture that is being read. A DNS log has no packets.
-pub(crate) struct RecordInput<'a> {
+#[expect(missing_debug_implementations, reason = "it holds a closure")]
+pub struct RecordInput<'a> {
     capture: Capture,
     /// The next packet of the present batch.
     at: usize,
@@ -21,7 +22,8 @@ pub(crate) struct RecordInput<'a> {
 }
 
 impl<'a> RecordInput<'a> {
-    pub(crate) fn new(mut capture: Capture, choose: Option<Choose<'a>>) -> Self {
+    /// A capture of which some packets, or all of them, are wanted.
+    pub fn new(mut capture: Capture, choose: Option<Choose<'a>>) -> Self {
         capture.keep_records();
         Self {
             capture,
@@ -32,7 +34,7 @@ impl<'a> RecordInput<'a> {
     }
 
     /// The present batch, and where the next `count` packets stand in it.
-    pub(crate) fn next(&self, count: usize) -> (RecordBatch<'_>, Range<usize>) {
+    pub fn next(&self, count: usize) -> (RecordBatch<'_>, Range<usize>) {
         (self.capture.record_batch(), self.at..self.at + count)
     }
 
@@ -107,7 +109,7 @@ mod tests {
     fn a_reader_that_panics_ends_its_input_with_an_error() {
         let path = Path::new(concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/traces/generated.pcap"
+            "/../../traces/generated.pcap"
         ));
         let mut bytes = fs::read(path).unwrap();
         bytes.truncate(bytes.len() - 1);

@@ -54,7 +54,7 @@ impl<R: Read> Read for Ending<R> {
 
 /// A file or pipe whose reads fail once the flag is set, also while they wait.
 #[derive(Debug)]
-pub(crate) struct Stoppable {
+pub struct Stoppable {
     file: Ending<File>,
     /// Reads may wait for whoever writes: a pipe, a terminal, a socket.
     waits: bool,
@@ -62,7 +62,7 @@ pub(crate) struct Stoppable {
 
 impl Stoppable {
     /// Reads `source` until its end, or until the flag is set.
-    pub(crate) fn new(source: File, stop: StopFlag) -> Self {
+    pub fn new(source: File, stop: StopFlag) -> Self {
         let waits = source.metadata().is_ok_and(|data| !data.is_file());
         Self {
             file: Ending::new(source, stop),

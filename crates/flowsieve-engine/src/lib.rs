@@ -1,0 +1,31 @@
+//! What flowsieve does with each packet, apart from how results look: the crate
+//! [`flowsieve`](https://docs.rs/flowsieve) shows its modules under their own names and is what to depend on.
+//!
+//! It is a crate of its own so that it is compiled as one unit, which is what its speed needs, while the rest
+//! is compiled in pieces.
+
+#[doc(hidden)]
+pub mod anonymize;
+#[doc(hidden)]
+pub mod comparison;
+#[doc(hidden)]
+pub mod decode;
+pub mod dedup;
+pub mod elements;
+pub mod flows;
+mod guard;
+mod inputs;
+pub mod pieces;
+pub mod pipeline;
+mod threads;
+pub mod trace;
+
+/// For the crate `flowsieve` alone.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::guard::{Broken, WorkerGone, guarded};
+    pub use crate::inputs::{Choose, Input, Merge, RecordInput, Watch};
+}
+
+use flowsieve_filters as filters;
+use flowsieve_filters::{bits, hashing};
