@@ -7,6 +7,7 @@ use crate::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, PlanError, RunError, SliceResult,
     SliceSink, Slicing, count,
 };
+use crate::rows::CountRows;
 use crate::trace::{InputFormat, Source};
 use std::io;
 use std::time::Duration;
@@ -277,6 +278,23 @@ impl Count {
             slices: rows.0,
             summary,
         })
+    }
+
+    /// Counts in a thread of its own, and gives the rows as they come.
+    ///
+    /// ```
+    /// let mut rows = flowsieve::Count::of(["traces/generated.pcap"]).rows()?;
+    /// let busy = rows.by_ref().filter(|second| second.elements > 900).count();
+    /// let summary = rows.finish()?;
+    /// assert_eq!((busy, summary.totals.packets), (8, 8_000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Choices that do not go together.
+    pub fn rows(&self) -> Result<CountRows, PlanError> {
+        Ok(CountRows::begin(self.plan()?))
     }
 
     /// Counts, and hands each row on when its slice is over: for traces with more slices than there is memory.

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! Captures come from paths or from any reader ([`trace::Source`]); results are typed rows
-//! ([`pipeline::SliceResult`]), all at once or as they come ([`Count::run_into`]).
+//! ([`pipeline::SliceResult`]), all at once ([`Count::run`]) or as they come ([`Count::rows`], [`Count::run_into`]).
 //!
 //! | to | begin with |
 //! |---|---|
@@ -38,8 +38,8 @@
 //!
 //! `examples/` has five short programs.
 //!
-//! Features, all of them on by default: `cli` (the program), `parquet` (results in Parquet, and [`index`],
-//! whose records are Parquet), `zstd` (captures compressed by zstd).
+//! Features on by default: `cli` (the program), `parquet` (results in Parquet, and [`index`],
+//! whose records are Parquet), `zstd` (captures compressed by zstd). And `arrow`: results as Arrow record batches.
 
 // What is hidden is no part of the public surface: the program's own, and a door for tests.
 #[cfg(feature = "cli")]
@@ -56,6 +56,7 @@ pub mod index;
 pub mod planner;
 #[doc(hidden)]
 pub mod report;
+mod rows;
 
 #[doc(hidden)]
 pub use flowsieve_engine::{anonymize, comparison, decode};
@@ -68,6 +69,8 @@ extern crate self as flowsieve;
 
 /// Writers of results: each takes what a run yields, in one of the formats.
 pub mod output {
+    #[cfg(feature = "arrow")]
+    pub use crate::report::RecordBatches;
     pub use crate::report::{
         CountParameters, CountReport, FlowNames, FlowParameters, FlowReport, ReportFormat,
     };
@@ -76,3 +79,4 @@ pub mod output {
 pub use count::{Count, Counted};
 pub use flowsieve_filters as filters;
 pub use flowsieve_filters::{bits, hashing};
+pub use rows::CountRows;

@@ -3,9 +3,8 @@
 //! A number may have a decimal fraction as long as the result is whole (`1.5k`, `0.5s`). What is understood
 //! is said to people in [`VALUES`].
 
+use chrono::{NaiveDate, NaiveDateTime};
 use flowsieve::trace::time_from_text;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 use std::hash::{BuildHasher, RandomState};
 
 /// What options take, as `flowsieve --help` says it.
@@ -107,14 +106,22 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
 /// `2014-01-01`, `2014-01-01T12:30`, RFC 3339 and seconds since 1970, in nanoseconds since 1970. Where nothing
 /// says otherwise a time is UTC, and a date the time at which it begins.
 pub(crate) fn parse_time_ns(text: &str) -> Result<i64, UnitError> {
-    // Behind the date a minus would begin the offset of a time zone.
-    let civil = || match text.get(10..) {
-        Some(time) if !time.contains(['-', '+', '[']) => text.parse::<DateTime>().ok(),
-        _ => None,
+    let civil = || {
+        let at_begin = |day: NaiveDate| day.and_hms_opt(0, 0, 0);
+        let of_day = || at_begin(text.parse().ok()?);
+        let to_the = |format| NaiveDateTime::parse_from_str(text, format).ok();
+        let seconds = || to_the("%Y-%m-%dT%H:%M:%S%.f").or_else(|| to_the("%Y-%m-%d %H:%M:%S%.f"));
+        let minutes = || to_the("%Y-%m-%dT%H:%M").or_else(|| to_the("%Y-%m-%d %H:%M"));
+        of_day().or_else(seconds).or_else(minutes)
     };
     let utc = || {
-        let nanoseconds = TimeZone::UTC.to_timestamp(civil()?).ok()?.as_nanosecond();
-        Some(nanoseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+        let time = civil()?.and_utc();
+        let beyond = if time.timestamp() < 0 {
+            i64::MIN
+        } else {
+            i64::MAX
+        };
+        Some(time.timestamp_nanos_opt().unwrap_or(beyond))
     };
     time_from_text(text).or_else(utc).ok_or(UnitError::Time)
 }

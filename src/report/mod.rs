@@ -2,6 +2,8 @@
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod cell;
 mod chart_rows;
 mod column;
@@ -53,6 +55,8 @@ mod table;
 mod traffic_page;
 pub mod traffic_table;
 
+#[cfg(feature = "arrow")]
+pub use arrow::RecordBatches;
 pub use compare_model::CompareReport;
 pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;

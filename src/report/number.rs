@@ -1,7 +1,5 @@
 //! Numbers, sizes and times as people read them.
 
-use jiff::Timestamp;
-
 /// `1234567` as `1,234,567`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -59,13 +57,17 @@ pub(super) fn slices_of(width_ns: Option<i64>) -> String {
     }
 }
 
-/// A time as RFC 3339 with so many decimals of the second. Times that no calendar reaches are given
-/// in seconds since the epoch.
+/// A time as RFC 3339 with so many decimals of the second, at most nine; further ones are cut off.
 pub(super) fn time(ns: i64, decimals: usize) -> String {
-    Timestamp::from_nanosecond(i128::from(ns)).map_or_else(
-        |_| format!("{:.decimals$}", ns as f64 / 1e9),
-        |time| format!("{time:.decimals$}"),
-    )
+    const SECONDS: usize = "0000-00-00T00:00:00".len();
+    let mut text = rfc3339(ns);
+    text.truncate(if decimals == 0 {
+        SECONDS
+    } else {
+        SECONDS + 1 + decimals
+    });
+    text.push('Z');
+    text
 }
 
 /// A time as RFC 3339 to the nanosecond.
@@ -121,12 +123,19 @@ pub(super) fn seconds(ns: i128) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chrono::DateTime;
     use proptest::prelude::*;
+
+    fn by_the_calendar(ns: i64) -> String {
+        let time = DateTime::from_timestamp_nanos(ns);
+        time.format("%Y-%m-%dT%H:%M:%S%.9fZ").to_string()
+    }
 
     proptest! {
         #[test]
         fn times_are_those_of_the_calendar(ns: i64) {
-            prop_assert_eq!(rfc3339(ns), time(ns, 9));
+            prop_assert_eq!(rfc3339(ns), by_the_calendar(ns));
+            prop_assert_eq!(time(ns, 9), by_the_calendar(ns));
         }
     }
 
@@ -140,7 +149,7 @@ mod tests {
             951_868_799_999_999_999,
             i64::MAX,
         ] {
-            assert_eq!(rfc3339(ns), time(ns, 9));
+            assert_eq!(rfc3339(ns), by_the_calendar(ns));
         }
     }
 

@@ -2,8 +2,7 @@
 
 use crate::report::figure::Scale;
 use crate::report::number::{grouped, size, time};
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use chrono::NaiveDate;
 use std::cmp::Ordering;
 
 /// A stretch of numbers laid out along an axis: 0 is its beginning, 1 its end.
@@ -136,8 +135,8 @@ impl Span {
         let first = ((self.low / YEAR + 1970.0) / step).floor() * step;
         let years = (0..200_u32).map(|i| first + f64::from(i) * step);
         let ticks = years.filter_map(|year| {
-            let day = Date::new(year as i16, 1, 1).ok()?;
-            let begin = day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second() as f64;
+            let midnight = NaiveDate::from_ymd_opt(year as i32, 1, 1)?.and_hms_opt(0, 0, 0)?;
+            let begin = midnight.and_utc().timestamp() as f64;
             (begin >= self.low && begin <= self.high).then(|| self.tick(begin, year.to_string()))
         });
         ticks.collect()

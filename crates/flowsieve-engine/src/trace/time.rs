@@ -1,5 +1,7 @@
 //! Time stamps of all containers, turned into nanoseconds since the epoch; saturating, never wrapping.
 
+use chrono::{DateTime, FixedOffset};
+
 pub(super) const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Clamps a time in nanoseconds to what an `i64` can hold.
@@ -56,13 +58,21 @@ pub(super) fn from_decimal_seconds(text: &str) -> Option<i64> {
     Some(saturate(if negative { -time } else { time }))
 }
 
-/// A time in a log or in a question, in nanoseconds since the epoch: epoch seconds, or RFC 3339.
+/// A time in a log or in a question, in nanoseconds since the epoch: epoch seconds, or RFC 3339, where the
+/// seconds may be left out.
 pub fn from_text(text: &str) -> Option<i64> {
-    from_decimal_seconds(text).or_else(|| {
-        Some(saturate(
-            text.parse::<jiff::Timestamp>().ok()?.as_nanosecond(),
-        ))
-    })
+    let time = || {
+        DateTime::parse_from_rfc3339(text)
+            .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M%#z"))
+            .ok()
+    };
+    from_decimal_seconds(text).or_else(|| Some(of(&time()?)))
+}
+
+/// Nanoseconds since the epoch.
+fn of(time: &DateTime<FixedOffset>) -> i64 {
+    let seconds = i128::from(time.timestamp()) * i128::from(NANOS_PER_SECOND);
+    saturate(seconds + i128::from(time.timestamp_subsec_nanos()))
 }
 
 #[cfg(test)]
@@ -93,6 +103,8 @@ mod tests {
     fn rfc_3339_is_read() {
         assert_eq!(from_text("1970-01-01T00:00:01.5Z"), Some(1_500_000_000));
         assert_eq!(from_text("1970-01-01T01:00:01+01:00"), Some(1_000_000_000));
+        assert_eq!(from_text("1970-01-01T00:01Z"), Some(60_000_000_000));
+        assert_eq!(from_text("1970-01-01T01:01+01:00"), Some(60_000_000_000));
     }
 
     #[test]

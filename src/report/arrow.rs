@@ -1,0 +1,222 @@
+//! Rows of a result as Arrow record batches, handed on as rows come: the same columns as in Parquet.
+
+use super::cell::{Cell, Kind};
+use super::column::{Column, Columns};
+use super::count_model::all_slice_columns;
+use super::flows_model::flow_columns;
+use super::{CountParameters, FlowParameters};
+use crate::flows::{FlowRecord, FlowSink};
+use crate::pipeline::{SliceResult, SliceSink};
+use arrow_array::builder::{
+    ArrayBuilder, BooleanBuilder, Float64Builder, Int64Builder, StringBuilder,
+    TimestampNanosecondBuilder, UInt64Builder,
+};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+/// Rows of a batch: as many as of a row group in Parquet.
+const BATCH_ROWS: usize = 1 << 16;
+
+/// Bytes of text after which a batch is handed on although it has fewer rows.
+const BATCH_TEXT_BYTES: usize = 16 << 20;
+
+/// Gathers rows and hands them on, at most 65,536 at a time, so memory is bounded however many there are.
+///
+/// ```
+/// use flowsieve::Count;
+/// use flowsieve::output::{CountParameters, RecordBatches};
+///
+/// let count = Count::of(["traces/generated.pcap"]);
+/// let parameters = CountParameters::from(&count.plan()?);
+/// let mut rows = 0;
+/// let mut batches = RecordBatches::of_slices(&parameters, |batch| {
+///     rows += batch.num_rows();
+///     Ok(())
+/// });
+/// count.run_into(&mut batches)?;
+/// batches.finish()?;
+/// assert_eq!(rows, 8);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct RecordBatches<R, F> {
+    columns: Columns<R>,
+    schema: SchemaRef,
+    values: Vec<Values>,
+    rows: usize,
+    text_bytes: usize,
+    take: F,
+}
+
+impl<R, F> fmt::Debug for RecordBatches<R, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordBatches")
+            .field("schema", &self.schema)
+            .field("rows", &self.rows)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<SliceResult, F> {
+    /// The slices of a count.
+    pub fn of_slices(parameters: &CountParameters, take: F) -> Self {
+        Self::begin(all_slice_columns(parameters.design.as_ref(), true), take)
+    }
+}
+
+impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<FlowRecord, F> {
+    /// Flows.
+    pub fn of_flows(parameters: &FlowParameters, take: F) -> Self {
+        Self::begin(flow_columns(parameters.shape(), parameters.names), take)
+    }
+}
+
+impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
+    fn begin(columns: Columns<R>, take: F) -> Self {
+        let columns = columns.flat();
+        let fields: Vec<Field> = columns.0.iter().map(field).collect();
+        Self {
+            values: columns
+                .0
+                .iter()
+                .map(|column| Values::of(&column.kind))
+                .collect(),
+            schema: Arc::new(Schema::new(fields)),
+            columns,
+            rows: 0,
+            text_bytes: 0,
+            take,
+        }
+    }
+
+    /// The names and types of the columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn row(&mut self, row: &R) -> io::Result<()> {
+        for (values, column) in self.values.iter_mut().zip(&self.columns.0) {
+            self.text_bytes += values.push(column.cell(row));
+        }
+        self.rows += 1;
+        if self.rows == BATCH_ROWS || self.text_bytes >= BATCH_TEXT_BYTES {
+            self.hand_on()?;
+        }
+        Ok(())
+    }
+
+    /// Hands on the rows that are left.
+    ///
+    /// # Errors
+    ///
+    /// Those of whoever takes the batches.
+    pub fn finish(mut self) -> io::Result<()> {
+        if self.rows > 0 {
+            self.hand_on()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn hand_on(&mut self) -> io::Result<()> {
+        let arrays = self.values.iter_mut().map(Values::finish).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
+        (self.rows, self.text_bytes) = (0, 0);
+        (self.take)(batch.map_err(|error: ArrowError| io::Error::other(error))?)
+    }
+}
+
+impl<F: FnMut(RecordBatch) -> io::Result<()>> SliceSink for RecordBatches<SliceResult, F> {
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        self.row(slice)
+    }
+}
+
+impl<F: FnMut(RecordBatch) -> io::Result<()>> FlowSink for RecordBatches<FlowRecord, F> {
+    fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
+        self.row(&flow)
+    }
+}
+
+fn field<R>(column: &Column<R>) -> Field {
+    let name = column.name.as_ref();
+    Field::new(name, Values::of(&column.kind).data_type(), column.nullable)
+}
+
+/// The values of a column that wait for their batch.
+#[derive(Debug)]
+enum Values {
+    Time(TimestampNanosecondBuilder),
+    I64(Int64Builder),
+    U64(UInt64Builder),
+    F64(Float64Builder),
+    Bool(BooleanBuilder),
+    Text(StringBuilder),
+}
+
+impl Values {
+    fn of(kind: &Kind) -> Self {
+        match kind {
+            Kind::Time(_) => Self::Time(TimestampNanosecondBuilder::new().with_timezone("UTC")),
+            Kind::I64 => Self::I64(Int64Builder::new()),
+            Kind::U64 => Self::U64(UInt64Builder::new()),
+            Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => {
+                Self::F64(Float64Builder::new())
+            }
+            Kind::Bool => Self::Bool(BooleanBuilder::new()),
+            Kind::Text | Kind::List(_) | Kind::Object(_) | Kind::Tally => {
+                Self::Text(StringBuilder::new())
+            }
+        }
+    }
+
+    fn data_type(&self) -> DataType {
+        match self {
+            Self::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+            Self::I64(_) => DataType::Int64,
+            Self::U64(_) => DataType::UInt64,
+            Self::F64(_) => DataType::Float64,
+            Self::Bool(_) => DataType::Boolean,
+            Self::Text(_) => DataType::Utf8,
+        }
+    }
+
+    /// Takes a cell; how many bytes of text it has.
+    fn push(&mut self, cell: Cell) -> usize {
+        match (self, cell) {
+            (Self::Time(values), Cell::Time(ns, _)) => values.append_value(ns),
+            (Self::I64(values), Cell::I64(value)) => values.append_value(value),
+            (Self::U64(values), Cell::U64(value)) => values.append_value(value),
+            (Self::F64(values), Cell::F64(value) | Cell::Decimal(value) | Cell::Whole(value)) => {
+                values.append_value(value);
+            }
+            (Self::F64(values), Cell::Seconds(ns)) => values.append_value(ns as f64 / 1e9),
+            (Self::Bool(values), Cell::Bool(value)) => values.append_value(value),
+            (Self::Time(values), _) => values.append_null(),
+            (Self::I64(values), _) => values.append_null(),
+            (Self::U64(values), _) => values.append_null(),
+            (Self::F64(values), _) => values.append_null(),
+            (Self::Bool(values), _) => values.append_null(),
+            (Self::Text(values), Cell::Null) => values.append_null(),
+            (Self::Text(values), cell) => {
+                let text = cell.in_text();
+                values.append_value(&text);
+                return text.len();
+            }
+        }
+        0
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Time(values) => ArrayBuilder::finish(values),
+            Self::I64(values) => ArrayBuilder::finish(values),
+            Self::U64(values) => ArrayBuilder::finish(values),
+            Self::F64(values) => ArrayBuilder::finish(values),
+            Self::Bool(values) => ArrayBuilder::finish(values),
+            Self::Text(values) => ArrayBuilder::finish(values),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The rows of a count as an iterator: the count runs in a thread of its own, and waits where the rows are
+//! not taken.
+
+use crate::pipeline::{
+    CountExtras, CountPlan, CountSummary, RunError, SliceResult, SliceSink, count,
+};
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+/// Rows that may wait.
+const AHEAD: usize = 64;
+
+/// The slices of a count, in the order of time, each when it is over. Made by [`Count::rows`](crate::Count::rows).
+///
+/// Dropping it ends the count.
+#[derive(Debug)]
+pub struct CountRows {
+    rows: Option<Receiver<SliceResult>>,
+    run: Option<JoinHandle<Result<CountSummary, RunError>>>,
+}
+
+impl CountRows {
+    pub(crate) fn begin(plan: CountPlan) -> Self {
+        let (sender, rows) = sync_channel(AHEAD);
+        let run =
+            thread::spawn(move || count(&plan, CountExtras::default(), &mut Sender(sender), &()));
+        Self {
+            rows: Some(rows),
+            run: Some(run),
+        }
+    }
+
+    /// What became of the inputs, and totals. Rows that were not taken are dropped.
+    ///
+    /// # Errors
+    ///
+    /// The run failed.
+    ///
+    /// # Panics
+    ///
+    /// If the run panicked, which is a mistake of flowsieve's own.
+    pub fn finish(mut self) -> Result<CountSummary, RunError> {
+        self.by_ref().for_each(drop);
+        let run = self.run.take().expect("taken here only");
+        run.join().expect("a run turns panics into errors")
+    }
+}
+
+impl Iterator for CountRows {
+    type Item = SliceResult;
+
+    fn next(&mut self) -> Option<SliceResult> {
+        self.rows.as_ref()?.recv().ok()
+    }
+}
+
+impl Drop for CountRows {
+    fn drop(&mut self) {
+        // The next row finds nobody; then the run ends.
+        self.rows = None;
+        if let Some(run) = self.run.take() {
+            drop(run.join());
+        }
+    }
+}
+
+struct Sender(SyncSender<SliceResult>);
+
+impl SliceSink for Sender {
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "nobody takes the rows any more");
+        self.0.send(slice.clone()).map_err(gone)
+    }
+}
