@@ -22,16 +22,13 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let absent: Vec<Digests> = (0..queries)
         .map(|_| data.negative(&mut random, 1.0))
         .collect();
-    let mut found = Findings {
-        remarks: vec![
-            format!(
-                "M = 2^{} bits, n = {elements}, k = {PROBES}; one thread, {rounds} rounds of {queries} queries whose digests are computed before. The values of queries that are not contained all occur (α = 1).",
-                bits.ilog2()
-            ),
-            "Times are those of this machine; the paper's, of another machine and program, are no measure for them. What can be compared is their order: a Cartesian join looks through a row for a partial query, and a matrix at its maximal combinations only.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        format!(
+            "M = 2^{} bits, n = {elements}, k = {PROBES}; one thread, {rounds} rounds of {queries} queries whose digests are computed before. The values of queries that are not contained all occur (α = 1).",
+            bits.ilog2()
+        ),
+        "Times are those of this machine; the paper's, of another machine and program, are no measure for them. What can be compared is their order: a Cartesian join looks through a row for a partial query, and a matrix at its maximal combinations only.".into(),
+    ]);
     for (name, spec) in structures(bits, PROBES) {
         let filter = data.fill(&spec);
         for (what, queries, mask) in [

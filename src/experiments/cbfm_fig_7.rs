@@ -50,18 +50,15 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         }
         hits
     });
-    let mut found = Findings {
-        remarks: vec![
-            format!(
-                "M = 2^{} bits, n = {elements}, k = {PROBES}, {runs} filters of each kind with {negatives} negatives for each α. Values never repeat in the set, and the values of a negative that occur come from different elements.",
-                bits.ilog2()
-            ),
-            "The paper does not print n. Its 0.21 % for two attributes follows from n = 4.95 million with one cut, and so do its three orders between SBF and CMDBF; n = 10 million with two cuts gives the same 0.21 % but 2.2 orders.".into(),
-            "For the matrices the formula is (1) with what it leaves out: a value that occurs has cells of its own element in its row. With m = 1023, at 1/64 of the published size, that makes 2 % of the rate of a pair; at full size 0.3 %.".into(),
-            "CBFM's full query is below SBF's only because no pair of values repeats in random data. Where both uncut pairs of a query occur, in different elements, CBFM says yes with certainty.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        format!(
+            "M = 2^{} bits, n = {elements}, k = {PROBES}, {runs} filters of each kind with {negatives} negatives for each α. Values never repeat in the set, and the values of a negative that occur come from different elements.",
+            bits.ilog2()
+        ),
+        "The paper does not print n. Its 0.21 % for two attributes follows from n = 4.95 million with one cut, and so do its three orders between SBF and CMDBF; n = 10 million with two cuts gives the same 0.21 % but 2.2 orders.".into(),
+        "For the matrices the formula is (1) with what it leaves out: a value that occurs has cells of its own element in its row. With m = 1023, at 1/64 of the published size, that makes 2 % of the rate of a pair; at full size 0.3 %.".into(),
+        "CBFM's full query is below SBF's only because no pair of values repeats in random data. Where both uncut pairs of a query occur, in different elements, CBFM says yes with certainty.".into(),
+    ]);
     for (row, (mask, query)) in QUERIES.into_iter().enumerate() {
         let mut curves = Vec::new();
         for ((name, spec), runs) in structures.iter().zip(jobs.chunks(runs)) {

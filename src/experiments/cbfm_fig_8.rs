@@ -43,14 +43,11 @@ struct Triples {
 
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let (captures, from) = traffic(settings, ElementKind::Dns, None)?;
-    let mut found = Findings {
-        remarks: vec![
-            from,
-            "Negatives: values of different elements that do not occur together. MDBF takes all of them for contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
-            "The paper's trace is not public and its figure has no numbers. The CBFM here keeps {source, domain} and {resolver, domain}.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        from,
+        "Negatives: values of different elements that do not occur together. MDBF takes all of them for contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
+        "The paper's trace is not public and its figure has no numbers. The CBFM here keeps {source, domain} and {resolver, domain}.".into(),
+    ]);
     for capture in &captures {
         one_capture(settings, capture, &mut found)?;
     }

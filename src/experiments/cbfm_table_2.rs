@@ -20,13 +20,10 @@ const PRINTED: [(i32, f64, f64); 5] = [
 ];
 
 pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
-    let mut found = Findings {
-        remarks: vec![
-            "m = n lb(e) lb(1/ε) positions an attribute. By formula: the n, no whole number, with which the matrix has exactly 2^23 cells: (m+1)^3 for the BFM, (m+1)^2 + m for the CBFM. Counted: the largest whole n whose matrix, with m rounded down and its cells added up combination by combination, fits.".into(),
-            "No rule gives both printed columns: the BFM's are rounded down, the CBFM's to the nearest whole number.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        "m = n lb(e) lb(1/ε) positions an attribute. By formula: the n, no whole number, with which the matrix has exactly 2^23 cells: (m+1)^3 for the BFM, (m+1)^2 + m for the CBFM. Counted: the largest whole n whose matrix, with m rounded down and its cells added up combination by combination, fits.".into(),
+        "No rule gives both printed columns: the BFM's are rounded down, the CBFM's to the nearest whole number.".into(),
+    ]);
     for (digits, bfm, cbfm) in PRINTED {
         let rate = 10.0_f64.powi(-digits);
         let elements = |size: f64| size * LN_2 / rate.recip().log2();

@@ -33,13 +33,10 @@ const MEASURED_DIGITS: i32 = 3;
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let runs = settings.scale.pick(2, 20, 20) as usize;
     let queries = settings.scale.pick(1_000, 100_000, 1_000_000);
-    let mut found = Findings {
-        remarks: vec![
-            "m = floor(n lb(e) lb(1/ε)), 1 MB = 2^23 bits. By formula: (m+1)^3 for the BFM (the text's m^d forgets the flag position), (m+1)^2 + m for the CBFM; formula (4) cannot be used for cuts that overlap, it would give 0.0023 MB in the first row. Counted: cells added up combination by combination.".into(),
-            format!("Rates are those of a query for one attribute, k = floor(-lb ε), {runs} CBFMs of {queries} queries each."),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        "m = floor(n lb(e) lb(1/ε)), 1 MB = 2^23 bits. By formula: (m+1)^3 for the BFM (the text's m^d forgets the flag position), (m+1)^2 + m for the CBFM; formula (4) cannot be used for cuts that overlap, it would give 0.0023 MB in the first row. Counted: cells added up combination by combination.".into(),
+        format!("Rates are those of a query for one attribute, k = floor(-lb ε), {runs} CBFMs of {queries} queries each."),
+    ]);
     for (digits, bfm, cbfm) in PRINTED {
         let rate = 10.0_f64.powi(-digits);
         let size = attribute_size(rate, ELEMENTS as f64).floor();

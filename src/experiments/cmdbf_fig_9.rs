@@ -21,14 +21,11 @@ const PAPER_POINTS: f64 = 10.0;
 
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     let (captures, from) = traffic(settings, ElementKind::HostPair, Some(SECOND))?;
-    let mut found = Findings {
-        remarks: vec![
-            from,
-            "MDBF 8 KiB, CMDBF 12 KiB (L = 2, k = 4, m = 32,768). The error of a second is (raw count - exact) / exact; shown is its mean over the seconds, and the standard error from their spread. There is no formula for it: MDBF misses every new pair of two hosts that were seen before, so the error is the traffic's.".into(),
-            "The paper's own trace is not public; its figure shows CMDBF about 10 points more exact than MDBF, where formulas (3) and (7), for values that were never seen, would give 4.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        from,
+        "MDBF 8 KiB, CMDBF 12 KiB (L = 2, k = 4, m = 32,768). The error of a second is (raw count - exact) / exact; shown is its mean over the seconds, and the standard error from their spread. There is no formula for it: MDBF misses every new pair of two hosts that were seen before, so the error is the traffic's.".into(),
+        "The paper's own trace is not public; its figure shows CMDBF about 10 points more exact than MDBF, where formulas (3) and (7), for values that were never seen, would give 4.".into(),
+    ]);
     for capture in &captures {
         one_capture(capture, &mut found);
     }

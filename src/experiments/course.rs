@@ -110,15 +110,12 @@ fn while_filling(bits: u64, probes: u32, n: usize) -> f64 {
 
 pub(super) fn table_1(settings: &Settings) -> Result<Findings, ExperimentError> {
     let (words, from) = words(settings)?;
-    let mut found = Findings {
-        remarks: vec![
-            from,
-            "A Bloom filter for 1 %: m = ceil(n lb(e) lb(100)), k = 7. The report's \"error rate\" asks for each word just before it is inserted, so it averages the rate over the fill from 0 to n: (1/U) ∫ (1 - e^-u)^7 du = 0.00166 up to U = kn/m, and not the 0.01 that the full filter has.".into(),
-            format!("For up to {EXACT} words the formula is the exact sum over the n insertions, with the variance of the fill; beyond, the integral."),
-            "Memory of the set: its table and the text of the words; of the filter: its bits.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        from,
+        "A Bloom filter for 1 %: m = ceil(n lb(e) lb(100)), k = 7. The report's \"error rate\" asks for each word just before it is inserted, so it averages the rate over the fill from 0 to n: (1/U) ∫ (1 - e^-u)^7 du = 0.00166 up to U = kn/m, and not the 0.01 that the full filter has.".into(),
+        format!("For up to {EXACT} words the formula is the exact sum over the n insertions, with the variance of the fill; beyond, the integral."),
+        "Memory of the set: its table and the text of the words; of the filter: its bits.".into(),
+    ]);
     let sizes = PRINTED.iter().map(|row| (row.0, Some(row)));
     let whole = Some((words.len(), None)).filter(|(n, _)| PRINTED.iter().all(|row| row.0 != *n));
     for (n, printed) in sizes.chain(whole) {
@@ -184,13 +181,10 @@ const TENTHS: usize = 10;
 
 pub(super) fn fig_3(settings: &Settings) -> Result<Findings, ExperimentError> {
     let (words, from) = words(settings)?;
-    let mut found = Findings {
-        remarks: vec![
-            from,
-            "The figure has no numbers. Drawn are the quantities of Table 1 by the number of words: the rate while the filter is filled and when it is full, and the memory of filter and set. The set's table doubles when it is full, which makes steps and no exponential growth; the filter grows in proportion.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        from,
+        "The figure has no numbers. Drawn are the quantities of Table 1 by the number of words: the rate while the filter is filled and when it is full, and the memory of filter and set. The set's table doubles when it is full, which makes steps and no exponential growth; the filter grows in proportion.".into(),
+    ]);
     let rows: Vec<Row> = (1..=TENTHS)
         .map(|tenth| &words[..words.len() * tenth / TENTHS])
         .filter(|words| !words.is_empty())

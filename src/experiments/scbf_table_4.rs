@@ -18,17 +18,14 @@ const PRINTED: [(u32, f64, f64, f64); 4] = [
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     // The load k n / M next to ln 2.
     let elements = (COUNTERS as f64 * LN_2 / f64::from(PROBES)).round() as u64;
-    let mut found = Findings {
-        remarks: vec![
-            format!(
-                "The upper tail of a Poisson distribution of mean ln 2. Measured: shares of {COUNTERS} counters with k = {PROBES} and n = {elements}, which is a load of {:.6}.",
-                f64::from(PROBES) * elements as f64 / COUNTERS as f64
-            ),
-            "Splitting changes nothing to first order: both structures have the same probability."
-                .into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        format!(
+            "The upper tail of a Poisson distribution of mean ln 2. Measured: shares of {COUNTERS} counters with k = {PROBES} and n = {elements}, which is a load of {:.6}.",
+            f64::from(PROBES) * elements as f64 / COUNTERS as f64
+        ),
+        "Splitting changes nothing to first order: both structures have the same probability."
+            .into(),
+    ]);
     let measured = [false, true].map(|split| shares(settings, split, elements));
     for (bits, printed, half_digit, printed_split) in PRINTED {
         let formula = counter_reaches(LN_2, 1 << bits);

@@ -20,13 +20,10 @@ const PRINTED: [(u32, f64); 5] = [
 const ELEMENTS: u64 = 25_639;
 
 pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
-    let mut found = Findings {
-        remarks: vec![
-            "j = 2^bits. The paper's formula is (e ln 2 / j)^j / sqrt(2 π j). Every printed figure is that without the e, so too small by e^j: the conclusion that a split filter overflows far less than a counting filter is an artefact. The formula is also that of one counter, not of the largest of all.".into(),
-            format!("Measured: the share of {COUNTERS} counters that reach j, with k = {PROBES}, m = {PART} and n = {ELEMENTS}. The formula beside it is the exact binomial of n and 1/m."),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        "j = 2^bits. The paper's formula is (e ln 2 / j)^j / sqrt(2 π j). Every printed figure is that without the e, so too small by e^j: the conclusion that a split filter overflows far less than a counting filter is an artefact. The formula is also that of one counter, not of the largest of all.".into(),
+        format!("Measured: the share of {COUNTERS} counters that reach j, with k = {PROBES}, m = {PART} and n = {ELEMENTS}. The formula beside it is the exact binomial of n and 1/m."),
+    ]);
     let measured = shares(settings, true, ELEMENTS);
     for (row, (bits, printed)) in PRINTED.into_iter().enumerate() {
         let j = f64::from(1 << bits);
