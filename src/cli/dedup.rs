@@ -15,7 +15,7 @@ use flowsieve::dedup::{
     DedupError, DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup,
 };
 use flowsieve::pipeline::InputResult;
-use flowsieve::report::{DedupParameters, write_dedup};
+use flowsieve::report::DedupReport;
 use flowsieve::trace::write::{CaptureWriter, WriteError, WriteFormat, Written};
 use std::path::{Path, PathBuf};
 
@@ -204,8 +204,6 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     // The dropped packets first: if they cannot be written, the capture that lacks them must not be.
     let removed = finish(writers.dropped, files.dropped.as_deref())?;
     let kept = finish(writers.kept, files.write.as_deref())?;
-    let mut parameters = DedupParameters::from(&plan);
-    parameters.anonymized = key.is_some();
     let mut without_options = 0;
     for (output, count) in [removed, kept].into_iter().flatten() {
         // Half a capture looks like a whole one: it gets no name. What has gone down a pipe is there.
@@ -214,7 +212,13 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         }
         without_options += count.without_options;
     }
-    write_dedup(args.format.format, &parameters, &summary, &mut output)
+    let report = DedupReport {
+        plan: &plan,
+        summary: &summary,
+        anonymized: key.is_some(),
+    };
+    report
+        .write(args.format.format, &mut output)
         .context("cannot write the summary")?;
     output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));

@@ -15,95 +15,98 @@ use std::io::{self, Write};
 /// Name and version of the document.
 const SCHEMA: &str = "flowsieve.dedup/1";
 
-/// What the summary depends on.
+/// What was done, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct DedupParameters {
-    by: &'static str,
-    distinguish: Difference,
-    window_ns: Option<i64>,
-    window_packets: Option<u64>,
-    filter: &'static str,
-    approximate: bool,
-    memory_bytes: u64,
-    slice_ns: Option<i64>,
+pub struct DedupReport<'a> {
+    /// What was asked.
+    pub plan: &'a DedupPlan,
+    /// What came of it.
+    pub summary: &'a DedupSummary,
     /// The addresses in what was written are replaced.
     pub anonymized: bool,
 }
 
-impl From<&DedupPlan> for DedupParameters {
-    fn from(plan: &DedupPlan) -> Self {
-        let (window_ns, window_packets) = match plan.window {
-            WindowWidth::Time(width) => (Some(width), None),
-            WindowWidth::Packets(count) => (None, Some(count)),
-        };
-        Self {
-            by: plan.by.name(),
-            distinguish: plan.distinguish,
-            window_ns,
-            window_packets,
-            filter: plan.filter.name(),
-            approximate: plan.approximate,
-            memory_bytes: plan.memory_bytes,
-            slice_ns: plan.slice_ns,
-            anonymized: false,
+impl DedupReport<'_> {
+    /// Writes the summary.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write(&self, format: ReportFormat, out: &mut dyn Write) -> io::Result<()> {
+        let DedupReport { plan, summary, .. } = *self;
+        match format {
+            ReportFormat::Table => return write_table(plan, summary, out),
+            ReportFormat::Json => return write_document(out, Layout::Sorted, &self.document()),
+            _ => {}
         }
-    }
-}
-
-/// Writes the summary.
-///
-/// # Errors
-///
-/// Writing failed.
-pub fn write_dedup(
-    format: ReportFormat,
-    parameters: &DedupParameters,
-    summary: &DedupSummary,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    match format {
-        ReportFormat::Table => write_table(parameters, summary, out),
-        ReportFormat::Json => write_document(out, Layout::Sorted, &document(parameters, summary)),
-        _ => {
-            let columns = row_columns(0);
-            let whole = Row {
+        let rows = self.rows().unwrap_or_else(|| {
+            vec![Row {
                 times: None,
                 drops: summary.totals,
-            };
-            let rows: Vec<Row> = match parameters.slice_ns {
-                Some(_) => summary.slices.iter().map(Row::from).collect(),
-                None => vec![whole],
-            };
-            let tail = vec![
-                inputs_cell(&summary.inputs),
-                total_columns().object_of(summary),
-            ];
-            let frame = frame(parameters);
-            RowWriter::write_all(format, frame, columns, &rows, tail, out)?.flush()
+            }]
+        });
+        let tail = vec![
+            inputs_cell(&summary.inputs),
+            total_columns().object_of(summary),
+        ];
+        let frame = Frame {
+            tail: vec![
+                inputs_section(),
+                Section::of("totals", "totals", &total_columns()),
+            ],
+            ..Frame::of_rows(SCHEMA, "slices", "slice")
         }
+        .with("parameters", parameter_columns().object_of(self));
+        RowWriter::write_all(format, frame, row_columns(0), &rows, tail, out)?.flush()
+    }
+
+    /// The slices, if these were asked for.
+    fn rows(&self) -> Option<Vec<Row>> {
+        let rows = self.summary.slices.iter().map(Row::from).collect();
+        self.plan.slice_ns.map(|_| rows)
+    }
+
+    fn document(&self) -> Cell {
+        let rows = self.rows();
+        let slices = rows.map_or(Cell::Null, |rows| row_columns(0).list_of(&rows));
+        object([
+            ("schema", Cell::Text(SCHEMA.into())),
+            ("parameters", parameter_columns().object_of(self)),
+            ("slices", slices),
+            ("inputs", inputs_cell(&self.summary.inputs)),
+            ("totals", total_columns().object_of(self.summary)),
+        ])
     }
 }
 
 /// What the summary depends on.
-pub(super) fn parameter_columns() -> Columns<DedupParameters> {
+pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
     Columns::default()
-        .field("by", |p: &DedupParameters| p.by)
+        .field("by", |report: &DedupReport<'a>| report.plan.by.name())
         .doc("`packet`, `frame`, `retransmission` or `flow`")
-        .object("distinguish", difference_columns(), |p| Some(p.distinguish))
+        .object("distinguish", difference_columns(), |report| {
+            Some(report.plan.distinguish)
+        })
         .doc("what counts as a difference")
-        .field("window_ns", |p| p.window_ns)
+        .field("window_ns", |report| match report.plan.window {
+            WindowWidth::Time(width) => Some(width),
+            WindowWidth::Packets(_) => None,
+        })
         .doc("width of the window; null if it is one of packets")
-        .field("window_packets", |p| p.window_packets)
+        .field("window_packets", |report| match report.plan.window {
+            WindowWidth::Time(_) => None,
+            WindowWidth::Packets(count) => Some(count),
+        })
         .doc("its width in packets; null if it is one of time")
-        .field("filter", |p| p.filter)
+        .field("filter", |report| report.plan.filter.name())
         .doc("the filter that follows the window")
-        .field("approximate", |p| p.approximate)
+        .field("approximate", |report| report.plan.approximate)
         .doc("the filter's word was final")
-        .field("memory_bytes", |p| p.memory_bytes)
+        .field("memory_bytes", |report| report.plan.memory_bytes)
         .doc("memory that window and filter may take")
-        .field("slice_ns", |p| p.slice_ns)
+        .field("slice_ns", |report| report.plan.slice_ns)
         .doc("width of a slice; null for none")
-        .field("anonymized", |p| p.anonymized)
+        .field("anonymized", |report| report.anonymized)
         .doc("addresses in the captures that were written are replaced ([privacy.md](privacy.md))")
 }
 
@@ -210,42 +213,12 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         .doc("expected number of packets dropped wrongly; null unless approximate")
 }
 
-fn frame(parameters: &DedupParameters) -> Frame {
-    let totals = Section::of("totals", "totals", &total_columns());
-    Frame {
-        tail: vec![inputs_section(), totals],
-        ..Frame::of_rows(SCHEMA, "slices", "slice")
-    }
-    .with("parameters", parameter_columns().object_of(parameters))
-}
-
-fn document(parameters: &DedupParameters, summary: &DedupSummary) -> Cell {
-    let rows: Vec<Row> = summary.slices.iter().map(Row::from).collect();
-    object([
-        ("schema", Cell::Text(SCHEMA.into())),
-        ("parameters", parameter_columns().object_of(parameters)),
-        (
-            "slices",
-            match parameters.slice_ns {
-                Some(_) => row_columns(0).list_of(&rows),
-                None => Cell::Null,
-            },
-        ),
-        ("inputs", inputs_cell(&summary.inputs)),
-        ("totals", total_columns().object_of(summary)),
-    ])
-}
-
-fn write_table(
-    parameters: &DedupParameters,
-    summary: &DedupSummary,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let window = match (parameters.window_ns, parameters.window_packets) {
-        (Some(width), _) => duration(width),
-        (_, packets) => format!("{} packets", grouped(packets.unwrap_or_default())),
+fn write_table(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -> io::Result<()> {
+    let window = match plan.window {
+        WindowWidth::Time(width) => duration(width),
+        WindowWidth::Packets(count) => format!("{} packets", grouped(count)),
     };
-    let how = if parameters.approximate {
+    let how = if plan.approximate {
         "approximate"
     } else {
         "exact"
@@ -253,9 +226,10 @@ fn write_table(
     writeln!(
         out,
         "duplicates by {} in a window of {window}; {} filter, {how}",
-        parameters.by, parameters.filter
+        plan.by.name(),
+        plan.filter.name()
     )?;
-    if let Some(width) = parameters.slice_ns {
+    if let Some(width) = plan.slice_ns {
         let decimals = [(1_000_000_000, 0), (1_000_000, 3), (1_000, 6)]
             .into_iter()
             .find(|(unit, _)| width % unit == 0)
@@ -266,14 +240,10 @@ fn write_table(
             writeln!(out, "{}", columns.line(&Row::from(slice), None))?;
         }
     }
-    write_totals(parameters, summary, out)
+    write_totals(plan, summary, out)
 }
 
-fn write_totals(
-    parameters: &DedupParameters,
-    summary: &DedupSummary,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_totals(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -> io::Result<()> {
     let (totals, report) = (&summary.totals, &summary.window);
     let mut line = |name: &str, count: u64, note: &str| {
         let text = format!("{name:<26}{:>15}{note}", grouped(count));
@@ -309,14 +279,14 @@ fn write_totals(
         writeln!(out, "{:<26}{expected:>15.3}", "expected wrong drops")?;
     }
     if let Some(reach) = report.least_reach {
-        let reach = match parameters.window_ns {
-            Some(_) => duration(i64::try_from(reach).unwrap_or(i64::MAX)),
-            None => format!("{} packets", grouped(reach)),
+        let reach = match plan.window {
+            WindowWidth::Time(_) => duration(i64::try_from(reach).unwrap_or(i64::MAX)),
+            WindowWidth::Packets(_) => format!("{} packets", grouped(reach)),
         };
         writeln!(
             out,
             "the window did not fit into {}: {} packets left it early, and it shrank to {reach}",
-            size(parameters.memory_bytes),
+            size(plan.memory_bytes),
             grouped(report.left_early)
         )?;
     }

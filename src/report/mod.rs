@@ -57,7 +57,7 @@ pub use compare_model::CompareReport;
 pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;
 pub use count_page::CountPage;
-pub use dedup::{DedupParameters, write_dedup};
+pub use dedup::DedupReport;
 pub use filter_info::FilterInfo;
 pub use flows::FlowReport;
 pub use flows_model::{FlowNames, FlowParameters, FlowShape};
