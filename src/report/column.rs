@@ -73,6 +73,7 @@ impl<R: ?Sized> Columns<R> {
             _ if matches!(kind, Kind::Time(_) | Kind::Bool) => "",
             Some((_, "bytes")) => "bytes",
             Some((_, "ns")) => "ns",
+            Some((_, "fpr")) => "share",
             _ => "",
         };
         self.0.push(Column {
@@ -256,10 +257,10 @@ impl<R: ?Sized> Columns<R> {
         }
     }
 
-    /// The columns with these names, in their order.
-    pub(super) fn select(mut self, names: &[&str]) -> Self {
-        let chosen = names.iter().map(|name| {
-            let place = self.0.iter().position(|column| column.name == *name);
+    /// The columns with these names, which spaces separate, in their order.
+    pub(super) fn select(mut self, names: &str) -> Self {
+        let chosen = names.split(' ').map(|name| {
+            let place = self.0.iter().position(|column| column.name == name);
             self.0.remove(place.expect("names are those of columns"))
         });
         Self(chosen.collect())

@@ -313,12 +313,15 @@ impl CompareReport<'_> {
 
     fn read(&self) -> Vec<Block> {
         let totals = &self.comparison.totals;
+        let numbers = [
+            totals.packets,
+            totals.ip_packets,
+            totals.elements,
+            totals.late,
+        ];
+        let [packets, ip, elements, late] = numbers.map(grouped);
         let mut blocks = vec![Block::Text(format!(
-            "{} packets, {} of them IP; {} elements; {} packets too late for their slice.",
-            grouped(totals.packets),
-            grouped(totals.ip_packets),
-            grouped(totals.elements),
-            grouped(totals.late)
+            "{packets} packets, {ip} of them IP; {elements} elements; {late} packets too late for their slice."
         ))];
         if !totals.skipped.is_empty() {
             let reasons = totals.skipped.iter();

@@ -158,21 +158,17 @@ pub fn write_index_stats<W: Write>(
 fn write_table(stats: &IndexStats, captures: bool, out: &mut dyn Write) -> io::Result<()> {
     let columns = whole_columns();
     let number = |name| columns.number(name, stats);
+    let text = |name| grouped(number(name));
+    let [all, bytes, packets] = ["captures", "capture_bytes", "packets"].map(text);
     writeln!(
         out,
-        "captures         {} with {} bytes and {} packets",
-        grouped(number("captures")),
-        grouped(number("capture_bytes")),
-        grouped(number("packets"))
+        "captures         {all} with {bytes} bytes and {packets} packets"
     )?;
+    let [regions, flows, dns] = ["regions", "flows", "dns"].map(text);
+    let (seconds, filter) = (stats.region_ns as f64 / 1e9, stats.filter);
     writeln!(
         out,
-        "regions          {} of {} s with {} flows and {} DNS records; filters: {}",
-        grouped(number("regions")),
-        stats.region_ns as f64 / 1e9,
-        grouped(number("flows")),
-        grouped(number("dns")),
-        stats.filter
+        "regions          {regions} of {seconds} s with {flows} flows and {dns} DNS records; filters: {filter}"
     )?;
     for (name, column) in [
         ("index", "index_bytes"),
@@ -203,11 +199,7 @@ fn write_table(stats: &IndexStats, captures: bool, out: &mut dyn Write) -> io::R
     }
     if captures {
         for entry in &stats.captures {
-            let damage = entry
-                .damage
-                .as_ref()
-                .map(|_| ", damaged")
-                .unwrap_or_default();
+            let damage = entry.damage.as_ref().map_or("", |_| ", damaged");
             writeln!(
                 out,
                 "capture          {}: {} packets in {} regions{damage}",

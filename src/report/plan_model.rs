@@ -206,6 +206,11 @@ fn stored_columns() -> Columns<(Vec<String>, u32)> {
         .field("probes", |row| row.1)
 }
 
+/// Columns of a flat table, in order.
+const COLUMNS: &str = "structure recommended fits wanted weight elements fpr weighted_fpr memory_bytes \
+    same_rate_bytes probes size unit arrays sizes cells cuts stored_probes remainder_bits \
+    counter_bits most_elements most_elements_unrounded notes";
+
 /// The columns of a structure and a combination that is wanted.
 pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
     let wanted = |row: &StructureRow<'a>| row.wanted.as_ref().map(|(_, wanted)| wanted.clone());
@@ -234,31 +239,7 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
         .doc(
             "bits of this combination (k_S) in `subset`, if it is stored besides the whole element",
         )
-        .select(&[
-            "structure",
-            "recommended",
-            "fits",
-            "wanted",
-            "weight",
-            "elements",
-            "fpr",
-            "weighted_fpr",
-            "memory_bytes",
-            "same_rate_bytes",
-            "probes",
-            "size",
-            "unit",
-            "arrays",
-            "sizes",
-            "cells",
-            "cuts",
-            "stored_probes",
-            "remainder_bits",
-            "counter_bits",
-            "most_elements",
-            "most_elements_unrounded",
-            "notes",
-        ])
+        .select(COLUMNS)
 }
 
 impl PlanReport<'_> {
