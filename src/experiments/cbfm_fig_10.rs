@@ -2,14 +2,13 @@
 
 use super::cbfm_fig_7::{BITS, ELEMENTS, PROBES};
 use super::random::Random;
-use super::result::{Cell, ExperimentError};
 use super::statistics::mean_of;
 use super::uniform::{Digests, FULL, PAIR, Uniform, ask, structures};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use std::hint::black_box;
 use std::time::Instant;
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let divisor = settings.scale.pick(4096, 64, 1);
     let (bits, elements) = (BITS / divisor, ELEMENTS / divisor);
     let queries = settings.scale.pick(200, 50_000, 50_000);
@@ -50,9 +49,7 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             // The first round brings the filter into the cache.
             round();
             let times: Vec<f64> = (0..rounds).map(|_| round()).collect();
-            found
-                .cells
-                .push(Cell::new(format!("{name}: {what}")).time(mean_of(&times)));
+            found.cell(format!("{name}: {what}")).time(mean_of(&times));
         }
     }
     Ok(found)

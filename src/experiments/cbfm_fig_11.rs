@@ -1,15 +1,13 @@
 //! CBFM paper, Fig. 11: memory of a BFM and of a CBFM with one cut pair, by the number of attributes.
 
-use super::result::{
-    Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError, Measured,
-};
-use super::{Findings, Settings};
+use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
+use super::{Findings, Found, Settings};
 use crate::filters::matrix_sizing::{attribute_size, cells, cells_of_disjoint_cuts};
 
 const RATE: f64 = 0.1;
 const ELEMENTS: f64 = 100.0;
 
-pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(_: &Settings) -> Found {
     let size = attribute_size(RATE, ELEMENTS).floor();
     let mut found = Findings::new([format!(
         "n = {ELEMENTS}, ε = {RATE}, so m = {size}. By formula (m+1)^d, and (4) for the cut; counted by adding up the combinations. The figure has no numbers; its text says two orders."
@@ -18,13 +16,12 @@ pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
     for attributes in 1..=4 {
         let [bfm, cbfm] = memory(size, attributes, &mut found, &mut curves);
         if attributes > 2 {
-            found.cells.push(
-                Cell::new(format!("d = {attributes}, BFM / CBFM"))
-                    .paper(100.0, 200.0)
-                    .formula((size + 1.0).powi(2) / (2.0 * size + 1.0))
-                    .measured(Measured::exactly(bfm / cbfm))
-                    .because("\"two orders\""),
-            );
+            found
+                .cell(format!("d = {attributes}, BFM / CBFM"))
+                .paper(100.0, 200.0)
+                .formula((size + 1.0).powi(2) / (2.0 * size + 1.0))
+                .measured(Measured::exactly(bfm / cbfm))
+                .because("\"two orders\"");
         }
     }
     found.charts.push(Chart {
@@ -60,12 +57,11 @@ pub(super) fn memory(
         let cells = cells(&vec![size as u64; attributes as usize], cuts[place]);
         let counted = cells.map_or(f64::INFINITY, |cells| cells as f64 / 8.0);
         let curve = &mut curves[place];
-        found.cells.push(
-            Cell::new(format!("d = {attributes}, {}", curve.name))
-                .unit("bytes")
-                .formula(formulas[place] / 8.0)
-                .measured(Measured::exactly(counted)),
-        );
+        found
+            .cell(format!("d = {attributes}, {}", curve.name))
+            .unit("bytes")
+            .formula(formulas[place] / 8.0)
+            .measured(Measured::exactly(counted));
         curve.points.push((f64::from(attributes), counted, 0.0));
         counted
     })

@@ -7,10 +7,10 @@
 use super::captures::{ExperimentCapture, traffic};
 use super::parallel::in_parallel;
 use super::random::Random;
-use super::result::{Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError};
+use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError};
 use super::statistics::rate_of;
 use super::uniform::{Digests, FULL, ONE_CUT, TWO_CUTS, ask, predicted};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::decode::Tunnel;
 use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use crate::filters::matrix_sizing::largest_size;
@@ -41,7 +41,7 @@ struct Triples {
     negatives: [Vec<Digests>; 2],
 }
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let (captures, from) = traffic(settings, ElementKind::Dns, None)?;
     let mut found = Findings::new([
         from,
@@ -126,16 +126,12 @@ fn one_capture(
                 // each filter tells how much they differ.
                 let measured = rate_of(&hits, trials, formula);
                 let label = format!("{name}: {query}, {structure}, {} bits/element", MEMORY[row]);
-                let mut cell = Cell::new(label).measured(measured);
-                if let Some(formula) = formula {
-                    cell = cell.formula(formula);
-                }
+                let cell = found.cell(label).measured(measured);
+                cell.formula = formula;
                 if matches!(spec, FilterSpec::Matrix(_) | FilterSpec::Cartesian(_)) {
-                    cell = cell
-                        .not_binding()
+                    cell.not_binding()
                         .because("formula (1) is for evenly spread values");
                 }
-                found.cells.push(cell);
                 curves[place]
                     .points
                     .push((bytes as f64, measured.mean, measured.std_error));

@@ -5,16 +5,16 @@
 use super::cbfm_fig_7::{BITS, ELEMENTS, PROBES};
 use super::parallel::in_parallel;
 use super::random::Random;
-use super::result::{Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError};
+use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind};
 use super::statistics::rate_of;
 use super::uniform::{FULL, ONE_CUT, PAIR, Uniform, ask, matrix_rate};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::{FilterSpec, MatrixSpec};
 
 const SHARES: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.99];
 const QUERIES: [(u32, &str); 3] = [(0b101, "{1,3}"), (PAIR, "{2,3}"), (FULL, "full")];
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let divisor = settings.scale.pick(4096, 64, 1);
     let (bits, elements) = (BITS / divisor, ELEMENTS / divisor);
     let runs = settings.scale.pick(2, 12, 4) as usize;
@@ -52,11 +52,10 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             let hits: Vec<u64> = runs.iter().map(|hits| hits[number]).collect();
             let formula = rate(spec, mask);
             let measured = rate_of(&hits, negatives, Some(formula));
-            found.cells.push(
-                Cell::new(format!("x = {share}, query {name}"))
-                    .formula(formula)
-                    .measured(measured),
-            );
+            found
+                .cell(format!("x = {share}, query {name}"))
+                .formula(formula)
+                .measured(measured);
             curves[number]
                 .0
                 .push((share, measured.mean, measured.std_error));
@@ -69,18 +68,16 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             .map(|spec| rate(&specs[0], mask) / rate(spec, mask))
             .fold(0.0, f64::max)
     };
-    found.cells.push(
-        Cell::new("largest gain of the pair {1,3}")
-            .paper(100.0, 0.0)
-            .formula(best(0b101))
-            .because("x = 0.99; even all of the memory would give 34"),
-    );
-    found.cells.push(
-        Cell::new("largest gain of the full query")
-            .paper(1.69, 0.0)
-            .formula(best(FULL))
-            .because("equal weights are the best for it"),
-    );
+    found
+        .cell("largest gain of the pair {1,3}")
+        .paper(100.0, 0.0)
+        .formula(best(0b101))
+        .because("x = 0.99; even all of the memory would give 34");
+    found
+        .cell("largest gain of the full query")
+        .paper(1.69, 0.0)
+        .formula(best(FULL))
+        .because("equal weights are the best for it");
     let curves = curves.into_iter().zip(QUERIES);
     let curves = curves.flat_map(|((measured, formula), (_, name))| {
         [

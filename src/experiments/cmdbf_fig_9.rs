@@ -1,11 +1,9 @@
 //! CMDBF paper, Fig. 9: distinct host pairs in each second, exact, by MDBF and by CMDBF.
 
 use super::captures::{ExperimentCapture, traffic};
-use super::result::{
-    Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError, Measured,
-};
+use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
 use super::statistics::mean_of;
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::elements::ElementKind;
 use crate::filters::{CmdbfSpec, Combination, FilterKind, FilterSpec, MdbfSpec};
 use crate::pipeline::SliceResult;
@@ -19,7 +17,7 @@ const SECOND: i64 = 1_000_000_000;
 /// Points by which the paper reports CMDBF nearer to the exact count than MDBF: about so many.
 const PAPER_POINTS: f64 = 10.0;
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let (captures, from) = traffic(settings, ElementKind::HostPair, Some(SECOND))?;
     let mut found = Findings::new([
         from,
@@ -79,23 +77,21 @@ fn one_capture(capture: &ExperimentCapture, found: &mut Findings) {
             .collect();
         let measured = mean_of(&errors);
         means.push(measured);
-        found.cells.push(
-            Cell::new(format!("{name}: {structure}"))
-                .unit("%")
-                .measured(measured)
-                .because(format!("seconds: {}", errors.len())),
-        );
+        found
+            .cell(format!("{name}: {structure}"))
+            .unit("%")
+            .measured(measured)
+            .because(format!("seconds: {}", errors.len()));
     }
     // The seconds are the same for all, so their spread is no error of the difference.
-    found.cells.push(
-        Cell::new(format!("{name}: CMDBF nearer by"))
-            .unit("points")
-            .paper(PAPER_POINTS, 2.0)
-            .measured(Measured::exactly(means[2].mean - means[0].mean))
-            .because(
-                "another trace; what MDBF loses depends on how often hosts talk to several others",
-            ),
-    );
+    found
+        .cell(format!("{name}: CMDBF nearer by"))
+        .unit("points")
+        .paper(PAPER_POINTS, 2.0)
+        .measured(Measured::exactly(means[2].mean - means[0].mean))
+        .because(
+            "another trace; what MDBF loses depends on how often hosts talk to several others",
+        );
     found.charts.push(Chart {
         name: format!("cmdbf-fig-9-{}", found.charts.len() + 1),
         title: format!("Host pairs a second: {name}"),

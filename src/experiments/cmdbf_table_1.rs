@@ -6,9 +6,9 @@
 
 use super::parallel::in_parallel;
 use super::random::Random;
-use super::result::{Cell, ExperimentError, Measured};
+use super::result::Measured;
 use super::statistics::{deviation, fill_variance, mean_of};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::sizing::bloom_fpr;
 use crate::filters::{Cmdbf, Combination, ElementDigests, Mdbf, MembershipFilter};
 use crate::hashing::Digest;
@@ -54,7 +54,7 @@ const LAST_DIGIT: f64 = 5.1e-6;
 /// Runs behind the printed means.
 const PRINTED_RUNS: f64 = 100.0;
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(4, 100, 100) as usize;
     let negatives = settings.scale.pick(500, 10_000, 10_000);
     let jobs = in_parallel(settings.threads, PRINTED.len() / 2 * runs, |job| {
@@ -64,7 +64,13 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             random.next() as u32
         })
     });
-    let mut cells = Vec::new();
+    let mut found = Findings::new([
+        format!(
+            "{ELEMENTS} elements, {BITS_LOG2} address bits (m = 32,768), {runs} runs of {negatives} negatives for each of the 12 rows. Negatives are fresh random values, none of which occurs in the set: only for such do formulas (3) and (7) hold (see cmdbf-negatives)."
+        ),
+        "The paper says 1,000 negatives a run; its standard deviations are those of 10,000, and its means have more digits than 100 x 1,000 trials can make.".into(),
+        "The standard deviation by formula is that of a binomial of 10,000 and of the fill together.".into(),
+    ]);
     for (rows, runs) in PRINTED.chunks(2).zip(jobs.chunks(runs)) {
         for (which, &(attributes, probes, printed)) in rows.iter().enumerate() {
             let name = NAMES[which];
@@ -76,22 +82,21 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
                 .collect();
             let [printed_theory, printed_mean, printed_sd] = printed;
             let label = |what: &str| format!("L={attributes} k={probes} {name} {what}");
-            cells.push(
-                Cell::new(label("theory"))
-                    .paper(printed_theory, LAST_DIGIT)
-                    .formula(theory),
-            );
+            found
+                .cell(label("theory"))
+                .paper(printed_theory, LAST_DIGIT)
+                .formula(theory);
             let sd = expected_deviation(theory, stages, probes, negatives as f64);
             let mut measured = mean_of(&rates);
             // A few runs may be alike by chance.
             measured.std_error = measured.std_error.max(sd / (rates.len() as f64).sqrt());
-            cells.push(
-                Cell::new(label("mean"))
-                    .paper(printed_mean, 4.0 * printed_sd / PRINTED_RUNS.sqrt())
-                    .formula(theory)
-                    .measured(measured),
-            );
-            let mut cell = Cell::new(label("sd"))
+            found
+                .cell(label("mean"))
+                .paper(printed_mean, 4.0 * printed_sd / PRINTED_RUNS.sqrt())
+                .formula(theory)
+                .measured(measured);
+            let cell = found
+                .cell(label("sd"))
                 .paper(
                     printed_sd,
                     4.0 * error_of_deviation(sd, theory, PRINTED_RUNS, 1e4),
@@ -102,22 +107,11 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
                     std_error: error_of_deviation(sd, theory, rates.len() as f64, negatives as f64),
                 });
             if (attributes, probes, which) == (4, 4, 0) {
-                cell = cell.because("0.000333 is a copy of the CMDBF figure beside it");
+                cell.because("0.000333 is a copy of the CMDBF figure beside it");
             }
-            cells.push(cell);
         }
     }
-    Ok(Findings {
-        remarks: vec![
-            format!(
-                "{ELEMENTS} elements, {BITS_LOG2} address bits (m = 32,768), {runs} runs of {negatives} negatives for each of the 12 rows. Negatives are fresh random values, none of which occurs in the set: only for such do formulas (3) and (7) hold (see cmdbf-negatives)."
-            ),
-            "The paper says 1,000 negatives a run; its standard deviations are those of 10,000, and its means have more digits than 100 x 1,000 trials can make.".into(),
-            "The standard deviation by formula is that of a binomial of 10,000 and of the fill together.".into(),
-        ],
-        cells,
-        charts: Vec::new(),
-    })
+    Ok(found)
 }
 
 /// Negatives that an MDBF and a CMDBF of the same elements take for positives.

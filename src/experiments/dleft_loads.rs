@@ -2,9 +2,8 @@
 
 use super::numbers::element;
 use super::parallel::in_parallel;
-use super::result::{Cell, ExperimentError};
 use super::statistics::{deviation, mean_of};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::{Bucket32, DleftFilter, MembershipFilter};
 use crate::hashing::Digester;
 
@@ -19,7 +18,7 @@ const DEVIATIONS: [f64; 4] = [47.3, 52.8, 67.4, 57.1];
 /// Levels of a bucket that the fluid limit looks at.
 const LEVELS: usize = 12;
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 100) as usize;
     let loads = in_parallel(settings.threads, runs, |run| {
         let digester = Digester::new(settings.run_seed(run));
@@ -40,16 +39,15 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         measured.std_error = measured
             .std_error
             .max(DEVIATIONS[table] / (runs.len() as f64).sqrt());
-        found.cells.push(
-            Cell::new(format!("subtable {}", table + 1))
-                .paper(PRINTED[table], 4.0 * DEVIATIONS[table])
-                .formula(limit[table] * f64::from(1 << BUCKET_BITS))
-                .measured(measured)
-                .because(format!(
-                    "one run has a standard deviation of {:.0}",
-                    deviation(&runs)
-                )),
-        );
+        found
+            .cell(format!("subtable {}", table + 1))
+            .paper(PRINTED[table], 4.0 * DEVIATIONS[table])
+            .formula(limit[table] * f64::from(1 << BUCKET_BITS))
+            .measured(measured)
+            .because(format!(
+                "one run has a standard deviation of {:.0}",
+                deviation(&runs)
+            ));
     }
     Ok(found)
 }

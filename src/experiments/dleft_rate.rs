@@ -1,9 +1,8 @@
 //! d-left report: the error rate, by the bits of the remainder.
 
 use super::numbers::false_positives;
-use super::result::{Cell, ExperimentError};
 use super::statistics::rate_of;
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::sizing::dleft_fpr;
 use crate::filters::{DleftSpec, FilterSpec};
 
@@ -17,7 +16,7 @@ const SETTINGS: [(u32, u32, u64, Option<f64>); 6] = [
     (15, 24, 500_000, Some(1e-6)),
 ];
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 40) as usize;
     let queries = settings.scale.pick(1_000, 500_000, 5_000_000);
     let mut found = Findings::new([
@@ -32,15 +31,12 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         });
         let hits = false_positives(settings, (runs, elements, queries), || spec.build());
         let formula = dleft_fpr(bucket_bits + remainder_bits, elements as f64);
-        let mut cell = Cell::new(format!(
-            "B = 2^{bucket_bits}, r = {remainder_bits}, n = {elements}"
-        ))
-        .formula(formula)
-        .measured(rate_of(&hits, queries, Some(formula)));
+        let label = format!("B = 2^{bucket_bits}, r = {remainder_bits}, n = {elements}");
+        let measured = rate_of(&hits, queries, Some(formula));
+        let cell = found.cell(label).formula(formula).measured(measured);
         if let Some(printed) = printed {
-            cell = cell.paper(printed, 0.1 * printed);
+            cell.paper(printed, 0.1 * printed);
         }
-        found.cells.push(cell);
     }
     Ok(found)
 }

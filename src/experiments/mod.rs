@@ -121,9 +121,17 @@ impl Findings {
             charts: Vec::new(),
         }
     }
+
+    /// One cell more, which what follows describes.
+    fn cell(&mut self, label: impl Into<String>) -> &mut Cell {
+        self.cells.push(Cell::new(label));
+        self.cells.last_mut().expect("it was put there")
+    }
 }
 
-type Run = fn(&Settings) -> Result<Findings, ExperimentError>;
+type Found = Result<Findings, ExperimentError>;
+
+type Run = fn(&Settings) -> Found;
 
 /// An experiment of the list, yet without a title.
 const fn entry(name: &'static str, source: &'static str, run: Run) -> Entry {

@@ -2,9 +2,9 @@
 //! counters, by the rate P; and the rate that such a filter has.
 
 use super::numbers::false_positives;
-use super::result::{Cell, ExperimentError, Measured};
+use super::result::Measured;
 use super::statistics::rate_of;
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::SplitCountingFilter;
 use crate::filters::sizing::{split_design, split_fpr};
 
@@ -18,7 +18,7 @@ const PRINTED: [(i32, u32, u64, u64); 4] = [
     (6, 20, 18_432, 12_819),
 ];
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 40) as usize;
     let queries = settings.scale.pick(1_000, 500_000, 2_500_000);
     let mut found = Findings::new([
@@ -44,30 +44,29 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
                 elements as f64,
             ),
         ] {
-            found.cells.push(
-                Cell::new(format!("P = 1e-{digits}, {what}"))
-                    .paper(printed, 0.0)
-                    .formula(formula)
-                    .measured(Measured::exactly(designed))
-                    // m and n are rounded down.
-                    .rounded(if what == "k" { 0.0 } else { 1.0 }),
-            );
+            found
+                .cell(format!("P = 1e-{digits}, {what}"))
+                .paper(printed, 0.0)
+                .formula(formula)
+                .measured(Measured::exactly(designed))
+                // m and n are rounded down.
+                .rounded(if what == "k" { 0.0 } else { 1.0 });
         }
         let hits = false_positives(settings, (runs, n, queries), || {
             Box::new(SplitCountingFilter::new(m, k, 4))
         });
         let formula = split_fpr(m as f64, k, n as f64);
-        let mut cell = Cell::new(format!("P = 1e-{digits}, rate at the printed n"))
+        let cell = found
+            .cell(format!("P = 1e-{digits}, rate at the printed n"))
             .paper(target, target * 5e-3)
             .formula(formula)
             .measured(rate_of(&hits, queries, Some(formula)));
         if formula > target {
-            cell = cell.because(format!(
+            cell.because(format!(
                 "k is rounded up, so the printed n misses P by {:.1} %",
                 100.0 * (formula / target - 1.0)
             ));
         }
-        found.cells.push(cell);
     }
     Ok(found)
 }
