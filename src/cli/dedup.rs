@@ -210,7 +210,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     run.all_problems(summary.inputs.iter().flat_map(problems));
     if without_options > 0 && !args.quiet.quiet {
         say(format_args!(
-            "flowsieve: the comments and flags of {without_options} packets are lost, since pcap has no place for them; give the output a name that ends in .pcapng"
+            "flowsieve: the comments and flags of {without_options} packets are lost, since pcap cannot store them; give the output a name that ends in .pcapng"
         ));
     }
     let mut captures = files.write.iter().chain(&files.dropped);

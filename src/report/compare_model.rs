@@ -155,7 +155,7 @@ pub(super) fn error_columns() -> Columns<ErrorRow> {
         .unit("share")
 }
 
-/// Answers about what is not there.
+/// Answers to queries for absent elements.
 pub(super) fn query_columns() -> Columns<QueryRow> {
     Columns::default()
         .field("attributes", |row: &QueryRow| row.attributes.clone())

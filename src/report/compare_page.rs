@@ -201,7 +201,7 @@ impl CompareReport<'_> {
     /// False-positive rates: a figure for each kind of negatives, and a table of everything.
     fn rates(&self, memory: u64, memories: &[u64]) -> Vec<Block> {
         let mut blocks = vec![Block::Text(
-            "Queries for what is not there, drawn from the traffic itself. Apart: values that occur in the slice but not together. Next: what the following slice has and this one has not. Predicted is what the formulas say for the numbers of elements that were there, with evenly spread values.".into(),
+            "Queries for absent elements, drawn from the traffic itself. Apart: values that occur in the slice but not together. Next: what the following slice has and this one has not. Predicted is what the formulas say for the numbers of elements that were there, with evenly spread values.".into(),
         )];
         for negatives in Negatives::ALL {
             blocks.extend(self.rate_figure(memory, negatives).map(Block::Figure));

@@ -174,7 +174,7 @@ fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What the rates are.
-const FALSE_POSITIVES: &str = "False positives: per cent of the queries for what is not there that were answered by yes (predicted). Apart: values that occur in the slice but not together; next: what only the following slice has. Formulas take values to be evenly spread, and parts of a query not to occur.";
+const FALSE_POSITIVES: &str = "False positives: false-positive rate over queries for absent elements, in per cent (predicted). Apart: values that occur in the slice but not together; next: what only the following slice has. Formulas take values to be evenly spread, and parts of a query not to occur.";
 
 /// Width of sentences.
 const WIDTH: usize = 96;
