@@ -5,8 +5,8 @@ use super::cell::{Kind, names_in_text};
 use super::column::{Column, Columns};
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
-    compare_model, count_combinations, count_model, dedup, filter_info, flows_model, index,
-    index_stats, index_verify, inputs, plan_model, reproduce_model, traffic_table,
+    answers, compare_model, count_combinations, count_model, dedup, filter_info, flows_model,
+    index, index_stats, index_verify, inputs, plan_model, reproduce_model, traffic_table,
 };
 
 /// The manual, in which the tables are brought up to date one after the other.
@@ -56,6 +56,7 @@ fn put_all(manual: &mut Manual) {
     manual.put("flows.totals", &flows_model::total_columns());
     manual.put("filter.filters", &filter_info::filter_columns());
     manual.put("filter.combinations", &filter_info::stored_columns());
+    manual.put("filter.answers", &answers::answer_columns());
     manual.put("plan.parameters", &plan_model::parameter_columns());
     manual.put("plan.wanted", &plan_model::wanted_columns());
     manual.put("plan.sample", &plan_model::sample_columns());
@@ -88,6 +89,7 @@ fn put_all(manual: &mut Manual) {
         "reproduce.experiments",
         &reproduce_model::experiment_columns(),
     );
+    manual.put("reproduce.listed", &reproduce_model::listed_columns());
     manual.put("reproduce.cells", &reproduce_model::figure_columns());
     manual.put("reproduce.charts", &reproduce_model::chart_columns());
     manual.put("reproduce.axes", &reproduce_model::axis_columns());

@@ -2,6 +2,7 @@
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
+mod answers;
 mod cell;
 mod chart_rows;
 mod column;
@@ -53,6 +54,7 @@ mod table;
 mod traffic_page;
 pub mod traffic_table;
 
+pub use answers::AnswerReport;
 pub use compare_model::CompareReport;
 pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;
@@ -70,6 +72,7 @@ pub use index_stats::write_index_stats;
 #[cfg(feature = "parquet")]
 pub use index_verify::write_index_verify;
 pub use plan_model::PlanReport;
+pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
 
 use self::rows::RowWriter;

@@ -5,7 +5,7 @@ use super::column::Columns;
 use super::json::object;
 use super::rows::Frame;
 use crate::experiments::{
-    Cell as Figure, Chart, ChartAxis, ChartScale, Curve, CurveKind, Experiment, Scale,
+    Cell as Figure, Chart, ChartAxis, ChartScale, Curve, CurveKind, Entry, Experiment, Scale,
 };
 
 /// Name and version of the document.
@@ -42,6 +42,14 @@ pub(super) fn parameter_columns<'a>() -> Columns<ReproduceReport<'a>> {
         .field("captures", |report| report.captures)
         .field("words", |report| report.words)
         .field("machine", |report| report.machine.to_owned())
+}
+
+/// An experiment that can be run.
+pub(super) fn listed_columns() -> Columns<Entry> {
+    Columns::default()
+        .field("name", |entry: &Entry| entry.name)
+        .field("title", |entry| entry.title)
+        .field("source", |entry| entry.source)
 }
 
 /// An experiment.
