@@ -2,7 +2,7 @@
 
 use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
-use crate::filters::{FilterKind, Sizing};
+use crate::filters::{FilterKind, Sizing, Structure};
 use crate::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, PlanError, RunError, SliceResult,
     SliceSink, Slicing, count,
@@ -16,7 +16,7 @@ use std::time::Duration;
 const DEFAULT_SHARDS: u32 = 8;
 
 /// Bytes of the filters of a slice unless told otherwise.
-const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
+pub(crate) const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
 
 /// Bytes of the exact count unless told otherwise.
 const DEFAULT_EXACT_BYTES: u64 = 4 << 30;
@@ -51,13 +51,6 @@ pub struct Count {
     seed: u64,
     shards: Option<u32>,
     threads: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Structure {
-    Exact,
-    HyperLogLog,
-    Filter(FilterKind),
 }
 
 impl Count {
@@ -156,7 +149,7 @@ impl Count {
     /// `HyperLogLog` counts, which says of no element whether it is new.
     #[must_use]
     pub fn hyper_log_log(mut self) -> Self {
-        self.structure = Structure::HyperLogLog;
+        self.structure = Structure::Hll;
         self
     }
 
@@ -230,10 +223,6 @@ impl Count {
     ///
     /// Choices that do not go together.
     pub fn plan(&self) -> Result<CountPlan, PlanError> {
-        let shards = self.shards.unwrap_or(match self.structure {
-            Structure::Exact | Structure::Filter(FilterKind::Subset) => DEFAULT_SHARDS,
-            _ => 1,
-        });
         let sizing = match (self.fpr, self.expected) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
             (_, expected) => Sizing::Memory {
@@ -242,13 +231,7 @@ impl Count {
             },
         };
         let attributes = self.rule.kind.attributes().len();
-        let counter = match self.structure {
-            Structure::Exact => None,
-            Structure::HyperLogLog => Some(CounterChoice::hyper_log_log(sizing, shards)?),
-            Structure::Filter(kind) => {
-                Some(CounterChoice::filter(kind, attributes, sizing, shards)?)
-            }
-        };
+        let (counter, shards) = counter(self.structure, attributes, sizing, self.shards)?;
         let plan = CountPlan {
             inputs: self.inputs.clone(),
             input_format: self.input_format,
@@ -305,6 +288,26 @@ impl Count {
     pub fn run_into(&self, sink: &mut dyn SliceSink) -> Result<CountSummary, RunError> {
         count(&self.plan()?, CountExtras::default(), sink, &())
     }
+}
+
+/// The counter of each shard, sized by the rules of its structure, and the number of shards, which follows from the
+/// structure if it is not given.
+pub(crate) fn counter(
+    structure: Structure,
+    attributes: usize,
+    sizing: Sizing,
+    shards: Option<u32>,
+) -> Result<(Option<CounterChoice>, u32), PlanError> {
+    let shards = shards.unwrap_or(match structure {
+        Structure::Exact | Structure::Filter(FilterKind::Subset) => DEFAULT_SHARDS,
+        _ => 1,
+    });
+    let counter = match structure {
+        Structure::Exact => None,
+        Structure::Hll => Some(CounterChoice::hyper_log_log(sizing, shards)?),
+        Structure::Filter(kind) => Some(CounterChoice::filter(kind, attributes, sizing, shards)?),
+    };
+    Ok((counter, shards))
 }
 
 /// What was counted.

@@ -1,6 +1,6 @@
 //! `flowsieve count`: distinct elements in each time slice.
 
-use super::design::{DEFAULT_MEMORY_BYTES, DesignArgs};
+use super::design::DesignArgs;
 use super::od::OdArgs;
 use super::options::{
     ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
@@ -12,10 +12,11 @@ use super::structure::structures;
 use super::units::{parse_size, with_values};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
+use crate::count::{DEFAULT_MEMORY_BYTES, counter};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::{ElementKind, ElementLabel};
-use flowsieve::filters::{FilterKind, Sizing, Structure};
+use flowsieve::filters::{Sizing, Structure};
 use flowsieve::pipeline::{CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, count};
 use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport};
@@ -106,9 +107,6 @@ struct FilterArgs {
     #[arg(long, value_name = "COUNT")]
     shards: Option<u32>,
 }
-
-/// Shards unless the user says otherwise: enough for the threads of a large machine.
-const DEFAULT_SHARDS: u32 = 8;
 
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
@@ -222,7 +220,6 @@ impl CountArgs {
 impl FilterArgs {
     /// The counter of each shard, sized by the rules of its structure, and the number of shards.
     fn usual(&self, kind: ElementKind) -> Result<(Option<CounterChoice>, u32), UsageError> {
-        let attributes = kind.attributes().len();
         let sizing = match (self.fpr, self.expected()?) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
             (_, expected) => Sizing::Memory {
@@ -230,17 +227,7 @@ impl FilterArgs {
                 expected,
             },
         };
-        let shards = self.shards.unwrap_or(match self.filter {
-            Structure::Filter(FilterKind::Subset) | Structure::Exact => DEFAULT_SHARDS,
-            _ => 1,
-        });
-        let counter = match self.filter {
-            Structure::Hll => Some(CounterChoice::hyper_log_log(sizing, shards)),
-            filter => filter
-                .filter()
-                .map(|filter| CounterChoice::filter(filter, attributes, sizing, shards)),
-        };
-        Ok((counter.transpose().map_err(UsageError::of)?, shards))
+        counter(self.filter, kind.attributes().len(), sizing, self.shards).map_err(UsageError::of)
     }
 
     /// The only number of `--expect`.

@@ -1,7 +1,7 @@
 //! `flowsieve dedup`: a capture without its duplicates.
 
 use super::anonymize_args::AnonymizeArgs;
-use super::options::{Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, one_of};
+use super::options::{Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, named, one_of};
 use super::output::{Output, is_standard, unwritten};
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
@@ -10,12 +10,13 @@ use super::units::{parse_count, parse_duration_ns, parse_size, parse_width_ns, w
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use clap::builder::TypedValueParser;
 use flowsieve::anonymize::PacketAnonymizer;
 use flowsieve::dedup::{
     DedupError, DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup,
 };
 use flowsieve::pipeline::InputResult;
-use flowsieve::report::{DedupParameters, write_dedup};
+use flowsieve::report::DedupReport;
 use flowsieve::trace::write::{CaptureWriter, WriteError, WriteFormat, Written};
 use std::path::{Path, PathBuf};
 
@@ -33,7 +34,7 @@ pub(crate) struct DedupArgs {
     input: InputArgs,
 
     /// What makes two packets the same
-    #[arg(long, value_name = "RULE", default_value = "packet", value_parser = one_of(RULES), help_heading = "Duplicates")]
+    #[arg(long, value_name = "RULE", default_value = "packet", value_parser = rules(), help_heading = "Duplicates")]
     by: Sameness,
 
     /// Keep packets that differ only in this
@@ -45,7 +46,7 @@ pub(crate) struct DedupArgs {
     window: WindowWidth,
 
     /// The filter that follows the window
-    #[arg(long, value_name = "NAME", default_value = "rotating", value_parser = one_of(FILTERS), help_heading = "Filter")]
+    #[arg(long, value_name = "NAME", default_value = "rotating", value_parser = filters(), help_heading = "Filter")]
     filter: WindowFilterKind,
 
     /// Drop what the filter takes for a repeat, without looking it up
@@ -102,24 +103,21 @@ struct CapturesArgs {
     dropped: Option<PathBuf>,
 }
 
-const RULES: &[Choice<Sameness>] = &[
-    (
-        "packet",
-        "The IP packet, whatever happened to link header, VLAN, MPLS, TTL and header checksum",
-        Sameness::Packet,
-    ),
-    ("frame", "The captured bytes", Sameness::Frame),
-    (
-        "retransmission",
-        "TCP segments with data that are sent again",
-        Sameness::Retransmission,
-    ),
-    (
-        "flow",
-        "The flow: only its first packet in the window is kept",
-        Sameness::Flow,
-    ),
-];
+fn rules() -> impl TypedValueParser<Value = Sameness> {
+    use Sameness::{Flow, Frame, Packet, Retransmission};
+    named(
+        &[Packet, Frame, Retransmission, Flow],
+        Sameness::name,
+        |by| match by {
+            Packet => {
+                "The IP packet, whatever happened to link header, VLAN, MPLS, TTL and header checksum"
+            }
+            Frame => "The captured bytes",
+            Retransmission => "TCP segments with data that are sent again",
+            Flow => "The flow: only its first packet in the window is kept",
+        },
+    )
+}
 
 const DIFFERENCES: &[Choice<fn(&mut Difference)>] = &[
     ("vlan", "VLAN identifiers", |all| all.vlan = true),
@@ -130,28 +128,16 @@ const DIFFERENCES: &[Choice<fn(&mut Difference)>] = &[
     }),
 ];
 
-const FILTERS: &[Choice<WindowFilterKind>] = &[
-    (
-        "dleft",
-        "d-left counting Bloom filter",
-        WindowFilterKind::Dleft,
-    ),
-    (
-        "split-counting",
-        "Split counting Bloom filter",
-        WindowFilterKind::SplitCounting,
-    ),
-    (
-        "counting",
-        "Counting Bloom filter",
-        WindowFilterKind::Counting,
-    ),
-    (
-        "rotating",
-        "Three Bloom filters in turn",
-        WindowFilterKind::Rotating,
-    ),
-];
+fn filters() -> impl TypedValueParser<Value = WindowFilterKind> {
+    use WindowFilterKind::{Counting, Dleft, Rotating, SplitCounting};
+    let all = [Dleft, SplitCounting, Counting, Rotating];
+    named(&all, WindowFilterKind::name, |kind| match kind {
+        Dleft => "d-left counting Bloom filter",
+        SplitCounting => "Split counting Bloom filter",
+        Counting => "Counting Bloom filter",
+        Rotating => "Three Bloom filters in turn",
+    })
+}
 
 fn parse_window(text: &str) -> Result<WindowWidth, String> {
     const RULE: &str = "a window is a time, such as 50ms, or a number of packets, such as 5p";
@@ -204,8 +190,6 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     // The dropped packets first: if they cannot be written, the capture that lacks them must not be.
     let removed = finish(writers.dropped, files.dropped.as_deref())?;
     let kept = finish(writers.kept, files.write.as_deref())?;
-    let mut parameters = DedupParameters::from(&plan);
-    parameters.anonymized = key.is_some();
     let mut without_options = 0;
     for (output, count) in [removed, kept].into_iter().flatten() {
         // Half a capture looks like a whole one: it gets no name. What has gone down a pipe is there.
@@ -214,13 +198,19 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         }
         without_options += count.without_options;
     }
-    write_dedup(args.format.format, &parameters, &summary, &mut output)
+    let report = DedupReport {
+        plan: &plan,
+        summary: &summary,
+        anonymized: key.is_some(),
+    };
+    report
+        .write(args.format.format, &mut output)
         .context("cannot write the summary")?;
     output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));
     if without_options > 0 && !args.quiet.quiet {
         say(format_args!(
-            "flowsieve: the comments and flags of {without_options} packets are lost, since pcap has no place for them; give the output a name that ends in .pcapng"
+            "flowsieve: the comments and flags of {without_options} packets are lost, since pcap cannot store them; give the output a name that ends in .pcapng"
         ));
     }
     let mut captures = files.write.iter().chain(&files.dropped);

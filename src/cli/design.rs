@@ -8,9 +8,6 @@ use flowsieve::filters::FilterKind;
 use flowsieve::pipeline::CounterChoice;
 use flowsieve::planner::{Elements, Goal, PlanRequest, Structure, plan};
 
-/// Filter memory unless the user says otherwise.
-pub(super) const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
-
 // What a filter is designed for, and parts of the design.
 #[derive(Args, Clone, Debug)]
 pub(super) struct DesignArgs {

@@ -11,10 +11,11 @@ use flowsieve::elements::{ElementLabel, ElementQuery};
 use flowsieve::filters::saved::SavedFilter;
 use flowsieve::filters::{Pattern, PatternAnswer};
 use flowsieve::hashing::Digester;
-use flowsieve::report::FilterInfo;
+use flowsieve::report::{AnswerReport, FilterInfo};
 use flowsieve::trace::{StopFlag, Stoppable, standard_input};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,7 +82,8 @@ struct InfoArgs {
 ///
 /// Values are separated by commas, in the order of the element's attributes: `10.0.0.1,10.0.0.2` is a
 /// host pair, `10.0.0.1,10.0.0.2,6,1234,80` a flow, `192.0.2.1,192.0.2.53,www.example.com` a DNS
-/// triple. Each question is answered by a line with the question, a tab and one word:
+/// triple. A table answers each question by a line with the question, a tab and one word; the other formats
+/// have the same words:
 ///
 ///   yes      seen, or a false positive
 ///   no       not seen, for certain
@@ -97,6 +99,12 @@ struct QueryArgs {
     /// Elements, or - for one a line of standard input
     #[arg(required = true, value_name = "VALUE")]
     values: Vec<String>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// Unite saved filters of equal parameters into the filter of all their inputs
@@ -209,6 +217,11 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<()> {
             "standard input can be read only once; name - once"
         ));
     }
+    keep_apart(
+        [("--output", args.output.path())],
+        slice::from_ref(&args.file),
+    )?;
+    args.format.check(&args.output)?;
     let asked = Asked::load(&args.file)?;
     // All of the command line is understood before anything is answered.
     let queries = args
@@ -219,10 +232,15 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<()> {
             given => Ok((text, Some(asked.parse(given)?))),
         })
         .collect::<Result<Vec<_>, UsageError>>()?;
-    let mut output = Output::open(None)?;
+    let output = args.output.open()?;
+    let mut answers = AnswerReport::begin(args.format.format, output).context(UNWRITTEN)?;
+    let mut answer = |text: &str, query: &ElementQuery| {
+        let answered = answers.answer(text.to_owned(), asked.answer(query));
+        answered.context(UNWRITTEN)
+    };
     for (text, query) in queries {
         if let Some(query) = query {
-            writeln!(output, "{text}\t{}", asked.answer(&query)).context(UNWRITTEN)?;
+            answer(text, &query)?;
             continue;
         }
         let input = standard_input().context(UNREADABLE)?;
@@ -237,14 +255,12 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<()> {
                 continue;
             }
             match asked.parse(&line) {
-                Ok(query) => {
-                    writeln!(output, "{line}\t{}", asked.answer(&query)).context(UNWRITTEN)?;
-                }
+                Ok(query) => answer(&line, &query)?,
                 Err(error) => run.problem(format_args!("line {}: {error}", number + 1)),
             }
         }
     }
-    output.commit()
+    answers.finish().context(UNWRITTEN)?.commit()
 }
 
 /// Writes the union; whether a signal ended that, and there is none.

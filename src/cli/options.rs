@@ -21,6 +21,21 @@ use std::thread::available_parallelism;
 /// A value that an option takes by its name: the name, what `--help` says of it, and the value.
 pub(super) type Choice<T> = (&'static str, &'static str, T);
 
+/// Takes one of these values by the name that it has, with what `--help` says of it.
+pub(super) fn named<T>(
+    values: &[T],
+    name: fn(T) -> &'static str,
+    help: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let choices = values
+        .iter()
+        .map(|&value| (name(value), help(value), value));
+    one_of(choices.collect::<Vec<_>>())
+}
+
 /// Takes one of these by name.
 pub(super) fn one_of<T>(choices: impl Into<Vec<Choice<T>>>) -> impl TypedValueParser<Value = T>
 where
@@ -92,7 +107,7 @@ pub(super) struct DnsPortArgs {
 #[derive(Args, Clone, Debug)]
 pub(super) struct ElementArgs {
     /// What is counted
-    #[arg(long, value_name = "KIND", default_value = "host-pair", value_parser = one_of(ELEMENTS))]
+    #[arg(long, value_name = "KIND", default_value = "host-pair", value_parser = elements())]
     pub(super) element: ElementKind,
 
     /// Count both directions as one
@@ -107,21 +122,15 @@ pub(super) struct ElementArgs {
     pub(super) packets: PacketArgs,
 }
 
-const ELEMENTS: &[Choice<ElementKind>] = &[
-    (
-        "host-pair",
-        "Source and destination address",
-        ElementKind::HostPair,
-    ),
-    ("flow", "Addresses, protocol and ports", ElementKind::Flow),
-    (
-        "dns",
-        "Addresses and query name of DNS messages",
-        ElementKind::Dns,
-    ),
-    ("src", "Source address", ElementKind::Source),
-    ("dst", "Destination address", ElementKind::Destination),
-];
+fn elements() -> impl TypedValueParser<Value = ElementKind> {
+    named(&ElementKind::ALL, ElementKind::name, |kind| match kind {
+        ElementKind::HostPair => "Source and destination address",
+        ElementKind::Flow => "Addresses, protocol and ports",
+        ElementKind::Dns => "Addresses and query name of DNS messages",
+        ElementKind::Source => "Source address",
+        ElementKind::Destination => "Destination address",
+    })
+}
 
 impl ElementArgs {
     /// Which elements.
@@ -166,18 +175,20 @@ pub(super) struct TraceArgs {
     slice: SliceWidth,
 
     /// Where slices begin
-    #[arg(long, value_name = "TO", default_value = "epoch", value_parser = one_of(BOUNDARIES), help_heading = "Time slices")]
+    #[arg(long, value_name = "TO", default_value = "epoch", value_parser = boundaries(), help_heading = "Time slices")]
     align: Align,
 }
 
-const BOUNDARIES: &[Choice<Align>] = &[
-    ("epoch", "Multiples of the width since 1970", Align::Epoch),
-    (
-        "first",
-        "Multiples of the width since the first packet",
-        Align::First,
-    ),
-];
+fn boundaries() -> impl TypedValueParser<Value = Align> {
+    named(
+        &[Align::Epoch, Align::First],
+        Align::name,
+        |align| match align {
+            Align::Epoch => "Multiples of the width since 1970",
+            Align::First => "Multiples of the width since the first packet",
+        },
+    )
+}
 
 /// `None` is one slice for everything.
 #[derive(Clone, Copy, Debug)]
@@ -247,8 +258,7 @@ pub(super) struct FormatArgs {
 }
 
 fn formats() -> impl TypedValueParser<Value = ReportFormat> {
-    let choice = |format: ReportFormat| (format.name(), format.help(), format);
-    one_of(ReportFormat::ALL.map(choice))
+    named(&ReportFormat::ALL, ReportFormat::name, ReportFormat::help)
 }
 
 impl FormatArgs {

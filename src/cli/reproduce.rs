@@ -11,11 +11,11 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use flowsieve::experiments::{ALL, Entry, Experiment, ExperimentError, Scale, Settings};
-use flowsieve::report::ReproduceReport;
+use flowsieve::report::{ReproduceReport, write_experiments};
 use flowsieve::trace::{InputFormat, StopFlag};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::thread::{self, available_parallelism};
 use std::time::Duration;
@@ -89,7 +89,10 @@ fn names() -> Vec<&'static str> {
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     if args.list {
-        return list(args.output.open()?);
+        args.format.check(&args.output)?;
+        let written = write_experiments(args.format.format, args.output.open()?);
+        written.context(UNWRITTEN)?.commit()?;
+        return Ok(Outcome::Done);
     }
     if args.markdown.is_some() && args.markdown == args.output.output {
         bail!(UsageError::of(
@@ -242,15 +245,6 @@ fn run_until(
     }
     let result = experiment.join();
     Some(result.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-}
-
-fn list(mut output: Output) -> Result<Outcome> {
-    let width = names().iter().map(|name| name.len()).max().unwrap_or(0);
-    for entry in ALL {
-        writeln!(output, "{:<width$}  {}", entry.name, entry.title)?;
-    }
-    output.commit()?;
-    Ok(Outcome::Done)
 }
 
 /// Writes the page, and its figures into a folder beside it.

@@ -6,12 +6,10 @@
 
 use super::parallel::in_parallel;
 use super::random::Random;
-use super::result::{
-    Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError, Measured,
-};
+use super::result::{Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind};
 use super::statistics::rate_of;
 use super::uniform::{FULL, PAIR, Uniform, ask, predicted, structures};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 
 /// At full scale.
 pub(super) const BITS: u64 = 1 << 27;
@@ -24,7 +22,7 @@ const QUERIES: [(u32, &str); 2] = [(FULL, "full"), (PAIR, "{2,3}")];
 /// False positives, by query and α; none where the structure gives no answer.
 type Hits = [[Option<u64>; KNOWN.len()]; QUERIES.len()];
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let divisor = settings.scale.pick(4096, 64, 1);
     let (bits, elements) = (BITS / divisor, ELEMENTS / divisor);
     let runs = settings.scale.pick(3, 16, 4) as usize;
@@ -50,18 +48,15 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         }
         hits
     });
-    let mut found = Findings {
-        remarks: vec![
-            format!(
-                "M = 2^{} bits, n = {elements}, k = {PROBES}, {runs} filters of each kind with {negatives} negatives for each α. Values never repeat in the set, and the values of a negative that occur come from different elements.",
-                bits.ilog2()
-            ),
-            "The paper does not print n. Its 0.21 % for two attributes follows from n = 4.95 million with one cut, and so do its three orders between SBF and CMDBF; n = 10 million with two cuts gives the same 0.21 % but 2.2 orders.".into(),
-            "For the matrices the formula is (1) with what it leaves out: a value that occurs has cells of its own element in its row. With m = 1023, at 1/64 of the published size, that makes 2 % of the rate of a pair; at full size 0.3 %.".into(),
-            "CBFM's full query is below SBF's only because no pair of values repeats in random data. Where both uncut pairs of a query occur, in different elements, CBFM says yes with certainty.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        format!(
+            "M = 2^{} bits, n = {elements}, k = {PROBES}, {runs} filters of each kind with {negatives} negatives for each α. Values never repeat in the set, and the values of a negative that occur come from different elements.",
+            bits.ilog2()
+        ),
+        "The paper does not print n. Its 0.21 % for two attributes follows from n = 4.95 million with one cut, and so do its three orders between SBF and CMDBF; n = 10 million with two cuts gives the same 0.21 % but 2.2 orders.".into(),
+        "For the matrices the formula is (1) with what it leaves out: a value that occurs has cells of its own element in its row. With m = 1023, at 1/64 of the published size, that makes 2 % of the rate of a pair; at full size 0.3 %.".into(),
+        "CBFM's full query is below SBF's only because no pair of values repeats in random data. Where both uncut pairs of a query occur, in different elements, CBFM says yes with certainty.".into(),
+    ]);
     for (row, (mask, query)) in QUERIES.into_iter().enumerate() {
         let mut curves = Vec::new();
         for ((name, spec), runs) in structures.iter().zip(jobs.chunks(runs)) {
@@ -75,9 +70,8 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
                 };
                 let measured = rate_of(&hits, negatives, Some(formula));
                 let label = format!("{query}, {name}, α = {known}");
-                found
-                    .cells
-                    .push(printed(Cell::new(label), query, name, formula, measured));
+                let cell = found.cell(label).formula(formula).measured(measured);
+                printed(cell, query, name);
                 measured_points.push((known, measured.mean, measured.std_error));
                 formula_points.push((known, formula, 0.0));
             }
@@ -102,14 +96,13 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
     Ok(found)
 }
 
-/// The cell with what the paper says of it: 0.21 % for two attributes with CBFM, 100 % with BFM and CBF.
-fn printed(cell: Cell, query: &str, name: &str, formula: f64, measured: Measured) -> Cell {
-    let cell = cell.formula(formula).measured(measured);
+/// Adds to a cell what the paper says of it: 0.21 % for two attributes with CBFM, 100 % with BFM and CBF.
+fn printed(cell: &mut Cell, query: &str, name: &str) {
     match (query, name) {
         ("{2,3}", "CBFM, one cut") => cell
             .paper(0.0021, 0.000_15)
             .because("0.21 % is exact at n = 4.95 million (at full scale)"),
         ("{2,3}", "BFM" | "CBF (Cartesian)") => cell.paper(1.0, 0.0),
         _ => cell,
-    }
+    };
 }

@@ -7,10 +7,10 @@
 use super::captures::{ExperimentCapture, traffic};
 use super::parallel::in_parallel;
 use super::random::Random;
-use super::result::{Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError};
+use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError};
 use super::statistics::rate_of;
 use super::uniform::{Digests, FULL, ONE_CUT, TWO_CUTS, ask, predicted};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::decode::Tunnel;
 use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use crate::filters::matrix_sizing::largest_size;
@@ -41,16 +41,13 @@ struct Triples {
     negatives: [Vec<Digests>; 2],
 }
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let (captures, from) = traffic(settings, ElementKind::Dns, None)?;
-    let mut found = Findings {
-        remarks: vec![
-            from,
-            "Negatives: values of different elements that do not occur together. MDBF takes all of them for contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
-            "The paper's trace is not public and its figure has no numbers. The CBFM here keeps {source, domain} and {resolver, domain}.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        from,
+        "Negatives: values of different elements that do not occur together. MDBF takes all of them for contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
+        "The paper's trace is not public and its figure has no numbers. The CBFM here keeps {source, domain} and {resolver, domain}.".into(),
+    ]);
     for capture in &captures {
         one_capture(settings, capture, &mut found)?;
     }
@@ -129,16 +126,12 @@ fn one_capture(
                 // each filter tells how much they differ.
                 let measured = rate_of(&hits, trials, formula);
                 let label = format!("{name}: {query}, {structure}, {} bits/element", MEMORY[row]);
-                let mut cell = Cell::new(label).measured(measured);
-                if let Some(formula) = formula {
-                    cell = cell.formula(formula);
-                }
+                let cell = found.cell(label).measured(measured);
+                cell.formula = formula;
                 if matches!(spec, FilterSpec::Matrix(_) | FilterSpec::Cartesian(_)) {
-                    cell = cell
-                        .not_binding()
+                    cell.not_binding()
                         .because("formula (1) is for evenly spread values");
                 }
-                found.cells.push(cell);
                 curves[place]
                     .points
                     .push((bytes as f64, measured.mean, measured.std_error));

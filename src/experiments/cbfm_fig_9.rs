@@ -5,16 +5,16 @@
 use super::cbfm_fig_7::{BITS, ELEMENTS, PROBES};
 use super::parallel::in_parallel;
 use super::random::Random;
-use super::result::{Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError};
+use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind};
 use super::statistics::rate_of;
 use super::uniform::{FULL, ONE_CUT, PAIR, Uniform, ask, matrix_rate};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::{FilterSpec, MatrixSpec};
 
 const SHARES: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.99];
 const QUERIES: [(u32, &str); 3] = [(0b101, "{1,3}"), (PAIR, "{2,3}"), (FULL, "full")];
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let divisor = settings.scale.pick(4096, 64, 1);
     let (bits, elements) = (BITS / divisor, ELEMENTS / divisor);
     let runs = settings.scale.pick(2, 12, 4) as usize;
@@ -38,28 +38,24 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         hits
     });
     let rate = |spec: &MatrixSpec, mask| matrix_rate(spec, elements as f64, 1.0, mask);
-    let mut found = Findings {
-        remarks: vec![
-            format!(
-                "M = 2^{} bits, n = {elements}, k = {PROBES}, all single values known (α = 1), {runs} filters of {negatives} negatives for each weight.",
-                bits.ilog2()
-            ),
-            "The figure cannot be had from the paper's formula (1). It claims two orders for two attributes and 1.69 for all. The gain of a pair is at most 34 at n = 5 million and below 2^k = 64 at any n; and the full query gets worse with every weight but equal ones, until the matrix is overloaded.".into(),
-            "The formula is (1) with what it leaves out: a value that occurs has cells of its own element in its row.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        format!(
+            "M = 2^{} bits, n = {elements}, k = {PROBES}, all single values known (α = 1), {runs} filters of {negatives} negatives for each weight.",
+            bits.ilog2()
+        ),
+        "The figure cannot be had from the paper's formula (1). It claims two orders for two attributes and 1.69 for all. The gain of a pair is at most 34 at n = 5 million and below 2^k = 64 at any n; and the full query gets worse with every weight but equal ones, until the matrix is overloaded.".into(),
+        "The formula is (1) with what it leaves out: a value that occurs has cells of its own element in its row.".into(),
+    ]);
     let mut curves: Vec<(Vec<_>, Vec<_>)> = vec![(Vec::new(), Vec::new()); QUERIES.len()];
     for ((share, spec), runs) in SHARES.into_iter().zip(&specs).zip(jobs.chunks(runs)) {
         for (number, (mask, name)) in QUERIES.into_iter().enumerate() {
             let hits: Vec<u64> = runs.iter().map(|hits| hits[number]).collect();
             let formula = rate(spec, mask);
             let measured = rate_of(&hits, negatives, Some(formula));
-            found.cells.push(
-                Cell::new(format!("x = {share}, query {name}"))
-                    .formula(formula)
-                    .measured(measured),
-            );
+            found
+                .cell(format!("x = {share}, query {name}"))
+                .formula(formula)
+                .measured(measured);
             curves[number]
                 .0
                 .push((share, measured.mean, measured.std_error));
@@ -72,18 +68,16 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             .map(|spec| rate(&specs[0], mask) / rate(spec, mask))
             .fold(0.0, f64::max)
     };
-    found.cells.push(
-        Cell::new("largest gain of the pair {1,3}")
-            .paper(100.0, 0.0)
-            .formula(best(0b101))
-            .because("x = 0.99; even all of the memory would give 34"),
-    );
-    found.cells.push(
-        Cell::new("largest gain of the full query")
-            .paper(1.69, 0.0)
-            .formula(best(FULL))
-            .because("equal weights are the best for it"),
-    );
+    found
+        .cell("largest gain of the pair {1,3}")
+        .paper(100.0, 0.0)
+        .formula(best(0b101))
+        .because("x = 0.99; even all of the memory would give 34");
+    found
+        .cell("largest gain of the full query")
+        .paper(1.69, 0.0)
+        .formula(best(FULL))
+        .because("equal weights are the best for it");
     let curves = curves.into_iter().zip(QUERIES);
     let curves = curves.flat_map(|((measured, formula), (_, name))| {
         [

@@ -1,8 +1,8 @@
 //! CBFM paper, Table 2: how many elements fit into 1 MB (2^23 bits) if single attributes shall have the
 //! rate ε, in a BFM and in a CBFM with the cuts {1,3} and {1,2}.
 
-use super::result::{Cell, ExperimentError, Measured};
-use super::{Findings, Settings};
+use super::result::Measured;
+use super::{Findings, Found, Settings};
 use crate::filters::matrix_sizing::{attribute_size, cells};
 use std::f64::consts::LN_2;
 
@@ -19,14 +19,11 @@ const PRINTED: [(i32, f64, f64); 5] = [
     (5, 8.0, 121.0),
 ];
 
-pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
-    let mut found = Findings {
-        remarks: vec![
-            "m = n lb(e) lb(1/ε) positions an attribute. By formula: the n, no whole number, with which the matrix has exactly 2^23 cells: (m+1)^3 for the BFM, (m+1)^2 + m for the CBFM. Counted: the largest whole n whose matrix, with m rounded down and its cells added up combination by combination, fits.".into(),
-            "No rule gives both printed columns: the BFM's are rounded down, the CBFM's to the nearest whole number.".into(),
-        ],
-        ..Findings::default()
-    };
+pub(super) fn run(_: &Settings) -> Found {
+    let mut found = Findings::new([
+        "m = n lb(e) lb(1/ε) positions an attribute. By formula: the n, no whole number, with which the matrix has exactly 2^23 cells: (m+1)^3 for the BFM, (m+1)^2 + m for the CBFM. Counted: the largest whole n whose matrix, with m rounded down and its cells added up combination by combination, fits.".into(),
+        "No rule gives both printed columns: the BFM's are rounded down, the CBFM's to the nearest whole number.".into(),
+    ]);
     for (digits, bfm, cbfm) in PRINTED {
         let rate = 10.0_f64.powi(-digits);
         let elements = |size: f64| size * LN_2 / rate.recip().log2();
@@ -52,14 +49,13 @@ pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
                 String::new()
             };
             // The rounding of m and of n makes less than one element of difference.
-            found.cells.push(
-                Cell::new(format!("ε = 1e-{digits}, {name}"))
-                    .paper(printed, 0.0)
-                    .formula(exact)
-                    .measured(Measured::exactly(most))
-                    .rounded(1.0)
-                    .because(reason),
-            );
+            found
+                .cell(format!("ε = 1e-{digits}, {name}"))
+                .paper(printed, 0.0)
+                .formula(exact)
+                .measured(Measured::exactly(most))
+                .rounded(1.0)
+                .because(reason);
         }
     }
     Ok(found)

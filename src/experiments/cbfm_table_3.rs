@@ -3,10 +3,10 @@
 
 use super::parallel::in_parallel;
 use super::random::Random;
-use super::result::{Cell, ExperimentError, Measured};
+use super::result::Measured;
 use super::statistics::rate_of;
 use super::uniform::{Uniform, ask};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::matrix_sizing::{attribute_size, cells, table_probes};
 use crate::filters::sizing::bloom_fpr;
 use crate::filters::{FilterSpec, MatrixSpec};
@@ -30,16 +30,13 @@ const LAST_DIGIT: f64 = 0.005_001;
 /// Rates that are measured; the others would need too many queries.
 const MEASURED_DIGITS: i32 = 3;
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 20) as usize;
     let queries = settings.scale.pick(1_000, 100_000, 1_000_000);
-    let mut found = Findings {
-        remarks: vec![
-            "m = floor(n lb(e) lb(1/ε)), 1 MB = 2^23 bits. By formula: (m+1)^3 for the BFM (the text's m^d forgets the flag position), (m+1)^2 + m for the CBFM; formula (4) cannot be used for cuts that overlap, it would give 0.0023 MB in the first row. Counted: cells added up combination by combination.".into(),
-            format!("Rates are those of a query for one attribute, k = floor(-lb ε), {runs} CBFMs of {queries} queries each."),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        "m = floor(n lb(e) lb(1/ε)), 1 MB = 2^23 bits. By formula: (m+1)^3 for the BFM (the text's m^d forgets the flag position), (m+1)^2 + m for the CBFM; formula (4) cannot be used for cuts that overlap, it would give 0.0023 MB in the first row. Counted: cells added up combination by combination.".into(),
+        format!("Rates are those of a query for one attribute, k = floor(-lb ε), {runs} CBFMs of {queries} queries each."),
+    ]);
     for (digits, bfm, cbfm) in PRINTED {
         let rate = 10.0_f64.powi(-digits);
         let size = attribute_size(rate, ELEMENTS as f64).floor();
@@ -49,18 +46,18 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             ("CBFM", CUTS, cbfm, beside.powi(2) + size),
         ] {
             let counted = cells(&[size as u64; 3], cuts).map_or(f64::INFINITY, |n| n as f64);
-            let mut cell = Cell::new(format!("ε = 1e-{digits}, {name} memory"))
+            let cell = found
+                .cell(format!("ε = 1e-{digits}, {name} memory"))
                 .unit("MB")
                 .paper(printed, LAST_DIGIT)
                 .formula(formula / MEGABYTE)
                 .measured(Measured::exactly(counted / MEGABYTE));
             if digits <= 2 && cuts.is_empty() {
-                cell = cell.because(format!(
+                cell.because(format!(
                     "{:.4} was printed with its integer part cut and its fraction rounded up, the carry lost",
                     formula / MEGABYTE
                 ));
             }
-            found.cells.push(cell);
         }
         if digits <= MEASURED_DIGITS {
             let probes = table_probes(rate);
@@ -78,13 +75,12 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
                     .count() as u64
             });
             let formula = bloom_fpr(size, probes, ELEMENTS as f64);
-            found.cells.push(
-                Cell::new(format!("ε = 1e-{digits}, CBFM rate of one attribute"))
-                    .paper(rate, 0.0)
-                    .formula(formula)
-                    .measured(rate_of(&hits, queries, Some(formula)))
-                    .because("k is rounded down, so ε is not quite reached"),
-            );
+            found
+                .cell(format!("ε = 1e-{digits}, CBFM rate of one attribute"))
+                .paper(rate, 0.0)
+                .formula(formula)
+                .measured(rate_of(&hits, queries, Some(formula)))
+                .because("k is rounded down, so ε is not quite reached");
         }
     }
     Ok(found)

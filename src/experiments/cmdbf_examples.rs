@@ -1,7 +1,7 @@
 //! CMDBF paper, the worked examples, with the paper's own functions.
 
-use super::result::{Cell, ExperimentError, Measured};
-use super::{Findings, Settings};
+use super::result::Measured;
+use super::{Findings, Found, Settings};
 use crate::bits::BitArray;
 
 /// h₁ = x mod m, h₂ = (2x + 3) mod m.
@@ -35,15 +35,16 @@ fn number(answer: bool) -> f64 {
     f64::from(u8::from(answer))
 }
 
-pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
-    let mut cells = Vec::new();
+pub(super) fn run(_: &Settings) -> Found {
+    let mut found = Findings::new([
+        "h1 = x mod m and h2 = (2x + 3) mod m, the same for both attributes. Sets of bits are written as numbers, bit i for place i; answers as 1 (yes) and 0 (no). With the same functions for both attributes, (x, x) has address 0 and (a, b) and (b, a) are one element; the filters here use functions of their own for each attribute.".into(),
+    ]);
     let mut push = |label: &str, printed: f64, ours: f64, reason: &str| {
-        cells.push(
-            Cell::new(label)
-                .paper(printed, 0.0)
-                .measured(Measured::exactly(ours))
-                .because(reason),
-        );
+        found
+            .cell(label)
+            .paper(printed, 0.0)
+            .measured(Measured::exactly(ours))
+            .because(reason);
     };
     let mut single = BitArray::new(5);
     set(&mut single, addresses(9, 5));
@@ -101,11 +102,5 @@ pub(super) fn run(_: &Settings) -> Result<Findings, ExperimentError> {
         number(apart && contains(&combined, xor(a, b))),
         "bit 4 is set, bit 0 is not: the CMDBF rejects it",
     );
-    Ok(Findings {
-        remarks: vec![
-            "h1 = x mod m and h2 = (2x + 3) mod m, the same for both attributes. Sets of bits are written as numbers, bit i for place i; answers as 1 (yes) and 0 (no). With the same functions for both attributes, (x, x) has address 0 and (a, b) and (b, a) are one element; the filters here use functions of their own for each attribute.".into(),
-        ],
-        cells,
-        charts: Vec::new(),
-    })
+    Ok(found)
 }

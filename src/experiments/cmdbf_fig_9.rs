@@ -1,11 +1,9 @@
 //! CMDBF paper, Fig. 9: distinct host pairs in each second, exact, by MDBF and by CMDBF.
 
 use super::captures::{ExperimentCapture, traffic};
-use super::result::{
-    Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError, Measured,
-};
+use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
 use super::statistics::mean_of;
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::elements::ElementKind;
 use crate::filters::{CmdbfSpec, Combination, FilterKind, FilterSpec, MdbfSpec};
 use crate::pipeline::SliceResult;
@@ -19,16 +17,13 @@ const SECOND: i64 = 1_000_000_000;
 /// Points by which the paper reports CMDBF nearer to the exact count than MDBF: about so many.
 const PAPER_POINTS: f64 = 10.0;
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let (captures, from) = traffic(settings, ElementKind::HostPair, Some(SECOND))?;
-    let mut found = Findings {
-        remarks: vec![
-            from,
-            "MDBF 8 KiB, CMDBF 12 KiB (L = 2, k = 4, m = 32,768). The error of a second is (raw count - exact) / exact; shown is its mean over the seconds, and the standard error from their spread. There is no formula for it: MDBF misses every new pair of two hosts that were seen before, so the error is the traffic's.".into(),
-            "The paper's own trace is not public; its figure shows CMDBF about 10 points more exact than MDBF, where formulas (3) and (7), for values that were never seen, would give 4.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        from,
+        "MDBF 8 KiB, CMDBF 12 KiB (L = 2, k = 4, m = 32,768). The error of a second is (raw count - exact) / exact; shown is its mean over the seconds, and the standard error from their spread. There is no formula for it: MDBF misses every new pair of two hosts that were seen before, so the error is the traffic's.".into(),
+        "The paper's own trace is not public; its figure shows CMDBF about 10 points more exact than MDBF, where formulas (3) and (7), for values that were never seen, would give 4.".into(),
+    ]);
     for capture in &captures {
         one_capture(capture, &mut found);
     }
@@ -82,23 +77,21 @@ fn one_capture(capture: &ExperimentCapture, found: &mut Findings) {
             .collect();
         let measured = mean_of(&errors);
         means.push(measured);
-        found.cells.push(
-            Cell::new(format!("{name}: {structure}"))
-                .unit("%")
-                .measured(measured)
-                .because(format!("seconds: {}", errors.len())),
-        );
+        found
+            .cell(format!("{name}: {structure}"))
+            .unit("%")
+            .measured(measured)
+            .because(format!("seconds: {}", errors.len()));
     }
     // The seconds are the same for all, so their spread is no error of the difference.
-    found.cells.push(
-        Cell::new(format!("{name}: CMDBF nearer by"))
-            .unit("points")
-            .paper(PAPER_POINTS, 2.0)
-            .measured(Measured::exactly(means[2].mean - means[0].mean))
-            .because(
-                "another trace; what MDBF loses depends on how often hosts talk to several others",
-            ),
-    );
+    found
+        .cell(format!("{name}: CMDBF nearer by"))
+        .unit("points")
+        .paper(PAPER_POINTS, 2.0)
+        .measured(Measured::exactly(means[2].mean - means[0].mean))
+        .because(
+            "another trace; what MDBF loses depends on how often hosts talk to several others",
+        );
     found.charts.push(Chart {
         name: format!("cmdbf-fig-9-{}", found.charts.len() + 1),
         title: format!("Host pairs a second: {name}"),

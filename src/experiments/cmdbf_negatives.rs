@@ -2,14 +2,13 @@
 
 use super::cmdbf_table_1::{false_positives, stage_rate};
 use super::parallel::in_parallel;
-use super::result::{Cell, ExperimentError};
 use super::statistics::rate_of;
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 
 const PROBES: u32 = 4;
 const ATTRIBUTES: [usize; 4] = [2, 3, 4, 5];
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 100) as usize;
     let negatives = settings.scale.pick(500, 10_000, 10_000);
     let jobs = in_parallel(settings.threads, 2 * ATTRIBUTES.len() * runs, |job| {
@@ -38,7 +37,9 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         )
     });
     let stage = stage_rate(PROBES);
-    let mut cells = Vec::new();
+    let mut found = Findings::new([
+        "Formulas (3) and (7) are the best case. If the values of a negative occur, each in another element, an MDBF says yes with certainty and a CMDBF with f, however many attributes there are. Drawn at random, one in 10,000 is by chance not apart; the measurement takes no note of that.".into(),
+    ]);
     for (kind, runs) in jobs.chunks(runs).enumerate() {
         let attributes = ATTRIBUTES[kind / 2];
         let (known, what) = if kind.is_multiple_of(2) {
@@ -53,22 +54,15 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         ] {
             let hits: Vec<u64> = runs.iter().map(|hits| hits[which]).collect();
             let published = stage.powi((attributes + which) as i32);
-            cells.push(
-                Cell::new(format!("L={attributes} k={PROBES} {name}, {what}"))
-                    .formula(rate)
-                    .measured(rate_of(&hits, negatives, Some(rate)))
-                    .because(format!(
-                        "with fresh values it is {published:.6}, {:.0} times less",
-                        rate / published
-                    )),
-            );
+            found
+                .cell(format!("L={attributes} k={PROBES} {name}, {what}"))
+                .formula(rate)
+                .measured(rate_of(&hits, negatives, Some(rate)))
+                .because(format!(
+                    "with fresh values it is {published:.6}, {:.0} times less",
+                    rate / published
+                ));
         }
     }
-    Ok(Findings {
-        remarks: vec![
-            "Formulas (3) and (7) are the best case. If the values of a negative occur, each in another element, an MDBF says yes with certainty and a CMDBF with f, however many attributes there are. Drawn at random, one in 10,000 is by chance not apart; the measurement takes no note of that.".into(),
-        ],
-        cells,
-        charts: Vec::new(),
-    })
+    Ok(found)
 }

@@ -2,12 +2,10 @@
 //! set.
 
 use super::parallel::in_parallel;
-use super::result::{
-    Cell, Chart, ChartAxis, ChartScale, Curve, CurveKind, ExperimentError, Measured,
-};
+use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
 use super::statistics::{exact_bloom_fpr, rate_of};
 use super::words::words;
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::sizing::{best_probes, bloom_bits, bloom_fpr, bloom_fpr_while_filling};
 use crate::filters::{BloomFilter, ElementDigests, MembershipFilter, Sighting};
 use crate::hashing::Digester;
@@ -108,17 +106,14 @@ fn while_filling(bits: u64, probes: u32, n: usize) -> f64 {
     rates.sum::<f64>() / n as f64
 }
 
-pub(super) fn table_1(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn table_1(settings: &Settings) -> Found {
     let (words, from) = words(settings)?;
-    let mut found = Findings {
-        remarks: vec![
-            from,
-            "A Bloom filter for 1 %: m = ceil(n lb(e) lb(100)), k = 7. The report's \"error rate\" asks for each word just before it is inserted, so it averages the rate over the fill from 0 to n: (1/U) ∫ (1 - e^-u)^7 du = 0.00166 up to U = kn/m, and not the 0.01 that the full filter has.".into(),
-            format!("For up to {EXACT} words the formula is the exact sum over the n insertions, with the variance of the fill; beyond, the integral."),
-            "Memory of the set: its table and the text of the words; of the filter: its bits.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        from,
+        "A Bloom filter for 1 %: m = ceil(n lb(e) lb(100)), k = 7. The report's \"error rate\" asks for each word just before it is inserted, so it averages the rate over the fill from 0 to n: (1/U) ∫ (1 - e^-u)^7 du = 0.00166 up to U = kn/m, and not the 0.01 that the full filter has.".into(),
+        format!("For up to {EXACT} words the formula is the exact sum over the n insertions, with the variance of the fill; beyond, the integral."),
+        "Memory of the set: its table and the text of the words; of the filter: its bits.".into(),
+    ]);
     let sizes = PRINTED.iter().map(|row| (row.0, Some(row)));
     let whole = Some((words.len(), None)).filter(|(n, _)| PRINTED.iter().all(|row| row.0 != *n));
     for (n, printed) in sizes.chain(whole) {
@@ -126,71 +121,68 @@ pub(super) fn table_1(settings: &Settings) -> Result<Findings, ExperimentError> 
             continue;
         };
         let row = measure(settings, words);
-        push_row(&row, printed, &mut found.cells);
+        push_row(&row, printed, &mut found);
     }
     Ok(found)
 }
 
-fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, cells: &mut Vec<Cell>) {
+fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Findings) {
     let n = row.words;
-    let mut while_filling = Cell::new(format!("{n} words: rate while filling"))
+    let cell = found
+        .cell(format!("{n} words: rate while filling"))
         .formula(row.while_filling_formula)
         .measured(row.while_filling);
-    let mut filter = Cell::new(format!("{n} words: filter"))
+    if let Some(&(_, rate, ..)) = printed {
+        // One run over n words, printed with four decimals.
+        let spread = 4.0 * (row.while_filling_formula / n as f64).sqrt() + 5e-5;
+        cell.paper(rate, spread);
+    }
+    found
+        .cell(format!("{n} words: rate when full"))
+        .formula(row.when_full_formula)
+        .measured(row.when_full);
+    let cell = found
+        .cell(format!("{n} words: filter"))
         .unit("MB")
         .formula(row.bits as f64 / 8.0 / MEGABYTE)
         .measured(Measured::exactly(row.filter_bytes as f64 / MEGABYTE))
         // Whole words of 64 bits.
         .rounded(8.0 / MEGABYTE);
-    let mut set = Cell::new(format!("{n} words: hash set"))
-        .unit("MB")
-        .measured(Measured::exactly(row.set_bytes as f64 / MEGABYTE));
-    if let Some(&(_, rate, filter_megabytes, set_megabytes)) = printed {
-        // One run over n words, printed with four decimals.
-        let spread = 4.0 * (row.while_filling_formula / n as f64).sqrt() + 5e-5;
-        while_filling = while_filling.paper(rate, spread);
-        filter = filter.paper(filter_megabytes, 5e-6).because(
+    if let Some(&(.., megabytes, _)) = printed {
+        cell.paper(megabytes, 5e-6).because(
             "a Python list takes 8 bytes for each byte of the filter; the peak holds more",
         );
-        set = set
-            .paper(set_megabytes, 5e-7)
+    }
+    let cell = found
+        .cell(format!("{n} words: hash set"))
+        .unit("MB")
+        .measured(Measured::exactly(row.set_bytes as f64 / MEGABYTE));
+    if let Some(&(.., megabytes)) = printed {
+        cell.paper(megabytes, 5e-7)
             .because("Python's table without its strings, old and new together while it grows");
     }
-    cells.push(while_filling);
-    cells.push(
-        Cell::new(format!("{n} words: rate when full"))
-            .formula(row.when_full_formula)
-            .measured(row.when_full),
-    );
-    cells.push(filter);
-    cells.push(set);
     if printed.is_none() && n == super::words::WORDS {
-        cells.push(
-            Cell::new(format!("{n} words: m"))
-                .unit("bits")
-                .paper(4_471_909.0, 0.0)
-                .measured(Measured::exactly(row.bits as f64)),
-        );
-        cells.push(
-            Cell::new(format!("{n} words: k"))
-                .paper(7.0, 0.0)
-                .measured(Measured::exactly(f64::from(row.probes))),
-        );
+        found
+            .cell(format!("{n} words: m"))
+            .unit("bits")
+            .paper(4_471_909.0, 0.0)
+            .measured(Measured::exactly(row.bits as f64));
+        found
+            .cell(format!("{n} words: k"))
+            .paper(7.0, 0.0)
+            .measured(Measured::exactly(f64::from(row.probes)));
     }
 }
 
 /// Shares of the list that the figure has points for.
 const TENTHS: usize = 10;
 
-pub(super) fn fig_3(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn fig_3(settings: &Settings) -> Found {
     let (words, from) = words(settings)?;
-    let mut found = Findings {
-        remarks: vec![
-            from,
-            "The figure has no numbers. Drawn are the quantities of Table 1 by the number of words: the rate while the filter is filled and when it is full, and the memory of filter and set. The set's table doubles when it is full, which makes steps and no exponential growth; the filter grows in proportion.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        from,
+        "The figure has no numbers. Drawn are the quantities of Table 1 by the number of words: the rate while the filter is filled and when it is full, and the memory of filter and set. The set's table doubles when it is full, which makes steps and no exponential growth; the filter grows in proportion.".into(),
+    ]);
     let rows: Vec<Row> = (1..=TENTHS)
         .map(|tenth| &words[..words.len() * tenth / TENTHS])
         .filter(|words| !words.is_empty())
@@ -205,11 +197,10 @@ pub(super) fn fig_3(settings: &Settings) -> Result<Findings, ExperimentError> {
             ),
             ("when full", row.when_full_formula, row.when_full),
         ] {
-            found.cells.push(
-                Cell::new(format!("{} words: rate {what}", row.words))
-                    .formula(formula)
-                    .measured(measured),
-            );
+            found
+                .cell(format!("{} words: rate {what}", row.words))
+                .formula(formula)
+                .measured(measured);
         }
     }
     let curve = |name: &str, kind, of: fn(&Row) -> Measured| {

@@ -1,10 +1,10 @@
 //! d-left report: how 500,000 elements spread over the four subtables.
 
+use super::numbers::element;
 use super::parallel::in_parallel;
-use super::result::{Cell, ExperimentError};
 use super::statistics::{deviation, mean_of};
-use super::{Findings, Settings};
-use crate::filters::{Bucket32, DleftFilter, ElementDigests, MembershipFilter};
+use super::{Findings, Found, Settings};
+use crate::filters::{Bucket32, DleftFilter, MembershipFilter};
 use crate::hashing::Digester;
 
 const ELEMENTS: u64 = 500_000;
@@ -18,43 +18,36 @@ const DEVIATIONS: [f64; 4] = [47.3, 52.8, 67.4, 57.1];
 /// Levels of a bucket that the fluid limit looks at.
 const LEVELS: usize = 12;
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 100) as usize;
     let loads = in_parallel(settings.threads, runs, |run| {
         let digester = Digester::new(settings.run_seed(run));
         let mut filter = DleftFilter::<Bucket32>::new(BUCKET_BITS, 24, 2);
         for number in 0..ELEMENTS {
-            filter.insert(ElementDigests {
-                whole: digester.digest(&number.to_le_bytes()),
-                attributes: &[],
-            });
+            filter.insert(element(digester, number));
         }
         filter.loads()
     });
     let limit = fluid_limit(ELEMENTS as f64 / f64::from(1 << BUCKET_BITS));
-    let mut found = Findings {
-        remarks: vec![
-            format!("{ELEMENTS} elements, 4 subtables of 2^15 buckets of 8 cells, r = 24, least loaded bucket, ties to the left; {runs} runs. The report does not print the number of buckets; its loads, which sum to 500,000, are those of 2^15 and of no other power of two."),
-            "The formula is the fluid limit: the differential equations of the shares of buckets with at least j elements, integrated numerically.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        format!("{ELEMENTS} elements, 4 subtables of 2^15 buckets of 8 cells, r = 24, least loaded bucket, ties to the left; {runs} runs. The report does not print the number of buckets; its loads, which sum to 500,000, are those of 2^15 and of no other power of two."),
+        "The formula is the fluid limit: the differential equations of the shares of buckets with at least j elements, integrated numerically.".into(),
+    ]);
     for table in 0..4 {
         let runs: Vec<f64> = loads.iter().map(|loads| loads[table] as f64).collect();
         let mut measured = mean_of(&runs);
         measured.std_error = measured
             .std_error
             .max(DEVIATIONS[table] / (runs.len() as f64).sqrt());
-        found.cells.push(
-            Cell::new(format!("subtable {}", table + 1))
-                .paper(PRINTED[table], 4.0 * DEVIATIONS[table])
-                .formula(limit[table] * f64::from(1 << BUCKET_BITS))
-                .measured(measured)
-                .because(format!(
-                    "one run has a standard deviation of {:.0}",
-                    deviation(&runs)
-                )),
-        );
+        found
+            .cell(format!("subtable {}", table + 1))
+            .paper(PRINTED[table], 4.0 * DEVIATIONS[table])
+            .formula(limit[table] * f64::from(1 << BUCKET_BITS))
+            .measured(measured)
+            .because(format!(
+                "one run has a standard deviation of {:.0}",
+                deviation(&runs)
+            ));
     }
     Ok(found)
 }

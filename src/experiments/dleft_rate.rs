@@ -1,12 +1,10 @@
 //! d-left report: the error rate, by the bits of the remainder.
 
-use super::parallel::in_parallel;
-use super::result::{Cell, ExperimentError};
+use super::numbers::false_positives;
 use super::statistics::rate_of;
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::sizing::dleft_fpr;
-use crate::filters::{DleftSpec, ElementDigests, FilterSpec};
-use crate::hashing::Digester;
+use crate::filters::{DleftSpec, FilterSpec};
 
 /// Bits of the bucket number and of the remainder, elements, and the rate that is claimed.
 const SETTINGS: [(u32, u32, u64, Option<f64>); 6] = [
@@ -18,46 +16,27 @@ const SETTINGS: [(u32, u32, u64, Option<f64>); 6] = [
     (15, 24, 500_000, Some(1e-6)),
 ];
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 40) as usize;
     let queries = settings.scale.pick(1_000, 500_000, 5_000_000);
-    let mut found = Findings {
-        remarks: vec![
-            format!("A false positive has the hash of an element, b + r bits: 1 - (1 - 2^-(b+r))^n, which is 24 · 2^-r to first order where 24 elements share four buckets. {runs} filters, {queries} queries each."),
-            "The report's \"one in a million\" needs r = 24 with its 2^15 buckets, and only then do its loads sum to 500,000. It says that a Bloom filter errs only for elements of the set; it is the other way round.".into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        format!("A false positive has the hash of an element, b + r bits: 1 - (1 - 2^-(b+r))^n, which is 24 · 2^-r to first order where 24 elements share four buckets. {runs} filters, {queries} queries each."),
+        "The report's \"one in a million\" needs r = 24 with its 2^15 buckets, and only then do its loads sum to 500,000. It says that a Bloom filter errs only for elements of the set; it is the other way round.".into(),
+    ]);
     for (bucket_bits, remainder_bits, elements, printed) in SETTINGS {
         let spec = FilterSpec::Dleft(DleftSpec {
             bucket_bits,
             remainder_bits,
             counter_bits: 2,
         });
-        let hits = in_parallel(settings.threads, runs, |run| {
-            let digester = Digester::new(settings.run_seed(run));
-            let element = |number: u64| ElementDigests {
-                whole: digester.digest(&number.to_le_bytes()),
-                attributes: &[],
-            };
-            let mut filter = spec.build();
-            for number in 0..elements {
-                filter.insert(element(number));
-            }
-            (elements..elements + queries)
-                .filter(|&number| filter.contains(element(number)))
-                .count() as u64
-        });
+        let hits = false_positives(settings, (runs, elements, queries), || spec.build());
         let formula = dleft_fpr(bucket_bits + remainder_bits, elements as f64);
-        let mut cell = Cell::new(format!(
-            "B = 2^{bucket_bits}, r = {remainder_bits}, n = {elements}"
-        ))
-        .formula(formula)
-        .measured(rate_of(&hits, queries, Some(formula)));
+        let label = format!("B = 2^{bucket_bits}, r = {remainder_bits}, n = {elements}");
+        let measured = rate_of(&hits, queries, Some(formula));
+        let cell = found.cell(label).formula(formula).measured(measured);
         if let Some(printed) = printed {
-            cell = cell.paper(printed, 0.1 * printed);
+            cell.paper(printed, 0.1 * printed);
         }
-        found.cells.push(cell);
     }
     Ok(found)
 }

@@ -1,8 +1,7 @@
 //! d-left report: how long the operations take.
 
-use super::result::{Cell, ExperimentError};
 use super::statistics::mean_of;
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::{DleftSpec, ElementDigests, FilterSpec, MembershipFilter};
 use crate::hashing::{Digest, Digester};
 use std::hint::black_box;
@@ -10,7 +9,7 @@ use std::time::Instant;
 
 const ELEMENTS: u64 = 500_000;
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     let elements = settings.scale.pick(2_000, ELEMENTS, ELEMENTS);
     let rounds = settings.scale.pick(2, 5, 20) as usize;
     let digester = Digester::new(settings.seed);
@@ -52,16 +51,13 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
         "contains, not inserted",
         "remove",
     ];
-    let cells = names.into_iter().zip(&times);
-    Ok(Findings {
-        remarks: vec![format!(
-            "{elements} elements, 2^15 buckets a subtable, r = 24: 4 MiB. One thread, one element at a time, {rounds} rounds; digests are computed before. The report's own times are those of a program in Java on another machine."
-        )],
-        cells: cells
-            .map(|(name, times)| Cell::new(name).time(mean_of(times)))
-            .collect(),
-        charts: Vec::new(),
-    })
+    let mut found = Findings::new([format!(
+        "{elements} elements, 2^15 buckets a subtable, r = 24: 4 MiB. One thread, one element at a time, {rounds} rounds; digests are computed before. The report's own times are those of a program in Java on another machine."
+    )]);
+    for (name, times) in names.into_iter().zip(&times) {
+        found.cell(name).time(mean_of(times));
+    }
+    Ok(found)
 }
 
 /// Nanoseconds an element.

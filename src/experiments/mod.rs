@@ -27,6 +27,7 @@ mod course;
 mod dleft_loads;
 mod dleft_rate;
 mod dleft_times;
+mod numbers;
 mod parallel;
 mod random;
 mod result;
@@ -100,18 +101,55 @@ pub struct Entry {
     pub title: &'static str,
     /// Where that was published.
     pub source: &'static str,
-    run: fn(&Settings) -> Result<Findings, ExperimentError>,
+    run: Run,
 }
 
 /// What an experiment finds: all of [`Experiment`] but its name.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Findings {
     remarks: Vec<String>,
     cells: Vec<Cell>,
     charts: Vec<Chart>,
 }
 
+impl Findings {
+    /// Nothing but remarks yet.
+    fn new<const REMARKS: usize>(remarks: [String; REMARKS]) -> Self {
+        Self {
+            remarks: remarks.into(),
+            cells: Vec::new(),
+            charts: Vec::new(),
+        }
+    }
+
+    /// One cell more, which what follows describes.
+    fn cell(&mut self, label: impl Into<String>) -> &mut Cell {
+        self.cells.push(Cell::new(label));
+        self.cells.last_mut().expect("it was put there")
+    }
+}
+
+type Found = Result<Findings, ExperimentError>;
+
+type Run = fn(&Settings) -> Found;
+
+/// An experiment of the list, yet without a title.
+const fn entry(name: &'static str, source: &'static str, run: Run) -> Entry {
+    let title = "";
+    Entry {
+        name,
+        title,
+        source,
+        run,
+    }
+}
+
 impl Entry {
+    const fn titled(mut self, title: &'static str) -> Self {
+        self.title = title;
+        self
+    }
+
     /// Runs it.
     ///
     /// # Errors
@@ -139,126 +177,38 @@ const COURSE: &str =
 
 /// All experiments, in the order of the papers.
 pub const ALL: &[Entry] = &[
-    Entry {
-        name: "cmdbf-table-1",
-        title: "Table 1: false-positive rates of MDBF and CMDBF",
-        source: CMDBF,
-        run: cmdbf_table_1::run,
-    },
-    Entry {
-        name: "cmdbf-negatives",
-        title: "Table 1 with other negatives: values that occur",
-        source: CMDBF,
-        run: cmdbf_negatives::run,
-    },
-    Entry {
-        name: "cmdbf-examples",
-        title: "The worked examples",
-        source: CMDBF,
-        run: cmdbf_examples::run,
-    },
-    Entry {
-        name: "cmdbf-fig-9",
-        title: "Fig. 9: host pairs a second, exact and by MDBF and CMDBF",
-        source: CMDBF,
-        run: cmdbf_fig_9::run,
-    },
-    Entry {
-        name: "cbfm-table-2",
-        title: "Table 2: elements that fit into 1 MB",
-        source: CBFM,
-        run: cbfm_table_2::run,
-    },
-    Entry {
-        name: "cbfm-table-3",
-        title: "Table 3: memory for 1000 elements",
-        source: CBFM,
-        run: cbfm_table_3::run,
-    },
-    Entry {
-        name: "cbfm-fig-7",
-        title: "Fig. 7: false-positive rates by the share of known values",
-        source: CBFM,
-        run: cbfm_fig_7::run,
-    },
-    Entry {
-        name: "cbfm-fig-8",
-        title: "Fig. 8: false-positive rates on DNS traffic by memory",
-        source: CBFM,
-        run: cbfm_fig_8::run,
-    },
-    Entry {
-        name: "cbfm-fig-9",
-        title: "Fig. 9: weights (WCBFM)",
-        source: CBFM,
-        run: cbfm_fig_9::run,
-    },
-    Entry {
-        name: "cbfm-fig-10",
-        title: "Fig. 10: query times",
-        source: CBFM,
-        run: cbfm_fig_10::run,
-    },
-    Entry {
-        name: "cbfm-fig-11",
-        title: "Fig. 11: memory of BFM and CBFM by the number of attributes",
-        source: CBFM,
-        run: cbfm_fig_11::run,
-    },
-    Entry {
-        name: "cbfm-fig-12",
-        title: "Fig. 12: memory with 16 bits an attribute",
-        source: CBFM,
-        run: cbfm_fig_12::run,
-    },
-    Entry {
-        name: "scbf-table-1",
-        title: "Table 1: parameters for 45 K counters, and the rates they give",
-        source: SCBF,
-        run: scbf_table_1::run,
-    },
-    Entry {
-        name: "scbf-tables-2-3",
-        title: "Tables 2 and 3: overflow of the split filter's counters",
-        source: SCBF,
-        run: scbf_tables_2_3::run,
-    },
-    Entry {
-        name: "scbf-table-4",
-        title: "Table 4: overflow beside the counting Bloom filter",
-        source: SCBF,
-        run: scbf_table_4::run,
-    },
-    Entry {
-        name: "dleft-loads",
-        title: "Loads of the four subtables",
-        source: DLEFT,
-        run: dleft_loads::run,
-    },
-    Entry {
-        name: "dleft-rate",
-        title: "Error rate",
-        source: DLEFT,
-        run: dleft_rate::run,
-    },
-    Entry {
-        name: "dleft-times",
-        title: "Times of the operations",
-        source: DLEFT,
-        run: dleft_times::run,
-    },
-    Entry {
-        name: "course-table-1",
-        title: "Table 1: error rate and memory of a dictionary",
-        source: COURSE,
-        run: course::table_1,
-    },
-    Entry {
-        name: "course-fig-3",
-        title: "Fig. 3: error rate and memory by the number of words",
-        source: COURSE,
-        run: course::fig_3,
-    },
+    entry("cmdbf-table-1", CMDBF, cmdbf_table_1::run)
+        .titled("Table 1: false-positive rates of MDBF and CMDBF"),
+    entry("cmdbf-negatives", CMDBF, cmdbf_negatives::run)
+        .titled("Table 1 with other negatives: values that occur"),
+    entry("cmdbf-examples", CMDBF, cmdbf_examples::run).titled("The worked examples"),
+    entry("cmdbf-fig-9", CMDBF, cmdbf_fig_9::run)
+        .titled("Fig. 9: host pairs a second, exact and by MDBF and CMDBF"),
+    entry("cbfm-table-2", CBFM, cbfm_table_2::run).titled("Table 2: elements that fit into 1 MB"),
+    entry("cbfm-table-3", CBFM, cbfm_table_3::run).titled("Table 3: memory for 1000 elements"),
+    entry("cbfm-fig-7", CBFM, cbfm_fig_7::run)
+        .titled("Fig. 7: false-positive rates by the share of known values"),
+    entry("cbfm-fig-8", CBFM, cbfm_fig_8::run)
+        .titled("Fig. 8: false-positive rates on DNS traffic by memory"),
+    entry("cbfm-fig-9", CBFM, cbfm_fig_9::run).titled("Fig. 9: weights (WCBFM)"),
+    entry("cbfm-fig-10", CBFM, cbfm_fig_10::run).titled("Fig. 10: query times"),
+    entry("cbfm-fig-11", CBFM, cbfm_fig_11::run)
+        .titled("Fig. 11: memory of BFM and CBFM by the number of attributes"),
+    entry("cbfm-fig-12", CBFM, cbfm_fig_12::run)
+        .titled("Fig. 12: memory with 16 bits an attribute"),
+    entry("scbf-table-1", SCBF, scbf_table_1::run)
+        .titled("Table 1: parameters for 45 K counters, and the rates they give"),
+    entry("scbf-tables-2-3", SCBF, scbf_tables_2_3::run)
+        .titled("Tables 2 and 3: overflow of the split filter's counters"),
+    entry("scbf-table-4", SCBF, scbf_table_4::run)
+        .titled("Table 4: overflow beside the counting Bloom filter"),
+    entry("dleft-loads", DLEFT, dleft_loads::run).titled("Loads of the four subtables"),
+    entry("dleft-rate", DLEFT, dleft_rate::run).titled("Error rate"),
+    entry("dleft-times", DLEFT, dleft_times::run).titled("Times of the operations"),
+    entry("course-table-1", COURSE, course::table_1)
+        .titled("Table 1: error rate and memory of a dictionary"),
+    entry("course-fig-3", COURSE, course::fig_3)
+        .titled("Fig. 3: error rate and memory by the number of words"),
 ];
 
 #[cfg(test)]

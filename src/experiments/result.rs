@@ -118,46 +118,46 @@ impl Cell {
         }
     }
 
-    pub(super) const fn unit(mut self, unit: &'static str) -> Self {
+    pub(super) const fn unit(&mut self, unit: &'static str) -> &mut Self {
         self.unit = unit;
         self
     }
 
     /// The paper's figure, and by how much it may be off by its own making.
-    pub(super) const fn paper(mut self, value: f64, spread: f64) -> Self {
+    pub(super) const fn paper(&mut self, value: f64, spread: f64) -> &mut Self {
         self.paper = Some(Printed { value, spread });
         self
     }
 
-    pub(super) const fn formula(mut self, value: f64) -> Self {
+    pub(super) const fn formula(&mut self, value: f64) -> &mut Self {
         self.formula = Some(value);
         self
     }
 
-    pub(super) const fn measured(mut self, measured: Measured) -> Self {
+    pub(super) const fn measured(&mut self, measured: Measured) -> &mut Self {
         self.measured = Some(measured);
         self
     }
 
-    pub(super) const fn rounded(mut self, rounding: f64) -> Self {
+    pub(super) const fn rounded(&mut self, rounding: f64) -> &mut Self {
         self.rounding = rounding;
         self
     }
 
     /// Shows the formula without holding the measurement to it.
-    pub(super) const fn not_binding(mut self) -> Self {
+    pub(super) const fn not_binding(&mut self) -> &mut Self {
         self.binding = false;
         self
     }
 
-    pub(super) const fn time(mut self, measured: Measured) -> Self {
+    pub(super) const fn time(&mut self, measured: Measured) -> &mut Self {
         self.measured = Some(measured);
         self.is_time = true;
         self.unit = "ns";
         self
     }
 
-    pub(super) fn because(mut self, reason: impl Into<String>) -> Self {
+    pub(super) fn because(&mut self, reason: impl Into<String>) -> &mut Self {
         self.reason = reason.into();
         self
     }
@@ -370,6 +370,7 @@ mod tests {
             Cell::new("x")
                 .formula(formula)
                 .measured(measured(0.1, 0.01))
+                .clone()
         };
         assert_eq!(cell(0.1).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.139).agreement(), Agreement::Agrees);
@@ -384,7 +385,8 @@ mod tests {
         assert!((cell(0.2).distance().unwrap() + 10.0).abs() < 1e-9);
         let counted = Cell::new("x")
             .formula(3.0)
-            .measured(Measured::exactly(3.000_001));
+            .measured(Measured::exactly(3.000_001))
+            .clone();
         assert_eq!(counted.agreement(), Agreement::Departs);
         assert_eq!(counted.clone().rounded(0.1).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.2).not_binding().agreement(), Agreement::Shown);
@@ -392,22 +394,25 @@ mod tests {
 
     #[test]
     fn the_paper_is_held_to_its_own_digits() {
-        let cell = |paper: f64| Cell::new("x").paper(paper, 0.005).formula(0.123);
+        let cell = |paper: f64| Cell::new("x").paper(paper, 0.005).formula(0.123).clone();
         assert_eq!(cell(0.12).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.13).agreement(), Agreement::PaperDiffers);
         assert_eq!(
             cell(0.13).because("of a slip").verdict(),
             "the paper differs: of a slip"
         );
-        let simulated = cell(0.12).measured(measured(0.2, 0.01));
+        let simulated = cell(0.12).measured(measured(0.2, 0.01)).clone();
         assert_eq!(simulated.agreement(), Agreement::Departs);
-        let alone = Cell::new("x").paper(1.0, 0.1).measured(measured(1.3, 0.1));
+        let alone = Cell::new("x")
+            .paper(1.0, 0.1)
+            .measured(measured(1.3, 0.1))
+            .clone();
         assert_eq!(alone.agreement(), Agreement::Agrees);
     }
 
     #[test]
     fn times_are_never_judged() {
-        let cell = Cell::new("x").time(measured(12.0, 0.1));
+        let cell = Cell::new("x").time(measured(12.0, 0.1)).clone();
         assert_eq!(cell.agreement(), Agreement::Shown);
         assert_eq!(cell.verdict(), "measured on this machine");
     }

@@ -1,8 +1,7 @@
 //! SCBF paper, Table 4: overflow of the counting Bloom filter beside that of the split one.
 
 use super::counters::{COUNTERS, LEAST, PROBES, at_least_poisson, shares};
-use super::result::{Cell, ExperimentError};
-use super::{Findings, Settings};
+use super::{Findings, Found, Settings};
 use crate::filters::sizing::counter_reaches;
 use std::f64::consts::LN_2;
 
@@ -15,20 +14,17 @@ const PRINTED: [(u32, f64, f64, f64); 4] = [
     (4, 2.22e-16, 5e-19, 1.54e-23),
 ];
 
-pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
+pub(super) fn run(settings: &Settings) -> Found {
     // The load k n / M next to ln 2.
     let elements = (COUNTERS as f64 * LN_2 / f64::from(PROBES)).round() as u64;
-    let mut found = Findings {
-        remarks: vec![
-            format!(
-                "The upper tail of a Poisson distribution of mean ln 2. Measured: shares of {COUNTERS} counters with k = {PROBES} and n = {elements}, which is a load of {:.6}.",
-                f64::from(PROBES) * elements as f64 / COUNTERS as f64
-            ),
-            "Splitting changes nothing to first order: both structures have the same probability."
-                .into(),
-        ],
-        ..Findings::default()
-    };
+    let mut found = Findings::new([
+        format!(
+            "The upper tail of a Poisson distribution of mean ln 2. Measured: shares of {COUNTERS} counters with k = {PROBES} and n = {elements}, which is a load of {:.6}.",
+            f64::from(PROBES) * elements as f64 / COUNTERS as f64
+        ),
+        "Splitting changes nothing to first order: both structures have the same probability."
+            .into(),
+    ]);
     let measured = [false, true].map(|split| shares(settings, split, elements));
     for (bits, printed, half_digit, printed_split) in PRINTED {
         let formula = counter_reaches(LN_2, 1 << bits);
@@ -39,20 +35,20 @@ pub(super) fn run(settings: &Settings) -> Result<Findings, ExperimentError> {
             (0, "CBF", printed, half_digit),
             (1, "SCBF", printed_split, printed_split * 0.006),
         ] {
-            let mut cell = Cell::new(format!("{bits} bits, {name}"))
+            let cell = found
+                .cell(format!("{bits} bits, {name}"))
                 .paper(printed, spread)
                 .formula(formula);
             if let Some(place) = place {
-                cell = cell.measured(at_least_poisson(settings, measured[which][place], formula));
+                cell.measured(at_least_poisson(settings, measured[which][place], formula));
             }
             if which == 1 {
-                cell = cell.because("Tables 2 and 3 leave out an e");
+                cell.because("Tables 2 and 3 leave out an e");
             } else if bits == 4 {
-                cell = cell.because(
+                cell.because(
                     "2.22e-16 is 2^-52, the rounding error of 1 - sum in double precision",
                 );
             }
-            found.cells.push(cell);
         }
     }
     Ok(found)

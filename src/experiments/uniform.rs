@@ -118,40 +118,33 @@ pub(super) fn structures(bits: u64, probes: u32) -> Vec<(&'static str, FilterSpe
         let size = largest_size(ATTRIBUTES, cuts, bits.into());
         FilterSpec::Matrix(MatrixSpec::cbfm(ATTRIBUTES, size, cuts, probes))
     };
+    let attributes = ATTRIBUTES;
+    let sbf = BloomSpec {
+        bits,
+        probes,
+        layout: BloomLayout::Anywhere,
+    };
+    let mdbf = MdbfSpec {
+        attributes,
+        bits: bits / 3,
+        probes,
+    };
+    let cmdbf = CmdbfSpec {
+        attributes,
+        bits: bits / 4,
+        probes,
+        combination: Combination::Joint,
+    };
+    let cartesian = CartesianSpec {
+        attributes,
+        size: largest_cartesian_size(attributes, bits.into()),
+        probes,
+    };
     vec![
-        (
-            "SBF",
-            FilterSpec::Bloom(BloomSpec {
-                bits,
-                probes,
-                layout: BloomLayout::Anywhere,
-            }),
-        ),
-        (
-            "MDBF",
-            FilterSpec::Mdbf(MdbfSpec {
-                attributes: ATTRIBUTES,
-                bits: bits / 3,
-                probes,
-            }),
-        ),
-        (
-            "CMDBF",
-            FilterSpec::Cmdbf(CmdbfSpec {
-                attributes: ATTRIBUTES,
-                bits: bits / 4,
-                probes,
-                combination: Combination::Joint,
-            }),
-        ),
-        (
-            "CBF (Cartesian)",
-            FilterSpec::Cartesian(CartesianSpec {
-                attributes: ATTRIBUTES,
-                size: largest_cartesian_size(ATTRIBUTES, bits.into()),
-                probes,
-            }),
-        ),
+        ("SBF", sbf.into()),
+        ("MDBF", mdbf.into()),
+        ("CMDBF", cmdbf.into()),
+        ("CBF (Cartesian)", cartesian.into()),
         ("BFM", matrix(&[])),
         ("CBFM, one cut", matrix(ONE_CUT)),
         ("CBFM, two cuts", matrix(TWO_CUTS)),

@@ -259,8 +259,7 @@ impl Catalog {
         if lengths.any(|bytes| bytes >= MOST) || self.captures.iter().any(|c| c.bytes >= MOST) {
             return Err("a file is longer than any can be");
         }
-        let captures = self.captures.iter();
-        for region in captures.flat_map(|capture| &capture.regions) {
+        for region in self.regions() {
             let Some(node) = self.nodes.get(region.node) else {
                 return Err("a region is in no node");
             };
@@ -308,6 +307,11 @@ impl Catalog {
     pub(super) const fn take_number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
+    }
+
+    /// All regions.
+    pub(super) fn regions(&self) -> impl Iterator<Item = &Region> {
+        self.captures.iter().flat_map(|entry| &entry.regions)
     }
 
     /// Folder of a node.

@@ -55,12 +55,7 @@ impl Chooser<'_> {
         // No message is no error: most packets are no DNS traffic.
         let _ = dns_messages(ip, &self.dns_ports, |message| {
             let ends = if message.is_response {
-                Ends {
-                    src: there.dst,
-                    dst: there.src,
-                    src_port: there.dst_port,
-                    dst_port: there.src_port,
-                }
+                there.reversed()
             } else {
                 there
             };

@@ -63,26 +63,18 @@ impl FromStr for AddressRange {
         if length > bits {
             return Err(wrong());
         }
-        let rest = bits - length;
-        let (first, last) = match address {
+        let [first, last] = match address {
             IpAddr::V4(address) => {
                 let host = u32::MAX.checked_shr(length).unwrap_or(0);
                 let first = address.to_bits() & !host;
-                (
-                    Ipv4Addr::from_bits(first).into(),
-                    Ipv4Addr::from_bits(first | host).into(),
-                )
+                [first, first | host].map(|bits| Ipv4Addr::from_bits(bits).into())
             }
             IpAddr::V6(address) => {
                 let host = u128::MAX.checked_shr(length).unwrap_or(0);
                 let first = address.to_bits() & !host;
-                (
-                    Ipv6Addr::from_bits(first).into(),
-                    Ipv6Addr::from_bits(first | host).into(),
-                )
+                [first, first | host].map(|bits| Ipv6Addr::from_bits(bits).into())
             }
         };
-        debug_assert!(rest > 0 || first == last);
         Ok(Self { first, last })
     }
 }

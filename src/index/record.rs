@@ -42,6 +42,18 @@ pub struct Ends {
     pub dst_port: u16,
 }
 
+impl Ends {
+    /// The way back.
+    pub(super) const fn reversed(self) -> Self {
+        Self {
+            src: self.dst,
+            dst: self.src,
+            src_port: self.dst_port,
+            dst_port: self.src_port,
+        }
+    }
+}
+
 impl Record {
     /// Of a flow.
     pub(super) fn of_flow(flow: &FlowRecord) -> Self {
@@ -73,14 +85,8 @@ impl Record {
             src_port: self.src_port,
             dst_port: self.dst_port,
         };
-        let back = Ends {
-            src: self.dst,
-            dst: self.src,
-            src_port: self.dst_port,
-            dst_port: self.src_port,
-        };
         let answered = self.is_two_way() && self.domain.is_none();
-        std::iter::once(there).chain(answered.then_some(back))
+        std::iter::once(there).chain(answered.then_some(there.reversed()))
     }
 }
 

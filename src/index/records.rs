@@ -25,11 +25,10 @@ const COLUMNS: [Column; 12] = [
 pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
     let long = |value: fn(&Record) -> i64| records.iter().map(value).collect::<Vec<_>>();
     let int = |value: fn(&Record) -> i32| records.iter().map(value).collect::<Vec<_>>();
+    let bytes = |text: String| ByteArray::from(text.into_bytes());
     let text = |value: fn(&Record) -> String| {
         let texts = records.iter().map(value);
-        texts
-            .map(|text| ByteArray::from(text.into_bytes()))
-            .collect::<Vec<_>>()
+        texts.map(bytes).collect::<Vec<_>>()
     };
     write(&COLUMNS, |group| {
         put::<Int64Type>(group, &long(|r| r.start_ns), None, None)?;
@@ -39,27 +38,14 @@ pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
         put::<Int32Type>(group, &int(|r| r.protocol.into()), None, None)?;
         put::<Int32Type>(group, &int(|r| r.src_port.into()), None, None)?;
         put::<Int32Type>(group, &int(|r| r.dst_port.into()), None, None)?;
-        for side in [
-            |r: &Record| r.packets[0] as i64,
-            |r: &Record| r.packets[1] as i64,
-        ] {
-            put::<Int64Type>(group, &long(side), None, None)?;
-        }
-        for side in [
-            |r: &Record| r.bytes[0] as i64,
-            |r: &Record| r.bytes[1] as i64,
-        ] {
-            put::<Int64Type>(group, &long(side), None, None)?;
-        }
-        let names: Vec<ByteArray> = records
-            .iter()
-            .filter_map(|record| record.domain.as_deref())
-            .map(|name| ByteArray::from(dotted(name).into_bytes()))
-            .collect();
-        let present: Vec<i16> = records
-            .iter()
-            .map(|record| i16::from(record.domain.is_some()))
-            .collect();
+        put::<Int64Type>(group, &long(|r| r.packets[0] as i64), None, None)?;
+        put::<Int64Type>(group, &long(|r| r.packets[1] as i64), None, None)?;
+        put::<Int64Type>(group, &long(|r| r.bytes[0] as i64), None, None)?;
+        put::<Int64Type>(group, &long(|r| r.bytes[1] as i64), None, None)?;
+        let names = records.iter().filter_map(|record| record.domain.as_deref());
+        let names: Vec<ByteArray> = names.map(|name| bytes(dotted(name))).collect();
+        let present = records.iter().map(|record| record.domain.is_some().into());
+        let present: Vec<i16> = present.collect();
         put::<ByteArrayType>(group, &names, Some(&present), None)
     })
 }

@@ -122,14 +122,13 @@ pub(super) fn may_have_any<'q>(
     bytes: &[u8],
     mut questions: impl Iterator<Item = &'q [Option<Digest>; 3]>,
 ) -> bool {
+    let mut any = |contains_where: &dyn Fn(Pattern<'_>) -> PatternAnswer| {
+        questions.any(|attributes| may_have(attributes, contains_where))
+    };
     match FilterInPlace::open(bytes) {
-        Ok(Some(filter)) => {
-            questions.any(|attributes| may_have(attributes, |p| filter.contains_where(p)))
-        }
+        Ok(Some(filter)) => any(&|pattern| filter.contains_where(pattern)),
         Ok(None) => match read(bytes) {
-            Ok(Some(filter)) => {
-                questions.any(|attributes| may_have(attributes, |p| filter.contains_where(p)))
-            }
+            Ok(Some(filter)) => any(&|pattern| filter.contains_where(pattern)),
             _ => true,
         },
         Err(_) => true,

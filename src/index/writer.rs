@@ -389,12 +389,7 @@ impl IndexWriter {
     /// Bytes of the regions of each node.
     fn stored(&self) -> Vec<u64> {
         let mut stored = vec![0; self.catalog.nodes.len()];
-        for region in self
-            .catalog
-            .captures
-            .iter()
-            .flat_map(|entry| &entry.regions)
-        {
+        for region in self.catalog.regions() {
             stored[region.node] += region.stored();
         }
         stored

@@ -44,7 +44,7 @@ pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendati
     }
 }
 
-/// What is to be small: rate, memory, or the inverse of the elements.
+/// What is to be small: rate, memory, or the inverse of the elements, with the margin of the structure.
 fn cost(request: &PlanRequest, row: &PlanRow) -> f64 {
     let margin = if is_matrix(row) {
         MATRIX_MARGIN
@@ -53,12 +53,16 @@ fn cost(request: &PlanRequest, row: &PlanRow) -> f64 {
     } else {
         SUBSET_MARGIN
     };
-    let cost = match request.goal {
+    unweighed(request, row) * margin
+}
+
+/// The same without the margin.
+fn unweighed(request: &PlanRequest, row: &PlanRow) -> f64 {
+    match request.goal {
         Goal::Memory { .. } => row.weighted.unwrap_or(1.0).max(NEGLIGIBLE),
         Goal::Rate { .. } | Goal::AttributeRate { .. } => row.memory_bytes.unwrap_or(f64::INFINITY),
         Goal::MostElements { .. } => 1.0 / row.elements.unwrap_or(0) as f64,
-    };
-    cost * margin
+    }
 }
 
 fn is_matrix(row: &PlanRow) -> bool {
@@ -130,16 +134,4 @@ fn exact_too(request: &PlanRequest, rows: &[PlanRow]) -> &'static str {
         (Some(exact), Goal::Memory { .. }) if exact.fits => "; an exact set fits as well",
         _ => "",
     }
-}
-
-/// What is to be small, without the margins.
-fn unweighed(request: &PlanRequest, row: &PlanRow) -> f64 {
-    let margin = if is_matrix(row) {
-        MATRIX_MARGIN
-    } else if row.structure == Structure::Filter(FilterKind::Subset) {
-        1.0
-    } else {
-        SUBSET_MARGIN
-    };
-    cost(request, row) / margin
 }

@@ -1,6 +1,5 @@
-//! Columns of results: each with its name, type, unit and a line of documentation, its cell taken from a
-//! row, and how people see it. All formats are written from such lists, and so are the tables of
-//! `docs/output.md`.
+//! Columns of results: each with its name, type and unit, its cell taken from a row, and how people see it. All
+//! formats are written from such lists, and so are the tables of `docs/output.md`, which says what each means.
 
 use super::cell::{Cell, IntoCell, Kind, Name, names_in_text, push_field};
 use super::number::{grouped, percent};
@@ -73,6 +72,7 @@ impl<R: ?Sized> Columns<R> {
             _ if matches!(kind, Kind::Time(_) | Kind::Bool) => "",
             Some((_, "bytes")) => "bytes",
             Some((_, "ns")) => "ns",
+            Some((_, "fpr")) => "share",
             _ => "",
         };
         self.0.push(Column {
@@ -192,7 +192,7 @@ impl<R: ?Sized> Columns<R> {
         self
     }
 
-    /// What the last column means.
+    /// What the last column means, where it is said here and not in `docs/output.md`.
     pub(super) fn doc(self, doc: &'static str) -> Self {
         self.last(|column| column.doc = doc)
     }
@@ -256,10 +256,10 @@ impl<R: ?Sized> Columns<R> {
         }
     }
 
-    /// The columns with these names, in their order.
-    pub(super) fn select(mut self, names: &[&str]) -> Self {
-        let chosen = names.iter().map(|name| {
-            let place = self.0.iter().position(|column| column.name == *name);
+    /// The columns with these names, which spaces separate, in their order.
+    pub(super) fn select(mut self, names: &str) -> Self {
+        let chosen = names.split(' ').map(|name| {
+            let place = self.0.iter().position(|column| column.name == name);
             self.0.remove(place.expect("names are those of columns"))
         });
         Self(chosen.collect())

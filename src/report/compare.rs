@@ -1,7 +1,6 @@
 //! A comparison in each of the formats.
 
 use super::cell::Cell;
-use super::column::Columns;
 use super::compare_model::{
     CompareReport, EntryRow, count_columns, flat_columns, judged_columns, parameter_columns,
     query_columns, structure_columns,
@@ -58,12 +57,8 @@ impl CompareReport<'_> {
 
     /// A line, or a row, for each structure, memory, combination and kind of negatives.
     fn write_rows<W: Write>(&self, format: ReportFormat, out: W) -> io::Result<W> {
-        let mut rows = RowWriter::begin(
-            format,
-            Frame::of_rows(SCHEMA, "rows", "row"),
-            flat_columns(),
-            out,
-        )?;
+        let frame = Frame::of_rows(SCHEMA, "rows", "row");
+        let mut rows = RowWriter::begin(format, frame, flat_columns(), out)?;
         for mut row in self.rows() {
             let queries = std::mem::take(&mut row.queries);
             if queries.is_empty() {
@@ -81,12 +76,9 @@ impl CompareReport<'_> {
     fn write_lines(&self, out: &mut dyn Write) -> io::Result<()> {
         let slices = judged_columns();
         let structures = structure_columns().without("queries").without("counts");
-        let of = || structure_columns().select(&["filter", "memory_asked_bytes"]);
-        let queries: Columns<EntryRow<'_>> =
-            of().part(None, &query_columns(), |row: &EntryRow<'_>| {
-                row.query.clone()
-            });
-        let counts = of().part(None, &count_columns(), |row: &EntryRow<'_>| row.count);
+        let of = || structure_columns().select("filter memory_asked_bytes");
+        let queries = of().part(None, &query_columns(), |row| row.query.clone());
+        let counts = of().part(None, &count_columns(), |row| row.count);
         let inputs = inputs_section();
         let totals = Section::of("totals", "totals", &total_columns(None));
         let head = [

@@ -201,7 +201,7 @@ impl CompareReport<'_> {
     /// False-positive rates: a figure for each kind of negatives, and a table of everything.
     fn rates(&self, memory: u64, memories: &[u64]) -> Vec<Block> {
         let mut blocks = vec![Block::Text(
-            "Queries for what is not there, drawn from the traffic itself. Apart: values that occur in the slice but not together. Next: what the following slice has and this one has not. Predicted is what the formulas say for the numbers of elements that were there, with evenly spread values.".into(),
+            "Queries for absent elements, drawn from the traffic itself. Apart: values that occur in the slice but not together. Next: what the following slice has and this one has not. Predicted is what the formulas say for the numbers of elements that were there, with evenly spread values.".into(),
         )];
         for negatives in Negatives::ALL {
             blocks.extend(self.rate_figure(memory, negatives).map(Block::Figure));
@@ -313,12 +313,15 @@ impl CompareReport<'_> {
 
     fn read(&self) -> Vec<Block> {
         let totals = &self.comparison.totals;
+        let numbers = [
+            totals.packets,
+            totals.ip_packets,
+            totals.elements,
+            totals.late,
+        ];
+        let [packets, ip, elements, late] = numbers.map(grouped);
         let mut blocks = vec![Block::Text(format!(
-            "{} packets, {} of them IP; {} elements; {} packets too late for their slice.",
-            grouped(totals.packets),
-            grouped(totals.ip_packets),
-            grouped(totals.elements),
-            grouped(totals.late)
+            "{packets} packets, {ip} of them IP; {elements} elements; {late} packets too late for their slice."
         ))];
         if !totals.skipped.is_empty() {
             let reasons = totals.skipped.iter();

@@ -46,17 +46,12 @@ fn counts(
     styled: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut headings = vec![Heading::left(0, NAME, heading.to_owned())];
-    for (width, text) in [
-        (4, "k"),
-        (10, "memory"),
-        (10, "mean error"),
-        (10, "p95"),
-        (10, "worst"),
-        (10, "bias"),
-    ] {
-        headings.push(Heading::right(0, width, text));
-    }
+    let numbers = ["memory", "mean error", "p95", "worst", "bias"];
+    let mut headings = vec![
+        Heading::left(0, NAME, heading.to_owned()),
+        Heading::right(0, 4, "k"),
+    ];
+    headings.extend(numbers.map(|text| Heading::right(0, 10, text)));
     headings.push(Heading::left(0, 8, "count").gap(2));
     if report.plan.timing {
         headings.push(Heading::right(0, 10, "ns/element"));
@@ -113,15 +108,13 @@ fn rates(
             queries.any(|query| query.queries > 0)
         })
         .collect();
-    let answering: Vec<&Entry> = entries
-        .iter()
-        .map(|&(entry, _)| entry)
-        .filter(|entry| entry.queries.iter().any(|query| query.observed().is_some()))
-        .collect();
+    let answers = |entry: &&Entry| entry.queries.iter().any(|query| query.observed().is_some());
+    let entries = entries.iter().map(|&(entry, _)| entry);
+    let answering: Vec<&Entry> = entries.filter(answers).collect();
+    if answering.is_empty() {
+        return Ok(());
+    }
     for columns in columns.chunks(RATES_A_LINE) {
-        if answering.is_empty() {
-            return Ok(());
-        }
         // The name stands close to the first rate.
         let mut headings = vec![Heading::left(0, NAME + 1, "  false positives")];
         for &(mask, negatives) in columns {
@@ -157,24 +150,20 @@ fn rates(
 fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
     let comparison = report.comparison;
     sentence(FALSE_POSITIVES, out)?;
-    let over = comparison
-        .slices
-        .iter()
-        .filter(|slice| slice.exact.is_none());
-    let over = over.count() as u64;
+    let slices = comparison.slices.iter();
+    let over = slices.filter(|slice| slice.exact.is_none()).count();
     if over > 0 {
+        let [over, all] = [over, comparison.slices.len()].map(|slices| grouped(slices as u64));
         writeln!(
             out,
-            "{} of {} slices are not judged: the exact sets passed their limit; raise it with --exact-limit",
-            grouped(over),
-            grouped(comparison.slices.len() as u64)
+            "{over} of {all} slices are not judged: the exact sets passed their limit; raise it with --exact-limit"
         )?;
     }
     if comparison.slices_omitted > 0 {
+        let omitted = grouped(comparison.slices_omitted);
         writeln!(
             out,
-            "{} later slices are in no figure: so many are not kept; widen --slice",
-            grouped(comparison.slices_omitted)
+            "{omitted} later slices are in no figure: so many are not kept; widen --slice"
         )?;
     }
     let totals = &comparison.totals;
@@ -185,7 +174,7 @@ fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
 }
 
 /// What the rates are.
-const FALSE_POSITIVES: &str = "False positives: per cent of the queries for what is not there that were answered by yes (predicted). Apart: values that occur in the slice but not together; next: what only the following slice has. Formulas take values to be evenly spread, and parts of a query not to occur.";
+const FALSE_POSITIVES: &str = "False positives: false-positive rate over queries for absent elements, in per cent (predicted). Apart: values that occur in the slice but not together; next: what only the following slice has. Formulas take values to be evenly spread, and parts of a query not to occur.";
 
 /// Width of sentences.
 const WIDTH: usize = 96;

@@ -166,7 +166,7 @@ fn least_memories(report: &CompareReport<'_>, memories: &[u64], slice: &str) -> 
     ))
 }
 
-/// Who says yes least often to what is not there.
+/// Which structures have the lowest false-positive rates.
 fn queries(report: &CompareReport<'_>, memories: &[u64]) -> Option<String> {
     let memory = middle(memories)?;
     let mut words = Vec::new();

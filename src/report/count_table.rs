@@ -71,15 +71,11 @@ impl<W: Write> CountTable<W> {
             writeln!(self.out, "{} over time: {line}", self.elements)?;
         }
         if let Some(q) = totals.quantiles.filter(|_| totals.slices > 1) {
+            let [min, p50, p90, p99, max] = [q.min, q.p50, q.p90, q.p99, q.max].map(grouped);
+            let elements = self.elements;
             writeln!(
                 self.out,
-                "{} a slice: min {}, median {}, p90 {}, p99 {}, max {}",
-                self.elements,
-                grouped(q.min),
-                grouped(q.p50),
-                grouped(q.p90),
-                grouped(q.p99),
-                grouped(q.max)
+                "{elements} a slice: min {min}, median {p50}, p90 {p90}, p99 {p99}, max {max}"
             )?;
         }
         if let Some(words) = remark(&totals.combinations) {
@@ -88,27 +84,26 @@ impl<W: Write> CountTable<W> {
         if totals.interrupted {
             writeln!(self.out, "{INTERRUPTED}")?;
         }
+        let all = grouped(totals.slices);
         if totals.saturated_slices > 0 {
+            let full = grouped(totals.saturated_slices);
             writeln!(
                 self.out,
-                "filters were full in {} of {} slices: their estimates are out of range; give more --memory",
-                grouped(totals.saturated_slices),
-                grouped(totals.slices)
+                "filters were full in {full} of {all} slices: their estimates are out of range; give more --memory"
             )?;
         }
         if self.over_limit > 0 {
+            let over = grouped(self.over_limit);
             writeln!(
                 self.out,
-                "the exact set passed its limit in {} of {} slices; raise it with --exact-limit",
-                grouped(self.over_limit),
-                grouped(totals.slices)
+                "the exact set passed its limit in {over} of {all} slices; raise it with --exact-limit"
             )?;
         }
         if totals.empty_slices_omitted > 0 {
+            let omitted = grouped(totals.empty_slices_omitted);
             writeln!(
                 self.out,
-                "{} empty slices in long gaps are not listed",
-                grouped(totals.empty_slices_omitted)
+                "{omitted} empty slices in long gaps are not listed"
             )?;
         }
         write_read(&mut self.out, totals)?;
@@ -169,14 +164,9 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
 
 /// What was read, and what of it could not be counted.
 pub(super) fn write_read(out: &mut dyn Write, totals: &Totals) -> io::Result<()> {
-    write!(
-        out,
-        "{} packets, {} of them IP",
-        grouped(totals.packets),
-        grouped(totals.ip_packets)
-    )?;
+    let [packets, ip, late] = [totals.packets, totals.ip_packets, totals.late].map(grouped);
+    write!(out, "{packets} packets, {ip} of them IP")?;
     if totals.late > 0 {
-        let late = grouped(totals.late);
         write!(
             out,
             ", {late} too late for their slice and not counted in any"

@@ -15,109 +15,99 @@ use std::io::{self, Write};
 /// Name and version of the document.
 const SCHEMA: &str = "flowsieve.dedup/1";
 
-/// What the summary depends on.
+/// What was done, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct DedupParameters {
-    by: &'static str,
-    distinguish: Difference,
-    window_ns: Option<i64>,
-    window_packets: Option<u64>,
-    filter: &'static str,
-    approximate: bool,
-    memory_bytes: u64,
-    slice_ns: Option<i64>,
+pub struct DedupReport<'a> {
+    /// What was asked.
+    pub plan: &'a DedupPlan,
+    /// What came of it.
+    pub summary: &'a DedupSummary,
     /// The addresses in what was written are replaced.
     pub anonymized: bool,
 }
 
-impl From<&DedupPlan> for DedupParameters {
-    fn from(plan: &DedupPlan) -> Self {
-        let (window_ns, window_packets) = match plan.window {
-            WindowWidth::Time(width) => (Some(width), None),
-            WindowWidth::Packets(count) => (None, Some(count)),
-        };
-        Self {
-            by: plan.by.name(),
-            distinguish: plan.distinguish,
-            window_ns,
-            window_packets,
-            filter: plan.filter.name(),
-            approximate: plan.approximate,
-            memory_bytes: plan.memory_bytes,
-            slice_ns: plan.slice_ns,
-            anonymized: false,
+impl DedupReport<'_> {
+    /// Writes the summary.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn write(&self, format: ReportFormat, out: &mut dyn Write) -> io::Result<()> {
+        let DedupReport { plan, summary, .. } = *self;
+        match format {
+            ReportFormat::Table => return write_table(plan, summary, out),
+            ReportFormat::Json => return write_document(out, Layout::Sorted, &self.document()),
+            _ => {}
         }
-    }
-}
-
-/// Writes the summary.
-///
-/// # Errors
-///
-/// Writing failed.
-pub fn write_dedup(
-    format: ReportFormat,
-    parameters: &DedupParameters,
-    summary: &DedupSummary,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    match format {
-        ReportFormat::Table => write_table(parameters, summary, out),
-        ReportFormat::Json => write_document(out, Layout::Sorted, &document(parameters, summary)),
-        _ => {
-            let columns = row_columns(0);
-            let whole = Row {
+        let rows = self.rows().unwrap_or_else(|| {
+            vec![Row {
                 times: None,
                 drops: summary.totals,
-            };
-            let rows: Vec<Row> = match parameters.slice_ns {
-                Some(_) => summary.slices.iter().map(Row::from).collect(),
-                None => vec![whole],
-            };
-            let tail = vec![
-                inputs_cell(&summary.inputs),
-                total_columns().object_of(summary),
-            ];
-            let frame = frame(parameters);
-            RowWriter::write_all(format, frame, columns, &rows, tail, out)?.flush()
+            }]
+        });
+        let tail = vec![
+            inputs_cell(&summary.inputs),
+            total_columns().object_of(summary),
+        ];
+        let frame = Frame {
+            tail: vec![
+                inputs_section(),
+                Section::of("totals", "totals", &total_columns()),
+            ],
+            ..Frame::of_rows(SCHEMA, "slices", "slice")
         }
+        .with("parameters", parameter_columns().object_of(self));
+        RowWriter::write_all(format, frame, row_columns(0), &rows, tail, out)?.flush()
+    }
+
+    /// The slices, if these were asked for.
+    fn rows(&self) -> Option<Vec<Row>> {
+        let rows = self.summary.slices.iter().map(Row::from).collect();
+        self.plan.slice_ns.map(|_| rows)
+    }
+
+    fn document(&self) -> Cell {
+        let rows = self.rows();
+        let slices = rows.map_or(Cell::Null, |rows| row_columns(0).list_of(&rows));
+        object([
+            ("schema", Cell::Text(SCHEMA.into())),
+            ("parameters", parameter_columns().object_of(self)),
+            ("slices", slices),
+            ("inputs", inputs_cell(&self.summary.inputs)),
+            ("totals", total_columns().object_of(self.summary)),
+        ])
     }
 }
 
 /// What the summary depends on.
-pub(super) fn parameter_columns() -> Columns<DedupParameters> {
+pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
     Columns::default()
-        .field("by", |p: &DedupParameters| p.by)
-        .doc("`packet`, `frame`, `retransmission` or `flow`")
-        .object("distinguish", difference_columns(), |p| Some(p.distinguish))
-        .doc("what counts as a difference")
-        .field("window_ns", |p| p.window_ns)
-        .doc("width of the window; null if it is one of packets")
-        .field("window_packets", |p| p.window_packets)
-        .doc("its width in packets; null if it is one of time")
-        .field("filter", |p| p.filter)
-        .doc("the filter that follows the window")
-        .field("approximate", |p| p.approximate)
-        .doc("the filter's word was final")
-        .field("memory_bytes", |p| p.memory_bytes)
-        .doc("memory that window and filter may take")
-        .field("slice_ns", |p| p.slice_ns)
-        .doc("width of a slice; null for none")
-        .field("anonymized", |p| p.anonymized)
-        .doc("addresses in the captures that were written are replaced ([privacy.md](privacy.md))")
+        .field("by", |report: &DedupReport<'a>| report.plan.by.name())
+        .object("distinguish", difference_columns(), |report| {
+            Some(report.plan.distinguish)
+        })
+        .field("window_ns", |report| match report.plan.window {
+            WindowWidth::Time(width) => Some(width),
+            WindowWidth::Packets(_) => None,
+        })
+        .field("window_packets", |report| match report.plan.window {
+            WindowWidth::Time(_) => None,
+            WindowWidth::Packets(count) => Some(count),
+        })
+        .field("filter", |report| report.plan.filter.name())
+        .field("approximate", |report| report.plan.approximate)
+        .field("memory_bytes", |report| report.plan.memory_bytes)
+        .field("slice_ns", |report| report.plan.slice_ns)
+        .field("anonymized", |report| report.anonymized)
 }
 
 /// What counts as a difference.
 pub(super) fn difference_columns() -> Columns<Difference> {
     Columns::default()
         .field("vlan", |difference: &Difference| difference.vlan)
-        .doc("VLAN identifiers")
         .field("mac", |difference| difference.mac)
-        .doc("link-layer addresses")
         .field("ttl", |difference| difference.ttl)
-        .doc("TTL or hop limit")
         .field("interface", |difference| difference.interface)
-        .doc("input and interface")
 }
 
 /// A slice, or everything, which has no times.
@@ -139,14 +129,12 @@ impl From<&DedupSlice> for Row {
 pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
     Columns::default()
         .field("start_ns", |row: &Row| row.times.map(|times| Time(times.0)))
-        .doc("first nanosecond of the slice; null for everything")
         .heading(Heading::left(0, time(0, decimals).len(), "start"))
         .text(move |row| {
             row.times
                 .map_or_else(String::new, |times| time(times.0, decimals))
         })
         .field("end_ns", |row| row.times.map(|times| Time(times.1)))
-        .doc("first nanosecond behind it")
         .part(None, &drop_columns(), |row| Some(row.drops))
 }
 
@@ -154,98 +142,43 @@ pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
 pub(super) fn drop_columns() -> Columns<Drops> {
     let columns = Columns::default()
         .field("packets", |drops: &Drops| drops.packets)
-        .doc("packets read")
         .heading(Heading::right(1, 13, "packets").gap(0))
         .field("kept", Drops::kept)
-        .doc("packets written")
         .heading(Heading::right(2, 13, "kept").gap(0))
         .field("dropped", Drops::dropped)
-        .doc("packets left out")
         .heading(Heading::right(3, 13, "dropped").gap(0))
         .field("bytes", |drops| drops.bytes)
-        .doc("captured bytes of the packets read")
-        .field("dropped_bytes", |drops| drops.dropped_bytes)
-        .doc("captured bytes of the packets left out");
-    let doc = |kind| match kind {
-        DropKind::Packet => "IP packets seen before",
-        DropKind::Frame => "frames whose bytes were seen before",
-        DropKind::Retransmission => "TCP segments with data seen before",
-        DropKind::SpuriousRetransmission => {
-            "the same, with data that the other side had confirmed already"
-        }
-        DropKind::KeepAlive => "TCP keep-alives seen before",
-        DropKind::Flow => "packets of flows seen before",
-    };
+        .field("dropped_bytes", |drops| drops.dropped_bytes);
     DropKind::ALL.into_iter().fold(columns, |columns, kind| {
         let name = format!("dropped_{}", kind.name());
-        columns
-            .field(name, move |drops| drops.by_kind[kind as usize])
-            .doc(doc(kind))
+        columns.field(name, move |drops| drops.by_kind[kind as usize])
     })
 }
 
 /// The numbers of the whole run.
 pub(super) fn total_columns() -> Columns<DedupSummary> {
     Columns::default()
-        .part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals))
+        .part(None, &drop_columns(), |summary: &DedupSummary| {
+            Some(summary.totals)
+        })
         .field("not_compared", |summary| summary.not_compared)
-        .doc("packets that are kept in any case: without data, or without a flow")
         .field("out_of_order", |summary| summary.out_of_order)
-        .doc("packets with an earlier time than the one before")
         .field("interrupted", |summary| summary.interrupted)
-        .doc("a signal ended the run: there was more to read, and this is what was read until then")
         .field("outside_slices", |summary| summary.outside_slices)
-        .doc("packets in no slice, since there were more than 65,536")
         .field("left_early", |summary| summary.window.left_early)
-        .doc("packets that left the window early for want of memory")
         .field("least_reach", |summary| summary.window.least_reach)
-        .doc("how far the window reached at the least then, in nanoseconds or packets; null if it never shrank")
         .field("window_bytes", |summary| summary.window.memory_bytes)
-        .doc("memory of window and filter in the end")
         .field("filter_first", |summary| summary.window.first)
-        .doc("packets that the filter called new")
         .field("looked_up", |summary| summary.window.looked_up)
-        .doc("packets that were looked up among the digests")
         .field("expected_wrong", |summary| summary.window.expected_wrong)
-        .doc("expected number of packets dropped wrongly; null unless approximate")
 }
 
-fn frame(parameters: &DedupParameters) -> Frame {
-    let totals = Section::of("totals", "totals", &total_columns());
-    Frame {
-        tail: vec![inputs_section(), totals],
-        ..Frame::of_rows(SCHEMA, "slices", "slice")
-    }
-    .with("parameters", parameter_columns().object_of(parameters))
-}
-
-fn document(parameters: &DedupParameters, summary: &DedupSummary) -> Cell {
-    let rows: Vec<Row> = summary.slices.iter().map(Row::from).collect();
-    object([
-        ("schema", Cell::Text(SCHEMA.into())),
-        ("parameters", parameter_columns().object_of(parameters)),
-        (
-            "slices",
-            match parameters.slice_ns {
-                Some(_) => row_columns(0).list_of(&rows),
-                None => Cell::Null,
-            },
-        ),
-        ("inputs", inputs_cell(&summary.inputs)),
-        ("totals", total_columns().object_of(summary)),
-    ])
-}
-
-fn write_table(
-    parameters: &DedupParameters,
-    summary: &DedupSummary,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let window = match (parameters.window_ns, parameters.window_packets) {
-        (Some(width), _) => duration(width),
-        (_, packets) => format!("{} packets", grouped(packets.unwrap_or_default())),
+fn write_table(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -> io::Result<()> {
+    let window = match plan.window {
+        WindowWidth::Time(width) => duration(width),
+        WindowWidth::Packets(count) => format!("{} packets", grouped(count)),
     };
-    let how = if parameters.approximate {
+    let how = if plan.approximate {
         "approximate"
     } else {
         "exact"
@@ -253,9 +186,10 @@ fn write_table(
     writeln!(
         out,
         "duplicates by {} in a window of {window}; {} filter, {how}",
-        parameters.by, parameters.filter
+        plan.by.name(),
+        plan.filter.name()
     )?;
-    if let Some(width) = parameters.slice_ns {
+    if let Some(width) = plan.slice_ns {
         let decimals = [(1_000_000_000, 0), (1_000_000, 3), (1_000, 6)]
             .into_iter()
             .find(|(unit, _)| width % unit == 0)
@@ -266,14 +200,10 @@ fn write_table(
             writeln!(out, "{}", columns.line(&Row::from(slice), None))?;
         }
     }
-    write_totals(parameters, summary, out)
+    write_totals(plan, summary, out)
 }
 
-fn write_totals(
-    parameters: &DedupParameters,
-    summary: &DedupSummary,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+fn write_totals(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -> io::Result<()> {
     let (totals, report) = (&summary.totals, &summary.window);
     let mut line = |name: &str, count: u64, note: &str| {
         let text = format!("{name:<26}{:>15}{note}", grouped(count));
@@ -309,14 +239,14 @@ fn write_totals(
         writeln!(out, "{:<26}{expected:>15.3}", "expected wrong drops")?;
     }
     if let Some(reach) = report.least_reach {
-        let reach = match parameters.window_ns {
-            Some(_) => duration(i64::try_from(reach).unwrap_or(i64::MAX)),
-            None => format!("{} packets", grouped(reach)),
+        let reach = match plan.window {
+            WindowWidth::Time(_) => duration(i64::try_from(reach).unwrap_or(i64::MAX)),
+            WindowWidth::Packets(_) => format!("{} packets", grouped(reach)),
         };
         writeln!(
             out,
             "the window did not fit into {}: {} packets left it early, and it shrank to {reach}",
-            size(parameters.memory_bytes),
+            size(plan.memory_bytes),
             grouped(report.left_early)
         )?;
     }

@@ -33,13 +33,11 @@ impl<W: Write> FlowTable<W> {
 
     pub(super) fn finish(mut self, summary: &FlowSummary) -> io::Result<W> {
         let totals = &summary.totals;
+        let numbers = [totals.packets, totals.ip_packets, totals.bytes].map(grouped);
+        let ([packets, ip, bytes], flows) = (numbers, counted(totals.flows, "flow"));
         writeln!(
             self.out,
-            "{}: {} packets, {} of them IP with {} bytes",
-            counted(totals.flows, "flow"),
-            grouped(totals.packets),
-            grouped(totals.ip_packets),
-            grouped(totals.bytes)
+            "{flows}: {packets} packets, {ip} of them IP with {bytes} bytes"
         )?;
         if totals.interrupted {
             writeln!(self.out, "{INTERRUPTED}")?;

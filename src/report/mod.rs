@@ -4,6 +4,7 @@
 
 #[cfg(feature = "arrow")]
 mod arrow;
+mod answers;
 mod cell;
 mod chart_rows;
 mod column;
@@ -57,11 +58,12 @@ pub mod traffic_table;
 
 #[cfg(feature = "arrow")]
 pub use arrow::RecordBatches;
+pub use answers::AnswerReport;
 pub use compare_model::CompareReport;
 pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;
 pub use count_page::CountPage;
-pub use dedup::{DedupParameters, write_dedup};
+pub use dedup::DedupReport;
 pub use filter_info::FilterInfo;
 pub use flows::FlowReport;
 pub use flows_model::{FlowNames, FlowParameters, FlowShape};
@@ -74,6 +76,7 @@ pub use index_stats::write_index_stats;
 #[cfg(feature = "parquet")]
 pub use index_verify::write_index_verify;
 pub use plan_model::PlanReport;
+pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
 
 use self::rows::RowWriter;

@@ -3,10 +3,28 @@
 use super::figure::Page;
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
-use super::reproduce_model::{ReproduceReport, line_columns};
-use super::rows::RowWriter;
+use super::reproduce_model::{ReproduceReport, line_columns, listed_columns};
+use super::rows::{Frame, RowWriter};
 use super::{markdown, reproduce_page, reproduce_table};
+use crate::experiments::ALL;
 use std::io::{self, Write};
+
+/// Writes what can be recomputed, a line or a row an experiment.
+///
+/// # Errors
+///
+/// Writing failed.
+pub fn write_experiments<W: Write>(format: ReportFormat, mut out: W) -> io::Result<W> {
+    if format != ReportFormat::Table {
+        let frame = Frame::of_rows("flowsieve.experiments/1", "experiments", "experiment");
+        return RowWriter::write_all(format, frame, listed_columns(), ALL, Vec::new(), out);
+    }
+    let width = ALL.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    for entry in ALL {
+        writeln!(out, "{:<width$}  {}", entry.name, entry.title)?;
+    }
+    Ok(out)
+}
 
 impl ReproduceReport<'_> {
     /// Writes it. Tables keep to `width` columns; `styled` allows them to use a terminal's bold face.

@@ -20,6 +20,15 @@ fn names_are_listed_and_known() {
     let run = flowsieve(&["reproduce", "table-1"]);
     assert_eq!(run.code, Some(2));
     assert!(run.err.contains("cmdbf-table-1"), "{}", run.err);
+    parquet_is_the_csv(&["reproduce", "--list"]);
+    let json = flowsieve(&["reproduce", "--list", "--format", "json"]).done();
+    let document: Value = serde_json::from_str(&json).unwrap();
+    let listed = document["experiments"].as_array().unwrap();
+    assert_eq!(listed.len(), names.len());
+    assert_eq!(
+        fields(&listed[0]),
+        ["name", "source", "title"].map(str::to_owned).into()
+    );
 }
 
 #[test]

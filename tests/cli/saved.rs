@@ -1,5 +1,6 @@
 //! Filters that are saved, looked at, asked and united.
 
+use super::formats::{documented_set, fields, parquet_is_the_csv};
 use super::{Run, feed, flowsieve, record_offsets, sample};
 use serde_json::Value;
 use std::fs;
@@ -86,6 +87,35 @@ fn a_saved_filter_knows_what_was_counted() {
     assert_eq!(run.code, Some(1));
     assert!(run.sentence().starts_with("line 1: "));
     assert_eq!(run.out, "203.0.113.1,203.0.113.2\tno\n");
+}
+
+#[test]
+fn answers_are_the_same_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pairs.fsieve");
+    let (capture, _) = sample();
+    count(&[], &path, &[&capture]).done();
+    let line = [
+        "filter",
+        "query",
+        path.to_str().unwrap(),
+        "203.0.113.1,203.0.113.2",
+    ];
+    parquet_is_the_csv(&line);
+    let csv = flowsieve(&[&line[..], &["--format", "csv"]].concat()).done();
+    assert_eq!(csv, "question,answer\n\"203.0.113.1,203.0.113.2\",no\n");
+    let json = flowsieve(&[&line[..], &["--format", "json"]].concat()).done();
+    let document: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        fields(&document["answers"][0]),
+        documented_set("**Filter: `answers`**", &[])
+    );
+    assert_eq!(document["answers"][0]["answer"], "no");
+    let copy = folder.path().join("answers.txt");
+    let file = [&line[..], &["-o", copy.to_str().unwrap()]].concat();
+    assert_eq!(flowsieve(&file).done(), "");
+    let written = fs::read_to_string(&copy).unwrap();
+    assert_eq!(written, "203.0.113.1,203.0.113.2\tno\n");
 }
 
 #[test]

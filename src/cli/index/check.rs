@@ -24,14 +24,7 @@ pub(super) struct VerifyArgs {
     index: ArchiveArgs,
 
     #[command(flatten)]
-    format: FormatArgs,
-
-    /// The same as --format json
-    #[arg(long, conflicts_with = "format", help_heading = "Output")]
-    json: bool,
-
-    #[command(flatten, next_help_heading = "Output")]
-    output: OutputArgs,
+    results: ResultArgs,
 }
 
 const STATS_EXAMPLES: &str = "\
@@ -53,6 +46,27 @@ pub(super) struct StatsArgs {
     captures: bool,
 
     #[command(flatten)]
+    results: ResultArgs,
+}
+
+pub(super) fn verify(args: &VerifyArgs) -> Result<Outcome> {
+    let (format, output) = args.results.open()?;
+    let verified = verified(&args.index.archive).map_err(explained)?;
+    write_index_verify(&verified, format, output)?.commit()?;
+    Ok(outcome(&verified.problems))
+}
+
+pub(super) fn stats(args: &StatsArgs) -> Result<Outcome> {
+    let (format, output) = args.results.open()?;
+    let stats = of_index(&args.index.archive).map_err(explained)?;
+    write_index_stats(&stats, format, args.captures, output)?.commit()?;
+    Ok(outcome(&stats.problems))
+}
+
+// How results are written, and where.
+#[derive(Args, Clone, Debug)]
+struct ResultArgs {
+    #[command(flatten)]
     format: FormatArgs,
 
     /// The same as --format json
@@ -63,27 +77,15 @@ pub(super) struct StatsArgs {
     output: OutputArgs,
 }
 
-pub(super) fn verify(args: &VerifyArgs) -> Result<Outcome> {
-    let (format, output) = results(args.format, args.json, &args.output)?;
-    let verified = verified(&args.index.archive).map_err(explained)?;
-    write_index_verify(&verified, format, output)?.commit()?;
-    Ok(outcome(&verified.problems))
-}
-
-pub(super) fn stats(args: &StatsArgs) -> Result<Outcome> {
-    let (format, output) = results(args.format, args.json, &args.output)?;
-    let stats = of_index(&args.index.archive).map_err(explained)?;
-    write_index_stats(&stats, format, args.captures, output)?.commit()?;
-    Ok(outcome(&stats.problems))
-}
-
-/// The format, and where results go.
-fn results(format: FormatArgs, json: bool, output: &OutputArgs) -> Result<(ReportFormat, Output)> {
-    format.check(output)?;
-    let format = if json {
-        ReportFormat::Json
-    } else {
-        format.format
-    };
-    Ok((format, output.open()?))
+impl ResultArgs {
+    /// The format, and where results go.
+    fn open(&self) -> Result<(ReportFormat, Output)> {
+        self.format.check(&self.output)?;
+        let format = if self.json {
+            ReportFormat::Json
+        } else {
+            self.format.format
+        };
+        Ok((format, self.output.open()?))
+    }
 }

@@ -28,9 +28,18 @@ pub(crate) struct IndexArgs {
 #[derive(Clone, Debug, Subcommand)]
 enum IndexCommand {
     Build(write::BuildArgs),
-    Add(write::AddArgs),
+    /// Add captures to an index; what is in it already is skipped
+    ///
+    /// Captures are recognised by their content, so one that was moved is not indexed again. A capture whose
+    /// content changed is indexed anew.
+    #[command(after_long_help = write::ADD_EXAMPLES)]
+    Add(write::ChangeArgs),
     Search(Box<search::SearchArgs>),
-    Drop(write::DropArgs),
+    /// Remove captures from an index; the captures themselves stay
+    ///
+    /// They need not exist any more. Their regions go, and the global filters forget their values.
+    #[command(after_long_help = write::DROP_EXAMPLES)]
+    Drop(write::ChangeArgs),
     Verify(check::VerifyArgs),
     Stats(check::StatsArgs),
 }

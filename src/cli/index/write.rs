@@ -81,43 +81,23 @@ impl CapturesArgs {
     }
 }
 
-const ADD_EXAMPLES: &str = "\
+pub(super) const ADD_EXAMPLES: &str = "\
 Examples:
   What came since the last time; the rest is recognised and skipped:
     flowsieve index add archive captures/
   One capture, without a word:
     flowsieve index add -q archive today.pcapng.zst";
 
-/// Add captures to an index; what is in it already is skipped
-///
-/// Captures are recognised by their content, so one that was moved is not indexed again. A capture whose
-/// content changed is indexed anew.
-#[derive(Args, Clone, Debug)]
-#[command(after_long_help = ADD_EXAMPLES)]
-pub(super) struct AddArgs {
-    #[command(flatten)]
-    index: ArchiveArgs,
-
-    #[command(flatten)]
-    captures: CapturesArgs,
-
-    #[command(flatten)]
-    quiet: QuietArgs,
-}
-
-const DROP_EXAMPLES: &str = "\
+pub(super) const DROP_EXAMPLES: &str = "\
 Examples:
   A capture that is no longer kept:
     flowsieve index drop archive captures/2026-01-01.pcap
   All captures of a directory:
     flowsieve index drop archive captures/2026-01/";
 
-/// Remove captures from an index; the captures themselves stay
-///
-/// They need not exist any more. Their regions go, and the global filters forget their values.
+// An index, and captures that are to be in it or not.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = DROP_EXAMPLES)]
-pub(super) struct DropArgs {
+pub(super) struct ChangeArgs {
     #[command(flatten)]
     index: ArchiveArgs,
 
@@ -160,14 +140,14 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
     fill(run, writer, &args.archive, inputs, args.quiet)
 }
 
-pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
+pub(super) fn add(args: &ChangeArgs) -> Result<Outcome> {
     let inputs = args.captures.find()?;
     let run = Run::begin()?;
     let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
     fill(run, writer, &args.index.archive, inputs, args.quiet)
 }
 
-pub(super) fn remove(args: &DropArgs) -> Result<Outcome> {
+pub(super) fn remove(args: &ChangeArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let mut writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
     let (mut problems, mut dropped, mut interrupted) = (Vec::new(), 0, false);

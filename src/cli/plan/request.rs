@@ -2,8 +2,8 @@
 
 use super::PlanArgs;
 use crate::cli::UsageError;
-use crate::cli::design::DEFAULT_MEMORY_BYTES;
 use crate::cli::wanted::Numbers;
+use crate::count::DEFAULT_MEMORY_BYTES;
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::matrix_sizing::MAX_ATTRIBUTES;
 use flowsieve::pipeline::SampleResult;

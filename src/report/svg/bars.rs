@@ -135,11 +135,7 @@ impl Layout {
             } else {
                 (plot.left + middle, plot.bottom() + 19.0, "middle")
             };
-            svg.leaf(
-                "text",
-                &[("x", &px(x)), ("y", &px(y)), ("text-anchor", &anchor)],
-                name,
-            );
+            frame::text(svg, (x, y), anchor, name);
         }
         svg.line();
     }

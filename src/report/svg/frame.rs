@@ -2,8 +2,8 @@
 
 use super::scale::{Span, Tick};
 use crate::report::figure::{Axis, Figure, SeriesStyle};
-use crate::report::markup::{Markup, px};
-use std::fmt::Write as _;
+use crate::report::markup::{Attributes, Markup, px};
+use std::fmt::{Display, Write as _};
 
 /// Width of every picture.
 pub(super) const WIDTH: f64 = 760.0;
@@ -78,10 +78,7 @@ pub(super) fn head_height(figure: &Figure, keys: &[Key], alone: bool) -> f64 {
 }
 
 pub(super) fn begin(svg: &mut Markup, figure: &Figure, keys: &[Key], height: f64, alone: bool) {
-    let (title, text) = (
-        format!("{}-title", figure.name),
-        format!("{}-desc", figure.name),
-    );
+    let [title, text] = ["title", "desc"].map(|part| format!("{}-{part}", figure.name));
     let (height, width) = (px(height), px(WIDTH));
     let view = format!("0 0 {width} {height}");
     let labels = format!("{title} {text}");
@@ -203,6 +200,24 @@ pub(super) fn mark(svg: &mut Markup, number: usize, (x, y): (f64, f64)) {
     svg.empty("path", &[("class", &class), ("d", &path)]);
 }
 
+/// A text that begins, ends or has its middle at this place, as `anchor` says.
+pub(super) fn text(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: impl Display) {
+    let place: Attributes<'_> = &[("x", &px(x)), ("y", &px(y)), ("text-anchor", &anchor)];
+    svg.leaf("text", place, text);
+}
+
+/// The same in a quiet colour: what is written along an axis.
+pub(super) fn label(svg: &mut Markup, (x, y): (f64, f64), anchor: &str, text: impl Display) {
+    let (x, y) = (px(x), px(y));
+    let place: Attributes<'_> = &[
+        ("class", &"quiet"),
+        ("x", &x),
+        ("y", &y),
+        ("text-anchor", &anchor),
+    ];
+    svg.leaf("text", place, text);
+}
+
 /// Room that the labels of a vertical axis take, with its name above them.
 pub(super) fn labels_width(ticks: &[Tick]) -> f64 {
     let widest = ticks.iter().map(|tick| text_width(&tick.label));
@@ -221,16 +236,7 @@ pub(super) fn vertical(svg: &mut Markup, plot: Rect, axis: &Axis, ticks: &[Tick]
         let y = plot.bottom() - tick.at * plot.height;
         // Writing to a String cannot fail.
         let _ = write!(grid, "M{} {}H{}", px(plot.left), px(y), px(plot.right()));
-        svg.leaf(
-            "text",
-            &[
-                ("class", &"quiet"),
-                ("x", &px(plot.left - 8.0)),
-                ("y", &px(y + 4.0)),
-                ("text-anchor", &"end"),
-            ],
-            &tick.label,
-        );
+        label(svg, (plot.left - 8.0, y + 4.0), "end", &tick.label);
     }
     svg.empty("path", &[("class", &"grid"), ("d", &grid)]);
     svg.line();
@@ -253,16 +259,7 @@ pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span,
             continue;
         }
         free = x + half + 8.0;
-        svg.leaf(
-            "text",
-            &[
-                ("class", &"quiet"),
-                ("x", &px(x)),
-                ("y", &px(plot.bottom() + 19.0)),
-                ("text-anchor", &"middle"),
-            ],
-            &tick.label,
-        );
+        label(svg, (x, plot.bottom() + 19.0), "middle", &tick.label);
     }
     let class = if lines { "grid" } else { "base" };
     svg.empty("path", &[("class", &class), ("d", &marks)]);
@@ -270,15 +267,7 @@ pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span,
         Some(day) => format!("{} ({day})", axis.label),
         None => axis.label.clone(),
     };
-    svg.leaf(
-        "text",
-        &[
-            ("class", &"quiet"),
-            ("x", &px(plot.left + plot.width / 2.0)),
-            ("y", &px(plot.bottom() + 39.0)),
-            ("text-anchor", &"middle"),
-        ],
-        name,
-    );
+    let middle = plot.left + plot.width / 2.0;
+    label(svg, (middle, plot.bottom() + 39.0), "middle", name);
     svg.line();
 }

@@ -47,15 +47,8 @@ pub(super) fn draw(
     let mut svg = Markup::default();
     frame::begin(&mut svg, figure, &[], plot.bottom() + 58.0, alone);
     for (i, name) in row_names.iter().enumerate() {
-        svg.leaf(
-            "text",
-            &[
-                ("x", &px(plot.left - 8.0)),
-                ("y", &px(plot.top + (i as f64 + 0.5) * high + 4.0)),
-                ("text-anchor", &"end"),
-            ],
-            name,
-        );
+        let y = plot.top + (i as f64 + 0.5) * high + 4.0;
+        frame::text(&mut svg, (plot.left - 8.0, y), "end", name);
     }
     svg.line();
     for (i, name) in column_names.iter().enumerate() {
@@ -79,14 +72,8 @@ pub(super) fn draw(
         svg.line();
     }
     svg.close("g");
-    let frame = format!(
-        "M{} {}h{}v{}h-{}z",
-        px(plot.left),
-        px(plot.top),
-        px(plot.width),
-        px(plot.height),
-        px(plot.width)
-    );
+    let [x, y, width, height] = [plot.left, plot.top, plot.width, plot.height].map(px);
+    let frame = format!("M{x} {y}h{width}v{height}h-{width}z");
     svg.empty("path", &[("class", &"grid"), ("d", &frame)]);
     legend(&mut svg, plot, shade, numbers(), &span);
     svg.close("svg");
@@ -146,26 +133,9 @@ fn legend(
         let at = span.place(number).unwrap_or(0.0);
         shaded(svg, at, (x, y), (STEP - 2.0, 10.0));
         svg.close("g");
-        svg.leaf(
-            "text",
-            &[
-                ("class", &"quiet"),
-                ("x", &px(x + STEP / 2.0)),
-                ("y", &px(y + 25.0)),
-                ("text-anchor", &"middle"),
-            ],
-            written(shade.scale, number),
-        );
+        let (place, text) = ((x + STEP / 2.0, y + 25.0), written(shade.scale, number));
+        frame::label(svg, place, "middle", text);
     }
-    svg.leaf(
-        "text",
-        &[
-            ("class", &"quiet"),
-            ("x", &px(left - 8.0)),
-            ("y", &px(y + 9.0)),
-            ("text-anchor", &"end"),
-        ],
-        &shade.label,
-    );
+    frame::label(svg, (left - 8.0, y + 9.0), "end", &shade.label);
     svg.line();
 }

@@ -168,10 +168,15 @@ impl Candidate {
         }
     }
 
-    pub(super) fn add(&mut self, slot: usize, elements: &ElementColumns) {
+    /// Sees to it that the slot is there.
+    fn reach(&mut self, slot: usize) {
         while self.slots.len() <= slot {
             self.slots.push(self.design.build());
         }
+    }
+
+    pub(super) fn add(&mut self, slot: usize, elements: &ElementColumns) {
+        self.reach(slot);
         let started = self.timing.then(Instant::now);
         match &mut self.slots[slot] {
             State::Counter(counter, first) => {
@@ -198,9 +203,7 @@ impl Candidate {
 
     /// The answers about the slice in this slot, which is empty afterwards.
     pub(super) fn close(&mut self, slot: usize, questions: &Questions) -> CandidateTally {
-        while self.slots.len() <= slot {
-            self.slots.push(self.design.build());
-        }
+        self.reach(slot);
         let (full, state) = (self.full, &mut self.slots[slot]);
         let mut tally = CandidateTally {
             time: std::mem::take(&mut self.time),

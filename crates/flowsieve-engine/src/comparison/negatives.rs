@@ -1,4 +1,4 @@
-//! Queries for what is not in a slice, drawn from the traffic itself.
+//! Queries for elements that are absent from a slice, drawn from the traffic itself.
 //!
 //! - *apart*: every attribute's value from a distinct element of its own, drawn evenly from those of the
 //!   slice; so a value comes as often as it has elements. Draws that give a combination that does occur,

@@ -112,7 +112,7 @@ pub struct SliceCount {
     pub saturated: bool,
 }
 
-/// Queries for what is not there.
+/// Queries for absent elements.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Negatives {
     /// Values that occur in the slice, each drawn from an element of its own, but not together.

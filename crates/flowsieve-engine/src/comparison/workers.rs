@@ -54,8 +54,8 @@ pub(super) struct Truth {
 impl Truth {
     fn reach(&mut self, slot: usize) {
         while self.slots.len() <= slot {
-            let sets = SliceSets::new(&self.asking.counted, self.limit);
-            self.slots.push(sets);
+            self.slots
+                .push(SliceSets::new(&self.asking.counted, self.limit));
         }
     }
 

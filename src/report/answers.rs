@@ -1,0 +1,68 @@
+//! Answers of a saved filter, in every format, written as they come.
+
+use super::column::Columns;
+use super::format::ReportFormat;
+use super::rows::{Frame, RowWriter};
+use std::io::{self, Write};
+
+/// A question as it was given, and what the filter says.
+pub(super) type Answer = (String, &'static str);
+
+/// The columns of an answer.
+pub(super) fn answer_columns() -> Columns<Answer> {
+    Columns::default()
+        .field("question", |answer: &Answer| answer.0.clone())
+        .field("answer", |answer| answer.1)
+}
+
+/// Writes answers: the table is a line each, with a tab between question and answer.
+#[derive(Debug)]
+pub struct AnswerReport<W: Write>(Writer<W>);
+
+#[derive(Debug)]
+enum Writer<W: Write> {
+    Table(W),
+    Rows(Box<RowWriter<W, Answer>>),
+}
+
+impl<W: Write> AnswerReport<W> {
+    /// Begins a report.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn begin(format: ReportFormat, out: W) -> io::Result<Self> {
+        if format == ReportFormat::Table {
+            return Ok(Self(Writer::Table(out)));
+        }
+        let frame = Frame::of_rows("flowsieve.filter-query/1", "answers", "answer");
+        let rows = RowWriter::begin(format, frame, answer_columns(), out)?;
+        Ok(Self(Writer::Rows(Box::new(rows))))
+    }
+
+    /// Writes an answer.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn answer(&mut self, question: String, answer: &'static str) -> io::Result<()> {
+        match &mut self.0 {
+            Writer::Table(out) => writeln!(out, "{question}\t{answer}"),
+            Writer::Rows(rows) => rows.row(&(question, answer)),
+        }
+    }
+
+    /// Ends the report and gives the writer back, flushed.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn finish(self) -> io::Result<W> {
+        let mut out = match self.0 {
+            Writer::Table(out) => out,
+            Writer::Rows(rows) => rows.finish(Vec::new())?,
+        };
+        out.flush()?;
+        Ok(out)
+    }
+}
