@@ -12,7 +12,9 @@ pub(super) type Answer = (String, &'static str);
 pub(super) fn answer_columns() -> Columns<Answer> {
     Columns::default()
         .field("question", |answer: &Answer| answer.0.clone())
+        .doc("as given")
         .field("answer", |answer| answer.1)
+        .doc("`yes` (seen, or a false positive), `no` (not seen, for certain), `apart` (each value was seen, but perhaps in different elements) or `unknown` (the filter keeps nothing about such a question)")
 }
 
 /// Writes answers: the table is a line each, with a tab between question and answer.

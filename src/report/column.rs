@@ -1,5 +1,6 @@
-//! Columns of results: each with its name, type and unit, its cell taken from a row, and how people see it. All
-//! formats are written from such lists, and so are the tables of `docs/output.md`, which says what each means.
+//! Columns of results: each with its name, type, unit and a line of documentation, its cell taken from a
+//! row, and how people see it. All formats are written from such lists, and so are the tables of
+//! `docs/output.md`.
 
 use super::cell::{Cell, IntoCell, Kind, Name, names_in_text, push_field};
 use super::number::{grouped, percent};
@@ -192,7 +193,7 @@ impl<R: ?Sized> Columns<R> {
         self
     }
 
-    /// What the last column means, where it is said here and not in `docs/output.md`.
+    /// What the last column means.
     pub(super) fn doc(self, doc: &'static str) -> Self {
         self.last(|column| column.doc = doc)
     }

@@ -22,9 +22,8 @@ pub struct CompareReport<'a> {
 /// What a comparison depends on.
 pub(super) fn parameter_columns<'a>() -> Columns<CompareReport<'a>> {
     Columns::default()
-        .field("element", |report: &CompareReport<'a>| {
-            report.plan.rule.kind.name()
-        })
+        .field("element", |report: &CompareReport<'a>| report.plan.rule.kind.name())
+        .doc("as for `count`")
         .field("undirected", |report| report.plan.rule.undirected)
         .field("queries_only", |report| report.plan.rule.queries_only)
         .field("dns_ports", |report| report.plan.rule.dns_ports.clone())
@@ -33,45 +32,47 @@ pub(super) fn parameter_columns<'a>() -> Columns<CompareReport<'a>> {
         .field("align", |report| report.plan.slicing.align.name())
         .field("filters", |report| {
             let contenders = report.plan.contenders.iter();
-            contenders
-                .map(|contender| contender.name())
-                .collect::<Vec<_>>()
+            contenders.map(|contender| contender.name()).collect::<Vec<_>>()
         })
+        .doc("the structures")
         .field("memory_bytes", |report| report.plan.memories.clone())
+        .doc("memory that each of them gets for a slice")
         .field("asked", |report| {
             let asked = report.plan.asked().into_iter();
-            asked
-                .map(|mask| report.attributes(mask))
-                .collect::<Vec<_>>()
+            asked.map(|mask| report.attributes(mask)).collect::<Vec<_>>()
         })
-        .field("expected_elements", |report| {
-            report.comparison.expected.elements
+        .doc("combinations of attributes that queries ask for, each a list of names; all attributes first")
+        .field("expected_elements", |report| report.comparison.expected.elements)
+        .doc("distinct elements in a slice for which the numbers of hash functions were chosen; null if none was known, and k = 4")
+        .field("expected_from", |report| report.comparison.expected.from.name())
+        .doc("`given` (`--expect`), `median` (of the slices that end within the first 48 MiB of elements), or `unknown`")
+        .field("expected_slices", |report| match report.comparison.expected.from {
+            ExpectedFrom::Median(slices) => Some(slices),
+            _ => None,
         })
-        .field("expected_from", |report| {
-            report.comparison.expected.from.name()
-        })
-        .field("expected_slices", |report| {
-            match report.comparison.expected.from {
-                ExpectedFrom::Median(slices) => Some(slices),
-                _ => None,
-            }
-        })
+        .doc("how many slices that is the median of; else null")
         .field("open_slices", |report| report.plan.open_slices())
+        .doc("as for `count`")
         .field("seed", |report| report.plan.seed)
         .field("exact_limit_bytes", |report| report.plan.exact_limit_bytes)
         .field("timing", |report| report.plan.timing)
+        .doc("times were measured")
         .field("anonymized", |report| report.anonymized)
+        .doc("addresses of the page and of `--od-out` are replaced")
 }
 
 /// A slice and the truth about it.
 pub(super) fn judged_columns() -> Columns<JudgedSlice> {
     Columns::default()
         .field("start_ns", |slice: &JudgedSlice| Time(slice.start_ns))
+        .doc("as for `count`")
         .field("end_ns", |slice| Time(slice.end_ns))
         .field("packets", |slice| slice.packets)
         .field("elements", |slice| slice.elements)
         .field("exact", |slice| slice.exact)
+        .doc("distinct elements; null if the truth passed its limit")
         .field("exact_over_limit", |slice| slice.exact.is_none())
+        .doc("the truth passed its limit in this slice: it is not judged")
 }
 
 /// A structure with a memory, and what belongs to it.
@@ -116,23 +117,36 @@ pub(super) struct CountRow {
 pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
     Columns::default()
         .field("filter", |row: &EntryRow<'a>| row.entry.contender.name())
+        .doc("the structure; `subset` stores the whole element only, `subset-planned` also every combination that is asked for")
         .field("memory_asked_bytes", |row| row.entry.memory_asked_bytes)
+        .doc("memory that it was given; null for `exact`")
         .field("memory_bytes", |row| row.entry.memory_bytes)
+        .doc("most memory that it used in a slice; null if it does not fit")
         .field("fits", |row| row.entry.unfit.is_none())
+        .doc("it can be built within the memory")
         .field("needed_bytes", |row| row.entry.needed_bytes)
+        .doc("memory of the smallest one, if it does not fit and that is known")
         .field("note", |row| row.entry.unfit.clone())
+        .doc("why it does not fit")
         .field("probes", |row| row.entry.probes)
+        .doc("hash functions (k)")
         .objects("stored", stored_columns(), |row| row.stored.clone())
+        .doc("combinations stored besides the whole element: `attributes`, and `probes`")
         .field("best", |row| row.best)
+        .doc("no other structure has a smaller mean error of its count in this memory (estimate, else raw count); several if it is the same, and none that was full in a slice")
         .field("saturated_slices", |row| row.entry.saturated_slices())
+        .doc("slices in which the filter was so full that it noticed less than one new element in a hundred: its counts there say nothing")
         .object("estimate_error", error_columns(), |row| row.estimate_error)
+        .doc("errors of the unbiased estimate; null where there is none")
         .object("first_error", error_columns(), |row| row.first_error)
-        .field("ns_per_element", |row| {
-            row.entry.ns_per_element.map(Decimal)
-        })
+        .doc("errors of the raw count")
+        .field("ns_per_element", |row| row.entry.ns_per_element.map(Decimal))
+        .doc("time of an insertion; null without `--timing`")
         .unit("ns")
         .objects("queries", query_columns(), |row| row.queries.clone())
+        .doc("answers to queries for absent elements")
         .objects("counts", count_columns(), |row| row.counts.clone())
+        .doc("one a slice")
 }
 
 /// The columns of a line of CSV: of a structure, and of some of its answers.
@@ -145,13 +159,18 @@ pub(super) fn flat_columns<'a>() -> Columns<EntryRow<'a>> {
 pub(super) fn error_columns() -> Columns<ErrorRow> {
     Columns::default()
         .field("mean", |row: &ErrorRow| Decimal(row.errors.mean))
+        .doc("mean of the absolute errors")
         .unit("share")
         .field("p95", |row| Decimal(row.errors.p95))
+        .doc("95 of 100 slices have at most this absolute error")
         .unit("share")
         .field("worst", |row| Decimal(row.errors.worst))
+        .doc("the largest absolute error")
         .unit("share")
         .field("worst_start_ns", |row| Time(row.worst_start_ns))
+        .doc("the slice that has it")
         .field("bias", |row| Decimal(row.errors.bias))
+        .doc("mean of the signed errors: below 0 if too little was counted")
         .unit("share")
 }
 
@@ -159,15 +178,20 @@ pub(super) fn error_columns() -> Columns<ErrorRow> {
 pub(super) fn query_columns() -> Columns<QueryRow> {
     Columns::default()
         .field("attributes", |row: &QueryRow| row.attributes.clone())
+        .doc("the combination that is asked for")
         .field("negatives", |row| row.result.negatives.name())
+        .doc("`apart`: values that occur in the slice, each drawn from a distinct element of its own, but not together; `next`: distinct values of the combination in the following open slice that are not in this one")
         .field("queries", |row| row.result.queries)
+        .doc("how many, over all slices: in a slice at most as many as it has distinct elements, but up to 256 of small ones, and at most 20,000")
         .field("positives", |row| row.result.positives)
+        .doc("those that were answered by yes; null if the structure has no answer")
         .field("observed_fpr", |row| row.result.observed().map(Decimal))
+        .doc("their share")
         .unit("share")
-        .field("observed_fpr_std_error", |row| {
-            row.result.std_error().map(Decimal)
-        })
+        .field("observed_fpr_std_error", |row| row.result.std_error().map(Decimal))
+        .doc("its standard error if queries were independent")
         .field("predicted_fpr", |row| row.result.predicted.map(Decimal))
+        .doc("what the formulas say for the distinct values that each slice has, with values evenly spread; a combination of which a matrix stores only parts is predicted as if no part of two or more values occurred")
         .unit("share")
 }
 
@@ -175,7 +199,9 @@ pub(super) fn query_columns() -> Columns<QueryRow> {
 pub(super) fn count_columns() -> Columns<CountRow> {
     Columns::default()
         .field("start_ns", |row: &CountRow| Time(row.start_ns))
+        .doc("the slice")
         .field("first", |row| row.first)
+        .doc("as for `count`")
         .field("estimate", |row| row.estimate)
         .field("std_error", |row| row.std_error)
         .field("rel_error", |row| row.error(row.estimate))
@@ -183,6 +209,7 @@ pub(super) fn count_columns() -> Columns<CountRow> {
         .field("first_rel_error", |row| {
             row.error(row.first.map(|first| first as f64))
         })
+        .doc("(first - exact) / exact")
         .unit("share")
 }
 

@@ -83,31 +83,44 @@ impl DedupReport<'_> {
 pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
     Columns::default()
         .field("by", |report: &DedupReport<'a>| report.plan.by.name())
+        .doc("`packet`, `frame`, `retransmission` or `flow`")
         .object("distinguish", difference_columns(), |report| {
             Some(report.plan.distinguish)
         })
+        .doc("what counts as a difference")
         .field("window_ns", |report| match report.plan.window {
             WindowWidth::Time(width) => Some(width),
             WindowWidth::Packets(_) => None,
         })
+        .doc("width of the window; null if it is one of packets")
         .field("window_packets", |report| match report.plan.window {
             WindowWidth::Time(_) => None,
             WindowWidth::Packets(count) => Some(count),
         })
+        .doc("its width in packets; null if it is one of time")
         .field("filter", |report| report.plan.filter.name())
+        .doc("the filter that follows the window")
         .field("approximate", |report| report.plan.approximate)
+        .doc("the filter's word was final")
         .field("memory_bytes", |report| report.plan.memory_bytes)
+        .doc("memory that window and filter may take")
         .field("slice_ns", |report| report.plan.slice_ns)
+        .doc("width of a slice; null for none")
         .field("anonymized", |report| report.anonymized)
+        .doc("addresses in the captures that were written are replaced ([privacy.md](privacy.md))")
 }
 
 /// What counts as a difference.
 pub(super) fn difference_columns() -> Columns<Difference> {
     Columns::default()
         .field("vlan", |difference: &Difference| difference.vlan)
+        .doc("VLAN identifiers")
         .field("mac", |difference| difference.mac)
+        .doc("link-layer addresses")
         .field("ttl", |difference| difference.ttl)
+        .doc("TTL or hop limit")
         .field("interface", |difference| difference.interface)
+        .doc("input and interface")
 }
 
 /// A slice, or everything, which has no times.
@@ -129,12 +142,14 @@ impl From<&DedupSlice> for Row {
 pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
     Columns::default()
         .field("start_ns", |row: &Row| row.times.map(|times| Time(times.0)))
+        .doc("first nanosecond of the slice; null for everything")
         .heading(Heading::left(0, time(0, decimals).len(), "start"))
         .text(move |row| {
             row.times
                 .map_or_else(String::new, |times| time(times.0, decimals))
         })
         .field("end_ns", |row| row.times.map(|times| Time(times.1)))
+        .doc("first nanosecond behind it")
         .part(None, &drop_columns(), |row| Some(row.drops))
 }
 
@@ -142,35 +157,60 @@ pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
 pub(super) fn drop_columns() -> Columns<Drops> {
     let columns = Columns::default()
         .field("packets", |drops: &Drops| drops.packets)
+        .doc("packets read")
         .heading(Heading::right(1, 13, "packets").gap(0))
         .field("kept", Drops::kept)
+        .doc("packets written")
         .heading(Heading::right(2, 13, "kept").gap(0))
         .field("dropped", Drops::dropped)
+        .doc("packets left out")
         .heading(Heading::right(3, 13, "dropped").gap(0))
         .field("bytes", |drops| drops.bytes)
-        .field("dropped_bytes", |drops| drops.dropped_bytes);
+        .doc("captured bytes of the packets read")
+        .field("dropped_bytes", |drops| drops.dropped_bytes)
+        .doc("captured bytes of the packets left out");
+    let doc = |kind| match kind {
+        DropKind::Packet => "IP packets seen before",
+        DropKind::Frame => "frames whose bytes were seen before",
+        DropKind::Retransmission => "TCP segments with data seen before",
+        DropKind::SpuriousRetransmission => {
+            "the same, with data that the other side had confirmed already"
+        }
+        DropKind::KeepAlive => "TCP keep-alives seen before",
+        DropKind::Flow => "packets of flows seen before",
+    };
     DropKind::ALL.into_iter().fold(columns, |columns, kind| {
         let name = format!("dropped_{}", kind.name());
-        columns.field(name, move |drops| drops.by_kind[kind as usize])
+        columns
+            .field(name, move |drops| drops.by_kind[kind as usize])
+            .doc(doc(kind))
     })
 }
 
 /// The numbers of the whole run.
 pub(super) fn total_columns() -> Columns<DedupSummary> {
     Columns::default()
-        .part(None, &drop_columns(), |summary: &DedupSummary| {
-            Some(summary.totals)
-        })
+        .part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals))
         .field("not_compared", |summary| summary.not_compared)
+        .doc("packets that are kept in any case: without data, or without a flow")
         .field("out_of_order", |summary| summary.out_of_order)
+        .doc("packets with an earlier time than the one before")
         .field("interrupted", |summary| summary.interrupted)
+        .doc("a signal ended the run: there was more to read, and this is what was read until then")
         .field("outside_slices", |summary| summary.outside_slices)
+        .doc("packets in no slice, since there were more than 65,536")
         .field("left_early", |summary| summary.window.left_early)
+        .doc("packets that left the window early for want of memory")
         .field("least_reach", |summary| summary.window.least_reach)
+        .doc("how far the window reached at the least then, in nanoseconds or packets; null if it never shrank")
         .field("window_bytes", |summary| summary.window.memory_bytes)
+        .doc("memory of window and filter in the end")
         .field("filter_first", |summary| summary.window.first)
+        .doc("packets that the filter called new")
         .field("looked_up", |summary| summary.window.looked_up)
+        .doc("packets that were looked up among the digests")
         .field("expected_wrong", |summary| summary.window.expected_wrong)
+        .doc("expected number of packets dropped wrongly; null unless approximate")
 }
 
 fn write_table(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -> io::Result<()> {

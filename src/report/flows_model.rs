@@ -90,13 +90,21 @@ impl FlowParameters {
 pub(super) fn parameter_columns() -> Columns<FlowParameters> {
     Columns::default()
         .field("bidirectional", |p: &FlowParameters| p.bidirectional)
+        .doc("both directions are one flow")
         .field("unique", |p| p.unique)
+        .doc("each flow once, when its first packet is seen")
         .field("tunnel", |p| p.tunnel)
+        .doc("`outer` or `inner`: which IP header counts")
         .field("dns_ports", |p| p.dns_ports.clone())
+        .doc("DNS ports besides 53")
         .field("idle_ns", |p| p.idle_ns)
+        .doc("idle timeout; null for none")
         .field("active_ns", |p| p.active_ns)
+        .doc("active timeout; null for none")
         .field("memory_bytes", |p| p.memory_bytes)
+        .doc("memory")
         .field("anonymized", |p| p.anonymized)
+        .doc("addresses are replaced, and Community IDs are those of the new ones ([privacy.md](privacy.md))")
 }
 
 /// The columns of a flow.
@@ -104,34 +112,33 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
     let is = |wanted| shape == wanted;
     let mut columns = Columns::default()
         .field("start_ns", |flow: &FlowRecord| Time(flow.start_ns))
+        .doc("time of the earliest packet")
         .elsewhere(["ts", "event.start", "flowStartNanoseconds"])
         .heading(Heading::left(0, 27, "start"))
         .text(|flow| time(flow.start_ns, DECIMALS));
     if !is(FlowShape::Unique) {
         columns = columns
             .field("end_ns", |flow| Time(flow.end_ns))
+            .doc("time of the latest packet")
             .elsewhere(["duration", "event.end", "flowEndNanoseconds"])
             .heading(Heading::right(1, 12, "seconds").gap(2))
             .text(seconds);
     }
     columns = columns
         .field("src", |flow| flow.addresses.ends().0.to_string())
-        .elsewhere([
-            "id.orig_h",
-            "source.ip",
-            "sourceIPv4Address or sourceIPv6Address",
-        ])
+        .doc("address of the sender of the first packet")
+        .elsewhere(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"])
         .field("dst", |flow| flow.addresses.ends().1.to_string())
-        .elsewhere([
-            "id.resp_h",
-            "destination.ip",
-            "destinationIPv4Address or destinationIPv6Address",
-        ])
+        .doc("address of its receiver")
+        .elsewhere(["id.resp_h", "destination.ip", "destinationIPv4Address or destinationIPv6Address"])
         .field("src_port", |flow| flow.ports.0)
+        .doc("port of the sender: of TCP, UDP and SCTP, 0 where there are none or they were not captured")
         .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"])
         .field("dst_port", |flow| flow.ports.1)
+        .doc("port of the receiver")
         .elsewhere(["id.resp_p", "destination.port", "destinationTransportPort"])
         .field("proto", |flow| flow.protocol)
+        .doc("protocol number behind all extension headers; Zeek: its name")
         .elsewhere(["proto", "network.iana_number", "protocolIdentifier"])
         .heading(Heading::left(8, 5, "proto").gap(2))
         .text(|flow| protocol_name(flow.protocol));
@@ -142,19 +149,22 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
     };
     columns = columns
         .field("vlan", |flow| flow.vlan)
+        .doc("outermost VLAN tag of the first packet")
         .elsewhere(["vlan", "network.vlan.id", "vlanId"])
         .field("domain", FlowRecord::domain_text)
+        .doc("first query name in the flow's DNS messages: lower case, no final dot")
         .elsewhere(["query", "dns.question.name", ""])
         // What varies most in width stands at the end of a line, so that it moves nothing out of its column.
         .heading(Heading::left(9, 0, "flow").gap(2))
         .text(ends)
         .field("community_id", FlowRecord::community_id)
+        .doc("Community ID version 1, seed 0; for ICMP of the first packet's type and code; null if what it is made of was not captured")
         .elsewhere(["community_id", "network.community_id", ""]);
     if !is(FlowShape::Unique) {
-        columns =
-            columns
-                .field("ended", |flow| flow.ended.name())
-                .elsewhere(["", "", "flowEndReason"]);
+        columns = columns
+            .field("ended", |flow| flow.ended.name())
+            .doc("why the flow ended (below)")
+            .elsewhere(["", "", "flowEndReason"]);
     }
     match names {
         FlowNames::Flowsieve => columns,
@@ -184,12 +194,15 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
 fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
     columns
         .field("packets", |flow| flow.forward.packets)
+        .doc("IP packets")
         .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
         .heading(Heading::right(2, 8, "packets").gap(2))
         .field("bytes", |flow| flow.forward.bytes)
+        .doc("bytes from the IP header on, as it states; where it states none, those captured")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
         .heading(Heading::right(3, 12, "bytes").gap(2))
         .field("tcp_flags", |flow| flags(flow, &flow.forward))
+        .doc("union of the TCP flags; null for other protocols")
         .elsewhere(["", "", "tcpControlBits"])
         .heading(Heading::left(4, 6, "flags").gap(2))
         .text(|flow| letters(flow, &flow.forward))
@@ -199,22 +212,28 @@ fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
 fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
     columns
         .field("packets_fwd", |flow| flow.forward.packets)
+        .doc("with `--bidirectional`: IP packets in the direction of the first one")
         .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
         .heading(Heading::right(2, 8, "packets→").gap(2))
         .field("packets_rev", |flow| flow.reverse.packets)
+        .doc("with `--bidirectional`: IP packets in the other direction")
         .elsewhere(["resp_pkts", "destination.packets", ""])
         .heading(Heading::right(3, 8, "←packets").gap(2))
         .field("bytes_fwd", |flow| flow.forward.bytes)
+        .doc("with `--bidirectional`: the bytes of the former")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
         .heading(Heading::right(4, 11, "bytes→").gap(2))
         .field("bytes_rev", |flow| flow.reverse.bytes)
+        .doc("with `--bidirectional`: the bytes of the latter")
         .elsewhere(["resp_ip_bytes", "destination.bytes", ""])
         .heading(Heading::right(5, 11, "←bytes").gap(2))
         .field("tcp_flags_fwd", |flow| flags(flow, &flow.forward))
+        .doc("with `--bidirectional`: the TCP flags of the former")
         .elsewhere(["", "", "tcpControlBits"])
         .heading(Heading::left(6, 6, "flags→").gap(2))
         .text(|flow| letters(flow, &flow.forward))
         .field("tcp_flags_rev", |flow| flags(flow, &flow.reverse))
+        .doc("with `--bidirectional`: the TCP flags of the latter")
         .heading(Heading::left(7, 6, "←flags").gap(2))
         .text(|flow| letters(flow, &flow.reverse))
 }
@@ -278,11 +297,25 @@ fn protocol_name(protocol: u8) -> String {
 
 /// Flows by why they ended.
 pub(super) fn ended_columns() -> Columns<EndedFlows> {
+    let doc = |ended| match ended {
+        Ended::Input => "there were no more packets",
+        Ended::Idle => {
+            "the next packet came later than `--idle` after the latest one; it began another flow"
+        }
+        Ended::Active => {
+            "the next packet came later than `--active` after the first one; it began another flow"
+        }
+        Ended::Memory => {
+            "the memory was full, and the flow had been without packets for long: if more came, they are another flow"
+        }
+    };
     // By name, as they have always been.
     let mut all = Ended::ALL;
     all.sort_by_key(|ended| ended.name());
     all.into_iter().fold(Columns::default(), |columns, ended| {
-        columns.field(ended.name(), move |counts: &EndedFlows| counts.of(ended))
+        columns
+            .field(ended.name(), move |counts: &EndedFlows| counts.of(ended))
+            .doc(doc(ended))
     })
 }
 
@@ -290,24 +323,29 @@ pub(super) fn ended_columns() -> Columns<EndedFlows> {
 pub(super) fn total_columns() -> Columns<FlowSummary> {
     Columns::default()
         .field("packets", |summary: &FlowSummary| summary.totals.packets)
+        .doc("packets read")
         .field("ip_packets", |summary| summary.totals.ip_packets)
+        .doc("those that are in flows")
         .field("bytes", |summary| summary.totals.bytes)
+        .doc("their bytes from the IP header on")
         .field("flows", |summary| summary.totals.flows)
+        .doc("flows listed")
         .object("ended", ended_columns(), |summary| {
             summary.uniqueness.is_none().then_some(summary.totals.ended)
         })
-        .field("exact", |summary| {
-            summary.uniqueness.map(|unique| unique.exact)
-        })
-        .field("missed", |summary| {
-            summary.uniqueness.map(|unique| unique.missed)
-        })
-        .field("missed_std_error", |summary| {
-            summary.uniqueness.map(|unique| unique.std_error)
-        })
+        .doc("the same by why they ended; null with `--unique`")
+        .field("exact", |summary| summary.uniqueness.map(|unique| unique.exact))
+        .doc("with `--unique`: whether no flow was missed; else null")
+        .field("missed", |summary| summary.uniqueness.map(|unique| unique.missed))
+        .doc("with `--unique`: flows expected to be missing; else null")
+        .field("missed_std_error", |summary| summary.uniqueness.map(|unique| unique.std_error))
+        .doc("the standard error of that")
         .field("dns_messages", |summary| summary.totals.dns_messages)
+        .doc("DNS messages with a question")
         .field("interrupted", |summary| summary.totals.interrupted)
+        .doc("a signal ended the run: there was more to read, and this is what was read until then")
         .field("skipped", |summary| tally(&summary.totals.skipped))
+        .doc("packets that are in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
 }
 
 /// What stands around the flows.

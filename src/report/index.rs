@@ -47,59 +47,82 @@ impl Answer {
 pub(super) fn answer_columns() -> Columns<Answer> {
     Columns::default()
         .field("capture", |answer: &Answer| answer.capture.clone())
+        .doc("path of the capture")
         .field("region", |answer| answer.region)
+        .doc("number of the region in its capture, from 0")
         .field("region_start_ns", |answer| Time(answer.region_start_ns))
+        .doc("its first packet")
         .field("region_end_ns", |answer| Time(answer.region_end_ns))
+        .doc("its last packet")
         .field("start_ns", |answer| Time(answer.record.start_ns))
+        .doc("first packet of the record")
         .field("end_ns", |answer| Time(answer.record.end_ns))
+        .doc("last packet of the record")
         .field("src", |answer| answer.record.src.to_string())
+        .doc("sender of the flow's first packet; client of DNS messages")
         .field("dst", |answer| answer.record.dst.to_string())
+        .doc("the other end; server of DNS messages")
         .field("proto", |answer| answer.record.protocol)
+        .doc("protocol number")
         .field("src_port", |answer| {
             answer.of_flow(|record| record.src_port)
         })
+        .doc("port of `src`; null in DNS records")
         .field("dst_port", |answer| answer.record.dst_port)
+        .doc("port of `dst`")
         .field("packets_fwd", |answer| answer.record.packets[0])
+        .doc("packets from `src`; queries")
         .field("packets_rev", |answer| answer.record.packets[1])
+        .doc("packets from `dst`; responses")
         .field("bytes_fwd", |answer| {
             answer.of_flow(|record| record.bytes[0])
         })
+        .doc("IP bytes from `src`; null in DNS records")
         .field("bytes_rev", |answer| {
             answer.of_flow(|record| record.bytes[1])
         })
+        .doc("IP bytes from `dst`; null in DNS records")
         .field("domain", |answer| {
             answer.record.domain.as_deref().map(dotted)
         })
+        .doc("query name; null in flow records")
 }
 
 /// What each level ruled out.
 pub(super) fn explained_columns() -> Columns<Explained> {
     Columns::default()
         .field("nodes", |explained: &Explained| explained.nodes)
+        .doc("storage directories")
         .field("nodes_ruled_out", |explained| explained.nodes_ruled_out)
+        .doc("those ruled out by their global filter")
         .field("node_fpr", Explained::node_fpr)
+        .doc("of the nodes asked that have no answer, the share not ruled out; null if there are none")
         .unit("share")
         .field("captures", |explained| explained.captures)
+        .doc("captures in the index")
         .field("regions", |explained| explained.regions)
-        .field("regions_ruled_out_by_node", |explained| {
-            explained.regions_by_node
-        })
-        .field("regions_ruled_out_by_time", |explained| {
-            explained.regions_by_time
-        })
-        .field("regions_ruled_out_by_filter", |explained| {
-            explained.regions_by_filter
-        })
+        .doc("regions in the index")
+        .field("regions_ruled_out_by_node", |explained| explained.regions_by_node)
+        .doc("regions ruled out with their node, like the following by the first that did")
+        .field("regions_ruled_out_by_time", |explained| explained.regions_by_time)
+        .doc("regions ruled out by time, or without records of the kind asked for (flows, DNS questions)")
+        .field("regions_ruled_out_by_filter", |explained| explained.regions_by_filter)
+        .doc("regions ruled out by their filter")
         .field("regions_opened", |explained| explained.regions_opened)
-        .field("regions_opened_in_vain", |explained| {
-            explained.regions_in_vain
-        })
+        .doc("regions whose lists were read")
+        .field("regions_opened_in_vain", |explained| explained.regions_in_vain)
+        .doc("those without an answer")
         .field("region_fpr", Explained::region_fpr)
+        .doc("of the regions asked that have no answer, the share not ruled out; null if there are none")
         .unit("share")
         .field("records", |explained| explained.records)
+        .doc("records of the regions opened")
         .field("records_listed", |explained| explained.records_listed)
+        .doc("those in all lists asked")
         .field("hits", |explained| explained.hits)
+        .doc("answers")
         .field("interrupted", |explained| explained.interrupted)
+        .doc("a signal ended the search: there may be more answers")
 }
 
 /// Writes answers as they come.

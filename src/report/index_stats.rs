@@ -29,35 +29,49 @@ fn of_nodes(stats: &IndexStats, value: fn(&NodeStats) -> u64) -> u64 {
 pub(super) fn whole_columns() -> Columns<IndexStats> {
     Columns::default()
         .field("filter", |stats: &IndexStats| stats.filter)
+        .doc("structure of the regions' filters")
         .field("region_ns", |stats| stats.region_ns)
+        .doc("length of a region")
         .field("captures", |stats| stats.captures.len())
+        .doc("captures in the index")
         .field("capture_bytes", |stats| {
             of_captures(stats, |entry| entry.bytes)
         })
+        .doc("their bytes")
         .field("packets", |stats| of_captures(stats, |entry| entry.packets))
+        .doc("their packets")
         .field("regions", |stats| {
             of_captures(stats, |entry| entry.regions.len() as u64)
         })
+        .doc("regions")
         .field("flows", |stats| of_regions(stats, |region| region.flows))
+        .doc("flows in their records")
         .field("dns", |stats| of_regions(stats, |region| region.dns))
+        .doc("DNS questions in their records")
         .field("index_bytes", |stats| {
             let of_regions = of_regions(stats, |region| region.records.bytes + region.lists.bytes);
             let of_nodes = of_nodes(stats, |node| node.region_filter_bytes + node.filter_bytes);
             of_regions + of_nodes + stats.catalog_bytes
         })
+        .doc("all files of the index: the sum of the following")
         .field("records_bytes", |stats| {
             of_regions(stats, |region| region.records.bytes)
         })
+        .doc("records of the regions")
         .field("lists_bytes", |stats| {
             of_regions(stats, |region| region.lists.bytes)
         })
+        .doc("inverted lists of the regions")
         .field("region_filters_bytes", |stats| {
             of_nodes(stats, |node| node.region_filter_bytes)
         })
+        .doc("filters of the regions")
         .field("global_filters_bytes", |stats| {
             of_nodes(stats, |node| node.filter_bytes)
         })
+        .doc("filters of the nodes")
         .field("catalog_bytes", |stats| stats.catalog_bytes)
+        .doc("the catalogue")
 }
 
 /// A node.
@@ -66,12 +80,18 @@ pub(super) fn node_columns() -> Columns<NodeStats> {
         .field("folder", |node: &NodeStats| {
             node.folder.display().to_string()
         })
+        .doc("its directory")
         .field("regions", |node| node.regions)
+        .doc("its regions")
         .field("filter_bytes", |node| node.filter_bytes)
+        .doc("its global filter")
         .field("fill", |node| node.fill)
+        .doc("share of that filter's counters in use")
         .unit("share")
         .field("saturated", |node| node.saturated)
+        .doc("counters that reached their largest value")
         .field("overflows", |node| node.overflows)
+        .doc("increments that were lost for that")
 }
 
 /// A capture.
@@ -80,10 +100,15 @@ pub(super) fn capture_columns() -> Columns<CaptureEntry> {
         .field("path", |entry: &CaptureEntry| {
             entry.path.display().to_string()
         })
+        .doc("its path")
         .field("bytes", |entry| entry.bytes)
+        .doc("its bytes")
         .field("packets", |entry| entry.packets)
+        .doc("its packets")
         .field("regions", |entry| entry.regions.len())
+        .doc("its regions")
         .field("damage", |entry| entry.damage.clone())
+        .doc("why it could not be read to its end")
 }
 
 /// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the table and

@@ -15,14 +15,20 @@ const SCHEMA: &str = "flowsieve.index-verify/1";
 pub(super) fn verified_columns() -> Columns<Verified> {
     Columns::default()
         .field("captures", |verified: &Verified| verified.captures)
+        .doc("captures that were compared")
         .field("regions", |verified| verified.regions)
+        .doc("regions that were compared")
         .field("records", |verified| verified.records)
+        .doc("records that were compared")
         .field("whole", |verified| verified.problems.is_empty())
+        .doc("there are no problems")
 }
 
 /// What is not as it should be.
 pub(super) fn problem_columns() -> Columns<String> {
-    Columns::default().field("problem", String::clone)
+    Columns::default()
+        .field("problem", String::clone)
+        .doc("what is not as it should be, a sentence; it goes to standard error as well, and the exit code is 1")
 }
 
 /// Writes it; rows are of the problems.

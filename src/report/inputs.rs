@@ -8,14 +8,14 @@ use crate::pipeline::InputResult;
 /// The columns of an input.
 pub(super) fn input_columns() -> Columns<InputResult> {
     Columns::default()
-        .field("path", |input: &InputResult| {
-            input.path.display().to_string()
-        })
+        .field("path", |input: &InputResult| input.path.display().to_string())
+        .doc("as given; files of a directory by their path")
         .field("container", |input| input.container.clone())
+        .doc("`pcap`, `pcapng`, `erf`, `tsh`, `zeek-dns-tsv`, `zeek-dns-json`, `dns-csv`, with the compression (`pcap in gzip`); null if it was not recognised")
         .field("packets", |input| input.packets)
-        .field("error", |input| {
-            input.error.as_ref().map(ToString::to_string)
-        })
+        .doc("packets read (records of a DNS log)")
+        .field("error", |input| input.error.as_ref().map(ToString::to_string))
+        .doc("why reading stopped early: a sentence; null if it did not")
 }
 
 /// All inputs.

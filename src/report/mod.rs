@@ -2,9 +2,9 @@
 //!
 //! Slices are written as they come, so a report of any length needs no memory.
 
+mod answers;
 #[cfg(feature = "arrow")]
 mod arrow;
-mod answers;
 mod cell;
 mod chart_rows;
 mod column;
@@ -56,9 +56,9 @@ mod table;
 mod traffic_page;
 pub mod traffic_table;
 
+pub use answers::AnswerReport;
 #[cfg(feature = "arrow")]
 pub use arrow::RecordBatches;
-pub use answers::AnswerReport;
 pub use compare_model::CompareReport;
 pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;

@@ -48,14 +48,21 @@ pub(super) fn parameter_columns<'a>() -> Columns<PlanReport<'a>> {
         .field("element", |report: &PlanReport<'a>| {
             report.element.map(str::to_owned)
         })
+        .doc("kind of element; null for abstract attributes")
         .field("attributes", |report| report.request.attributes.clone())
+        .doc("their names, in order")
         .field("memory_bytes", |report| fixed(report).0)
+        .doc("memory asked for; null if it follows from a rate")
         .field("fpr", |report| fixed(report).1)
+        .doc("weighted rate asked for, or null")
         .unit("share")
         .field("attribute_fpr", |report| fixed(report).2)
+        .doc("rate of single attributes asked for, or null")
         .unit("share")
         .field("most_elements", PlanReport::is_most)
+        .doc("asked is how many elements fit")
         .field("known", |report| report.request.known)
+        .doc("share of the single values of a negative that occur (α)")
         .unit("share")
 }
 
@@ -71,9 +78,13 @@ pub(super) struct WantedRow {
 pub(super) fn wanted_columns() -> Columns<WantedRow> {
     Columns::default()
         .field("attributes", |row: &WantedRow| row.attributes.clone())
+        .doc("names of the combination's attributes")
         .field("weight", |row| row.weight)
+        .doc("share of the queries; they sum to 1")
         .field("elements", |row| row.elements.map(|(elements, _)| elements))
+        .doc("distinct values; null if asked is how many fit")
         .field("elements_from", |row| row.elements.map(|(_, from)| from))
+        .doc("`given`, `measured` (on the sample), or `bound` (an upper bound by what is known of other combinations)")
 }
 
 /// What was measured on a sample.
@@ -82,24 +93,33 @@ pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest
         .field("packets", |row: &(&'a SampleResult, &'a PlanRequest)| {
             row.0.packets
         })
+        .doc("packets read")
         .field("elements", |row| row.0.elements)
+        .doc("elements seen, repeats included")
         .field("interrupted", |row| row.0.interrupted)
+        .doc("a signal ended the reading: the captures have more than was counted")
         .field("skewed", |row| row.1.skewed)
+        .doc("the skew of an attribute is above 4: formulas of matrices do not hold")
         .objects("spread", spread_columns(), |(sample, request)| {
             let names = request.attributes.iter().cloned();
             let rows = sample.spread.iter().zip(names);
             rows.map(|(spread, name)| (name, spread.values, spread.most, spread.skew()))
                 .collect()
         })
+        .doc("one an attribute")
 }
 
 /// How the values of an attribute are spread.
 pub(super) fn spread_columns() -> Columns<(String, u64, u64, f64)> {
     Columns::default()
         .field("attribute", |row: &(String, u64, u64, f64)| row.0.clone())
+        .doc("its name")
         .field("values", |row| row.1)
+        .doc("its distinct values")
         .field("most", |row| row.2)
+        .doc("distinct elements with the most frequent value")
         .field("skew", |row| row.3)
+        .doc("how many times more elements share a value than if values were evenly spread")
 }
 
 /// A structure, and in flat tables one of the combinations that are wanted.
@@ -130,44 +150,53 @@ impl StructureRow<'_> {
 /// The columns of a structure.
 pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
     Columns::default()
-        .field("structure", |row: &StructureRow<'a>| {
-            row.row.structure.name()
-        })
-        .field("recommended", |row| {
-            row.report.plan.recommended == Some(row.row.structure)
-        })
+        .field("structure", |row: &StructureRow<'a>| row.row.structure.name())
+        .doc("its name")
+        .field("recommended", |row| row.report.plan.recommended == Some(row.row.structure))
+        .doc("it is the one to take")
         .field("fits", |row| row.row.fits)
+        .doc("it can be built within the memory")
         .field("memory_bytes", |row| row.row.memory_bytes.map(Whole))
+        .doc("bytes of its arrays, also if it does not fit; null if no size does what is asked")
         .field("same_rate_bytes", |row| row.row.same_rate_bytes.map(Whole))
+        .doc("bytes with which it would have the weighted rate of the recommended structure; null if no size has, or if asked is a rate")
         .field("fpr", |row| row.row.rates.clone())
+        .doc("predicted false-positive rate of each combination in `wanted`; null where it gives no answer")
         .field("weighted_fpr", |row| row.row.weighted)
+        .doc("their weighted mean, with 1 where there is no answer")
         .unit("share")
         .field("probes", |row| row.design(|design| design.probes))
+        .doc("hash functions (k); of `subset` the bits of a whole element")
         .field("size", |row| row.design(|design| design.size))
-        .field("unit", |row| {
-            row.design(|design| Some(design.unit))
-                .filter(|unit| !unit.is_empty())
-        })
+        .doc("size (m) of each array, part or attribute")
+        .field("unit", |row| row.design(|design| Some(design.unit)).filter(|unit| !unit.is_empty()))
+        .doc("what `size` counts (`values` for an attribute of a matrix)")
         .field("arrays", |row| row.design(|design| design.arrays))
+        .doc("arrays, parts, links or subtables of that size; null for one")
         .field("sizes", |row| {
             let sizes = row.shape.as_ref().map(|design| design.sizes.clone());
             Joined(sizes.unwrap_or_default(), " ")
         })
+        .doc("sizes of the attributes of `wcbfm`; in flat tables with spaces between them")
         .field("cells", |row| row.design(|design| design.cells).map(Whole))
+        .doc("cells of a matrix (M), flag positions included")
         .field("cuts", |row| {
             let cuts = row.shape.iter().flat_map(|design| &design.cuts);
             Joined(cuts.map(|&cut| row.names(cut)).collect(), ";")
         })
+        .doc("cuts of a matrix, each a list of names; in flat tables with semicolons between them")
         .objects("stored", stored_columns(), StructureRow::stored)
-        .field("remainder_bits", |row| {
-            row.design(|design| design.remainder_bits)
-        })
-        .field("counter_bits", |row| {
-            row.design(|design| design.counter_bits)
-        })
+        .doc("combinations that `subset` stores besides the whole element: `attributes`, and `probes` (k_S)")
+        .field("remainder_bits", |row| row.design(|design| design.remainder_bits))
+        .doc("bits of a remainder")
+        .field("counter_bits", |row| row.design(|design| design.counter_bits))
+        .doc("bits of a counter")
         .field("most_elements", |row| row.row.elements)
+        .doc("the most elements that fit, where that is asked")
         .field("most_elements_unrounded", |row| row.row.elements_unrounded)
+        .doc("the same for matrices, with sizes and elements that are not whole numbers")
         .field("notes", |row| Joined(row.row.notes.clone(), "; "))
+        .doc("what there is to say about it, in sentences")
 }
 
 /// A combination that a subset filter stores.
@@ -190,19 +219,26 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
         .field("wanted", move |row| {
             wanted(row).map_or_else(Vec::new, |wanted| wanted.attributes)
         })
+        .doc("the combination")
         .field("weight", move |row| {
             wanted(row).map_or(0.0, |wanted| wanted.weight)
         })
+        .doc("its share of the queries")
         .field("elements", move |row| {
             wanted(row)?.elements.map(|(elements, _)| elements)
         })
+        .doc("its distinct values")
         .field("fpr", |row| row.row.rates[row.wanted.as_ref()?.0])
+        .doc("its predicted false-positive rate; null where the structure gives no answer")
         .unit("share")
         .field("stored_probes", |row| {
             let wanted = &row.wanted.as_ref()?.1;
             let mut stored = row.stored().into_iter();
             Some(stored.find(|(names, _)| *names == wanted.attributes)?.1)
         })
+        .doc(
+            "bits of this combination (k_S) in `subset`, if it is stored besides the whole element",
+        )
         .select(COLUMNS)
 }
 

@@ -38,57 +38,78 @@ pub(super) fn parameter_columns<'a>() -> Columns<ReproduceReport<'a>> {
             Scale::Default => "default",
             Scale::Full => "full",
         })
+        .doc("`default`, or `full` with `--full-scale`")
         .field("seed", |report| report.seed)
+        .doc("start of the random numbers")
         .field("captures", |report| report.captures)
+        .doc(
+            "captures that were offered to the experiments on traffic; with 0 traffic is generated",
+        )
         .field("words", |report| report.words)
+        .doc("a list of words was given; if not, words are generated")
         .field("machine", |report| report.machine.to_owned())
+        .doc("the machine that times were measured on")
 }
 
 /// An experiment that can be run.
 pub(super) fn listed_columns() -> Columns<Entry> {
     Columns::default()
         .field("name", |entry: &Entry| entry.name)
+        .doc("its name in the command line")
         .field("title", |entry| entry.title)
+        .doc("what it recomputes")
         .field("source", |entry| entry.source)
+        .doc("where that was published")
 }
 
 /// An experiment.
 pub(super) fn experiment_columns() -> Columns<Experiment> {
     Columns::default()
         .field("name", |experiment: &Experiment| experiment.name)
+        .doc("its name in the command line")
         .field("title", |experiment| experiment.title)
+        .doc("what it recomputes")
         .field("source", |experiment| experiment.source)
+        .doc("where that was published")
         .field("agrees", |experiment| {
             experiment.departures().next().is_none()
         })
+        .doc("no cell departs from its formula")
         .field("remarks", |experiment| experiment.remarks.clone())
+        .doc("how it was done and what there is to say, in sentences")
         .objects("cells", figure_columns(), |experiment| {
             experiment.cells.clone()
         })
+        .doc("its figures")
         .objects("charts", chart_columns(), |experiment| {
             experiment.charts.clone()
         })
+        .doc("its charts")
 }
 
 /// A figure.
 pub(super) fn figure_columns() -> Columns<Figure> {
     Columns::default()
         .field("label", |figure: &Figure| figure.label.clone())
+        .doc("what the figure is, unique in its experiment")
         .field("unit", |figure| figure.unit)
-        .field("paper", |figure| {
-            figure.paper.as_ref().map(|paper| Decimal(paper.value))
-        })
+        .doc("`bytes`, `MB`, `bits`, `%`, `points` or `ns`; empty for plain numbers and shares")
+        .field("paper", |figure| figure.paper.as_ref().map(|paper| Decimal(paper.value)))
+        .doc("as the paper prints it, or null")
         .field("formula", |figure| figure.formula.map(Decimal))
-        .field("measured", |figure| {
-            figure.measured.map(|measured| Decimal(measured.mean))
-        })
-        .field("std_error", |figure| {
-            figure.measured.map(|measured| Decimal(measured.std_error))
-        })
+        .doc("by the right formula, which is not always the paper's, or null")
+        .field("measured", |figure| figure.measured.map(|measured| Decimal(measured.mean)))
+        .doc("mean on the filters of this program; null if not measured")
+        .field("std_error", |figure| figure.measured.map(|measured| Decimal(measured.std_error)))
+        .doc("its standard error, 0 for what is counted")
         .field("distance", |figure| figure.distance().map(Decimal))
+        .doc("(measured - formula) / standard error; null where there is none, or where the formula is known not to hold")
         .field("is_time", |figure| figure.is_time)
+        .doc("a time: it differs from run to run, and nothing is held to it")
         .field("agreement", |figure| figure.agreement().name())
+        .doc("`agrees`; `departs` (by more than four standard errors from the formula: the exit code is 1); `paper-differs`; `shown` (nothing to hold it against)")
         .field("verdict", Figure::verdict)
+        .doc("the same in words, with the reason")
 }
 
 /// A figure with the name of its experiment.
@@ -96,7 +117,9 @@ type Line<'a> = (&'static str, &'a Figure);
 
 /// The columns of a figure in flat tables.
 pub(super) fn line_columns<'a>() -> Columns<Line<'a>> {
-    let experiment = Columns::default().field("experiment", |line: &Line<'a>| line.0);
+    let experiment = Columns::default()
+        .field("experiment", |line: &Line<'a>| line.0)
+        .doc("name of the experiment");
     experiment.borrowed(figure_columns(), |line| line.1)
 }
 
@@ -104,39 +127,50 @@ pub(super) fn line_columns<'a>() -> Columns<Line<'a>> {
 pub(super) fn chart_columns() -> Columns<Chart> {
     Columns::default()
         .field("name", |chart: &Chart| chart.name.clone())
+        .doc("its name")
         .field("title", |chart| chart.title.clone())
+        .doc("its heading")
         .field("caption", |chart| chart.caption.clone())
+        .doc("what to see in it")
         .object("x", axis_columns(), |chart| Some(chart.x.clone()))
+        .doc("the horizontal axis")
         .object("y", axis_columns(), |chart| Some(chart.y.clone()))
+        .doc("the vertical axis")
         .objects("curves", curve_columns(), |chart| chart.curves.clone())
+        .doc("its curves")
 }
 
 /// An axis.
 pub(super) fn axis_columns() -> Columns<ChartAxis> {
     Columns::default()
         .field("label", |axis: &ChartAxis| axis.label.clone())
+        .doc("what it shows")
         .field("scale", |axis| match axis.scale {
             ChartScale::Linear => "linear",
             ChartScale::Log => "log",
             ChartScale::Bytes => "bytes",
         })
+        .doc("`linear`, `log` or `bytes`")
 }
 
 /// A curve.
 pub(super) fn curve_columns() -> Columns<Curve> {
     Columns::default()
         .field("name", |curve: &Curve| curve.name.clone())
+        .doc("its name")
         .field("kind", |curve| match curve.kind {
             CurveKind::Exact => "exact",
             CurveKind::Formula => "formula",
             CurveKind::Measured => "measured",
         })
+        .doc("`exact`, `formula` or `measured`")
         .field("points", |curve| {
             let points = curve.points.iter();
             points
                 .map(|&(x, y, error)| vec![x, y, error])
                 .collect::<Vec<_>>()
         })
+        .doc("its points, each `[x, y, standard error of y]`")
 }
 
 impl ReproduceReport<'_> {

@@ -10,8 +10,11 @@ use std::io::{self, Write};
 pub(super) fn pair_columns() -> Columns<TrafficPair> {
     Columns::default()
         .field("origin", |pair: &TrafficPair| pair.origin.clone())
+        .doc("prefix of the senders, such as `10.0.1.0/24`; of `--od 32` an IPv4 address")
         .field("destination", |pair| pair.destination.clone())
+        .doc("prefix of the receivers")
         .field("packets", |pair| pair.packets)
+        .doc("packets from one to the other")
 }
 
 /// Writes all pairs, and one named `other` for packets that found the table full.
