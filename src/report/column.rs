@@ -57,18 +57,18 @@ impl<R: ?Sized> Columns<R> {
         name: impl Into<Name>,
         value: impl Fn(&R) -> T + 'static,
     ) -> Self {
-        self.column(name, T::kind(), T::NULLABLE, move |row| value(row).cell())
+        let cell = move |row: &R| value(row).cell();
+        self.column(name.into(), T::kind(), T::NULLABLE, Rc::new(cell))
     }
 
     /// Appends a column of any kind.
     pub(super) fn column(
         mut self,
-        name: impl Into<Name>,
+        name: Name,
         kind: Kind,
         nullable: bool,
-        cell: impl Fn(&R) -> Cell + 'static,
+        cell: Rc<dyn Fn(&R) -> Cell>,
     ) -> Self {
-        let name = name.into();
         let unit = match name.rsplit_once('_') {
             _ if matches!(kind, Kind::Time(_) | Kind::Bool) => "",
             Some((_, "bytes")) => "bytes",
@@ -83,7 +83,7 @@ impl<R: ?Sized> Columns<R> {
             unit,
             doc: "",
             elsewhere: None,
-            cell: Rc::new(cell),
+            cell,
             parts: Vec::new(),
             heading: None,
             text: None,
@@ -101,11 +101,10 @@ impl<R: ?Sized> Columns<R> {
         let kind = Kind::Object(columns.kinds());
         let shared = Rc::new(columns);
         let (of_object, own) = (Rc::clone(&shared), value.clone());
-        let this = self.column(name, kind, true, move |row| {
-            own(row).map_or(Cell::Null, |value| of_object.object_of(&value))
-        });
-        let parts = Self::parts(Some(name), &shared, value);
-        this.last(|column| column.parts = parts)
+        let cell = move |row: &R| own(row).map_or(Cell::Null, |value| of_object.object_of(&value));
+        let mut this = self.column(name.into(), kind, true, Rc::new(cell));
+        this.last().parts = Self::parts(Some(name), &shared, value);
+        this
     }
 
     /// Appends a list of objects with columns of their own.
@@ -116,7 +115,8 @@ impl<R: ?Sized> Columns<R> {
         values: impl Fn(&R) -> Vec<S> + 'static,
     ) -> Self {
         let kind = Kind::List(Box::new(Kind::Object(columns.kinds())));
-        self.column(name, kind, false, move |row| columns.list_of(&values(row)))
+        let cell = move |row: &R| columns.list_of(&values(row));
+        self.column(name.into(), kind, false, Rc::new(cell))
     }
 
     /// Appends the columns of a part of the row, which may not be there, with a prefix to their names.
@@ -141,9 +141,8 @@ impl<R: ?Sized> Columns<R> {
                 None => column.name.clone(),
             };
             let (part, cell) = (part.clone(), Rc::clone(&column.cell));
-            let parts = parts.column(name, column.kind.clone(), true, move |row| {
-                part(row).map_or(Cell::Null, |part| cell(&part))
-            });
+            let cell = move |row: &R| part(row).map_or(Cell::Null, |part| cell(&part));
+            let parts = parts.column(name, column.kind.clone(), true, Rc::new(cell));
             let parts = parts.doc(column.doc).unit(column.unit);
             match &column.heading {
                 Some(heading) => parts.heading(heading.clone()),
@@ -162,9 +161,12 @@ impl<R: ?Sized> Columns<R> {
         for column in columns.0 {
             let cell = column.cell;
             self = self
-                .column(column.name, column.kind, column.nullable, move |row| {
-                    cell(part(row))
-                })
+                .column(
+                    column.name,
+                    column.kind,
+                    column.nullable,
+                    Rc::new(move |row: &R| cell(part(row))),
+                )
                 .doc(column.doc)
                 .unit(column.unit);
         }
@@ -188,34 +190,38 @@ impl<R: ?Sized> Columns<R> {
         Self(columns.collect())
     }
 
-    fn last(mut self, change: impl FnOnce(&mut Column<R>)) -> Self {
-        change(self.0.last_mut().expect("a column was appended"));
-        self
+    fn last(&mut self) -> &mut Column<R> {
+        self.0.last_mut().expect("a column was appended")
     }
 
     /// What the last column means.
-    pub(super) fn doc(self, doc: &'static str) -> Self {
-        self.last(|column| column.doc = doc)
+    pub(super) fn doc(mut self, doc: &'static str) -> Self {
+        self.last().doc = doc;
+        self
     }
 
     /// The unit of the last column, where its name does not end in it.
-    pub(super) fn unit(self, unit: &'static str) -> Self {
-        self.last(|column| column.unit = unit)
+    pub(super) fn unit(mut self, unit: &'static str) -> Self {
+        self.last().unit = unit;
+        self
     }
 
     /// What others call the last column: Zeek, the Elastic Common Schema, IPFIX.
-    pub(super) fn elsewhere(self, names: [&'static str; 3]) -> Self {
-        self.last(|column| column.elsewhere = Some(names))
+    pub(super) fn elsewhere(mut self, names: [&'static str; 3]) -> Self {
+        self.last().elsewhere = Some(names);
+        self
     }
 
     /// People see the last column.
-    pub(super) fn heading(self, heading: Heading) -> Self {
-        self.last(|column| column.heading = Some(heading))
+    pub(super) fn heading(mut self, heading: Heading) -> Self {
+        self.last().heading = Some(heading);
+        self
     }
 
     /// How they read its cells, where that is not as every cell of its kind.
-    pub(super) fn text(self, text: impl Fn(&R) -> String + 'static) -> Self {
-        self.last(|column| column.text = Some(Box::new(text)))
+    pub(super) fn text(mut self, text: impl Fn(&R) -> String + 'static) -> Self {
+        self.last().text = Some(Box::new(text));
+        self
     }
 
     /// With the names of others: of Zeek (0) or the Elastic Common Schema (1), where these have any.

@@ -13,16 +13,9 @@ use std::path::{Path, PathBuf};
 
 pub(crate) fn plan(inputs: &[PathBuf], by: Sameness, window: WindowWidth) -> DedupPlan {
     DedupPlan {
-        inputs: inputs.to_vec(),
-        input_format: InputFormat::Auto,
         by,
-        distinguish: Difference::default(),
         window,
-        filter: WindowFilterKind::Rotating,
-        approximate: false,
-        memory_bytes: 64 << 20,
-        slice_ns: None,
-        seed: None,
+        ..DedupPlan::of(inputs)
     }
 }
 

@@ -117,6 +117,29 @@ pub(super) const LEAST_MEMORY_BYTES: u64 = 256 << 10;
 pub(super) const MOST_MEMORY_BYTES: u64 = 1 << 36;
 
 impl DedupPlan {
+    /// IP packets that were seen up to 50 ms before, in 64 MiB, each confirmed by its digest.
+    ///
+    /// ```
+    /// use flowsieve_engine::dedup::{DedupPlan, WindowWidth};
+    ///
+    /// let plan = DedupPlan { window: WindowWidth::Packets(5), ..DedupPlan::of(["mirror.pcap"]) };
+    /// assert_eq!(plan.check(), Ok(()));
+    /// ```
+    pub fn of(inputs: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+        Self {
+            inputs: inputs.into_iter().map(Into::into).collect(),
+            input_format: InputFormat::Auto,
+            by: Sameness::Packet,
+            distinguish: Difference::default(),
+            window: WindowWidth::Time(50_000_000),
+            filter: WindowFilterKind::Rotating,
+            approximate: false,
+            memory_bytes: 64 << 20,
+            slice_ns: None,
+            seed: None,
+        }
+    }
+
     /// Checks that the parts go together.
     ///
     /// # Errors
