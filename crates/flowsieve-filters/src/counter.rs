@@ -1,7 +1,6 @@
 //! What counts the elements of a stream: a filter, which also says which of them are new, or a
 //! [`HyperLogLog`], which does not.
 
-use super::combination_count::MOST_REPEATS;
 use super::{
     CombinationCount, DigestColumns, Estimate, FilterSpec, HyperLogLog, MembershipFilter, Sighting,
 };
@@ -112,16 +111,21 @@ impl Counter {
         CombinationCount::of(filter, mask)
     }
 
-    /// Whether the counter is so full that it notices less than one new element in a hundred. Then the
-    /// count rests on too few sightings to say anything, and so does its standard error.
+    /// Whether the counter has no unbiased count and is so full that it notices less than one new element in a
+    /// hundred: then its raw count says nothing.
     ///
     /// `first` is how many elements it called new: while they are few for its memory, nothing is counted.
     pub fn is_saturated(&self, spec: &CounterSpec, first: u64) -> bool {
+        /// Above this probability of being called a repeat, new elements are too few to be counted.
+        const MOST_REPEATS: f64 = 0.99;
         /// No element sets more than a quarter of so many bits.
         const BYTES_A_FIRST: u64 = 16;
         let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
             return false;
         };
+        if spec.counts_distinct() {
+            return false;
+        }
         // Combinations in the same lines set many more.
         let whole_only = parameters.shape().stored.is_empty();
         if whole_only && first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes() {

@@ -62,13 +62,14 @@ mod combination_count;
 mod counter;
 pub mod counting;
 pub mod dleft;
+mod estimate;
 mod fill;
 mod filter;
 pub mod hashing;
-mod hip;
 pub mod hll;
 mod line_rates;
 mod lines;
+mod martingale;
 pub mod matrix;
 pub mod matrix_sizing;
 pub mod mdbf;
@@ -87,12 +88,13 @@ pub use combination_count::CombinationCount;
 pub use counter::{Counter, CounterSpec};
 pub use counting::{CountingFilter, CountingSpec};
 pub use dleft::{Bucket, Bucket16, Bucket32, DleftFilter, DleftSpec};
+pub use estimate::{Basis, Estimate, Seen};
 pub use filter::{
-    CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter,
+    CounterStats, DigestColumns, ElementDigests, FilterStats, MembershipFilter,
     MultiAttributeFilter, Pattern, PatternAnswer, RemovableFilter, Sighting,
 };
-pub use hip::HipCounter;
 pub use hll::HyperLogLog;
+pub use martingale::DistinctCounter;
 pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
 pub use mdbf::{Mdbf, MdbfSpec};
 pub use scalable::{Refill, ScalableFilter, ScalableSpec};
