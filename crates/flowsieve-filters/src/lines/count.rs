@@ -34,6 +34,15 @@ const FALLS_AT: [[u64; MAX_SHIFT as usize]; 8] = [
 /// Largest s.
 const MAX_SHIFT: u32 = 6;
 
+/// Rank up to which values raise no register beside an array of so many bits.
+///
+/// Registers are of use once the array misses values. Before, they would be raised by many: so a large array, which
+/// misses none of its first values, has registers for the others. When it misses one value, they have
+/// risen beyond the floor; what the floor costs is less than one value of the count.
+fn floor(bits: u64) -> u8 {
+    (bits >> 13).checked_ilog2().unwrap_or(0).min(6) as u8
+}
+
 /// Count of the distinct values of one combination in an array of lines.
 #[derive(Clone, Debug)]
 pub(crate) struct LineCounter {
@@ -59,7 +68,7 @@ impl LineCounter {
             bits,
             on: true,
             firsts: 0,
-            count: DistinctCounter::default(),
+            count: DistinctCounter::above(floor(bits)),
             shift: MAX_SHIFT,
             falls_at: 0,
         };
@@ -70,7 +79,7 @@ impl LineCounter {
     /// A count to go on from, when `written` bits have been written into the array.
     pub(crate) fn restore(&mut self, firsts: u64, count: DistinctCounter, written: u64) {
         self.firsts = firsts;
-        self.count = count;
+        self.count = count.lifted(floor(self.bits));
         self.follow(written);
     }
 

@@ -99,6 +99,22 @@ impl DistinctCounter {
         can_be.then_some(Self { registers, stream })
     }
 
+    /// An empty count of which only the elements of a rank above `floor` raise registers.
+    pub(crate) fn above(floor: u8) -> Self {
+        Self {
+            registers: Registers::above(floor),
+            stream: Stream::default(),
+        }
+    }
+
+    /// This count with such registers.
+    pub(crate) fn lifted(self, floor: u8) -> Self {
+        Self {
+            registers: self.registers.lifted(floor),
+            stream: self.stream,
+        }
+    }
+
     /// The registers, and what is known of the stream.
     pub(crate) const fn parts(&self) -> (&Registers, Stream) {
         (&self.registers, self.stream)

@@ -31,6 +31,8 @@ const ALL: u64 = (REGISTERS as u64) << HIGHEST;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Registers {
     ranks: [u8; REGISTERS],
+    /// Ranks up to this are not told from each other.
+    floor: u8,
     /// Sum of [`chance`] over the registers (Q).
     chances: u64,
     /// The lowest of them.
@@ -57,23 +59,35 @@ const fn chance(rank: u8) -> u64 {
 
 impl Default for Registers {
     fn default() -> Self {
-        Self {
-            ranks: [0; REGISTERS],
-            chances: ALL,
-            least: 0,
-            at_least: REGISTERS as u16,
-        }
+        Self::above(0)
     }
 }
 
 impl Registers {
     /// Registers that nothing raises: they say nothing, whatever is inserted.
-    pub(crate) const SILENT: Self = Self {
-        ranks: [HIGHEST; REGISTERS],
-        chances: 0,
-        least: HIGHEST,
-        at_least: REGISTERS as u16,
-    };
+    pub(crate) const SILENT: Self = Self::above(HIGHEST);
+
+    /// Registers that only elements of a rank above `floor` raise: one in 2^`floor`, so that all others cost
+    /// nothing.
+    pub(crate) const fn above(floor: u8) -> Self {
+        Self {
+            ranks: [floor; REGISTERS],
+            floor,
+            chances: chance(floor) * REGISTERS as u64,
+            least: floor,
+            at_least: REGISTERS as u16,
+        }
+    }
+
+    /// These registers, with no rank below `floor`.
+    pub(crate) fn lifted(mut self, floor: u8) -> Self {
+        self.floor = floor;
+        for rank in &mut self.ranks {
+            *rank = floor.max(*rank);
+        }
+        self.recount();
+        self
+    }
 
     /// Registers of these ranks; none if a rank is higher than any can be.
     pub(crate) fn of_ranks(ranks: [u8; REGISTERS]) -> Option<Self> {
@@ -145,8 +159,10 @@ impl Registers {
         for &rank in &self.ranks {
             of_rank[usize::from(rank)] += 1;
         }
-        let [unseen, below @ .., highest] = of_rank;
-        if highest > 0 {
+        let [unseen, below @ .., highest] = &of_rank[usize::from(self.floor)..] else {
+            return None;
+        };
+        if *highest > 0 {
             return None;
         }
         let m = REGISTERS as f64;
@@ -154,9 +170,11 @@ impl Registers {
             .iter()
             .rev()
             .fold(0.0, |sum, &count| 0.5 * (sum + f64::from(count)));
-        let sum = sum + m * sigma(f64::from(unseen) / m);
-        let distinct = m * m / (2.0 * std::f64::consts::LN_2 * sum);
-        Some(Estimate::scattered(distinct, variance(distinct)))
+        let sum = sum + m * sigma(f64::from(*unseen) / m);
+        // Those above the floor are a sample.
+        let scale = f64::from(self.floor).exp2();
+        let distinct = scale * m * m / (2.0 * std::f64::consts::LN_2 * sum);
+        Some(Estimate::scattered(distinct, variance(distinct, scale)))
     }
 
     fn recount(&mut self) {
@@ -169,9 +187,11 @@ impl Registers {
 /// Variance of the count of so many elements by the order in which they chose registers: by the Fisher information
 /// of a register whose elements are Poisson, which the estimator nearly reaches, less the scatter of their
 /// number, which is none here.
-fn variance(elements: f64) -> f64 {
+///
+/// One element in `scale` is counted.
+fn variance(elements: f64, scale: f64) -> f64 {
     let m = REGISTERS as f64;
-    let load = elements / m;
+    let load = elements / scale / m;
     if load <= 0.0 {
         return 0.0;
     }
@@ -188,7 +208,7 @@ fn variance(elements: f64) -> f64 {
         (below, slope_below) = (at_most, slope);
         rate /= 2.0;
     }
-    (m / information - elements).max(0.0)
+    (scale * scale * m / information - elements).max(0.0)
 }
 
 /// x + Σ x^(2^k) 2^(k-1) for k from 1 on (Ertl's σ); infinite for 1.
@@ -225,36 +245,51 @@ mod tests {
     #[test]
     fn what_follows_from_the_ranks_is_kept() {
         let digester = Digester::new(1);
-        let mut registers = Registers::default();
+        let mut registers = Registers::above(2);
         for number in 0..40_000_u32 {
             insert(&mut registers, digester.digest(&number.to_le_bytes()));
             if number % 1000 == 0 {
-                assert_eq!(Registers::of_ranks(registers.ranks), Some(registers.clone()));
+                let again = Registers::of_ranks(registers.ranks);
+                assert_eq!(again.map(|it| it.lifted(2)), Some(registers.clone()));
             }
             assert!(!insert(&mut registers, digester.digest(&number.to_le_bytes())));
         }
         assert!(registers.least > 0);
         let mut silent = Registers::SILENT;
-        assert_eq!(Registers::of_ranks(silent.ranks), Some(silent.clone()));
+        let again = Registers::of_ranks(silent.ranks);
+        assert_eq!(again.map(|it| it.lifted(HIGHEST)), Some(silent.clone()));
         assert!(!insert(&mut silent, Digest::from_value(0)) && silent.estimate().is_none());
         assert!(Registers::of_ranks([HIGHEST + 1; REGISTERS]).is_none());
         for zeros in 0..64 {
             insert(&mut registers, Digest::from_value(1 << zeros));
         }
         insert(&mut registers, Digest::from_value(0));
-        assert_eq!(Registers::of_ranks(registers.ranks), Some(registers));
+        let again = Registers::of_ranks(registers.ranks);
+        assert_eq!(again.map(|it| it.lifted(2)), Some(registers));
     }
 
     /// Mean error and its scatter over 400 counts, in any order and beside the stated variance.
     #[test]
     fn counts_of_unions_are_as_exact_as_they_say() {
         assert_eq!(Registers::default().estimate().map(|e| e.distinct), Some(0.0));
-        for elements in [1_u64, 10, 100, 500, 1_000, 2_000, 10_000, 50_000] {
+        for (floor, elements) in [
+            (0, 1_u64),
+            (0, 10),
+            (0, 100),
+            (0, 500),
+            (0, 1_000),
+            (0, 2_000),
+            (0, 10_000),
+            (0, 50_000),
+            (3, 1_000),
+            (3, 5_000),
+            (3, 50_000),
+        ] {
             const RUNS: u64 = 400;
             let (mut sum, mut squares, mut stated) = (0.0, 0.0, 0.0);
             for seed in 0..RUNS {
                 let digester = Digester::new(7_000 + seed);
-                let mut halves = [Registers::default(), Registers::default()];
+                let mut halves = [Registers::above(floor), Registers::above(floor)];
                 for number in 0..elements {
                     let digest = digester.digest(&number.to_le_bytes());
                     insert(&mut halves[number as usize % 2], digest);

@@ -225,9 +225,7 @@ impl ScalableFilter {
 
     /// Ends the count, since what is left is no stream of insertions.
     fn end_count(&mut self) {
-        if !self.is_union() {
-            self.counter = None;
-        }
+        self.counter = self.is_union().then_some(DistinctCounter::LOST);
     }
 
     /// The link that takes a new element.
