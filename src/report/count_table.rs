@@ -91,7 +91,7 @@ impl<W: Write> CountTable<W> {
         if totals.saturated_slices > 0 {
             writeln!(
                 self.out,
-                "filters were full in {} of {} slices: their estimates are out of range; give more --memory",
+                "filters were full in {} of {} slices: what they called new is far too little; give more --memory",
                 grouped(totals.saturated_slices),
                 grouped(totals.slices)
             )?;
@@ -126,6 +126,8 @@ impl<W: Write> CountTable<W> {
             first: totals.first,
             estimate: totals.estimate,
             std_error: totals.std_error,
+            lower: totals.lower,
+            upper: totals.upper,
             observed_fpr: totals.observed_fpr,
             saturated: false,
             combinations: totals.combinations.clone(),
@@ -147,6 +149,8 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
         ("first", filter),
         ("estimate", counter),
         ("std_error", counter),
+        ("lower", counter),
+        ("upper", counter),
         ("rel_error", counter && exact),
         ("observed_fpr", filter && exact),
     ] {

@@ -550,7 +550,8 @@ impl<B: Bucket> RemovableFilter for DleftFilter<B> {
     fn remove(&mut self, element: ElementDigests<'_>) {
         let hash = self.hash(element.whole);
         match self.find(hash, &self.places(hash)) {
-            None | Some(Found::GivenUp) => return,
+            None => return,
+            Some(Found::GivenUp) => {}
             Some(Found::Stash) => {
                 let count = self.stash.entry(hash).or_default();
                 *count -= u32::from(*count != STASH_LARGEST);
