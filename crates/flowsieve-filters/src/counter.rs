@@ -111,8 +111,8 @@ impl Counter {
         CombinationCount::of(filter, mask)
     }
 
-    /// Whether the counter has no unbiased count and is so full that it notices less than one new element in a
-    /// hundred: then its raw count says nothing.
+    /// Whether the counter is so full that it notices less than one new element in a hundred: then its raw count
+    /// says nothing, and it recognises nothing.
     ///
     /// `first` is how many elements it called new: while they are few for its memory, nothing is counted.
     pub fn is_saturated(&self, spec: &CounterSpec, first: u64) -> bool {
@@ -123,9 +123,6 @@ impl Counter {
         let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
             return false;
         };
-        if spec.counts_distinct() {
-            return false;
-        }
         // Combinations in the same lines set many more.
         let whole_only = parameters.shape().stored.is_empty();
         if whole_only && first.saturating_mul(BYTES_A_FIRST) < parameters.memory_bytes() {
