@@ -9,8 +9,8 @@
 //! variance of each seen element u / (1 - u) + (2^s - 1) u² / (1 - u) instead of u / (1 - u).
 //!
 //! s depends on how many bits were written only, so that the same elements give the same count however
-//! they come in batches. It is the largest with (2^s - 1) p ≤ 1/8 at the mean p, at most 6: the sample
-//! makes the standard error larger by 6 % at most. In a crowded filter (s = 0) every new element is taken, with the
+//! they come in batches. It is the largest with (2^s - 1) E p² ≤ E p / 8, at most 6: the sample
+//! makes the standard error larger by 6 % or so at most. In a crowded filter (s = 0) every new element is taken, with the
 //! probability over all lines in place of its own line's ([`super::full`]).
 
 use crate::Estimate;
@@ -18,17 +18,18 @@ use crate::hashing::Digest;
 use crate::martingale::{Chances, DistinctCounter, Rise};
 
 /// Written bits a bit of the array, in 1024ths, at which s falls from 6 to 5, from 5 to 4, and so on
-/// to 0, for k = 1 to 8: -ln(1 - p^(1/k)) with (2^s - 1) p = 1/8. Numbers and not the formula, since
-/// logarithms differ in their last bit from machine to machine.
+/// to 0, for k = 1 to 8: -ln(1 - x) where (2^s - 1) (x + (1 - x) / 64)^k = 1/8. That is E p² / E p in place of p, with Poisson
+/// numbers of bits in a word: where words are next to empty, few elements have nearly all of the p. Numbers
+/// and not the formula, since logarithms differ in their last bit from machine to machine.
 const FALLS_AT: [[u64; MAX_SHIFT as usize]; 8] = [
-    [2, 4, 9, 18, 44, 137],
-    [47, 67, 98, 147, 234, 447],
-    [138, 178, 232, 310, 436, 710],
-    [243, 297, 368, 466, 616, 925],
-    [348, 413, 496, 607, 772, 1104],
-    [448, 521, 613, 733, 910, 1257],
-    [542, 621, 719, 847, 1032, 1391],
-    [630, 714, 817, 950, 1142, 1510],
+    [0, 0, 0, 2, 27, 121],
+    [31, 51, 82, 131, 218, 431],
+    [121, 161, 216, 294, 420, 694],
+    [227, 281, 352, 450, 599, 908],
+    [332, 397, 480, 591, 756, 1088],
+    [432, 505, 597, 717, 894, 1241],
+    [526, 605, 703, 831, 1016, 1375],
+    [614, 698, 801, 934, 1126, 1494],
 ];
 
 /// Largest s.
@@ -124,10 +125,11 @@ impl LineCounter {
         self.firsts == 0 && self.count.is_empty()
     }
 
-    /// The count, where new bits are all set, or not, with the probabilities that `chances` gives; by the fill if
-    /// that is better.
+    /// The count when `written` bits have been written, where the bits of a new value are all set, or not, with the
+    /// probabilities that `chances` gives; by the fill if that is better.
     pub(crate) fn estimate(
         &self,
+        written: u64,
         chances: impl FnOnce() -> (f64, f64),
         fill: impl FnOnce() -> Option<Estimate>,
     ) -> Option<Estimate> {
@@ -135,7 +137,9 @@ impl LineCounter {
             let (repeat, first) = chances();
             count.chances(repeat, first)
         };
-        self.count.estimate_with(of_stream, fill)
+        // What was missed is recorded beside the values of the sample only.
+        let scale = f64::from(1_u32 << self.shift_at(written));
+        self.count.estimate_with(of_stream, scale, fill)
     }
 
     /// Forgets everything.
@@ -182,7 +186,7 @@ impl LineCounter {
 
     /// Whether it is when so many bits have been written.
     pub(crate) fn is_crowded_at(&self, written: u64) -> bool {
-        self.falls()[MAX_SHIFT as usize - 1] <= written
+        self.shift_at(written) == 0
     }
 
     /// Records `firsts` values that were new to the lines.
@@ -238,6 +242,11 @@ impl LineCounter {
         self.count.clear_bits()
     }
 
+    fn shift_at(&self, written: u64) -> u32 {
+        let falls = self.falls();
+        MAX_SHIFT - falls.iter().filter(|&&at| at <= written).count() as u32
+    }
+
     /// Written bits at which the sample becomes another.
     fn falls(&self) -> [u64; MAX_SHIFT as usize] {
         FALLS_AT[self.probes as usize - 1].map(|share| {
@@ -247,10 +256,9 @@ impl LineCounter {
     }
 
     fn follow(&mut self, written: u64) {
-        let falls = self.falls();
-        let fallen = falls.iter().filter(|&&at| at <= written).count();
-        self.shift = MAX_SHIFT - fallen as u32;
-        self.falls_at = falls.get(fallen).copied().unwrap_or(u64::MAX);
+        self.shift = self.shift_at(written);
+        let fallen = (MAX_SHIFT - self.shift) as usize;
+        self.falls_at = self.falls().get(fallen).copied().unwrap_or(u64::MAX);
     }
 }
 
@@ -290,7 +298,8 @@ mod tests {
         for (k, falls) in (1..).zip(FALLS_AT) {
             for (shift, at) in (1..=MAX_SHIFT).rev().zip(falls) {
                 let p = 1.0 / (8.0 * f64::from((1_u32 << shift) - 1));
-                let load = -(1.0 - p.powf(1.0 / f64::from(k))).ln();
+                let filled = (p.powf(1.0 / f64::from(k)) * 64.0 - 1.0) / 63.0;
+                let load = -(1.0 - filled.max(0.0)).ln();
                 assert!((load * 1024.0 - at as f64).abs() <= 0.5, "k {k} s {shift}");
             }
         }
@@ -300,8 +309,8 @@ mod tests {
     #[test]
     fn a_sample_follows_what_others_have_written() {
         let mut counter = LineCounter::new(4, 1024);
-        assert!(counter.sample(0, 60).is_some());
-        assert!(counter.sample(0, 61).is_none(), "s falls at 243");
+        assert!(counter.sample(0, 56).is_some());
+        assert!(counter.sample(0, 57).is_none(), "s falls at 227");
         assert!(
             counter
                 .sample(1 << 40, 1)
@@ -318,19 +327,19 @@ mod tests {
         let digest = |value| Digest::from_value(value);
         assert!(
             counter
-                .sample(200, 10)
+                .sample(210, 4)
                 .is_some_and(|sample| sample.has(digest(0b100_0000)))
         );
         assert!(
             counter
-                .sample(200, 10)
+                .sample(210, 4)
                 .is_some_and(|sample| !sample.has(digest(0b10_0000)))
         );
-        assert!(counter.sample(210, 10).is_none(), "s falls at 243");
-        assert!(counter.sample_at(243).has(digest(0b10_0000)));
-        assert!(!counter.sample_at(243).has(digest(0b1_0000)) && !counter.is_crowded());
-        assert!(counter.sample_at(925).has(digest(u64::MAX)) && counter.is_crowded());
-        assert!(counter.is_crowded_at(925) && !counter.is_crowded_at(924));
+        assert!(counter.sample(210, 5).is_none(), "s falls at 227");
+        assert!(counter.sample_at(227).has(digest(0b10_0000)));
+        assert!(!counter.sample_at(227).has(digest(0b1_0000)) && !counter.is_crowded());
+        assert!(counter.sample_at(908).has(digest(u64::MAX)) && counter.is_crowded());
+        assert!(counter.is_crowded_at(908) && !counter.is_crowded_at(907));
         assert!(
             counter
                 .sample(1 << 40, 32)

@@ -41,7 +41,7 @@ pub(super) const MOST_IN_TURN: usize = DIGESTS;
 const MOST_WRITTEN: u64 = 1 << 62;
 
 /// With less than one written bit in so many, the next element is not missed as far as bounds go.
-const LEAST_LOAD: u64 = 64;
+const LEAST_LOAD: u64 = 1024;
 
 /// An array of lines, and how many bits were written into it.
 #[derive(Clone, Debug)]
@@ -213,7 +213,7 @@ impl LineArray {
                 chances_of_some(lines, probes)
             }
         };
-        counter.estimate(chances, fill)
+        counter.estimate(self.written, chances, fill)
     }
 
     /// The count of values of `probes` bits each, if no other bits are in the array, from the fill.

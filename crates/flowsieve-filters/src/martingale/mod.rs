@@ -68,11 +68,12 @@ pub(crate) struct Chances {
 }
 
 impl Chances {
-    /// Mean and variance of the number that is missed before the next one is seen.
-    fn next(self) -> (f64, f64) {
-        let mean = self.missed / self.seen;
+    /// Mean and variance of the number that is missed before the next one is recorded, one in `scale` of those that
+    /// are seen.
+    fn next(self, scale: f64) -> (f64, f64) {
+        let mean = self.missed * scale / self.seen;
         if mean.is_finite() {
-            (mean, mean / self.seen)
+            (mean, mean * (1.0 + mean))
         } else {
             // Nothing can be seen any more.
             (0.0, 0.0)
@@ -240,14 +241,17 @@ impl DistinctCounter {
                 let repeat = repeat_probability();
                 counter.chances(repeat, 1.0 - repeat)
             },
+            1.0,
             fill,
         )
     }
 
-    /// The same by the probabilities of both.
+    /// The same by the probabilities of both, where what was missed is recorded beside one in `scale` of the elements
+    /// that are seen.
     pub(crate) fn estimate_with(
         &self,
         chances: impl FnOnce(&Self) -> Chances,
+        scale: f64,
         fill: impl FnOnce() -> Option<Estimate>,
     ) -> Option<Estimate> {
         match self.stream {
@@ -259,7 +263,7 @@ impl DistinctCounter {
                 if self.is_empty() {
                     return Some(Estimate::default());
                 }
-                let (next_mean, next_variance) = chances(self).next();
+                let (next_mean, next_variance) = chances(self).next(scale);
                 Some(Estimate {
                     distinct: seen as f64 + missed,
                     variance,
