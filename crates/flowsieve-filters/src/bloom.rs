@@ -71,7 +71,8 @@ use super::spec::{
 };
 use super::subset::{LINE_BITS, line_size};
 use super::{
-    DigestColumns, ElementDigests, Estimate, FilterStats, DistinctCounter, MembershipFilter, Sighting,
+    DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
+    Sighting,
 };
 use crate::bits::BitArray;
 use crate::hashing::{Digest, H3, Probes};

@@ -66,7 +66,7 @@ use super::spec::{
     array_bits, check_probes,
 };
 use super::{
-    ElementDigests, Estimate, FilterStats, DistinctCounter, MembershipFilter, MultiAttributeFilter,
+    DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
     Pattern, PatternAnswer, Sighting,
 };
 use crate::bits::BitArray;

@@ -73,7 +73,8 @@ use super::spec::{
 };
 use super::split_counting::{CounterSizes, counter_sizes};
 use super::{
-    ElementDigests, Estimate, FilterStats, DistinctCounter, MembershipFilter, RemovableFilter, Sighting,
+    DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, RemovableFilter,
+    Sighting,
 };
 use crate::bits::CounterArray;
 use crate::hashing::{Digest, Probes};
@@ -237,7 +238,9 @@ impl MembershipFilter for CountingFilter {
 
     fn distinct(&self) -> Option<Estimate> {
         let fill = || fill::independent(self.counters.nonzero(), self.counters.len(), self.probes);
-        self.counter.as_ref()?.estimate(|| self.repeat_probability(), fill)
+        self.counter
+            .as_ref()?
+            .estimate(|| self.repeat_probability(), fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {

@@ -225,7 +225,10 @@ mod tests {
         let both = seen(3).plus(seen(4));
         assert_eq!((both.lower(), both.upper()), (7, 7));
         assert_eq!(Estimate::default().plus(both), both);
-        assert_eq!((Estimate::default().lower(), Estimate::default().upper()), (0, 0));
+        assert_eq!(
+            (Estimate::default().lower(), Estimate::default().upper()),
+            (0, 0)
+        );
         let scattered = both.plus(Estimate::scattered(100.0, 25.0));
         assert_eq!((scattered.lower(), scattered.upper()), (97, 117));
     }
@@ -236,7 +239,11 @@ mod tests {
         for number in [0.0, 1e-300, 1e300, f64::MAX, f64::INFINITY, f64::NAN] {
             for variance in [0.0, 1e-300, 1e300, f64::INFINITY, f64::NAN] {
                 for basis in [Basis::Scatter, Basis::default()] {
-                    let estimate = Estimate { distinct: number, variance, basis };
+                    let estimate = Estimate {
+                        distinct: number,
+                        variance,
+                        basis,
+                    };
                     let _ = (estimate.lower(), estimate.upper());
                 }
             }

@@ -33,7 +33,10 @@ pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate>
     let (m, k) = (bits as f64, f64::from(probes));
     let distinct = (-(ones as f64 / m)).ln_1p() / (k * (-m.recip()).ln_1p());
     let load = k * distinct / m;
-    Some(Estimate::scattered(distinct, m * (load.exp_m1() - load).max(0.0) / (k * k)))
+    Some(Estimate::scattered(
+        distinct,
+        m * (load.exp_m1() - load).max(0.0) / (k * k),
+    ))
 }
 
 /// Distinct elements of which each set one bit in each of `probes` consecutive words of a line, by
@@ -64,7 +67,10 @@ pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
     }
     // Var(Z) / (m A)² = (1/A - 1 + pairs) / m.
     let spread = ((-distinct * missed).exp_m1() + pairs) / m;
-    Some(Estimate::scattered(distinct, spread.max(0.0) / (missed * missed)))
+    Some(Estimate::scattered(
+        distinct,
+        spread.max(0.0) / (missed * missed),
+    ))
 }
 
 #[cfg(test)]

@@ -70,7 +70,8 @@ use super::spec::{
     SpecError, check_counters, check_memory, check_probes, check_rate, probes_for,
 };
 use super::{
-    ElementDigests, Estimate, FilterStats, DistinctCounter, MembershipFilter, RemovableFilter, Sighting,
+    DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, RemovableFilter,
+    Sighting,
 };
 use crate::bits::CounterArray;
 use crate::hashing::{Digest, Probes};

@@ -64,7 +64,7 @@ use crate::hashing::Digest;
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use crate::sizing::MAX_PROBES;
 use crate::{
-    ElementDigests, Estimate, FilterStats, DistinctCounter, Mdbf, MembershipFilter,
+    DistinctCounter, ElementDigests, Estimate, FilterStats, Mdbf, MembershipFilter,
     MultiAttributeFilter, Pattern, PatternAnswer, Sighting,
 };
 use std::io;

@@ -109,7 +109,7 @@ pub use self::rate::{dleft_given_up, dleft_overfull_fpr};
 pub(crate) use self::spec::DLEFT;
 pub use self::spec::DleftSpec;
 use super::{
-    CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, DistinctCounter,
+    CounterStats, DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats,
     MembershipFilter, RemovableFilter, Sighting, fill,
 };
 use crate::bits::{BitArray, Pages};
@@ -538,7 +538,9 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
             // Nobody knows how many found no room.
             Some(_) => None,
         };
-        self.counter.as_ref()?.estimate(|| self.repeat_probability(), fill)
+        self.counter
+            .as_ref()?
+            .estimate(|| self.repeat_probability(), fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {

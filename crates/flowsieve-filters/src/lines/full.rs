@@ -157,7 +157,9 @@ mod tests {
             for line in &lines {
                 for first in 0..8 {
                     let window = (0..probes as usize).map(|at| line[(first + at) % 8]);
-                    full += window.map(|word| u128::from(word.count_ones())).product::<u128>();
+                    full += window
+                        .map(|word| u128::from(word.count_ones()))
+                        .product::<u128>();
                 }
             }
             assert_eq!(full_places(&lines, probes), full);

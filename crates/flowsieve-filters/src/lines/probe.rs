@@ -134,7 +134,13 @@ impl Work for InsertAll<'_> {
                 may_rise: clear_in(instructions, batches, counter.clear_bits()),
             };
             let array = Inserted { lines, full };
-            row.count(instructions, array, batches, std::slice::from_mut(counter), sets);
+            row.count(
+                instructions,
+                array,
+                batches,
+                std::slice::from_mut(counter),
+                sets,
+            );
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
             *answer = insert(lines, written, full, counter, digest);

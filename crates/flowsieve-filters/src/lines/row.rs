@@ -216,7 +216,11 @@ impl Row {
             let number = left.trailing_zeros();
             left &= left - 1;
             let (batch, i) = place_of(number);
-            let column = if columns == 1 { 0 } else { number as usize % columns };
+            let column = if columns == 1 {
+                0
+            } else {
+                number as usize % columns
+            };
             let counter = &mut counters[column];
             let (is_new, in_sample) = (new >> number & 1 != 0, sampled >> number & 1 != 0);
             let rise = counter.rise(batches[batch][i]);
@@ -339,5 +343,8 @@ pub(super) fn chances_in(probed: &Line, probes: u32) -> (f64, f64) {
     let (full, all) = (low * high, 1 << (6 * probes));
     // 64^-k, exactly.
     let share = f64::from_bits((1023 - 6 * u64::from(probes)) << 52);
-    (full as i64 as f64 * share, (all - full as i64) as f64 * share)
+    (
+        full as i64 as f64 * share,
+        (all - full as i64) as f64 * share,
+    )
 }

@@ -75,7 +75,10 @@ fn digests_in_turn_count_to_the_bit_as_one_by_one() {
         assert_eq!(in_turn.lines, array.lines);
         assert_eq!(in_turn.written(), array.written());
         for (count, expected) in counts.iter().zip(&one_by_one) {
-            let estimates = [in_turn.estimate_among_others(count), array.estimate_among_others(expected)];
+            let estimates = [
+                in_turn.estimate_among_others(count),
+                array.estimate_among_others(expected),
+            ];
             assert_eq!(estimates[0], estimates[1]);
             assert_eq!(count.parts(), expected.parts());
         }

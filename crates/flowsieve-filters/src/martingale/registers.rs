@@ -180,7 +180,11 @@ impl Registers {
     fn recount(&mut self) {
         self.chances = self.ranks.iter().map(|&rank| chance(rank)).sum();
         self.least = self.ranks.iter().copied().fold(HIGHEST, u8::min);
-        self.at_least = self.ranks.iter().filter(|&&rank| rank == self.least).count() as u16;
+        self.at_least = self
+            .ranks
+            .iter()
+            .filter(|&&rank| rank == self.least)
+            .count() as u16;
     }
 }
 
@@ -252,7 +256,10 @@ mod tests {
                 let again = Registers::of_ranks(registers.ranks);
                 assert_eq!(again.map(|it| it.lifted(2)), Some(registers.clone()));
             }
-            assert!(!insert(&mut registers, digester.digest(&number.to_le_bytes())));
+            assert!(!insert(
+                &mut registers,
+                digester.digest(&number.to_le_bytes())
+            ));
         }
         assert!(registers.least > 0);
         let mut silent = Registers::SILENT;
@@ -271,7 +278,10 @@ mod tests {
     /// Mean error and its scatter over 400 counts, in any order and beside the stated variance.
     #[test]
     fn counts_of_unions_are_as_exact_as_they_say() {
-        assert_eq!(Registers::default().estimate().map(|e| e.distinct), Some(0.0));
+        assert_eq!(
+            Registers::default().estimate().map(|e| e.distinct),
+            Some(0.0)
+        );
         for (floor, elements) in [
             (0, 1_u64),
             (0, 10),
@@ -308,7 +318,10 @@ mod tests {
             let allowed = 4.0 * (variance / runs).sqrt() + 0.003 * elements as f64;
             assert!(mean.abs() < allowed, "{elements}: {mean}");
             let ratio = variance * runs / stated;
-            assert!(elements < 100 || (0.72..1.38).contains(&ratio), "{elements}: {ratio}");
+            assert!(
+                elements < 100 || (0.72..1.38).contains(&ratio),
+                "{elements}: {ratio}"
+            );
         }
     }
 }

@@ -102,7 +102,7 @@ use self::layout::Layout;
 pub use self::spec::{IndexMap, MAX_COMBINATIONS, MatrixSpec};
 pub(crate) use self::spec::{check_attributes, matrix_of, usual_elements};
 use super::{
-    DigestColumns, ElementDigests, Estimate, FilterStats, DistinctCounter, MembershipFilter,
+    DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
     MultiAttributeFilter, Sighting, SpecError, fill,
 };
 use crate::bits::BitArray;
@@ -224,9 +224,8 @@ impl Single {
             Sighting::First
         };
         let ones = self.ones;
-        self.counter.record(value, sighting, || {
-            repeat_probability(ones, size, probes)
-        });
+        self.counter
+            .record(value, sighting, || repeat_probability(ones, size, probes));
         self.ones += self.fresh;
         self.fresh = 0;
     }

@@ -465,7 +465,8 @@ impl<'a> StateReader<'a> {
     }
 
     fn lasting(&self, counter: Option<DistinctCounter>) -> Result<DistinctCounter, LoadError> {
-        counter.ok_or_else(|| self.damaged("the estimate that this structure always has is missing"))
+        counter
+            .ok_or_else(|| self.damaged("the estimate that this structure always has is missing"))
     }
 
     /// The count of a combination in lines.

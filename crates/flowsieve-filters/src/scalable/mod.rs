@@ -118,7 +118,7 @@ pub(super) use self::state::SavedLinks;
 use super::split_counting::SplitCounters;
 pub(super) use super::split_counting::positions;
 use super::{
-    CounterStats, ElementDigests, Estimate, FilterStats, DistinctCounter, MembershipFilter,
+    CounterStats, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
     RemovableFilter, Sighting,
 };
 use crate::hashing::Digest;

@@ -57,7 +57,10 @@ impl Counts {
             let spread = (self.fourths / self.runs - square * square).max(0.0);
             let error = errors * (spread / self.runs).sqrt() / stated;
             let ratio = square / stated;
-            assert!(ratio > 0.8 - error && ratio < 1.25 + error, "{what}: {ratio}");
+            assert!(
+                ratio > 0.8 - error && ratio < 1.25 + error,
+                "{what}: {ratio}"
+            );
         }
         let error = errors * (0.05 * 0.95 / self.runs).sqrt();
         assert!(covered > 0.95 - error, "{what}: {covered}");
@@ -133,14 +136,16 @@ fn combinations_count_at_any_load() {
     const CELLS: [(u64, u64); 5] = [(1, 100), (2, 400), (2, 3_000), (16, 3_000), (16, 20_000)];
     let errors = allowed(3 * CELLS.len());
     for (lines, elements) in CELLS {
-        let planned = [(0b01, 3), (0b10, 5)]
-            .map(|(mask, probes)| PlannedCombination { mask, probes });
+        let planned =
+            [(0b01, 3), (0b10, 5)].map(|(mask, probes)| PlannedCombination { mask, probes });
         let mut all = [(); 3].map(|()| Counts::default());
         for run in 0..300 {
             let mut filter = SubsetFilter::with_combinations(2, lines, 4, &planned)
                 .expect("the parameters can be");
             let digester = Digester::new(run);
-            let value = |of: u64, number: u64| digester.digest(&[of, number].map(u64::to_le_bytes).concat());
+            let value = |of: u64, number: u64| {
+                digester.digest(&[of, number].map(u64::to_le_bytes).concat())
+            };
             let whole = digests(5_000 + run, elements);
             let attributes: Vec<Digest> = (0..elements)
                 .flat_map(|number| [value(1, number % (elements / 4)), value(2, number / 2)])
@@ -158,7 +163,10 @@ fn combinations_count_at_any_load() {
             }
         }
         for (counts, name) in all.iter().zip(["whole", "first", "second"]) {
-            counts.check(&format!("{lines} lines, {elements} elements, {name}"), errors);
+            counts.check(
+                &format!("{lines} lines, {elements} elements, {name}"),
+                errors,
+            );
         }
     }
 }
