@@ -90,10 +90,10 @@ impl Registers {
     }
 
     /// Registers of these ranks; none if a rank is higher than any can be.
-    pub(crate) fn of_ranks(ranks: [u8; REGISTERS]) -> Option<Self> {
+    pub(crate) fn of_ranks(ranks: &[u8; REGISTERS]) -> Option<Self> {
         ranks.iter().all(|&rank| rank <= HIGHEST).then(|| {
             let mut registers = Self {
-                ranks,
+                ranks: *ranks,
                 ..Self::default()
             };
             registers.recount();
@@ -180,11 +180,8 @@ impl Registers {
     fn recount(&mut self) {
         self.chances = self.ranks.iter().map(|&rank| chance(rank)).sum();
         self.least = self.ranks.iter().copied().fold(HIGHEST, u8::min);
-        self.at_least = self
-            .ranks
-            .iter()
-            .filter(|&&rank| rank == self.least)
-            .count() as u16;
+        let is_least = |&rank: &u8| u16::from(rank == self.least);
+        self.at_least = self.ranks.iter().map(is_least).sum();
     }
 }
 
@@ -253,7 +250,7 @@ mod tests {
         for number in 0..40_000_u32 {
             insert(&mut registers, digester.digest(&number.to_le_bytes()));
             if number % 1000 == 0 {
-                let again = Registers::of_ranks(registers.ranks);
+                let again = Registers::of_ranks(&registers.ranks);
                 assert_eq!(again.map(|it| it.lifted(2)), Some(registers.clone()));
             }
             assert!(!insert(
@@ -263,15 +260,15 @@ mod tests {
         }
         assert!(registers.least > 0);
         let mut silent = Registers::SILENT;
-        let again = Registers::of_ranks(silent.ranks);
+        let again = Registers::of_ranks(&silent.ranks);
         assert_eq!(again.map(|it| it.lifted(HIGHEST)), Some(silent.clone()));
         assert!(!insert(&mut silent, Digest::from_value(0)) && silent.estimate().is_none());
-        assert!(Registers::of_ranks([HIGHEST + 1; REGISTERS]).is_none());
+        assert!(Registers::of_ranks(&[HIGHEST + 1; REGISTERS]).is_none());
         for zeros in 0..64 {
             insert(&mut registers, Digest::from_value(1 << zeros));
         }
         insert(&mut registers, Digest::from_value(0));
-        let again = Registers::of_ranks(registers.ranks);
+        let again = Registers::of_ranks(&registers.ranks);
         assert_eq!(again.map(|it| it.lifted(2)), Some(registers));
     }
 

@@ -418,7 +418,7 @@ impl<'a> StateReader<'a> {
             _ => return Err(self.damaged(UNKNOWN_MARK)),
         };
         let ranks: [u8; REGISTERS] = self.array()?;
-        let registers = Registers::of_ranks(ranks)
+        let registers = Registers::of_ranks(&ranks)
             .ok_or_else(|| self.damaged("a register has a rank that none can have"))?;
         self.checked_distinct(registers, stream).map(Some)
     }

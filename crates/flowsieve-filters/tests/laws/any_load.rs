@@ -240,6 +240,7 @@ fn every_structure_counts_at_any_load() {
 /// Single attributes of a matrix, and a join of one.
 #[test]
 fn single_attributes_count_at_any_load() {
+    const LOADS: [u32; 3] = [20, 200, 4_000];
     let matrix = FilterSpec::Matrix(MatrixSpec {
         sizes: vec![60],
         cuts: Vec::new(),
@@ -251,7 +252,6 @@ fn single_attributes_count_at_any_load() {
         size: 60,
         probes: 2,
     });
-    const LOADS: [u32; 3] = [20, 200, 4_000];
     let errors = allowed(2 * LOADS.len());
     for spec in [matrix, join] {
         for elements in LOADS {
