@@ -132,19 +132,19 @@ impl MembershipFilter for BitmapFilter {
 
 impl FilterState for BitmapFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(Some(self.counter))?;
+        state.distinct(Some(&self.counter))?;
         state.bits(&self.bits)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.lasting_hip()?;
+        self.counter = state.lasting_distinct()?;
         state.bits(&mut self.bits)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
         self.bits.unite(&other.bits);
-        self.counter.unite(other.counter);
+        self.counter.unite(&other.counter);
         Ok(())
     }
 }
