@@ -380,6 +380,8 @@ mod tests {
             first: Some(exact),
             estimate: Some(estimate),
             std_error: Some(0.0),
+            lower: Some(exact),
+            upper: Some(exact),
             observed_fpr: Some(0.0),
             saturated: false,
             combinations: Vec::new(),

@@ -89,7 +89,7 @@ impl<W: Write> CountTable<W> {
             let full = grouped(totals.saturated_slices);
             writeln!(
                 self.out,
-                "filters were full in {full} of {all} slices: their estimates are out of range; give more --memory"
+                "filters were full in {full} of {all} slices: what they called new is far too little; give more --memory"
             )?;
         }
         if self.over_limit > 0 {
@@ -121,6 +121,8 @@ impl<W: Write> CountTable<W> {
             first: totals.first,
             estimate: totals.estimate,
             std_error: totals.std_error,
+            lower: totals.lower,
+            upper: totals.upper,
             observed_fpr: totals.observed_fpr,
             saturated: false,
             combinations: totals.combinations.clone(),
@@ -142,6 +144,8 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
         ("first", filter),
         ("estimate", counter),
         ("std_error", counter),
+        ("lower", counter),
+        ("upper", counter),
         ("rel_error", counter && exact),
         ("observed_fpr", filter && exact),
     ] {

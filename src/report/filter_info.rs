@@ -78,9 +78,13 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         .doc("share of set bits; of counters above zero, or of cells in use, where there are such")
         .unit("share")
         .field("estimate", |row| row.distinct.map(|estimate| estimate.distinct))
-        .doc("distinct elements; by the fill after a union; null where there is none")
+        .doc("distinct elements; by registers or fill after a union; null where there is none")
         .field("std_error", |row| row.distinct.map(Estimate::std_error))
         .doc("the standard error of that")
+        .field("lower", |row| row.distinct.map(Estimate::lower))
+        .doc("lower bound of the distinct elements: `lower` and `upper` hold in 95 of 100 cases or more")
+        .field("upper", |row| row.distinct.map(Estimate::upper))
+        .doc("upper bound of the distinct elements")
         .field("saturated", |row| row.of_counters(|counters| counters.saturated))
         .doc("counters that reached their largest value; null where there are no counters")
         .field("overflows", |row| row.of_counters(|counters| counters.overflows))
@@ -130,12 +134,7 @@ impl StoredRow {
             Self {
                 attributes,
                 probes: spec.probes_of(mask),
-                count: CombinationResult {
-                    mask,
-                    first: counts.first,
-                    estimate: counts.distinct.map(|estimate| estimate.distinct),
-                    std_error: counts.distinct.map(Estimate::std_error),
-                },
+                count: CombinationResult::new(&counts, None),
             }
         };
         spec.stored().into_iter().map(row).collect()
@@ -248,7 +247,9 @@ fn lines(row: &FilterRow) -> Vec<(&'static str, String)> {
         match row.distinct {
             Some(estimate) => {
                 let count = grouped(estimate.distinct.round() as u64);
-                format!("{count} ± {:.1}", estimate.std_error())
+                let bounds = [estimate.lower(), estimate.upper()].map(grouped);
+                let error = estimate.std_error();
+                format!("{count} ± {error:.1}, from {} to {}", bounds[0], bounds[1])
             }
             None => "this filter does not tell".to_owned(),
         },

@@ -159,7 +159,7 @@ fn every_format_tells_them_and_the_default_none() {
     let header = csv.next().unwrap();
     let usual = documented("**`slices`**");
     assert_eq!(header[..usual.len()], usual);
-    let names = ["first", "estimate", "std_error"];
+    let names = ["first", "estimate", "std_error", "lower", "upper", "exact"];
     let columns: Vec<String> = ["src", "dst"]
         .iter()
         .flat_map(|attribute| names.map(|name| format!("{attribute}_{name}")))
@@ -366,6 +366,8 @@ fn matrices_count_single_attributes_without_bias_and_others_from_below() {
         for (place, name) in [
             (1, "estimate"),
             (1, "std_error"),
+            (1, "lower"),
+            (1, "upper"),
             (2, "first"),
             (2, "estimate"),
         ] {
@@ -422,19 +424,39 @@ fn the_number_of_threads_changes_not_one_byte_of_them() {
 }
 
 #[test]
-fn a_filter_that_is_too_small_for_a_combination_says_so() {
+fn a_filter_that_is_too_small_for_a_combination_counts_it() {
     let wants = [
         "--want", "all", "--want", "src", "--want", "dst", "--expect", "500",
     ];
     let line = ["--memory", "64", "--slice", "all", CAPTURE];
     let document = counted(&[&wants[..], &line].concat());
-    assert_eq!(document["totals"]["saturated_slices"], 1, "{document}");
+    let within = |count: &Value| {
+        let exact = count["exact"].as_u64().unwrap();
+        let [lower, upper] = ["lower", "upper"].map(|name| count[name].as_u64().unwrap());
+        let [estimate, error] = ["estimate", "std_error"].map(|name| count[name].as_f64().unwrap());
+        assert!(
+            (lower..=upper).contains(&(estimate.round() as u64)),
+            "{count}"
+        );
+        assert!(
+            (estimate - exact as f64).abs() <= 4.0 * error + 1.0,
+            "{count}"
+        );
+    };
+    within(&document["slices"][0]);
+    let combinations = array(&document["slices"][0]["combinations"]);
+    assert!(combinations.len() >= 2, "{document}");
+    combinations.iter().for_each(within);
+    assert_eq!(document["totals"]["saturated_slices"], 0, "{document}");
     // Of a matrix only the values of single attributes have an estimate, and little memory each.
     let line = [
         "--filter", "bfm", "--memory", "512", "--slice", "all", CAPTURE,
     ];
     let document = counted(&[&wants[..], &line].concat());
-    assert_eq!(document["slices"][0]["saturated"], true, "{document}");
+    array(&document["slices"][0]["combinations"])
+        .iter()
+        .filter(|count| !count["estimate"].is_null())
+        .for_each(within);
     let empty = feed(
         &[&["count", "--format", "json", "-"], &wants[..]].concat(),
         b"ts,src,dst,qname\n",

@@ -16,9 +16,12 @@ fn golden() -> Vec<Sample> {
         "{}/crates/flowsieve-filters/tests/golden",
         env!("CARGO_MANIFEST_DIR")
     );
-    let mut paths: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
+    // Of both versions of the format.
+    let files = |folder: &str| std::fs::read_dir(folder).unwrap();
+    let mut paths: Vec<_> = files(&folder)
+        .chain(files(&format!("{folder}/version-2")))
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
         .collect();
     paths.sort();
     let samples = paths.iter().map(|path| {

@@ -32,12 +32,12 @@
 //! consecutive 64-bit words: one cache line an operation for a somewhat higher rate
 //! ([`super::sizing::blocked_fpr`]; 0.0105 instead of 0.0082 at 10 bits an element). A new element is then
 //! called a repeat with p = product of its words' shares of set bits; while p is small, the count takes a
-//! sample of what it must have lost (`lines/count.rs`).
+//! sample of what it must have missed (`lines/count.rs`).
 //!
 //! # Distinct elements
 //!
 //! A new element is called a repeat with p = (share of set bits)^k, exactly; the count is
-//! [`HipCounter`]'s with that p.
+//! [`DistinctCounter`]'s with that p, at any load.
 //!
 //! # What it cannot do
 //!
@@ -71,7 +71,8 @@ use super::spec::{
 };
 use super::subset::{LINE_BITS, line_size};
 use super::{
-    DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting,
+    DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
+    Sighting,
 };
 use crate::bits::BitArray;
 use crate::hashing::{Digest, H3, Probes};
@@ -242,7 +243,7 @@ impl Parameters for BloomSpec {
 #[derive(Clone, Debug)]
 pub struct BloomFilter {
     core: BloomCore,
-    counter: HipCounter,
+    counter: DistinctCounter,
 }
 
 impl BloomFilter {
@@ -250,7 +251,7 @@ impl BloomFilter {
     pub fn new(bits: u64, probes: u32) -> Self {
         Self {
             core: BloomCore::new(bits, probes, 0),
-            counter: HipCounter::default(),
+            counter: DistinctCounter::default(),
         }
     }
 }
@@ -259,9 +260,9 @@ impl MembershipFilter for BloomFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let ones = self.core.bits.ones();
         let sighting = self.core.insert(element.whole);
-        if sighting == Sighting::First {
-            self.counter.record(self.core.repeat_probability_at(ones));
-        }
+        self.counter.record(element.whole, sighting, || {
+            self.core.repeat_probability_at(ones)
+        });
         sighting
     }
 
@@ -271,7 +272,7 @@ impl MembershipFilter for BloomFilter {
 
     fn clear(&mut self) {
         self.core.clear();
-        self.counter = HipCounter::default();
+        self.counter = DistinctCounter::default();
     }
 
     fn stats(&self) -> FilterStats {
@@ -290,25 +291,26 @@ impl MembershipFilter for BloomFilter {
                 self.core.probes,
             )
         };
-        self.counter.known().or_else(fill)
+        let repeats = || self.core.repeat_probability_at(self.core.bits.ones());
+        self.counter.estimate(repeats, fill)
     }
 }
 
 impl FilterState for BloomFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(Some(self.counter))?;
+        state.distinct(Some(&self.counter))?;
         state.bits(&self.core.bits)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.lasting_hip()?;
+        self.counter = state.lasting_distinct()?;
         state.bits(&mut self.core.bits)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
         self.core.bits.unite(&other.core.bits);
-        self.counter.unite(other.counter);
+        self.counter.unite(&other.counter);
         Ok(())
     }
 }
@@ -374,8 +376,7 @@ impl MembershipFilter for BloomLineFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        let fill = || self.array.count_from_fill(self.counter.probes());
-        self.counter.known().or_else(fill)
+        self.array.estimate(&self.counter)
     }
 }
 
@@ -386,10 +387,10 @@ impl FilterState for BloomLineFilter {
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        let (firsts, lost) = state.line_count()?;
+        let (firsts, count) = state.line_count()?;
         self.array
             .set_written(std::iter::once((firsts, self.counter.probes())));
-        self.counter.restore(firsts, lost, self.array.written());
+        self.counter.restore(firsts, count, self.array.written());
         state.lines(&mut self.array.lines)
     }
 

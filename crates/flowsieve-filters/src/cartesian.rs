@@ -66,7 +66,7 @@ use super::spec::{
     array_bits, check_probes,
 };
 use super::{
-    ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, MultiAttributeFilter,
+    DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
     Pattern, PatternAnswer, Sighting,
 };
 use crate::bits::BitArray;
@@ -82,7 +82,7 @@ pub struct CartesianFilter {
     strides: Vec<u64>,
     size: u64,
     probes: u32,
-    counter: HipCounter,
+    counter: DistinctCounter,
 }
 
 /// Parameters of a [`CartesianFilter`].
@@ -222,8 +222,13 @@ impl CartesianFilter {
             strides,
             size,
             probes,
-            counter: HipCounter::default(),
+            counter: DistinctCounter::default(),
         }
+    }
+
+    /// Probability that a new value is called a repeat in the present state, where there is one attribute.
+    fn repeat_probability(&self) -> f64 {
+        self.bits.fill_ratio().powi(self.probes as i32)
     }
 
     /// The cells at the addresses of these attributes, and address 0 of the others.
@@ -273,17 +278,21 @@ impl CartesianFilter {
 
 impl MembershipFilter for CartesianFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let repeat_probability = self.bits.fill_ratio().powi(self.probes as i32);
+        let repeat_probability = self.repeat_probability();
         let cells = self.cells_of(element);
         let mut new = false;
         for &cell in &cells[..self.probes as usize] {
             new |= self.bits.set(cell);
         }
-        if !new {
-            return Sighting::Repeat;
+        let sighting = if new {
+            Sighting::First
+        } else {
+            Sighting::Repeat
+        };
+        if let [value] = *element.attributes {
+            self.counter.record(value, sighting, || repeat_probability);
         }
-        self.counter.record(repeat_probability);
-        Sighting::First
+        sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
@@ -295,7 +304,7 @@ impl MembershipFilter for CartesianFilter {
 
     fn clear(&mut self) {
         self.bits.clear();
-        self.counter = HipCounter::default();
+        self.counter = DistinctCounter::default();
     }
 
     fn stats(&self) -> FilterStats {
@@ -311,7 +320,7 @@ impl MembershipFilter for CartesianFilter {
             return None;
         }
         let fill = || fill::independent(self.bits.ones(), self.bits.len(), self.probes);
-        self.counter.known().or_else(fill)
+        self.counter.estimate(|| self.repeat_probability(), fill)
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
@@ -321,19 +330,19 @@ impl MembershipFilter for CartesianFilter {
 
 impl FilterState for CartesianFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(Some(self.counter))?;
+        state.distinct(Some(&self.counter))?;
         state.bits(&self.bits)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.lasting_hip()?;
+        self.counter = state.lasting_distinct()?;
         state.bits(&mut self.bits)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
         self.bits.unite(&other.bits);
-        self.counter.unite(other.counter);
+        self.counter.unite(&other.counter);
         Ok(())
     }
 }

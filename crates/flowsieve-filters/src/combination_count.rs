@@ -11,13 +11,7 @@ pub struct CombinationCount {
     pub first: Option<u64>,
     /// Unbiased count, if the structure has one.
     pub distinct: Option<Estimate>,
-    /// The filter is so full that it notices less than one new value in a hundred: the unbiased count and
-    /// its variance are out of their range.
-    pub saturated: bool,
 }
-
-/// Above this probability of being called a repeat, new elements or values are too few to be counted.
-pub(super) const MOST_REPEATS: f64 = 0.99;
 
 impl CombinationCount {
     /// Of a filter; of one that is `None`, no answer.
@@ -28,12 +22,10 @@ impl CombinationCount {
                 ..Self::default()
             };
         };
-        let repeats = filter.repeat_probability_of(mask);
         Self {
             mask,
             first: filter.first_of(mask),
             distinct: filter.distinct_of(mask),
-            saturated: repeats.is_some_and(|probability| probability > MOST_REPEATS),
         }
     }
 
@@ -44,7 +36,6 @@ impl CombinationCount {
             mask,
             first: spec.counts_first_of(mask).then_some(0),
             distinct: spec.counts_distinct_of(mask).then(Estimate::default),
-            saturated: false,
         }
     }
 }

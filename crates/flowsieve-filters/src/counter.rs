@@ -1,7 +1,6 @@
 //! What counts the elements of a stream: a filter, which also says which of them are new, or a
 //! [`HyperLogLog`], which does not.
 
-use super::combination_count::MOST_REPEATS;
 use super::{
     CombinationCount, DigestColumns, Estimate, FilterSpec, HyperLogLog, MembershipFilter, Sighting,
 };
@@ -112,11 +111,13 @@ impl Counter {
         CombinationCount::of(filter, mask)
     }
 
-    /// Whether the counter is so full that it notices less than one new element in a hundred. Then the
-    /// count rests on too few sightings to say anything, and so does its standard error.
+    /// Whether the counter is so full that it notices less than one new element in a hundred: then its raw count
+    /// says nothing, and it recognises nothing.
     ///
     /// `first` is how many elements it called new: while they are few for its memory, nothing is counted.
     pub fn is_saturated(&self, spec: &CounterSpec, first: u64) -> bool {
+        /// Above this probability of being called a repeat, new elements are too few to be counted.
+        const MOST_REPEATS: f64 = 0.99;
         /// No element sets more than a quarter of so many bits.
         const BYTES_A_FIRST: u64 = 16;
         let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {

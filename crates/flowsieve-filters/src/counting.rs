@@ -73,7 +73,8 @@ use super::spec::{
 };
 use super::split_counting::{CounterSizes, counter_sizes};
 use super::{
-    ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, RemovableFilter, Sighting,
+    DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, RemovableFilter,
+    Sighting,
 };
 use crate::bits::CounterArray;
 use crate::hashing::{Digest, Probes};
@@ -179,7 +180,7 @@ pub struct CountingFilter {
     counters: CounterArray,
     probes: u32,
     /// `None` from the first removal on.
-    counter: Option<HipCounter>,
+    counter: Option<DistinctCounter>,
 }
 
 impl CountingFilter {
@@ -189,8 +190,13 @@ impl CountingFilter {
         Self {
             counters: CounterArray::new(counters, counter_bits),
             probes,
-            counter: Some(HipCounter::default()),
+            counter: Some(DistinctCounter::default()),
         }
+    }
+
+    /// Probability that a new element is called a repeat in the present state.
+    fn repeat_probability(&self) -> f64 {
+        self.counters.fill_ratio().powi(self.probes as i32)
     }
 
     fn positions(&self, digest: Digest) -> Probes {
@@ -200,18 +206,20 @@ impl CountingFilter {
 
 impl MembershipFilter for CountingFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        let repeat_probability = self.counters.fill_ratio().powi(self.probes as i32);
+        let repeat_probability = self.repeat_probability();
         let mut fresh = false;
         for position in self.positions(element.whole) {
             fresh |= self.counters.increment(position) == 0;
         }
-        if !fresh {
-            return Sighting::Repeat;
-        }
+        let sighting = if fresh {
+            Sighting::First
+        } else {
+            Sighting::Repeat
+        };
         if let Some(counter) = &mut self.counter {
-            counter.record(repeat_probability);
+            counter.record(element.whole, sighting, || repeat_probability);
         }
-        Sighting::First
+        sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
@@ -221,7 +229,7 @@ impl MembershipFilter for CountingFilter {
 
     fn clear(&mut self) {
         self.counters.clear();
-        self.counter = Some(HipCounter::default());
+        self.counter = Some(DistinctCounter::default());
     }
 
     fn stats(&self) -> FilterStats {
@@ -230,7 +238,9 @@ impl MembershipFilter for CountingFilter {
 
     fn distinct(&self) -> Option<Estimate> {
         let fill = || fill::independent(self.counters.nonzero(), self.counters.len(), self.probes);
-        self.counter?.known().or_else(fill)
+        self.counter
+            .as_ref()?
+            .estimate(|| self.repeat_probability(), fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -240,19 +250,19 @@ impl MembershipFilter for CountingFilter {
 
 impl FilterState for CountingFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(self.counter)?;
+        state.distinct(self.counter.as_ref())?;
         state.counters(&self.counters)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.hip()?;
+        self.counter = state.distinct()?;
         state.counters(&mut self.counters)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
         self.counters.unite(&other.counters);
-        HipCounter::unite_where_known(&mut self.counter, other.counter);
+        DistinctCounter::unite_where_known(&mut self.counter, other.counter.as_ref());
         Ok(())
     }
 }

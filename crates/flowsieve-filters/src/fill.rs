@@ -25,7 +25,7 @@ use crate::bits::WORDS_PER_LINE;
 /// set; `None` if all are: then there is no telling.
 pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate> {
     if ones == 0 {
-        return Some(Estimate::default());
+        return Some(Estimate::scattered(0.0, 0.0));
     }
     if ones >= bits {
         return None;
@@ -33,10 +33,10 @@ pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate>
     let (m, k) = (bits as f64, f64::from(probes));
     let distinct = (-(ones as f64 / m)).ln_1p() / (k * (-m.recip()).ln_1p());
     let load = k * distinct / m;
-    Some(Estimate {
+    Some(Estimate::scattered(
         distinct,
-        variance: m * (load.exp_m1() - load).max(0.0) / (k * k),
-    })
+        m * (load.exp_m1() - load).max(0.0) / (k * k),
+    ))
 }
 
 /// Distinct elements of which each set one bit in each of `probes` consecutive words of a line, by
@@ -44,7 +44,7 @@ pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate>
 pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
     let bits = lines * WORDS_PER_LINE as u64 * 64;
     if ones == 0 {
-        return Some(Estimate::default());
+        return Some(Estimate::scattered(0.0, 0.0));
     }
     if ones >= bits {
         return None;
@@ -67,10 +67,10 @@ pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
     }
     // Var(Z) / (m A)² = (1/A - 1 + pairs) / m.
     let spread = ((-distinct * missed).exp_m1() + pairs) / m;
-    Some(Estimate {
+    Some(Estimate::scattered(
         distinct,
-        variance: spread.max(0.0) / (missed * missed),
-    })
+        spread.max(0.0) / (missed * missed),
+    ))
 }
 
 #[cfg(test)]
@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn ends_of_the_range() {
-        assert_eq!(independent(0, 100, 3), Some(Estimate::default()));
+        assert_eq!(independent(0, 100, 3), Some(Estimate::scattered(0.0, 0.0)));
         assert_eq!(independent(100, 100, 3), None);
         assert_eq!(independent(1, 1, 1), None);
-        assert_eq!(in_lines(0, 2, 8), Some(Estimate::default()));
+        assert_eq!(in_lines(0, 2, 8), Some(Estimate::scattered(0.0, 0.0)));
         assert_eq!(in_lines(1024, 2, 8), None);
     }
 

@@ -1,6 +1,7 @@
 //! What every filter can do, and the little data that goes in and out of it.
 
 use super::saved::FilterState;
+use crate::Estimate;
 use crate::bits::CounterArray;
 use crate::hashing::Digest;
 use std::fmt::Debug;
@@ -69,31 +70,6 @@ impl<'a> DigestColumns<'a> {
                 whole,
                 attributes: &self.attributes[i * arity..(i + 1) * arity],
             })
-    }
-}
-
-/// An unbiased count of distinct elements.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Estimate {
-    /// The count.
-    pub distinct: f64,
-    /// Its variance, itself estimated without bias.
-    pub variance: f64,
-}
-
-impl Estimate {
-    /// Standard error of the count.
-    pub fn std_error(self) -> f64 {
-        self.variance.sqrt()
-    }
-
-    /// The count of two disjoint sets, estimated independently.
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            distinct: self.distinct + other.distinct,
-            variance: self.variance + other.variance,
-        }
     }
 }
 
@@ -215,13 +191,6 @@ pub trait MultiAttributeFilter: FilterState {
     /// the first of theirs, as far as the filter can tell. A lower bound, as [`Sighting::First`] is
     /// for whole elements; `None` if the structure does not store the combination.
     fn first_of(&self, mask: u32) -> Option<u64> {
-        let _ = mask;
-        None
-    }
-
-    /// About the probability with which a new combination of the attributes in `mask` would be called a
-    /// repeat now, in time proportional to the size; `None` if the structure has no unbiased count of it.
-    fn repeat_probability_of(&self, mask: u32) -> Option<f64> {
         let _ = mask;
         None
     }

@@ -14,7 +14,7 @@
 //!
 //! # Formulas
 //!
-//! The standard error is 0.833 / √m for one stream (the martingale estimator of [`super::HipCounter`], applied
+//! The standard error is 0.833 / √m for one stream (the martingale estimator of [`super::DistinctCounter`], applied
 //! to registers) and 1.04 / √m after a union, whose order of insertions is not known.
 //!
 //! | p | bytes, about | one stream | after a union |
@@ -115,10 +115,7 @@ impl HyperLogLog {
         let distinct = self.sketch.estimate();
         // At small counts the sketch keeps the elements' hashes themselves and is more exact than this.
         let relative = if self.one_stream { ONE_STREAM } else { UNION } / registers.sqrt();
-        Estimate {
-            distinct,
-            variance: (distinct * relative).powi(2),
-        }
+        Estimate::scattered(distinct, (distinct * relative).powi(2))
     }
 
     /// Bytes that the count occupies now.
@@ -198,6 +195,6 @@ mod tests {
         }
         assert_eq!(hll.estimate(), before);
         hll.clear();
-        assert_eq!(hll.estimate(), Estimate::default());
+        assert_eq!(hll.estimate(), Estimate::scattered(0.0, 0.0));
     }
 }

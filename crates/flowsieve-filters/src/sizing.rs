@@ -82,7 +82,7 @@ pub fn bloom_fpr_while_filling(bits: f64, probes: u32, elements: f64) -> f64 {
     mean_while_filling(bits, probes, elements, |repeat| repeat)
 }
 
-/// n times the relative variance of the unbiased count ([`super::HipCounter`]) of a standard Bloom
+/// n times the relative variance of the unbiased count ([`super::DistinctCounter`]) of a standard Bloom
 /// filter: (1/U) ∫₀ᵁ p / (1 - p) du with p = (1 - e^-u)^k and U = kn/m. The relative standard
 /// error is √(V/n).
 pub fn hip_variance(bits: f64, probes: u32, elements: f64) -> f64 {

@@ -70,7 +70,8 @@ use super::spec::{
     SpecError, check_counters, check_memory, check_probes, check_rate, probes_for,
 };
 use super::{
-    ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, RemovableFilter, Sighting,
+    DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, RemovableFilter,
+    Sighting,
 };
 use crate::bits::CounterArray;
 use crate::hashing::{Digest, Probes};
@@ -224,7 +225,7 @@ impl Parameters for SplitCountingSpec {
 pub struct SplitCountingFilter {
     core: SplitCounters,
     /// `None` from the first removal on.
-    counter: Option<HipCounter>,
+    counter: Option<DistinctCounter>,
 }
 
 impl SplitCountingFilter {
@@ -232,7 +233,7 @@ impl SplitCountingFilter {
     pub fn new(part: u64, probes: u32, counter_bits: u32) -> Self {
         Self {
             core: SplitCounters::new(part, probes, counter_bits, 0),
-            counter: Some(HipCounter::default()),
+            counter: Some(DistinctCounter::default()),
         }
     }
 }
@@ -241,10 +242,8 @@ impl MembershipFilter for SplitCountingFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let repeat_probability = self.core.repeat_probability();
         let sighting = self.core.insert(element.whole);
-        if sighting == Sighting::First
-            && let Some(counter) = &mut self.counter
-        {
-            counter.record(repeat_probability);
+        if let Some(counter) = &mut self.counter {
+            counter.record(element.whole, sighting, || repeat_probability);
         }
         sighting
     }
@@ -255,7 +254,7 @@ impl MembershipFilter for SplitCountingFilter {
 
     fn clear(&mut self) {
         self.core.clear();
-        self.counter = Some(HipCounter::default());
+        self.counter = Some(DistinctCounter::default());
     }
 
     fn stats(&self) -> FilterStats {
@@ -264,7 +263,8 @@ impl MembershipFilter for SplitCountingFilter {
 
     fn distinct(&self) -> Option<Estimate> {
         let fill = || self.core.fill_estimate();
-        self.counter?.known().or_else(fill)
+        let repeats = || self.core.repeat_probability();
+        self.counter.as_ref()?.estimate(repeats, fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -274,19 +274,19 @@ impl MembershipFilter for SplitCountingFilter {
 
 impl FilterState for SplitCountingFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(self.counter)?;
+        state.distinct(self.counter.as_ref())?;
         self.core.save_state(state)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.hip()?;
+        self.counter = state.distinct()?;
         self.core.load_state(state)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
         self.core.unite(&other.core);
-        HipCounter::unite_where_known(&mut self.counter, other.counter);
+        DistinctCounter::unite_where_known(&mut self.counter, other.counter.as_ref());
         Ok(())
     }
 }

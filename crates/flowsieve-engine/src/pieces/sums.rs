@@ -49,7 +49,7 @@ impl<'a> SliceSums<'a> {
             let counts = &tally.counts;
             let masks = |counts: &crate::pipeline::ShardTally| {
                 let masks = counts.combinations.iter();
-                masks.map(|count| count.mask).collect::<Vec<u32>>()
+                masks.map(|tally| tally.count.mask).collect::<Vec<u32>>()
             };
             let is_ours = counts.first.is_some() == empty.first.is_some()
                 && (counts.exact.is_some() || counts.exact_over_limit) == empty.exact.is_some()

@@ -2,8 +2,8 @@
 
 use super::PieceError;
 use super::bytes::{Reader, Writer};
-use crate::filters::{CombinationCount, Estimate};
-use crate::pipeline::ShardTally as Counts;
+use crate::filters::{Basis, CombinationCount, Estimate, Seen};
+use crate::pipeline::{CombinationTally, ShardTally as Counts};
 
 /// What was counted of one shard of one slice.
 #[derive(Debug)]
@@ -43,11 +43,11 @@ impl ShardTally {
         out.0.push(u8::from(counts.saturated));
         out.number(counts.false_repeats);
         out.number(counts.combinations.len() as u64);
-        for count in &counts.combinations {
+        for CombinationTally { count, exact } in &counts.combinations {
             out.number(count.mask.into());
             out.maybe(count.first, Writer::number);
             out.maybe(count.distinct, put_estimate);
-            out.0.push(u8::from(count.saturated));
+            out.maybe(*exact, Writer::number);
         }
         out.0
     }
@@ -73,11 +73,13 @@ impl ShardTally {
                 saturated: from.flag()?,
                 false_repeats: from.number()?,
                 combinations: from.many(|from| {
-                    Ok(CombinationCount {
-                        mask: from.small()?,
-                        first: from.maybe(Reader::number)?,
-                        distinct: from.maybe(estimate)?,
-                        saturated: from.flag()?,
+                    Ok(CombinationTally {
+                        count: CombinationCount {
+                            mask: from.small()?,
+                            first: from.maybe(Reader::number)?,
+                            distinct: from.maybe(estimate)?,
+                        },
+                        exact: from.maybe(Reader::number)?,
                     })
                 })?,
                 filter: None,
@@ -96,11 +98,31 @@ impl ShardTally {
 fn put_estimate(out: &mut Writer, estimate: Estimate) {
     out.float(estimate.distinct);
     out.float(estimate.variance);
+    let seen = match estimate.basis {
+        Basis::Stream(seen) => Some(seen),
+        Basis::Scatter => None,
+    };
+    out.maybe(seen, |out, seen| {
+        out.number(seen.elements);
+        out.float(seen.next_mean);
+        out.float(seen.next_variance);
+        out.number(seen.streams.into());
+    });
 }
 
 fn estimate(from: &mut Reader<'_>) -> Result<Estimate, PieceError> {
     Ok(Estimate {
         distinct: from.float()?,
         variance: from.float()?,
+        basis: from
+            .maybe(|from| {
+                Ok(Seen {
+                    elements: from.number()?,
+                    next_mean: from.float()?,
+                    next_variance: from.float()?,
+                    streams: from.small()?,
+                })
+            })?
+            .map_or(Basis::Scatter, Basis::Stream),
     })
 }

@@ -2,9 +2,9 @@
 
 use super::combination_sums::CombinationSums;
 use super::results::{Quantiles, SliceResult, SliceSink, Totals};
-use super::shard::ShardTally;
+use super::shard::{CombinationTally, ShardTally};
 use super::time_slice::SliceGrid;
-use crate::filters::{CombinationCount, MembershipFilter};
+use crate::filters::{Estimate, MembershipFilter};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use std::io;
@@ -55,8 +55,7 @@ struct Sums {
     omitted: u64,
     exact: Option<u64>,
     first: Option<u64>,
-    estimate: Option<f64>,
-    variance: Option<f64>,
+    estimate: Option<Estimate>,
     false_repeats: Option<f64>,
     saturated_slices: u64,
     combinations: CombinationSums,
@@ -89,8 +88,7 @@ impl<'a> Collector<'a> {
                 omitted: 0,
                 exact: empty.exact,
                 first: empty.first,
-                estimate: empty.estimate.map(|_| 0.0),
-                variance: empty.estimate.map(|_| 0.0),
+                estimate: empty.estimate,
                 false_repeats: empty.exact.zip(empty.first).map(|_| 0.0),
                 saturated_slices: 0,
                 combinations: CombinationSums::new(&empty.combinations),
@@ -187,42 +185,44 @@ impl<'a> Collector<'a> {
 
 /// A slice without packets, with a zero wherever `like` could have had an answer.
 fn empty_like(like: &SliceResult, start_ns: i64, end_ns: i64) -> SliceResult {
+    let exact = like.exact.is_some() || like.exact_over_limit;
     SliceResult {
         start_ns,
         end_ns,
         packets: 0,
         elements: 0,
-        exact: (like.exact.is_some() || like.exact_over_limit).then_some(0),
+        exact: exact.then_some(0),
         exact_over_limit: false,
         first: like.first.map(|_| 0),
         estimate: like.estimate.map(|_| 0.0),
         std_error: like.std_error.map(|_| 0.0),
+        lower: like.lower.map(|_| 0),
+        upper: like.upper.map(|_| 0),
         observed_fpr: None,
         saturated: false,
-        combinations: CombinationSums::zeros(&like.combinations),
+        combinations: CombinationSums::zeros(&like.combinations, exact),
     }
 }
 
 /// A slice's result, and what only the totals need.
 struct SliceSum {
     result: SliceResult,
-    variance: Option<f64>,
+    estimate: Option<Estimate>,
     false_repeats: u64,
-    combinations: Vec<CombinationCount>,
+    combinations: Vec<CombinationTally>,
 }
 
 impl SliceSum {
     /// Adds the shards up, in their order, so that floating-point sums do not depend on timing.
     fn of(slice: ClosedSlice, tallies: impl Iterator<Item = ShardTally>) -> Self {
         let (mut exact, mut first, mut over_limit) = (Some(0), Some(0), false);
-        let (mut estimate, mut variance, mut false_repeats) = (Some(0.0), Some(0.0), 0);
+        let (mut estimate, mut false_repeats) = (Some(Estimate::default()), 0);
         let mut saturated = false;
         let mut combinations = Vec::new();
         for tally in tallies {
             exact = exact.zip(tally.exact).map(|(a, b)| a + b);
             first = first.zip(tally.first).map(|(a, b)| a + b);
-            estimate = estimate.zip(tally.estimate).map(|(a, b)| a + b.distinct);
-            variance = variance.zip(tally.estimate).map(|(a, b)| a + b.variance);
+            estimate = estimate.zip(tally.estimate).map(|(a, b)| a.plus(b));
             over_limit |= tally.exact_over_limit;
             saturated |= tally.saturated;
             false_repeats += tally.false_repeats;
@@ -238,8 +238,10 @@ impl SliceSum {
             exact,
             exact_over_limit: over_limit,
             first,
-            estimate,
-            std_error: variance.map(f64::sqrt),
+            estimate: estimate.map(|estimate| estimate.distinct),
+            std_error: estimate.map(Estimate::std_error),
+            lower: estimate.map(Estimate::lower),
+            upper: estimate.map(Estimate::upper),
             observed_fpr: judged
                 .filter(|&n| n > 0)
                 .map(|n| false_repeats as f64 / n as f64),
@@ -248,7 +250,7 @@ impl SliceSum {
         };
         Self {
             result,
-            variance,
+            estimate,
             false_repeats,
             combinations,
         }
@@ -264,8 +266,7 @@ impl Sums {
         self.combinations.add(&slice.combinations);
         self.exact = self.exact.zip(result.exact).map(|(a, b)| a + b);
         self.first = self.first.zip(result.first).map(|(a, b)| a + b);
-        self.estimate = self.estimate.zip(result.estimate).map(|(a, b)| a + b);
-        self.variance = self.variance.zip(slice.variance).map(|(a, b)| a + b);
+        self.estimate = self.estimate.zip(slice.estimate).map(|(a, b)| a.plus(b));
         self.false_repeats = self
             .false_repeats
             .zip(judged)
@@ -298,8 +299,10 @@ impl Sums {
             empty_slices_omitted: self.omitted,
             exact: self.exact,
             first: self.first,
-            estimate: self.estimate,
-            std_error: self.variance.map(f64::sqrt),
+            estimate: self.estimate.map(|estimate| estimate.distinct),
+            std_error: self.estimate.map(Estimate::std_error),
+            lower: self.estimate.map(Estimate::lower),
+            upper: self.estimate.map(Estimate::upper),
             observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
             saturated_slices: self.saturated_slices,
             combinations: self.combinations.results(),

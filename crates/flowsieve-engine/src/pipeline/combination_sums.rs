@@ -1,21 +1,25 @@
 //! The counts of combinations: of a slice, and summed over the slices.
 
 use super::results::CombinationResult;
-use crate::filters::{CombinationCount, Estimate};
+use super::shard::CombinationTally;
 
 /// Sums over the slices; none where a slice has none.
-pub(super) struct CombinationSums(Vec<CombinationCount>);
+pub(super) struct CombinationSums(Vec<CombinationTally>);
 
 impl CombinationSums {
     /// Nothing yet of the combinations of `empty`, the counts of a slice without elements.
-    pub(super) fn new(empty: &[CombinationCount]) -> Self {
+    pub(super) fn new(empty: &[CombinationTally]) -> Self {
         Self(empty.to_vec())
     }
 
     /// Adds a slice.
-    pub(super) fn add(&mut self, slice: &[CombinationCount]) {
+    pub(super) fn add(&mut self, slice: &[CombinationTally]) {
         for (sum, count) in self.0.iter_mut().zip(slice) {
-            sum.first = sum.first.zip(count.first).map(|(a, b)| a + b);
+            let both = sum.exact.zip(count.exact);
+            sum.exact = both.map(|(a, b)| a.saturating_add(b));
+            let (sum, count) = (&mut sum.count, &count.count);
+            let both = sum.first.zip(count.first);
+            sum.first = both.map(|(a, b)| a.saturating_add(b));
             let both = sum.distinct.zip(count.distinct);
             sum.distinct = both.map(|(a, b)| a.plus(b));
         }
@@ -27,23 +31,24 @@ impl CombinationSums {
     }
 
     /// The counts of one slice.
-    pub(super) fn of_slice(counts: &[CombinationCount]) -> Vec<CombinationResult> {
-        let result = |count: &CombinationCount| CombinationResult {
-            mask: count.mask,
-            first: count.first,
-            estimate: count.distinct.map(|estimate| estimate.distinct),
-            std_error: count.distinct.map(Estimate::std_error),
-        };
-        counts.iter().map(result).collect()
+    pub(super) fn of_slice(counts: &[CombinationTally]) -> Vec<CombinationResult> {
+        let counts = counts.iter();
+        counts
+            .map(|tally| CombinationResult::new(&tally.count, tally.exact))
+            .collect()
     }
 
     /// Those of a slice without packets, with a zero wherever `like` has an answer.
-    pub(super) fn zeros(like: &[CombinationResult]) -> Vec<CombinationResult> {
+    /// Whether the exact set is on says `exact`.
+    pub(super) fn zeros(like: &[CombinationResult], exact: bool) -> Vec<CombinationResult> {
         let zero = |like: &CombinationResult| CombinationResult {
             mask: like.mask,
             first: like.first.map(|_| 0),
             estimate: like.estimate.map(|_| 0.0),
             std_error: like.std_error.map(|_| 0.0),
+            lower: like.lower.map(|_| 0),
+            upper: like.upper.map(|_| 0),
+            exact: exact.then_some(0),
         };
         like.iter().map(zero).collect()
     }

@@ -33,7 +33,7 @@ pub(crate) use run::{Read, Reading};
 #[doc(hidden)]
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
-pub(crate) use shard::{Shard, ShardSpec, ShardTally};
+pub(crate) use shard::{CombinationTally, Shard, ShardSpec, ShardTally};
 pub use time_slice::{Align, SliceGrid};
 #[doc(hidden)]
 pub use traffic::{Traffic, TrafficPair};

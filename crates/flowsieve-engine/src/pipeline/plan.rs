@@ -282,9 +282,10 @@ impl CountPlan {
         (OPEN_SLICES_BYTES / bytes).clamp(2, 8) as usize
     }
 
-    /// Bytes that the exact set of one shard may take in one slice.
+    /// Bytes that each exact set of one shard may take in one slice: that of the elements, and of each combination.
     pub(crate) fn exact_set_limit(&self) -> Option<u64> {
-        let sets = u64::from(self.shards) * self.open_slices() as u64;
+        let of_shard = 1 + self.combinations().len() as u64;
+        let sets = u64::from(self.shards) * self.open_slices() as u64 * of_shard;
         self.exact_limit_bytes.map(|limit| limit / sets)
     }
 

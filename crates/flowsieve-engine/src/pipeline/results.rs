@@ -2,6 +2,7 @@
 
 use crate::decode::Skip;
 use crate::filters::saved::SavedFilter;
+use crate::filters::{CombinationCount, Estimate};
 use crate::inputs::InputResult;
 use std::collections::BTreeMap;
 use std::io;
@@ -27,10 +28,14 @@ pub struct SliceResult {
     pub estimate: Option<f64>,
     /// Standard error of the estimate.
     pub std_error: Option<f64>,
+    /// Lower bound of the distinct elements: with the upper one it holds in 95 of 100 cases or more.
+    pub lower: Option<u64>,
+    /// Upper bound.
+    pub upper: Option<u64>,
     /// Share of the new elements that the filter called repeats; none without exact set or filter.
     pub observed_fpr: Option<f64>,
-    /// A shard's filter was so full that it noticed less than one new element (or one new value of a
-    /// combination) in a hundred: estimates and their standard errors are out of their range.
+    /// The structure has no estimate, and a shard's filter was so full that it noticed less than one new element
+    /// in a hundred: `first` is far below the distinct elements.
     pub saturated: bool,
     /// Counts of the combinations that the plan names, in its order.
     pub combinations: Vec<CombinationResult>,
@@ -48,6 +53,28 @@ pub struct CombinationResult {
     pub estimate: Option<f64>,
     /// Standard error of the estimate.
     pub std_error: Option<f64>,
+    /// Lower bound of the distinct values: with the upper one it holds in 95 of 100 cases or more.
+    pub lower: Option<u64>,
+    /// Upper bound.
+    pub upper: Option<u64>,
+    /// Distinct values by the exact set; none if it is off or passed its limit.
+    pub exact: Option<u64>,
+}
+
+impl CombinationResult {
+    /// Of what a filter counted, and the exact set.
+    #[doc(hidden)]
+    pub fn new(count: &CombinationCount, exact: Option<u64>) -> Self {
+        Self {
+            mask: count.mask,
+            first: count.first,
+            estimate: count.distinct.map(|estimate| estimate.distinct),
+            std_error: count.distinct.map(Estimate::std_error),
+            lower: count.distinct.map(Estimate::lower),
+            upper: count.distinct.map(Estimate::upper),
+            exact,
+        }
+    }
 }
 
 impl SliceResult {
@@ -98,11 +125,15 @@ pub struct Totals {
     pub estimate: Option<f64>,
     /// Standard error of that sum.
     pub std_error: Option<f64>,
+    /// Lower bound of that sum.
+    pub lower: Option<u64>,
+    /// Upper bound of it.
+    pub upper: Option<u64>,
     /// The same sums of the combinations.
     pub combinations: Vec<CombinationResult>,
     /// Share of new elements called repeats over all slices.
     pub observed_fpr: Option<f64>,
-    /// Slices in which a filter was saturated.
+    /// Slices that are [saturated](SliceResult::saturated).
     pub saturated_slices: u64,
     /// Distinct elements of a slice at these quantiles; none if no slice has a count.
     pub quantiles: Option<Quantiles>,

@@ -2,7 +2,7 @@
 
 use super::exact::ExactSet;
 use super::plan::CountPlan;
-use crate::elements::ElementColumns;
+use crate::elements::{ElementColumns, ElementKind};
 use crate::filters::{
     CombinationCount, Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting,
 };
@@ -11,8 +11,10 @@ use crate::filters::{
 #[derive(Clone, Debug)]
 pub(crate) struct ShardSpec {
     pub(crate) counter: Option<CounterSpec>,
+    pub(crate) kind: ElementKind,
     /// Combinations whose counts are wanted.
     pub(crate) combinations: Vec<u32>,
+    /// Of each set: that of the elements, and of each combination.
     pub(crate) exact_limit_bytes: Option<u64>,
     pub(crate) open_slices: usize,
     /// Hand the filter out with the tally.
@@ -25,16 +27,24 @@ pub(crate) struct ShardTally {
     pub(crate) first: Option<u64>,
     pub(crate) estimate: Option<Estimate>,
     /// One entry a combination that is wanted.
-    pub(crate) combinations: Vec<CombinationCount>,
+    pub(crate) combinations: Vec<CombinationTally>,
     /// `None` if the exact set is off or passed its limit.
     pub(crate) exact: Option<u64>,
     pub(crate) exact_over_limit: bool,
     /// New elements that the filter called repeats.
     pub(crate) false_repeats: u64,
-    /// The counter was too full to count.
+    /// The counter has no estimate and was too full to count.
     pub(crate) saturated: bool,
     /// The filter, if it is to be kept.
     pub(crate) filter: Option<Box<dyn MembershipFilter>>,
+}
+
+/// What was counted of a combination.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct CombinationTally {
+    pub(crate) count: CombinationCount,
+    /// `None` if the exact set is off or passed its limit.
+    pub(crate) exact: Option<u64>,
 }
 
 impl ShardSpec {
@@ -42,6 +52,7 @@ impl ShardSpec {
     pub(crate) fn of(plan: &CountPlan, open_slices: usize, keep: bool) -> Self {
         Self {
             counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),
+            kind: plan.rule.kind,
             combinations: plan.combinations().to_vec(),
             exact_limit_bytes: plan.exact_set_limit(),
             open_slices,
@@ -62,7 +73,10 @@ impl ShardSpec {
                 .map(|filter| {
                     let wanted = self.combinations.iter();
                     wanted
-                        .map(|&mask| CombinationCount::empty(filter, mask))
+                        .map(|&mask| CombinationTally {
+                            count: CombinationCount::empty(filter, mask),
+                            exact: self.exact_limit_bytes.map(|_| 0),
+                        })
                         .collect()
                 })
                 .unwrap_or_default(),
@@ -78,12 +92,16 @@ pub(crate) struct Shard {
     spec: ShardSpec,
     slices: Vec<Option<OpenSlice>>,
     sightings: Vec<Sighting>,
+    /// The values of a combination.
+    key: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct OpenSlice {
     counter: Option<Counter>,
     exact: Option<ExactSet>,
+    /// The same of each combination that is wanted.
+    combinations: Vec<ExactSet>,
     /// Whether an element came since the last closing.
     used: bool,
     first: u64,
@@ -96,6 +114,7 @@ impl Shard {
             slices: (0..spec.open_slices).map(|_| None).collect(),
             spec,
             sightings: Vec::new(),
+            key: Vec::new(),
         }
     }
 
@@ -104,6 +123,9 @@ impl Shard {
         let slice = self.slices[slot].get_or_insert_with(|| OpenSlice {
             counter: self.spec.counter.as_ref().map(CounterSpec::build),
             exact: self.spec.exact_limit_bytes.map(ExactSet::new),
+            combinations: (self.spec.combinations.iter())
+                .filter_map(|_| self.spec.exact_limit_bytes.map(ExactSet::new))
+                .collect(),
             used: false,
             first: 0,
             false_repeats: 0,
@@ -131,6 +153,14 @@ impl Shard {
                 }
             }
         }
+        let masks = self.spec.combinations.iter();
+        for (set, &mask) in slice.combinations.iter_mut().zip(masks) {
+            for key in elements.keys.iter() {
+                self.key.clear();
+                self.spec.kind.part(key, mask, &mut self.key);
+                set.insert(&self.key);
+            }
+        }
     }
 
     /// The answer for the slice in this slot, which is empty afterwards and keeps its memory.
@@ -146,14 +176,15 @@ impl Shard {
             };
         };
         let exact = slice.exact.as_ref().and_then(ExactSet::distinct);
-        let combinations: Vec<CombinationCount> = slice
+        let combinations: Vec<CombinationTally> = slice
             .counter
             .iter()
             .flat_map(|counter| {
-                self.spec
-                    .combinations
-                    .iter()
-                    .map(|&mask| counter.combination(mask))
+                let wanted = self.spec.combinations.iter().enumerate();
+                wanted.map(|(index, &mask)| CombinationTally {
+                    count: counter.combination(mask),
+                    exact: (slice.combinations.get(index)).and_then(ExactSet::distinct),
+                })
             })
             .collect();
         let mut tally = ShardTally {
@@ -166,8 +197,8 @@ impl Shard {
                 .counter
                 .as_ref()
                 .zip(self.spec.counter.as_ref())
-                .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first))
-                || combinations.iter().any(|count| count.saturated),
+                .filter(|(_, spec)| !spec.counts_distinct())
+                .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first)),
             combinations,
             filter: None,
         };
@@ -179,9 +210,8 @@ impl Shard {
         if let Some(counter) = &mut slice.counter {
             counter.clear();
         }
-        if let Some(exact) = &mut slice.exact {
-            exact.clear();
-        }
+        slice.exact.iter_mut().for_each(ExactSet::clear);
+        slice.combinations.iter_mut().for_each(ExactSet::clear);
         slice.used = false;
         slice.first = 0;
         slice.false_repeats = 0;

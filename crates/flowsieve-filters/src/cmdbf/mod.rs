@@ -64,7 +64,7 @@ use crate::hashing::Digest;
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use crate::sizing::MAX_PROBES;
 use crate::{
-    ElementDigests, Estimate, FilterStats, HipCounter, Mdbf, MembershipFilter,
+    DistinctCounter, ElementDigests, Estimate, FilterStats, Mdbf, MembershipFilter,
     MultiAttributeFilter, Pattern, PatternAnswer, Sighting,
 };
 use std::io;
@@ -89,7 +89,7 @@ pub struct Cmdbf {
     combined: BloomCore,
     combination: Combination,
     probes: u32,
-    counter: HipCounter,
+    counter: DistinctCounter,
 }
 
 impl Cmdbf {
@@ -102,7 +102,7 @@ impl Cmdbf {
             combined: BloomCore::new(bits, probes, 0),
             combination,
             probes,
-            counter: HipCounter::default(),
+            counter: DistinctCounter::default(),
         }
     }
 
@@ -169,15 +169,19 @@ impl MembershipFilter for Cmdbf {
         let attributes = self.attributes.insert(element);
         let addresses = self.combined_addresses(element);
         let combined = self.combined.set_all(&addresses[..self.probes as usize]);
-        match (attributes, combined) {
-            (Sighting::First, _) => self.counter.record(0.0),
-            (Sighting::Repeat, Sighting::First) => {
-                self.counter
-                    .record(self.combined.repeat_probability_at(ones));
-            }
-            (Sighting::Repeat, Sighting::Repeat) => return Sighting::Repeat,
+        let sighting = match (attributes, combined) {
+            (Sighting::Repeat, Sighting::Repeat) => Sighting::Repeat,
+            _ => Sighting::First,
+        };
+        // What the attributes tell follows from the values that were seen: it leaves nothing to chance.
+        let repeats = || match attributes {
+            Sighting::First => 0.0,
+            Sighting::Repeat => self.combined.repeat_probability_at(ones),
+        };
+        if self.combination != Combination::XorSame {
+            self.counter.record(element.whole, sighting, repeats);
         }
-        Sighting::First
+        sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
@@ -187,7 +191,7 @@ impl MembershipFilter for Cmdbf {
     fn clear(&mut self) {
         self.attributes.clear();
         self.combined.clear();
-        self.counter = HipCounter::default();
+        self.counter = DistinctCounter::default();
     }
 
     fn stats(&self) -> FilterStats {
@@ -204,18 +208,18 @@ impl MembershipFilter for Cmdbf {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        match self.combination {
-            Combination::XorSame => None,
-            Combination::XorIndependent => self.counter.known(),
+        let (ones, bits) = (self.combined.bits.ones(), self.combined.bits.len());
+        let fill = || match self.combination {
             // With a joint hash the combined filter is a standard one of all elements.
-            Combination::Joint => self.counter.known().or_else(|| {
-                fill::independent(
-                    self.combined.bits.ones(),
-                    self.combined.bits.len(),
-                    self.probes,
-                )
-            }),
+            Combination::Joint => fill::independent(ones, bits, self.probes),
+            Combination::XorIndependent | Combination::XorSame => None,
+        };
+        if self.combination == Combination::XorSame {
+            return None;
         }
+        // The next element may have known values only.
+        let repeats = || self.combined.repeat_probability_at(ones);
+        self.counter.estimate(repeats, fill)
     }
 
     fn as_multi_attribute(&self) -> Option<&dyn MultiAttributeFilter> {
@@ -225,13 +229,13 @@ impl MembershipFilter for Cmdbf {
 
 impl FilterState for Cmdbf {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(Some(self.counter))?;
+        state.distinct(Some(&self.counter))?;
         self.attributes.save_state(state)?;
         state.bits(&self.combined.bits)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.lasting_hip()?;
+        self.counter = state.lasting_distinct()?;
         self.attributes.load_state(state)?;
         state.bits(&mut self.combined.bits)
     }
@@ -240,7 +244,7 @@ impl FilterState for Cmdbf {
         let other: &Self = same(other)?;
         self.attributes.unite(&other.attributes)?;
         self.combined.bits.unite(&other.combined.bits);
-        self.counter.unite(other.counter);
+        self.counter.unite(&other.counter);
         Ok(())
     }
 }

@@ -109,7 +109,7 @@ pub use self::rate::{dleft_given_up, dleft_overfull_fpr};
 pub(crate) use self::spec::DLEFT;
 pub use self::spec::DleftSpec;
 use super::{
-    CounterStats, DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter,
+    CounterStats, DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats,
     MembershipFilter, RemovableFilter, Sighting, fill,
 };
 use crate::bits::{BitArray, Pages};
@@ -169,8 +169,12 @@ pub struct DleftFilter<B: Bucket = Bucket16> {
     stash_limit: usize,
     /// The buckets of subtable 1 that are given up; allocated when there is one.
     given_up: Option<BitArray>,
-    /// `None` from the first removal, or the first bucket given up, on.
-    counter: Option<HipCounter>,
+    /// Stored elements by their bucket in subtable 1; counted from the first bucket given up on.
+    by_first_bucket: Vec<u32>,
+    /// Stored elements whose bucket in subtable 1 is given up.
+    hidden: u64,
+    /// `None` from the first removal on.
+    counter: Option<DistinctCounter>,
 }
 
 impl<B: Bucket> DleftFilter<B> {
@@ -190,7 +194,9 @@ impl<B: Bucket> DleftFilter<B> {
             stash: BTreeMap::new(),
             stash_limit: stash_limit(bucket_bits),
             given_up: None,
-            counter: Some(HipCounter::default()),
+            by_first_bucket: Vec::new(),
+            hidden: 0,
+            counter: Some(DistinctCounter::default()),
         }
     }
 
@@ -327,12 +333,24 @@ impl<B: Bucket> DleftFilter<B> {
     }
 
     #[inline]
-    fn insert_at(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES]) -> Sighting {
-        match self.find(hash, places) {
-            None => {
-                self.place_new(hash, places);
-                return Sighting::First;
-            }
+    fn insert_at(
+        &mut self,
+        digest: Digest,
+        hash: u64,
+        places: &[(usize, u32); SUBTABLES],
+    ) -> Sighting {
+        let found = self.find(hash, places);
+        let sighting = if found.is_none() {
+            Sighting::First
+        } else {
+            Sighting::Repeat
+        };
+        let (claimed, hashes) = (self.claimed(), self.hashes());
+        if let Some(counter) = &mut self.counter {
+            counter.record(digest, sighting, || claimed as f64 / hashes as f64);
+        }
+        match found {
+            None => self.place(hash, places, 1),
             Some(Found::Cell { bucket, cell }) => self.count_up(bucket, cell),
             Some(Found::Stash) => {
                 let count = self.stash.entry(hash).or_default();
@@ -344,7 +362,21 @@ impl<B: Bucket> DleftFilter<B> {
             }
             Some(Found::GivenUp) => {}
         }
-        Sighting::Repeat
+        sighting
+    }
+
+    /// The H that are claimed: those stored, and all of the buckets given up.
+    #[inline]
+    fn claimed(&self) -> u64 {
+        let stored = self.occupied + self.stash.len() as u64;
+        let given_up = self.given_up() << self.remainder_bits;
+        // After a removal this is not looked at.
+        (stored + given_up).saturating_sub(self.hidden)
+    }
+
+    /// Probability that a new element is called a repeat in the present state.
+    fn repeat_probability(&self) -> f64 {
+        self.claimed() as f64 / self.hashes() as f64
     }
 
     fn count_up(&mut self, bucket: usize, cell: u32) {
@@ -357,16 +389,6 @@ impl<B: Bucket> DleftFilter<B> {
         } else {
             bucket.set(cell, value + 1);
             self.saturated += u64::from(count + 1 == largest);
-        }
-    }
-
-    /// A new element.
-    fn place_new(&mut self, hash: u64, places: &[(usize, u32); SUBTABLES]) {
-        let stored = self.occupied + self.stash.len() as u64;
-        let repeat_probability = stored as f64 / self.hashes() as f64;
-        self.place(hash, places, 1);
-        if let Some(counter) = &mut self.counter {
-            counter.record(repeat_probability);
         }
     }
 
@@ -397,18 +419,54 @@ impl<B: Bucket> DleftFilter<B> {
         } else if self.stash.len() < self.stash_limit {
             self.stash.insert(hash, count);
         } else {
-            self.given_up
-                .get_or_insert_with(|| BitArray::new(1 << self.bucket_bits))
-                .set(places[0].0 as u64);
-            self.counter = None;
+            self.give_up(places[0].0);
+            return;
         }
+        if let Some(stored) = self.by_first_bucket.get_mut(places[0].0) {
+            *stored += 1;
+        }
+    }
+
+    /// Gives up a bucket of subtable 1.
+    fn give_up(&mut self, bucket: usize) {
+        if self.by_first_bucket.is_empty() {
+            self.count_by_first_bucket();
+        }
+        self.hidden += u64::from(self.by_first_bucket[bucket]);
+        self.given_up
+            .get_or_insert_with(|| BitArray::new(1 << self.bucket_bits))
+            .set(bucket as u64);
+    }
+
+    /// Counts what is stored by its bucket in subtable 1, and what is hidden.
+    fn count_by_first_bucket(&mut self) {
+        let mut stored = vec![0_u32; 1 << self.bucket_bits];
+        let mut count = |hash: u64| stored[self.places(hash)[0].0] += 1;
+        for (at, bucket) in self.buckets.as_slice().iter().enumerate() {
+            for cell in 0..CELLS as u32 {
+                let (hash, times) = self.element_at(at, bucket.get(cell));
+                if times != 0 {
+                    count(hash);
+                }
+            }
+        }
+        self.stash.keys().for_each(|&hash| count(hash));
+        let hidden = stored.iter().enumerate();
+        self.hidden = match &self.given_up {
+            Some(given_up) => hidden
+                .filter(|&(bucket, _)| given_up.get(bucket as u64))
+                .map(|(_, &stored)| u64::from(stored))
+                .sum(),
+            None => 0,
+        };
+        self.by_first_bucket = stored;
     }
 }
 
 impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let hash = self.hash(element.whole);
-        self.insert_at(hash, &self.places(hash))
+        self.insert_at(element.whole, hash, &self.places(hash))
     }
 
     /// Beyond the caches, the buckets of some elements are all asked for before the first of them is
@@ -422,9 +480,8 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
         for batch in elements.whole.chunks(BATCH) {
             let hashes = self.fetch(batch);
             sightings.extend(
-                hashes[..batch.len()]
-                    .iter()
-                    .map(|&hash| self.insert_at(hash, &self.places(hash))),
+                (batch.iter().zip(hashes))
+                    .map(|(&digest, hash)| self.insert_at(digest, hash, &self.places(hash))),
             );
         }
     }
@@ -450,7 +507,9 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
         self.overflows = 0;
         self.stash.clear();
         self.given_up = None;
-        self.counter = Some(HipCounter::default());
+        self.by_first_bucket = Vec::new();
+        self.hidden = 0;
+        self.counter = Some(DistinctCounter::default());
     }
 
     fn stats(&self) -> FilterStats {
@@ -474,8 +533,14 @@ impl<B: Bucket> MembershipFilter for DleftFilter<B> {
     fn distinct(&self) -> Option<Estimate> {
         // Every distinct H is stored once, and so they are balls in 2^q bins.
         let stored = self.occupied + self.stash.len() as u64;
-        let fill = || fill::independent(stored, self.hashes(), 1);
-        self.counter?.known().or_else(fill)
+        let fill = || match self.given_up {
+            None => fill::independent(stored, self.hashes(), 1),
+            // Nobody knows how many found no room.
+            Some(_) => None,
+        };
+        self.counter
+            .as_ref()?
+            .estimate(|| self.repeat_probability(), fill)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {
@@ -487,7 +552,8 @@ impl<B: Bucket> RemovableFilter for DleftFilter<B> {
     fn remove(&mut self, element: ElementDigests<'_>) {
         let hash = self.hash(element.whole);
         match self.find(hash, &self.places(hash)) {
-            None | Some(Found::GivenUp) => return,
+            None => return,
+            Some(Found::GivenUp) => {}
             Some(Found::Stash) => {
                 let count = self.stash.entry(hash).or_default();
                 *count -= u32::from(*count != STASH_LARGEST);

@@ -7,7 +7,7 @@ use std::io;
 
 impl<B: Bucket> FilterState for DleftFilter<B> {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(self.counter)?;
+        state.distinct(self.counter.as_ref())?;
         state.count(self.overflows)?;
         for bucket in self.buckets.as_slice() {
             for first in (0..CELLS as u32).step_by(64 / B::CELL_BITS as usize) {
@@ -26,7 +26,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.hip()?;
+        self.counter = state.distinct()?;
         self.overflows = state.count()?;
         let largest = self.largest();
         let bits = self.remainder_bits + self.counter_bits;
@@ -61,7 +61,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
         }
         match state.u8()? {
             0 => return Ok(()),
-            1 if self.counter.is_none() => {}
+            1 => {}
             _ => return Err(state.damaged("it is not clear whether buckets are given up")),
         }
         let buckets = 1_u64 << self.bucket_bits;
@@ -71,6 +71,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
         let mut given_up = BitArray::new(buckets);
         state.bits(&mut given_up)?;
         self.given_up = Some(given_up);
+        self.count_by_first_bucket();
         Ok(())
     }
 

@@ -1,36 +1,48 @@
-//! The count of a combination whose bits stand in lines: every new element, and a sample of what the
-//! filter must have lost.
+//! The count of a combination whose bits stand in lines: every element that is seen, and what was missed
+//! beside them.
 //!
-//! The unbiased count ([`HipCounter`]) adds 1 / (1 - p) when an element is called new, that is 1 for the
-//! element and p / (1 - p) for those that were lost beside it. The first part costs nothing. The second
+//! The union martingale ([`DistinctCounter`]) adds 1 / (1 - u) when an element is seen, that is 1 for the
+//! element and u / (1 - u) for those that were missed beside it. The first part costs nothing. The second
 //! is small as long as the filter is good, but costs more than the whole insertion, since p is a product
-//! over eight words. So it is taken from a sample: of one new element in 2^s, chosen by bits of its digest
+//! over eight words. So it is taken from a sample: of one seen element in 2^s, chosen by bits of its digest
 //! that nothing else depends on, it is added 2^s times. That leaves the count unbiased, and makes the
-//! variance of each new element p / (1 - p) + (2^s - 1) p² / (1 - p) instead of p / (1 - p).
+//! variance of each seen element u / (1 - u) + (2^s - 1) u² / (1 - u) instead of u / (1 - u).
 //!
 //! s depends on how many bits were written only, so that the same elements give the same count however
-//! they come in batches. It is the largest with (2^s - 1) p ≤ 1/8 at the mean p, at most 6: the sample
-//! makes the standard error larger by 6 % at most, and in a crowded filter every new element is taken.
+//! they come in batches. It is the largest with (2^s - 1) E p² ≤ E p / 8, at most 6: the sample
+//! makes the standard error larger by 6 % or so at most. In a crowded filter (s = 0) every new element is taken, with the
+//! probability over all lines in place of its own line's ([`super::full`]).
 
+use crate::Estimate;
 use crate::hashing::Digest;
-use crate::{Estimate, HipCounter};
+use crate::martingale::{Chances, DistinctCounter, Rise};
 
 /// Written bits a bit of the array, in 1024ths, at which s falls from 6 to 5, from 5 to 4, and so on
-/// to 0, for k = 1 to 8: -ln(1 - p^(1/k)) with (2^s - 1) p = 1/8. Numbers and not the formula, since
-/// logarithms differ in their last bit from machine to machine.
+/// to 0, for k = 1 to 8: -ln(1 - x) where (2^s - 1) (x + (1 - x) / 64)^k = 1/8. That is E p² / E p in place of p, with Poisson
+/// numbers of bits in a word: where words are next to empty, few elements have nearly all of the p. Numbers
+/// and not the formula, since logarithms differ in their last bit from machine to machine.
 const FALLS_AT: [[u64; MAX_SHIFT as usize]; 8] = [
-    [2, 4, 9, 18, 44, 137],
-    [47, 67, 98, 147, 234, 447],
-    [138, 178, 232, 310, 436, 710],
-    [243, 297, 368, 466, 616, 925],
-    [348, 413, 496, 607, 772, 1104],
-    [448, 521, 613, 733, 910, 1257],
-    [542, 621, 719, 847, 1032, 1391],
-    [630, 714, 817, 950, 1142, 1510],
+    [0, 0, 0, 2, 27, 121],
+    [31, 51, 82, 131, 218, 431],
+    [121, 161, 216, 294, 420, 694],
+    [227, 281, 352, 450, 599, 908],
+    [332, 397, 480, 591, 756, 1088],
+    [432, 505, 597, 717, 894, 1241],
+    [526, 605, 703, 831, 1016, 1375],
+    [614, 698, 801, 934, 1126, 1494],
 ];
 
 /// Largest s.
 const MAX_SHIFT: u32 = 6;
+
+/// Rank up to which values raise no register beside an array of so many bits.
+///
+/// Registers are of use once the array misses values. Before, they would be raised by many: so a large array, which
+/// misses none of its first values, has registers for the others. When it misses one value, they have
+/// risen beyond the floor; what the floor costs is less than one value of the count.
+fn floor(bits: u64) -> u8 {
+    (bits >> 13).checked_ilog2().unwrap_or(0).min(6) as u8
+}
 
 /// Count of the distinct values of one combination in an array of lines.
 #[derive(Clone, Debug)]
@@ -40,9 +52,10 @@ pub(crate) struct LineCounter {
     bits: u64,
     /// Whether it counts at all.
     on: bool,
+    /// Values that were new to the lines.
     firsts: u64,
-    /// What was lost.
-    lost: HipCounter,
+    /// Values that were new to the lines or to the registers.
+    count: DistinctCounter,
     shift: u32,
     /// Written bits from which `shift` is another.
     falls_at: u64,
@@ -56,7 +69,7 @@ impl LineCounter {
             bits,
             on: true,
             firsts: 0,
-            lost: HipCounter::default(),
+            count: DistinctCounter::above(floor(bits)),
             shift: MAX_SHIFT,
             falls_at: 0,
         };
@@ -65,25 +78,31 @@ impl LineCounter {
     }
 
     /// A count to go on from, when `written` bits have been written into the array.
-    pub(crate) fn restore(&mut self, firsts: u64, lost: HipCounter, written: u64) {
+    pub(crate) fn restore(&mut self, firsts: u64, count: DistinctCounter, written: u64) {
         self.firsts = firsts;
-        self.lost = lost;
+        self.count = count.lifted(floor(self.bits));
         self.follow(written);
     }
 
     /// The same without a count: for filters of which only membership is asked.
     pub(crate) fn off(probes: u32, bits: u64) -> Self {
         Self {
-            lost: HipCounter::LOST,
+            count: DistinctCounter::LOST,
             on: false,
             ..Self::new(probes, bits)
         }
     }
 
-    /// Whether there is anything to be counted: not where the count is not known any more.
+    /// Whether new values are counted: not where the count is not known any more.
     #[inline]
-    pub(super) fn counts(&self) -> bool {
-        self.lost.known().is_some()
+    pub(super) const fn counts(&self) -> bool {
+        self.count.is_watched()
+    }
+
+    /// Whether a new value leaves a trace in the count, or its registers.
+    #[inline]
+    pub(super) const fn is_on(&self) -> bool {
+        self.on
     }
 
     /// Bits that a value sets.
@@ -93,25 +112,34 @@ impl LineCounter {
 
     /// New values so far, unless they are not known any more.
     pub(crate) fn firsts(&self) -> Option<u64> {
-        self.lost.known().map(|_| self.firsts)
+        self.counts().then_some(self.firsts)
     }
 
     /// The two parts of the count, to be saved.
-    pub(crate) const fn parts(&self) -> (u64, HipCounter) {
-        (self.firsts, self.lost)
+    pub(crate) const fn parts(&self) -> (u64, &DistinctCounter) {
+        (self.firsts, &self.count)
     }
 
     /// Whether nothing was ever counted.
     pub(crate) fn is_empty(&self) -> bool {
-        self.firsts == 0 && self.lost == HipCounter::default()
+        self.firsts == 0 && self.count.is_empty()
     }
 
-    /// The unbiased count, unless it is not known any more.
-    pub(crate) fn known(&self) -> Option<Estimate> {
-        self.lost.known().map(|lost| Estimate {
-            distinct: self.firsts as f64 + lost.distinct,
-            variance: lost.variance,
-        })
+    /// The count when `written` bits have been written, where the bits of a new value are all set, or not, with the
+    /// probabilities that `chances` gives; by the fill if that is better.
+    pub(crate) fn estimate(
+        &self,
+        written: u64,
+        chances: impl FnOnce() -> (f64, f64),
+        fill: impl FnOnce() -> Option<Estimate>,
+    ) -> Option<Estimate> {
+        let of_stream = |count: &DistinctCounter| {
+            let (repeat, first) = chances();
+            count.chances(repeat, first)
+        };
+        // What was missed is recorded beside the values of the sample only.
+        let scale = f64::from(1_u32 << self.shift_at(written));
+        self.count.estimate_with(of_stream, scale, fill)
     }
 
     /// Forgets everything.
@@ -121,14 +149,11 @@ impl LineCounter {
         }
     }
 
-    /// What is known when the elements of another filter come in all at once ([`HipCounter::unite`]).
+    /// What is known when the elements of another filter come in all at once ([`DistinctCounter::unite`]).
     pub(crate) fn unite(&mut self, other: &Self, written: u64) {
-        if self.is_empty() {
-            self.restore(other.firsts, other.lost, written);
-        } else if !other.is_empty() {
-            self.firsts = self.firsts.saturating_add(other.firsts);
-            self.lost = HipCounter::LOST;
-        }
+        self.firsts = self.firsts.saturating_add(other.firsts);
+        self.count.unite(&other.count);
+        self.follow(written);
     }
 
     /// The sample, if it is the same for each of the next `elements`, however many of them are new.
@@ -152,37 +177,88 @@ impl LineCounter {
         Sample::new(self.shift)
     }
 
-    /// Records `firsts` new values.
+    /// Whether the array is crowded: every new value is taken, with the probability over all lines. As of the
+    /// number of written bits that was last looked at.
     #[inline]
-    pub(super) fn add(&mut self, firsts: u64) {
-        self.firsts += firsts;
+    pub(super) const fn is_crowded(&self) -> bool {
+        self.shift == 0
     }
 
-    /// Whether a new value is in the sample when `written` bits have been written before it.
+    /// Whether it is when so many bits have been written.
+    pub(crate) fn is_crowded_at(&self, written: u64) -> bool {
+        self.shift_at(written) == 0
+    }
+
+    /// Records `firsts` values that were new to the lines.
     #[inline]
-    pub(super) fn samples(&mut self, digest: Digest, written: u64) -> bool {
+    pub(super) const fn add(&mut self, firsts: u64) {
+        self.firsts += firsts;
+        self.count.record_seen(firsts);
+    }
+
+    /// Records a value that was new to its register only.
+    #[inline]
+    pub(super) const fn add_risen(&mut self) {
+        self.count.record_seen(1);
+    }
+
+    /// The sample when `written` bits have been written.
+    #[inline]
+    pub(super) fn sample_at(&mut self, written: u64) -> Sample {
         if written >= self.falls_at {
             self.follow(written);
         }
-        self.current_sample().has(digest)
+        self.current_sample()
     }
 
-    /// Records what was lost beside a new value of the sample, which had this probability to be called a
-    /// repeat.
+    /// Probabilities for a new value whose bits are all set, or not, with these.
     #[inline]
-    pub(super) fn record_lost(&mut self, repeat_probability: f64) {
-        self.lost
-            .record_lost(repeat_probability, f64::from(1_u32 << self.shift));
+    pub(super) fn chances(&self, (repeat, first): (f64, f64)) -> Chances {
+        self.count.chances(repeat, first)
+    }
+
+    /// Records what was missed beside a value of the sample that was seen.
+    #[inline]
+    pub(super) fn record_missed(&mut self, chances: Chances) {
+        self.count
+            .record_missed(chances, f64::from(1_u32 << self.shift));
+    }
+
+    /// What the value raises, if it raises a register.
+    #[inline]
+    pub(super) fn rise(&self, digest: Digest) -> Option<Rise> {
+        self.count.rise(digest)
+    }
+
+    /// Raises a register.
+    #[inline]
+    pub(super) fn raise(&mut self, rise: Rise) {
+        self.count.raise(rise);
+    }
+
+    /// Bits that are all clear in a value that raises a register.
+    #[inline]
+    pub(super) const fn clear_bits(&self) -> u64 {
+        self.count.clear_bits()
+    }
+
+    fn shift_at(&self, written: u64) -> u32 {
+        let falls = self.falls();
+        MAX_SHIFT - falls.iter().filter(|&&at| at <= written).count() as u32
+    }
+
+    /// Written bits at which the sample becomes another.
+    fn falls(&self) -> [u64; MAX_SHIFT as usize] {
+        FALLS_AT[self.probes as usize - 1].map(|share| {
+            let at = u128::from(self.bits) * u128::from(share) / 1024;
+            u64::try_from(at).unwrap_or(u64::MAX)
+        })
     }
 
     fn follow(&mut self, written: u64) {
-        let falls = FALLS_AT[self.probes as usize - 1].map(|share| {
-            let at = u128::from(self.bits) * u128::from(share) / 1024;
-            u64::try_from(at).unwrap_or(u64::MAX)
-        });
-        let fallen = falls.iter().filter(|&&at| at <= written).count();
-        self.shift = MAX_SHIFT - fallen as u32;
-        self.falls_at = falls.get(fallen).copied().unwrap_or(u64::MAX);
+        self.shift = self.shift_at(written);
+        let fallen = (MAX_SHIFT - self.shift) as usize;
+        self.falls_at = self.falls().get(fallen).copied().unwrap_or(u64::MAX);
     }
 }
 
@@ -222,7 +298,8 @@ mod tests {
         for (k, falls) in (1..).zip(FALLS_AT) {
             for (shift, at) in (1..=MAX_SHIFT).rev().zip(falls) {
                 let p = 1.0 / (8.0 * f64::from((1_u32 << shift) - 1));
-                let load = -(1.0 - p.powf(1.0 / f64::from(k))).ln();
+                let filled = (p.powf(1.0 / f64::from(k)) * 64.0 - 1.0) / 63.0;
+                let load = -(1.0 - filled.max(0.0)).ln();
                 assert!((load * 1024.0 - at as f64).abs() <= 0.5, "k {k} s {shift}");
             }
         }
@@ -232,8 +309,8 @@ mod tests {
     #[test]
     fn a_sample_follows_what_others_have_written() {
         let mut counter = LineCounter::new(4, 1024);
-        assert!(counter.sample(0, 60).is_some());
-        assert!(counter.sample(0, 61).is_none(), "s falls at 243");
+        assert!(counter.sample(0, 56).is_some());
+        assert!(counter.sample(0, 57).is_none(), "s falls at 227");
         assert!(
             counter
                 .sample(1 << 40, 1)
@@ -250,17 +327,19 @@ mod tests {
         let digest = |value| Digest::from_value(value);
         assert!(
             counter
-                .sample(200, 10)
+                .sample(210, 4)
                 .is_some_and(|sample| sample.has(digest(0b100_0000)))
         );
         assert!(
             counter
-                .sample(200, 10)
+                .sample(210, 4)
                 .is_some_and(|sample| !sample.has(digest(0b10_0000)))
         );
-        assert!(counter.sample(210, 10).is_none(), "s falls at 243");
-        assert!(counter.samples(digest(0b10_0000), 243) && !counter.samples(digest(0b1_0000), 243));
-        assert!(counter.samples(digest(u64::MAX), 925));
+        assert!(counter.sample(210, 5).is_none(), "s falls at 227");
+        assert!(counter.sample_at(227).has(digest(0b10_0000)));
+        assert!(!counter.sample_at(227).has(digest(0b1_0000)) && !counter.is_crowded());
+        assert!(counter.sample_at(908).has(digest(u64::MAX)) && counter.is_crowded());
+        assert!(counter.is_crowded_at(908) && !counter.is_crowded_at(907));
         assert!(
             counter
                 .sample(1 << 40, 32)

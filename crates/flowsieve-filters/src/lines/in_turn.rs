@@ -10,10 +10,11 @@
 )]
 
 use super::count::LineCounter;
+use super::full::FullPlaces;
 use super::instructions::{Instructions, Work};
 use super::places::BATCH;
 use super::probe;
-use super::row::{DIGESTS, Digests, Row, Set, sampled};
+use super::row::{DIGESTS, Digests, Inserted, Row, Set, Sets, clear_in};
 use crate::Sighting;
 use crate::bits::Line;
 
@@ -22,6 +23,7 @@ pub(super) struct InsertInTurn<'a> {
     pub(super) lines: &'a mut [Line],
     pub(super) touch: bool,
     pub(super) written: &'a mut u64,
+    pub(super) full: &'a mut FullPlaces,
     /// One for each digest of an element.
     pub(super) counters: &'a mut [LineCounter],
     /// For digests that set as many bits as the counters say.
@@ -61,6 +63,11 @@ impl InsertInTurn<'_> {
         let columns = self.counters.len();
         let len = self.elements * columns;
         let batches = &self.digests[..len.div_ceil(BATCH)];
+        for counter in self.counters.iter() {
+            if counter.counts() && counter.is_crowded() {
+                self.full.keep(counter.probes(), self.lines);
+            }
+        }
         self.row.find(instructions, self.lines, batches, len);
         self.row.insert(instructions, self.lines, self.touch);
         let firsts = (0..len).step_by(columns).map(|number| {
@@ -72,31 +79,41 @@ impl InsertInTurn<'_> {
         });
         self.sightings.extend(firsts);
         let new = self.row.new_ones(instructions);
-        let mut taken = 0;
+        let all = Set::MAX >> (DIGESTS - len);
+        let (mut sampled, mut may_rise) = (0, 0);
         // Columns that set as many bits have the same sample.
         let mut last = None;
         for (column, counter) in self.counters.iter_mut().enumerate() {
-            let Some(sample) = counter.counts().then(|| counter.current_sample()) else {
+            if !counter.is_on() {
                 continue;
-            };
-            let of_column = new & self.first << column;
-            let firsts = u64::from(of_column.count_ones());
+            }
+            let of_column = all & self.first << column;
+            may_rise |= of_column & clear_in(instructions, batches, counter.clear_bits());
+            if !counter.counts() {
+                continue;
+            }
+            let firsts = u64::from((new & of_column).count_ones());
             counter.add(firsts);
             *self.written += u64::from(counter.probes()) * firsts;
+            let sample = counter.current_sample();
             let in_sample = match last {
                 Some((same, digests)) if same == sample => digests,
-                _ => sampled(instructions, batches, sample),
+                _ => clear_in(instructions, batches, sample.mask()),
             };
             last = Some((sample, in_sample));
-            taken |= of_column & in_sample;
+            sampled |= of_column & in_sample;
         }
-        while taken != 0 {
-            let number = taken.trailing_zeros();
-            let counter = &mut self.counters[number as usize % columns];
-            self.row
-                .record_lost(instructions, self.lines, number, counter);
-            taken &= taken - 1;
-        }
+        let sets = Sets {
+            new,
+            sampled,
+            may_rise,
+        };
+        let array = Inserted {
+            lines: self.lines,
+            full: self.full,
+        };
+        self.row
+            .count(instructions, array, batches, self.counters, sets);
     }
 
     fn insert_one_by_one(&mut self) {
@@ -105,7 +122,7 @@ impl InsertInTurn<'_> {
         for digests in digests.chunks_exact(columns) {
             for (column, (&digest, counter)) in digests.iter().zip(&mut *self.counters).enumerate()
             {
-                let sighting = probe::insert(self.lines, self.written, counter, digest);
+                let sighting = probe::insert(self.lines, self.written, self.full, counter, digest);
                 if column == 0 {
                     self.sightings.push(sighting);
                 }

@@ -5,7 +5,6 @@
     reason = "functions that are not inlined are compiled for the baseline target, and takes twice the time"
 )]
 
-use super::count::Sample;
 #[cfg(doc)]
 use super::places::windows;
 use super::places::{BATCH, Places, bits_of, masks};
@@ -33,12 +32,12 @@ pub(super) trait Instructions: Copy {
         }
     }
 
-    /// Which digests are in the sample, the first one lowest.
+    /// Which digests have these bits all clear, the first one lowest.
     #[inline(always)]
-    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32 {
+    fn clear_in(self, batch: &[Digest; BATCH], bits: u64) -> u32 {
         let mut taken = 0;
         for (i, &digest) in batch.iter().enumerate() {
-            taken |= u32::from(sample.has(digest)) << i;
+            taken |= u32::from(digest.value() & bits == 0) << i;
         }
         taken
     }
@@ -131,6 +130,7 @@ const fn is_not_zero(number: u64) -> u8 {
 #[cfg(test)]
 #[cfg(target_arch = "x86_64")]
 mod tests {
+    use super::super::count::Sample;
     use super::super::places::{line_of, probed, windows};
     use super::*;
     use proptest::prelude::*;
@@ -218,7 +218,7 @@ mod tests {
             let numbers = numbers.map(|number| number.saturating_sub(128));
             let sample = Sample::new(shift);
             let found = AnyMachine.not_zero(&numbers);
-            let taken = AnyMachine.sampled(&batch, sample);
+            let taken = AnyMachine.clear_in(&batch, sample.mask());
             // Few enough for some of them to be equal.
             let tags = tags.map(|tag| tag % 8 * 0x1111);
             let equal = AnyMachine.equal(&tags, tags[0]);
@@ -229,7 +229,7 @@ mod tests {
             }
             for other in others!(it => (
                 it.not_zero(&numbers),
-                it.sampled(&batch, sample),
+                it.clear_in(&batch, sample.mask()),
                 it.equal(&tags, tags[0]),
             )) {
                 prop_assert_eq!(other, (found, taken, equal));

@@ -8,6 +8,7 @@
 //! more than it brings.
 
 mod count;
+mod full;
 mod in_turn;
 mod instructions;
 mod places;
@@ -24,6 +25,7 @@ use super::saved::unite_lines;
 use super::{Estimate, Sighting, fill};
 use crate::bits::{Line, Lines};
 use crate::hashing::Digest;
+use full::{FullPlaces, chances_of_all, chances_of_some};
 use in_turn::InsertInTurn;
 use places::BATCH;
 use probe::{ContainsAll, InsertAll};
@@ -38,12 +40,16 @@ pub(super) const MOST_IN_TURN: usize = DIGESTS;
 /// Most bits written that came from elsewhere: more make no difference, and leave room to count on.
 const MOST_WRITTEN: u64 = 1 << 62;
 
+/// With less than one written bit in so many, the next element is not missed as far as bounds go.
+const LEAST_LOAD: u64 = 1024;
+
 /// An array of lines, and how many bits were written into it.
 #[derive(Clone, Debug)]
 pub(super) struct LineArray {
     pub(super) lines: Lines,
     /// Bits of all new values, also those that were set already.
     written: u64,
+    full: FullPlaces,
 }
 
 /// Whether the bits of `digest` are all set in lines that lie in `bytes`, at least one, little-endian.
@@ -60,6 +66,7 @@ impl LineArray {
         Self {
             lines: Lines::new(lines),
             written: 0,
+            full: FullPlaces::default(),
         }
     }
 
@@ -79,6 +86,7 @@ impl LineArray {
         probe::insert(
             self.lines.as_mut_slice(),
             &mut self.written,
+            &mut self.full,
             counter,
             digest,
         )
@@ -95,6 +103,7 @@ impl LineArray {
             touch: self.is_touched_first(),
             lines: self.lines.as_mut_slice(),
             written: &mut self.written,
+            full: &mut self.full,
             counter,
             digests,
             sightings,
@@ -137,6 +146,7 @@ impl LineArray {
                 lines: self.lines.as_mut_slice(),
                 touch,
                 written: &mut self.written,
+                full: &mut self.full,
                 counters,
                 row: &mut row,
                 digests: this,
@@ -169,11 +179,41 @@ impl LineArray {
     pub(super) fn clear(&mut self) {
         self.lines.clear();
         self.written = 0;
+        self.full.forget();
     }
 
     /// Share of set bits: counts them, in time proportional to the size.
     pub(super) fn fill_ratio(&self) -> f64 {
         self.lines.ones() as f64 / (self.lines.memory_bytes() * 8) as f64
+    }
+
+    /// The count, if no other bits are in the array; of a union by the registers or the fill.
+    pub(super) fn estimate(&self, counter: &LineCounter) -> Option<Estimate> {
+        self.estimate_with(counter, || self.count_from_fill(counter.probes()))
+    }
+
+    /// The count, if other bits are in the array too; of a union by the registers.
+    pub(super) fn estimate_among_others(&self, counter: &LineCounter) -> Option<Estimate> {
+        self.estimate_with(counter, || None)
+    }
+
+    fn estimate_with(
+        &self,
+        counter: &LineCounter,
+        fill: impl FnOnce() -> Option<Estimate>,
+    ) -> Option<Estimate> {
+        // The same for a filter that was saved and loaded, which keeps no sum.
+        let chances = || {
+            let (lines, probes) = (self.lines.as_slice(), counter.probes());
+            if counter.is_crowded_at(self.written) {
+                chances_of_all(lines, probes)
+            } else if self.written < self.lines.memory_bytes() * 8 / LEAST_LOAD {
+                (0.0, 1.0)
+            } else {
+                chances_of_some(lines, probes)
+            }
+        };
+        counter.estimate(self.written, chances, fill)
     }
 
     /// The count of values of `probes` bits each, if no other bits are in the array, from the fill.
@@ -184,6 +224,7 @@ impl LineArray {
     /// Sets the bits of another array of the same length as well.
     pub(super) fn unite(&mut self, other: &Self) {
         unite_lines(&mut self.lines, &other.lines);
+        self.full.forget();
         self.written = self.written.saturating_add(other.written).min(MOST_WRITTEN);
     }
 
@@ -194,6 +235,7 @@ impl LineArray {
 
     /// Says that the lines, which came from elsewhere, hold these new values of so many bits each.
     pub(super) fn set_written(&mut self, values: impl Iterator<Item = (u64, u32)>) {
+        self.full.forget();
         let bits = values.map(|(firsts, probes)| firsts.saturating_mul(u64::from(probes)));
         self.written = bits.fold(0, u64::saturating_add).min(MOST_WRITTEN);
     }

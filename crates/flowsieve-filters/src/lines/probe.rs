@@ -10,18 +10,20 @@
 )]
 
 use super::count::LineCounter;
+use super::full::FullPlaces;
 use super::instructions::{AnyMachine, Instructions, Work};
 use super::places::{BATCH, bits_of, line_of, probed};
-use super::row::{ROW, Row, repeat_probability, sampled};
+use super::row::{Inserted, ROW, Row, Sets, chances_in, clear_in};
 use crate::Sighting;
 use crate::bits::Line;
 use crate::hashing::Digest;
 
-/// Sets the bits of `digest` and counts it if it is new.
+/// Sets the bits of `digest` and counts it if it is seen.
 #[inline(always)]
 pub(super) fn insert(
     lines: &mut [Line],
     written: &mut u64,
+    full: &mut FullPlaces,
     counter: &mut LineCounter,
     digest: Digest,
 ) -> Sighting {
@@ -31,20 +33,35 @@ pub(super) fn insert(
     let index = line_of(digest, lines.len());
     let before = lines[index];
     let (after, cleared) = AnyMachine.set(&before, bits, probed);
-    if cleared == 0 {
+    let (is_new, rise) = (cleared != 0, counter.rise(digest));
+    if !is_new && rise.is_none() {
+        return Sighting::Repeat;
+    }
+    if counter.counts() {
+        if counter.sample_at(*written).has(digest) {
+            let chances = if counter.is_crowded() {
+                full.keep(probes, lines);
+                full.chances(probes, lines.len() as u64)
+            } else {
+                chances_in(&AnyMachine.only(&before, probed), probes)
+            };
+            counter.record_missed(counter.chances(chances));
+        }
+        if is_new {
+            counter.add(1);
+            *written += u64::from(probes);
+        } else {
+            counter.add_risen();
+        }
+    }
+    if let Some(rise) = rise {
+        counter.raise(rise);
+    }
+    if !is_new {
         return Sighting::Repeat;
     }
     lines[index] = after;
-    if counter.counts() {
-        if counter.samples(digest, *written) {
-            counter.record_lost(repeat_probability(
-                &AnyMachine.only(&before, probed),
-                probes,
-            ));
-        }
-        counter.add(1);
-        *written += u64::from(probes);
-    }
+    full.change(&before, &after);
     Sighting::First
 }
 
@@ -61,6 +78,7 @@ pub(super) struct InsertAll<'a> {
     pub(super) lines: &'a mut [Line],
     pub(super) touch: bool,
     pub(super) written: &'a mut u64,
+    pub(super) full: &'a mut FullPlaces,
     pub(super) counter: &'a mut LineCounter,
     pub(super) digests: &'a [Digest],
     pub(super) sightings: &'a mut Vec<Sighting>,
@@ -74,36 +92,58 @@ impl Work for InsertAll<'_> {
             .resize(start + self.digests.len(), Sighting::Repeat);
         let (batches, rest) = self.digests.as_chunks::<BATCH>();
         let (answers, rest_answers) = self.sightings[start..].as_chunks_mut::<BATCH>();
-        let (lines, counter) = (self.lines, self.counter);
+        let Self {
+            lines,
+            written,
+            full,
+            counter,
+            ..
+        } = self;
         let probes = counter.probes();
         let mut row = Row::new(std::iter::once(probes));
         for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
             let len = BATCH * batches.len();
-            if !counter.counts() {
-                row.find(instructions, lines, batches, len);
-                row.insert(instructions, lines, self.touch);
-                row.tell(answers);
-            } else if let Some(sample) = counter.sample(*self.written, len) {
-                row.find(instructions, lines, batches, len);
-                row.insert(instructions, lines, self.touch);
-                row.tell(answers);
-                let new = row.new_ones(instructions);
-                counter.add(u64::from(new.count_ones()));
-                *self.written += u64::from(probes) * u64::from(new.count_ones());
-                let mut taken = new & sampled(instructions, batches, sample);
-                while taken != 0 {
-                    row.record_lost(instructions, lines, taken.trailing_zeros(), counter);
-                    taken &= taken - 1;
-                }
-            } else {
+            let sample = counter.sample(*written, len);
+            if sample.is_none() && counter.counts() {
                 let all = answers.as_flattened_mut().iter_mut();
                 for (answer, &digest) in all.zip(batches.as_flattened()) {
-                    *answer = insert(lines, self.written, counter, digest);
+                    *answer = insert(lines, written, full, counter, digest);
                 }
+                continue;
             }
+            if counter.counts() && counter.is_crowded() {
+                full.keep(probes, lines);
+            }
+            row.find(instructions, lines, batches, len);
+            row.insert(instructions, lines, self.touch);
+            row.tell(answers);
+            if !counter.is_on() {
+                continue;
+            }
+            let new = row.new_ones(instructions);
+            let mut sampled = 0;
+            if let Some(sample) = sample.filter(|_| counter.counts()) {
+                sampled = clear_in(instructions, batches, sample.mask());
+                let firsts = u64::from(new.count_ones());
+                counter.add(firsts);
+                *written += u64::from(probes) * firsts;
+            }
+            let sets = Sets {
+                new,
+                sampled,
+                may_rise: clear_in(instructions, batches, counter.clear_bits()),
+            };
+            let array = Inserted { lines, full };
+            row.count(
+                instructions,
+                array,
+                batches,
+                std::slice::from_mut(counter),
+                sets,
+            );
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
-            *answer = insert(lines, self.written, counter, digest);
+            *answer = insert(lines, written, full, counter, digest);
         }
     }
 }

@@ -11,7 +11,8 @@
     reason = "functions that are not inlined are compiled for the baseline target, and takes twice the time"
 )]
 
-use super::count::{LineCounter, Sample};
+use super::count::LineCounter;
+use super::full::FullPlaces;
 use super::instructions::Instructions;
 use super::places::{BATCH, Places, windows};
 use crate::Sighting;
@@ -188,19 +189,67 @@ impl Row {
         Set::MAX >> (DIGESTS - self.len)
     }
 
-    /// Records what was lost beside a digest that was new, after all were inserted.
+    /// Counts what was seen of a row that was inserted, in order: all that raise a register, and of the others
+    /// those that were new and are in the sample of their counter. The digests of the counters take turns.
+    ///
+    /// All that are new were [added](LineCounter::add) before.
     #[inline(always)]
-    pub(super) fn record_lost(
+    pub(super) fn count(
         &self,
         instructions: impl Instructions,
-        lines: &[Line],
-        number: u32,
-        counter: &mut LineCounter,
+        array: Inserted<'_>,
+        batches: &[[Digest; BATCH]],
+        counters: &mut [LineCounter],
+        Sets {
+            new,
+            sampled,
+            may_rise,
+        }: Sets,
     ) {
-        let (batch, i) = place_of(number);
-        let before = self.line_before(instructions, lines, number);
-        let probed = instructions.only(&before, self.places[batch].probed[i]);
-        counter.record_lost(repeat_probability(&probed, counter.probes()));
+        let Inserted { lines, full } = array;
+        let mut left = may_rise | new & sampled;
+        if full.is_kept() {
+            left |= new;
+        }
+        let columns = counters.len();
+        while left != 0 {
+            let number = left.trailing_zeros();
+            left &= left - 1;
+            let (batch, i) = place_of(number);
+            let column = if columns == 1 {
+                0
+            } else {
+                number as usize % columns
+            };
+            let counter = &mut counters[column];
+            let (is_new, in_sample) = (new >> number & 1 != 0, sampled >> number & 1 != 0);
+            let rise = counter.rise(batches[batch][i]);
+            if !is_new && rise.is_none() {
+                continue;
+            }
+            if counter.counts() && in_sample {
+                let chances = if counter.is_crowded() {
+                    full.chances(counter.probes(), lines.len() as u64)
+                } else {
+                    let before = self.line_before(instructions, lines, number);
+                    let probed = instructions.only(&before, self.places[batch].probed[i]);
+                    chances_in(&probed, counter.probes())
+                };
+                counter.record_missed(counter.chances(chances));
+            }
+            if let Some(rise) = rise {
+                counter.raise(rise);
+                if !is_new {
+                    counter.add_risen();
+                }
+            }
+            if is_new && full.is_kept() {
+                let before = self.line_before(instructions, lines, number);
+                let places = &self.places[batch];
+                let (after, _) = instructions.set(&before, places.bits[i], places.probed[i]);
+                full.change(&before, &after);
+            }
+        }
     }
 
     /// The line of a digest as it was before it, from what it is after the row: the bits that it and the
@@ -235,19 +284,36 @@ impl Row {
     }
 }
 
-/// Which of these digests are in the sample.
+/// An array after a row was inserted.
+pub(super) struct Inserted<'a> {
+    pub(super) lines: &'a [Line],
+    /// As of before the row.
+    pub(super) full: &'a mut FullPlaces,
+}
+
+/// Digests of a row that count.
+pub(super) struct Sets {
+    /// Those that were new to the lines.
+    pub(super) new: Set,
+    /// Those in the sample of their counter, if it counts.
+    pub(super) sampled: Set,
+    /// Those that may raise a register.
+    pub(super) may_rise: Set,
+}
+
+/// Which of these digests have these bits all clear.
 #[inline(always)]
-pub(super) fn sampled(
+pub(super) fn clear_in(
     instructions: impl Instructions,
     batches: &[[Digest; BATCH]],
-    sample: Sample,
+    bits: u64,
 ) -> Set {
-    let mut sampled = 0;
+    let mut clear = 0;
     for (number, digests) in batches.iter().enumerate() {
-        let of_batch = instructions.sampled(digests, sample);
-        sampled |= Set::from(of_batch) << (BATCH * number);
+        let of_batch = instructions.clear_in(digests, bits);
+        clear |= Set::from(of_batch) << (BATCH * number);
     }
-    sampled
+    clear
 }
 
 /// The batch of a row, and the place in it, of a digest of the row.
@@ -265,15 +331,20 @@ fn touch_lines(lines: &[Line], indices: &[u64; BATCH]) {
     black_box(touched);
 }
 
-/// Probability that a new element is called a repeat in a line with these probed words, and with words of
-/// a single one in place of the others: the product of the probed words' shares of set bits.
+/// Probabilities that a new element is called a repeat, and that it is called new, in a line with these probed
+/// words, and with words of a single one in place of the others: by the product of the probed words' shares of set
+/// bits.
 #[inline(always)]
-pub(super) fn repeat_probability(probed: &Line, probes: u32) -> f64 {
+pub(super) fn chances_in(probed: &Line, probes: u32) -> (f64, f64) {
     // In whole numbers up to 64^8 = 2^48, and in pairs, so that no multiplication waits for all others.
     let ones = |word: usize| u64::from(probed[word].count_ones());
     let low = (ones(0) * ones(1)) * (ones(2) * ones(3));
     let high = (ones(4) * ones(5)) * (ones(6) * ones(7));
+    let (full, all) = (low * high, 1 << (6 * probes));
     // 64^-k, exactly.
     let share = f64::from_bits((1023 - 6 * u64::from(probes)) << 52);
-    (low * high) as i64 as f64 * share
+    (
+        full as i64 as f64 * share,
+        (all - full as i64) as f64 * share,
+    )
 }

@@ -11,7 +11,7 @@ fn digests(count: u64) -> Vec<Digest> {
         .collect()
 }
 
-/// From empty to crowded, through every rate of the sample.
+/// From empty to full, through every rate of the sample.
 #[test]
 fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
     for probes in [1, 4, 8] {
@@ -31,8 +31,8 @@ fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
             }
             assert_eq!(sightings, one_by_one);
             assert_eq!(batched.lines, array.lines);
-            assert_eq!(count.known(), counter.known());
-            assert_eq!(count.firsts(), counter.firsts());
+            assert_eq!(batched.estimate(&count), array.estimate(&counter));
+            assert_eq!(count.parts(), counter.parts());
         }
     }
 }
@@ -75,8 +75,12 @@ fn digests_in_turn_count_to_the_bit_as_one_by_one() {
         assert_eq!(in_turn.lines, array.lines);
         assert_eq!(in_turn.written(), array.written());
         for (count, expected) in counts.iter().zip(&one_by_one) {
-            assert_eq!(count.known(), expected.known());
-            assert_eq!(count.firsts(), expected.firsts());
+            let estimates = [
+                in_turn.estimate_among_others(count),
+                array.estimate_among_others(expected),
+            ];
+            assert_eq!(estimates[0], estimates[1]);
+            assert_eq!(count.parts(), expected.parts());
         }
     }
 }
@@ -101,8 +105,10 @@ fn lines_that_look_alike_are_counted_to_the_bit_as_one_by_one() {
     let (mut count, mut sightings) = (batched.counter(3), Vec::new());
     batched.insert_all(&mut count, &digests, &mut sightings);
     assert_eq!(sightings, one_by_one);
-    assert_eq!(count.known(), counter.known());
-    assert!(counter.known().unwrap().distinct > counter.firsts().unwrap() as f64);
+    let estimate = array.estimate(&counter).unwrap();
+    assert_eq!(batched.estimate(&count), Some(estimate));
+    assert_eq!(count.parts(), counter.parts());
+    assert!(estimate.distinct > counter.firsts().unwrap() as f64);
 }
 
 #[test]
@@ -122,8 +128,8 @@ fn without_a_count_bits_and_answers_are_the_same() {
     assert_eq!(answers, sightings);
     assert_eq!(other.lines, array.lines);
     off.clear();
-    assert_eq!((off.known(), off.firsts()), (None, None));
-    let estimate = other.count_from_fill(5).unwrap();
+    assert_eq!((off.counts(), off.firsts()), (false, None));
+    let estimate = other.estimate(&off).unwrap();
     let exact = digests.iter().collect::<HashSet<_>>().len() as f64;
     assert!((estimate.distinct - exact).abs() < 5.0 * estimate.std_error());
 }
@@ -149,7 +155,7 @@ fn sampled_counts_are_unbiased_and_know_their_error() {
             let mut array = LineArray::new(32);
             let mut counter = array.counter(probes);
             array.insert_all(&mut counter, &digests, &mut Vec::new());
-            let estimate = counter.known().unwrap();
+            let estimate = array.estimate(&counter).unwrap();
             let error = estimate.distinct - elements as f64;
             sum += error;
             squares += error * error;

@@ -5,7 +5,6 @@
     reason = "functions that are not inlined are compiled for the baseline target, and takes twice the time"
 )]
 
-use super::count::Sample;
 use super::instructions::{Instructions, Work};
 use super::places::{BATCH, MULTIPLIERS, Places};
 use crate::bits::Line;
@@ -120,9 +119,9 @@ impl Instructions for V4 {
     }
 
     #[inline(always)]
-    fn sampled(self, batch: &[Digest; BATCH], sample: Sample) -> u32 {
+    fn clear_in(self, batch: &[Digest; BATCH], bits: u64) -> u32 {
         let digests: [[u64; 8]; BATCH / 8] = bytemuck::cast(batch.map(Digest::value));
-        let mask = bytemuck::cast(self.splat_u64x8(sample.mask()));
+        let mask = bytemuck::cast(self.splat_u64x8(bits));
         let f = self.avx512f;
         let mut taken = 0;
         for (i, eight) in digests.into_iter().enumerate() {

@@ -102,8 +102,8 @@ use self::layout::Layout;
 pub use self::spec::{IndexMap, MAX_COMBINATIONS, MatrixSpec};
 pub(crate) use self::spec::{check_attributes, matrix_of, usual_elements};
 use super::{
-    DigestColumns, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
-    MultiAttributeFilter, Sighting, SpecError,
+    DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
+    MultiAttributeFilter, Sighting, SpecError, fill,
 };
 use crate::bits::BitArray;
 use crate::hashing::{Digest, Probes};
@@ -130,7 +130,9 @@ pub struct MatrixFilter {
 #[derive(Clone, Debug, Default)]
 struct Single {
     ones: u64,
-    counter: HipCounter,
+    /// New cells that the value at hand has set.
+    fresh: u64,
+    counter: DistinctCounter,
 }
 
 /// Memory of an insert, kept so that none is allocated.
@@ -168,6 +170,14 @@ impl MatrixFilter {
         })
     }
 
+    /// Counts the values of an element that was inserted.
+    fn count_singles(&mut self, attributes: &[Digest]) {
+        let sizes = self.sizes.iter().zip(attributes);
+        for (single, (&size, &value)) in self.singles.iter_mut().zip(sizes) {
+            single.record(value, size, self.probes);
+        }
+    }
+
     /// Sets the cells of all combinations.
     fn set_all(&mut self, attributes: &[Digest]) {
         let probes = self.probes as usize;
@@ -192,21 +202,38 @@ impl MatrixFilter {
             }
             self.firsts[place] += fresh.min(1);
             if step.parent == 0 {
-                self.singles[step.attribute].record(fresh, self.sizes[step.attribute], probes);
+                self.singles[step.attribute].fresh = fresh;
             }
         }
     }
 }
 
 impl Single {
-    /// Records that the value set so many new cells of the attribute's `size`.
-    fn record(&mut self, fresh: u64, size: u64, probes: usize) {
-        if fresh != 0 {
-            let filled = self.ones as f64 / size as f64;
-            self.counter.record(filled.powi(probes as i32));
-            self.ones += fresh;
-        }
+    /// The count of the values; of a union by its registers or the attribute's cells.
+    fn estimate(&self, size: u64, probes: u32) -> Option<Estimate> {
+        let repeats = || repeat_probability(self.ones, size, probes);
+        let fill = || fill::independent(self.ones, size, probes);
+        self.counter.estimate(repeats, fill)
     }
+
+    /// Records a value, which has set [`Single::fresh`] new cells.
+    fn record(&mut self, value: Digest, size: u64, probes: u32) {
+        let sighting = if self.fresh == 0 {
+            Sighting::Repeat
+        } else {
+            Sighting::First
+        };
+        let ones = self.ones;
+        self.counter
+            .record(value, sighting, || repeat_probability(ones, size, probes));
+        self.ones += self.fresh;
+        self.fresh = 0;
+    }
+}
+
+/// Probability that a new value of an attribute sets no new cell, where `ones` of its `size` are set.
+fn repeat_probability(ones: u64, size: u64, probes: u32) -> f64 {
+    (ones as f64 / size as f64).powi(probes as i32)
 }
 
 /// Hash functions number 1 + attribute, as in an MDBF: independent between attributes.
@@ -216,12 +243,15 @@ fn indices_of(sizes: &[u64], probes: u32, attribute: usize, digest: Digest) -> P
 
 impl MembershipFilter for MatrixFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        // A set cell implies those of its subsets, so there would be nothing to set.
-        if self.has_all(element.attributes) {
-            return Sighting::Repeat;
-        }
-        self.set_all(element.attributes);
-        Sighting::First
+        let sighting = if self.has_all(element.attributes) {
+            // A set cell implies those of its subsets, so there would be nothing to set.
+            Sighting::Repeat
+        } else {
+            self.set_all(element.attributes);
+            Sighting::First
+        };
+        self.count_singles(element.attributes);
+        sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
@@ -234,7 +264,7 @@ impl MembershipFilter for MatrixFilter {
 
     fn clear(&mut self) {
         self.bits.clear();
-        self.singles.fill(Single::default());
+        self.singles.fill_with(Single::default);
         self.firsts.fill(0);
         self.united = false;
     }

@@ -4,7 +4,7 @@ use super::MatrixFilter;
 use super::layout::Layout;
 use crate::hashing::{Digest, NumberedProbes};
 use crate::matrix_sizing::MAX_ATTRIBUTES;
-use crate::{Estimate, MultiAttributeFilter, Pattern, PatternAnswer, fill};
+use crate::{Estimate, MultiAttributeFilter, Pattern, PatternAnswer};
 
 /// The hash functions of an element's attributes.
 type Functions<const MOST: usize> = [NumberedProbes; MOST];
@@ -109,22 +109,11 @@ impl MultiAttributeFilter for MatrixFilter {
         }
         let attribute = mask.trailing_zeros() as usize;
         let single = self.singles.get(attribute)?;
-        let fill = || fill::independent(single.ones, self.sizes[attribute], self.probes);
-        single.counter.known().or_else(fill)
+        single.estimate(self.sizes[attribute], self.probes)
     }
 
     fn first_of(&self, mask: u32) -> Option<u64> {
         let place = self.layout.place(mask)?;
         (!self.united).then(|| self.firsts[place])
-    }
-
-    fn repeat_probability_of(&self, mask: u32) -> Option<f64> {
-        if mask.count_ones() != 1 {
-            return None;
-        }
-        let attribute = mask.trailing_zeros() as usize;
-        let single = self.singles.get(attribute)?;
-        let filled = single.ones as f64 / self.sizes[attribute] as f64;
-        Some(filled.powi(self.probes as i32))
     }
 }

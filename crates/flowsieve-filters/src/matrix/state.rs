@@ -7,7 +7,7 @@ use std::io;
 impl FilterState for MatrixFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
         for single in &self.singles {
-            state.hip(Some(single.counter))?;
+            state.distinct(Some(&single.counter))?;
         }
         state.u8(u8::from(self.united))?;
         for &first in &self.firsts {
@@ -18,7 +18,7 @@ impl FilterState for MatrixFilter {
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
         for single in &mut self.singles {
-            single.counter = state.lasting_hip()?;
+            single.counter = state.lasting_distinct()?;
         }
         self.united = match state.u8()? {
             0 => false,
@@ -44,7 +44,7 @@ impl FilterState for MatrixFilter {
         }
         self.bits.unite(&other.bits);
         for (single, more) in self.singles.iter_mut().zip(&other.singles) {
-            single.counter.unite(more.counter);
+            single.counter.unite(&more.counter);
         }
         self.recount();
         Ok(())

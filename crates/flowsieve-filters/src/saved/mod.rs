@@ -33,8 +33,11 @@ use std::path::Path;
 /// First bytes of a file. The first is no text, the last is changed by what changes line ends.
 const MARK: [u8; 8] = *b"\x89FSIEVE\n";
 
-/// Version of the format.
-const VERSION: u16 = 1;
+/// Version of the format that is written.
+const VERSION: u16 = 2;
+
+/// The version before it, which is read as well: its counts had no registers.
+const OLD_VERSION: u16 = 1;
 
 /// Longest label, in bytes.
 pub const MAX_LABEL: usize = 1024;
@@ -216,7 +219,7 @@ impl SavedFilter {
             .fold(PatternAnswer::Absent, PatternAnswer::or)
     }
 
-    /// Count of the distinct elements inserted, if the structure has one; after a union by the fill.
+    /// Count of the distinct elements inserted, if the structure has one; after a union by registers or fill.
     pub fn distinct(&self) -> Option<Estimate> {
         self.shards
             .iter()
@@ -420,7 +423,7 @@ fn check_start(input: &mut StateReader<'_>) -> Result<Start, LoadError> {
     }
     input.bytes(&mut mark[there..])?;
     match input.u16()? {
-        VERSION => {}
+        version @ (OLD_VERSION | VERSION) => input.set_version(version),
         version => return Err(LoadError::Version(version)),
     }
     if input.u16()? != 0 {

@@ -1,9 +1,10 @@
 //! What passes between a filter and its saved form: numbers, little-endian, one after the other.
 
-use super::{LoadError, UnionError};
-use crate::HipCounter;
+use super::{LoadError, OLD_VERSION, UnionError, VERSION};
+use crate::DistinctCounter;
 use crate::bits::{BitArray, CounterArray, Lines};
 use crate::hashing::Checksum;
+use crate::martingale::{REGISTERS, Registers, Stream};
 use std::any::Any;
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -38,8 +39,8 @@ pub trait FilterState: Any {
 
     /// Makes this the filter into which the elements of the other have been inserted as well.
     ///
-    /// The estimate of a union rests on the fill, which is less exact than that of one stream of
-    /// insertions; where the fill does not tell, there is none.
+    /// The estimate of a union rests on the registers beside the filter or on its fill, which is less exact than
+    /// that of one stream of insertions.
     ///
     /// # Errors
     ///
@@ -181,23 +182,35 @@ impl<'a> StateWriter<'a> {
         self.words(counters.words())
     }
 
-    /// One byte (0: no estimate; 1: one of a stream; 2: lost in a union), and with 1 count and variance.
-    pub(crate) fn hip(&mut self, counter: Option<HipCounter>) -> io::Result<()> {
-        match counter.map(HipCounter::known) {
-            None => self.u8(0),
-            Some(None) => self.u8(2),
-            Some(Some(estimate)) => {
+    /// One byte (0: no count; 1: one of a stream; 2: one of a union), with 1 what was seen, and mean and variance of
+    /// what was missed; with 1 and 2 the registers.
+    pub(crate) fn distinct(&mut self, counter: Option<&DistinctCounter>) -> io::Result<()> {
+        let Some((registers, stream)) = counter.map(DistinctCounter::parts) else {
+            return self.u8(0);
+        };
+        match stream {
+            Stream::Watched {
+                seen,
+                missed,
+                variance,
+            } => {
                 self.u8(1)?;
-                self.u64(estimate.distinct.to_bits())?;
-                self.u64(estimate.variance.to_bits())
+                self.count(seen)?;
+                self.u64(missed.to_bits())?;
+                self.u64(variance.to_bits())?;
             }
+            Stream::United => self.u8(2)?,
         }
+        self.bytes(registers.ranks())
     }
 
-    /// The count of a combination in lines: its raw count, and the estimate of what was lost.
-    pub(crate) fn line_count(&mut self, (firsts, lost): (u64, HipCounter)) -> io::Result<()> {
+    /// The count of a combination in lines: its raw count, and that of what was seen.
+    pub(crate) fn line_count(
+        &mut self,
+        (firsts, count): (u64, &DistinctCounter),
+    ) -> io::Result<()> {
         self.count(firsts)?;
-        self.hip(Some(lost))
+        self.distinct(Some(count))
     }
 }
 
@@ -216,6 +229,7 @@ pub struct StateReader<'a> {
     length: u64,
     checksum: Checksum,
     part: &'static str,
+    version: u16,
 }
 
 impl<'a> StateReader<'a> {
@@ -227,12 +241,18 @@ impl<'a> StateReader<'a> {
             length,
             checksum: Checksum::new(),
             part: "its head",
+            version: VERSION,
         }
     }
 
     /// Says what comes now, for errors.
     pub(super) const fn enter(&mut self, part: &'static str) {
         self.part = part;
+    }
+
+    /// Says which version of the format it is.
+    pub(super) const fn set_version(&mut self, version: u16) {
+        self.version = version;
     }
 
     /// Bytes read so far.
@@ -382,32 +402,86 @@ impl<'a> StateReader<'a> {
         }
     }
 
-    pub(crate) fn hip(&mut self) -> Result<Option<HipCounter>, LoadError> {
-        match self.u8()? {
-            0 => Ok(None),
-            1 => {
-                let distinct = f64::from_bits(self.u64()?);
-                let variance = f64::from_bits(self.u64()?);
-                HipCounter::from_estimate(distinct, variance)
-                    .map(Some)
-                    .ok_or_else(|| self.damaged("an estimate is no number from 0 on"))
-            }
-            2 => Ok(Some(HipCounter::LOST)),
-            _ => Err(self.damaged("the mark of an estimate is none of 0, 1 and 2")),
+    /// A count of distinct elements, if there is one.
+    pub(crate) fn distinct(&mut self) -> Result<Option<DistinctCounter>, LoadError> {
+        if self.version == OLD_VERSION {
+            return self.old_distinct(None);
         }
+        let stream = match self.u8()? {
+            0 => return Ok(None),
+            1 => Stream::Watched {
+                seen: self.count()?,
+                missed: f64::from_bits(self.u64()?),
+                variance: f64::from_bits(self.u64()?),
+            },
+            2 => Stream::United,
+            _ => return Err(self.damaged(UNKNOWN_MARK)),
+        };
+        let ranks: [u8; REGISTERS] = self.array()?;
+        let registers = Registers::of_ranks(&ranks)
+            .ok_or_else(|| self.damaged("a register has a rank that none can have"))?;
+        self.checked_distinct(registers, stream).map(Some)
     }
 
-    /// The estimate of a filter that always has one, though it may be lost.
-    pub(crate) fn lasting_hip(&mut self) -> Result<HipCounter, LoadError> {
-        self.hip()?
+    /// A count of version 1: without registers, and with the mean of all elements instead of those that were
+    /// seen and those that were missed; in lines with the mean of those that were missed beside these.
+    fn old_distinct(&mut self, firsts: Option<u64>) -> Result<Option<DistinctCounter>, LoadError> {
+        let stream = match self.u8()? {
+            0 => return Ok(None),
+            1 => {
+                let mean = f64::from_bits(self.u64()?);
+                let variance = f64::from_bits(self.u64()?);
+                // An element adds at most as much to what was missed as to its variance, so at least so many
+                // were seen.
+                let least = (mean - variance).clamp(0.0, MAX_COUNT as f64) as u64;
+                Stream::Watched {
+                    seen: firsts.unwrap_or(least),
+                    missed: match firsts {
+                        Some(_) => mean,
+                        None => mean - least as f64,
+                    },
+                    variance,
+                }
+            }
+            2 => Stream::United,
+            _ => return Err(self.damaged(UNKNOWN_MARK)),
+        };
+        self.checked_distinct(Registers::SILENT, stream).map(Some)
+    }
+
+    fn checked_distinct(
+        &self,
+        registers: Registers,
+        stream: Stream,
+    ) -> Result<DistinctCounter, LoadError> {
+        DistinctCounter::of_parts(registers, stream)
+            .ok_or_else(|| self.damaged("an estimate is no number from 0 on"))
+    }
+
+    /// The count of a filter that always has one, though its stream may be lost.
+    pub(crate) fn lasting_distinct(&mut self) -> Result<DistinctCounter, LoadError> {
+        let counter = self.distinct()?;
+        self.lasting(counter)
+    }
+
+    fn lasting(&self, counter: Option<DistinctCounter>) -> Result<DistinctCounter, LoadError> {
+        counter
             .ok_or_else(|| self.damaged("the estimate that this structure always has is missing"))
     }
 
     /// The count of a combination in lines.
-    pub(crate) fn line_count(&mut self) -> Result<(u64, HipCounter), LoadError> {
-        Ok((self.count()?, self.lasting_hip()?))
+    pub(crate) fn line_count(&mut self) -> Result<(u64, DistinctCounter), LoadError> {
+        let firsts = self.count()?;
+        let counter = if self.version == OLD_VERSION {
+            self.old_distinct(Some(firsts))?
+        } else {
+            self.distinct()?
+        };
+        Ok((firsts, self.lasting(counter)?))
     }
 }
+
+const UNKNOWN_MARK: &str = "the mark of an estimate is none of 0, 1 and 2";
 
 /// Largest count that is read.
 const MAX_COUNT: u64 = 1 << 62;

@@ -118,7 +118,7 @@ pub(super) use self::state::SavedLinks;
 use super::split_counting::SplitCounters;
 pub(super) use super::split_counting::positions;
 use super::{
-    CounterStats, ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter,
+    CounterStats, DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter,
     RemovableFilter, Sighting,
 };
 use crate::hashing::Digest;
@@ -153,7 +153,7 @@ pub struct ScalableFilter {
     refill: Refill,
     ambiguous_removals: u64,
     /// `None` from the first removal on; of a union it is lost, and stays so.
-    counter: Option<HipCounter>,
+    counter: Option<DistinctCounter>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -184,7 +184,7 @@ impl ScalableFilter {
             most_links,
             refill,
             ambiguous_removals: 0,
-            counter: Some(HipCounter::default()),
+            counter: Some(DistinctCounter::default()),
         }
     }
 
@@ -209,18 +209,9 @@ impl ScalableFilter {
         Some(first)
     }
 
-    fn repeat_probability(&self) -> f64 {
-        let none: f64 = self
-            .links
-            .iter()
-            .map(|link| 1.0 - link.repeat_probability())
-            .product();
-        1.0 - none
-    }
-
     /// Whether it has links of several chains.
     fn is_union(&self) -> bool {
-        lost_in_union(self.counter)
+        lost_in_union(self.counter.as_ref())
     }
 
     /// The rule that it goes by.
@@ -234,9 +225,7 @@ impl ScalableFilter {
 
     /// Ends the count, since what is left is no stream of insertions.
     fn end_count(&mut self) {
-        if !self.is_union() {
-            self.counter = None;
-        }
+        self.counter = self.is_union().then_some(DistinctCounter::LOST);
     }
 
     /// The link that takes a new element.
@@ -262,23 +251,36 @@ impl ScalableFilter {
     }
 }
 
+/// Probability that a new element is called a repeat by one of these links.
+fn repeat_probability(links: &[SplitCounters]) -> f64 {
+    let none: f64 = links
+        .iter()
+        .map(|link| 1.0 - link.repeat_probability())
+        .product();
+    1.0 - none
+}
+
 /// Whether this is the count of a union: that is how a chain, and its file, know that it is one.
-fn lost_in_union(counter: Option<HipCounter>) -> bool {
-    counter.is_some_and(|counter| counter.known().is_none())
+fn lost_in_union(counter: Option<&DistinctCounter>) -> bool {
+    counter.is_some_and(|counter| !counter.is_watched())
 }
 
 impl MembershipFilter for ScalableFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
-        if let Some(link) = self.claims(element.whole) {
-            self.links[link].insert(element.whole);
-            return Sighting::Repeat;
-        }
-        let repeat_probability = self.repeat_probability();
-        self.taker().insert(element.whole);
+        let claims = self.claims(element.whole);
+        let sighting = if claims.is_some() {
+            Sighting::Repeat
+        } else {
+            Sighting::First
+        };
         if let Some(counter) = &mut self.counter {
-            counter.record(repeat_probability);
+            counter.record(element.whole, sighting, || repeat_probability(&self.links));
         }
-        Sighting::First
+        match claims {
+            Some(link) => self.links[link].insert(element.whole),
+            None => self.taker().insert(element.whole),
+        };
+        sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
@@ -293,7 +295,7 @@ impl MembershipFilter for ScalableFilter {
             self.links[0] = self.shape.link(FIRST_FUNCTION_SET);
         }
         self.ambiguous_removals = 0;
-        self.counter = Some(HipCounter::default());
+        self.counter = Some(DistinctCounter::default());
     }
 
     fn stats(&self) -> FilterStats {
@@ -313,7 +315,9 @@ impl MembershipFilter for ScalableFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        self.counter?.known()
+        // What two chains of a union both hold would be counted twice by the fill of the links.
+        let repeats = || repeat_probability(&self.links);
+        self.counter.as_ref()?.estimate(repeats, || None)
     }
 
     fn as_removable(&mut self) -> Option<&mut dyn RemovableFilter> {

@@ -1,13 +1,13 @@
 //! The chain on disk.
 
 use super::{FIRST_FUNCTION_SET, MAX_FUNCTION_SET, ScalableFilter, lost_in_union};
-use crate::HipCounter;
+use crate::DistinctCounter;
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use std::io;
 
 /// What stands before the links of a saved chain.
 pub(crate) struct SavedLinks {
-    counter: Option<HipCounter>,
+    counter: Option<DistinctCounter>,
     ambiguous_removals: u64,
     /// How many they are.
     pub(crate) count: u32,
@@ -19,7 +19,7 @@ impl SavedLinks {
     /// Reads it.
     pub(crate) fn load(state: &mut StateReader<'_>) -> Result<Self, LoadError> {
         Ok(Self {
-            counter: state.hip()?,
+            counter: state.distinct()?,
             ambiguous_removals: state.count()?,
             count: state.u32()?,
             least: FIRST_FUNCTION_SET,
@@ -29,7 +29,7 @@ impl SavedLinks {
     /// Takes the number of the next link's functions: they ascend, but those of a union are of several
     /// chains.
     pub(crate) fn take(&mut self, number: u64, state: &StateReader<'_>) -> Result<(), LoadError> {
-        let is_union = lost_in_union(self.counter);
+        let is_union = lost_in_union(self.counter.as_ref());
         if number < self.least || number > MAX_FUNCTION_SET {
             return Err(state.damaged(if is_union {
                 "a link of a chain has a number that none has"
@@ -46,7 +46,7 @@ impl SavedLinks {
 
 impl FilterState for ScalableFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(self.counter)?;
+        state.distinct(self.counter.as_ref())?;
         state.count(self.ambiguous_removals)?;
         state.u32(self.links.len() as u32)?;
         for link in &self.links {

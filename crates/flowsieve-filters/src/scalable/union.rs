@@ -1,7 +1,7 @@
 //! The union of two chains.
 
 use super::{FULL, ScalableFilter, SplitCounters};
-use crate::HipCounter;
+use crate::DistinctCounter;
 use crate::saved::UnionError;
 
 impl ScalableFilter {
@@ -10,10 +10,12 @@ impl ScalableFilter {
         let links = self.links_with(other)?;
         let both = !self.is_empty() && !other.is_empty();
         if both || self.is_union() || other.is_union() {
-            // What both hold would be counted twice by the fill of the links.
-            self.counter = Some(HipCounter::LOST);
+            // That of a chain whose count has ended says nothing, and that of a union lasts.
+            let mut counter = self.counter.take().unwrap_or(DistinctCounter::LOST);
+            counter.unite_streams(other.counter.as_ref().unwrap_or(&DistinctCounter::LOST));
+            self.counter = Some(counter);
         } else {
-            HipCounter::unite_where_known(&mut self.counter, other.counter);
+            DistinctCounter::unite_where_known(&mut self.counter, other.counter.as_ref());
         }
         self.links = links;
         self.ambiguous_removals = self

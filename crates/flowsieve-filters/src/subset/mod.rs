@@ -42,7 +42,7 @@
 //!
 //! Given its line and its words, the bits of a new element, or of a new value of a combination, are
 //! uniform in the words; so it is called a repeat with p = product of (set bits of the word / 64) over
-//! its k words, exactly, whoever set them. The count of each combination is [`super::HipCounter`]'s with
+//! its k words, exactly, whoever set them. The count of each combination is [`super::DistinctCounter`]'s with
 //! that p: unbiased, from the line just loaded, and only for what is new; and, as long as p is small, only
 //! for a sample of that (`lines/count.rs`).
 //!
@@ -240,11 +240,13 @@ impl MembershipFilter for SubsetFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        self.counters[0].known().or_else(|| {
+        let counter = &self.counters[0];
+        if self.masks.is_empty() {
+            self.array.estimate(counter)
+        } else {
             // Where combinations are stored as well, nobody knows whose bits fill the lines.
-            let fill = || self.array.count_from_fill(self.probes());
-            self.masks.is_empty().then(fill)?
-        })
+            self.array.estimate_among_others(counter)
+        }
     }
 
     fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
@@ -297,11 +299,11 @@ impl FilterState for SubsetFilter {
             .map(|_| state.line_count())
             .collect::<Result<Vec<_>, _>>()?;
         let probes: Vec<u32> = self.counters.iter().map(LineCounter::probes).collect();
-        let values = counts.iter().map(|&(firsts, _)| firsts).zip(probes);
+        let values = counts.iter().map(|(firsts, _)| *firsts).zip(probes);
         self.array.set_written(values);
         let written = self.array.written();
-        for (counter, (firsts, lost)) in self.counters.iter_mut().zip(counts) {
-            counter.restore(firsts, lost, written);
+        for (counter, (firsts, count)) in self.counters.iter_mut().zip(counts) {
+            counter.restore(firsts, count, written);
         }
         state.lines(&mut self.array.lines)
     }
@@ -336,16 +338,11 @@ impl MultiAttributeFilter for SubsetFilter {
         if self.full == Some(mask) {
             return self.distinct();
         }
-        self.counter_of(mask)?.known()
+        self.array.estimate_among_others(self.counter_of(mask)?)
     }
 
     fn first_of(&self, mask: u32) -> Option<u64> {
         self.counter_of(mask)?.firsts()
-    }
-
-    fn repeat_probability_of(&self, mask: u32) -> Option<f64> {
-        let probes = self.counter_of(mask)?.probes();
-        Some(self.array.fill_ratio().powi(probes as i32))
     }
 }
 

@@ -8,6 +8,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+mod any_load;
 mod counts;
 mod elements;
 mod membership;

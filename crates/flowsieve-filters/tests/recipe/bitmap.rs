@@ -7,7 +7,7 @@ use super::sizing::bloom_fpr;
 use super::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, SpecError, array_bits, check_bits,
 };
-use super::{ElementDigests, Estimate, FilterStats, HipCounter, MembershipFilter, Sighting};
+use super::{ElementDigests, Estimate, FilterStats, DistinctCounter, MembershipFilter, Sighting};
 use std::io;
 
 /// Parameters of a [`BitmapFilter`].
@@ -56,7 +56,7 @@ impl Parameters for BitmapSpec {
     fn build(&self) -> Box<dyn MembershipFilter> {
         Box::new(BitmapFilter {
             bits: BitArray::new(self.bits),
-            counter: HipCounter::default(),
+            counter: DistinctCounter::default(),
         })
     }
 
@@ -86,7 +86,7 @@ impl Parameters for BitmapSpec {
 #[derive(Clone, Debug)]
 pub struct BitmapFilter {
     bits: BitArray,
-    counter: HipCounter,
+    counter: DistinctCounter,
 }
 
 impl BitmapFilter {
@@ -98,11 +98,14 @@ impl BitmapFilter {
 impl MembershipFilter for BitmapFilter {
     fn insert(&mut self, element: ElementDigests<'_>) -> Sighting {
         let repeat_probability = self.bits.fill_ratio();
-        if !self.bits.set(self.place(element.whole)) {
-            return Sighting::Repeat;
-        }
-        self.counter.record(repeat_probability);
-        Sighting::First
+        let sighting = if self.bits.set(self.place(element.whole)) {
+            Sighting::First
+        } else {
+            Sighting::Repeat
+        };
+        self.counter
+            .record(element.whole, sighting, || repeat_probability);
+        sighting
     }
 
     fn contains(&self, element: ElementDigests<'_>) -> bool {
@@ -111,7 +114,7 @@ impl MembershipFilter for BitmapFilter {
 
     fn clear(&mut self) {
         self.bits.clear();
-        self.counter = HipCounter::default();
+        self.counter = DistinctCounter::default();
     }
 
     fn stats(&self) -> FilterStats {
@@ -123,25 +126,25 @@ impl MembershipFilter for BitmapFilter {
     }
 
     fn distinct(&self) -> Option<Estimate> {
-        self.counter.known()
+        self.counter.estimate(|| self.bits.fill_ratio(), || None)
     }
 }
 
 impl FilterState for BitmapFilter {
     fn save_state(&self, state: &mut StateWriter<'_>) -> io::Result<()> {
-        state.hip(Some(self.counter))?;
+        state.distinct(Some(&self.counter))?;
         state.bits(&self.bits)
     }
 
     fn load_state(&mut self, state: &mut StateReader<'_>) -> Result<(), LoadError> {
-        self.counter = state.lasting_hip()?;
+        self.counter = state.lasting_distinct()?;
         state.bits(&mut self.bits)
     }
 
     fn unite(&mut self, other: &dyn FilterState) -> Result<(), UnionError> {
         let other: &Self = same(other)?;
         self.bits.unite(&other.bits);
-        self.counter.unite(other.counter);
+        self.counter.unite(&other.counter);
         Ok(())
     }
 }

@@ -1,0 +1,87 @@
+//! Bias, error and coverage of counts at any load, for `docs/accuracy.md`; `scripts/measure-counting` runs it.
+//!
+//! Arguments: bytes of memory, shards, bits an element (k), runs, and numbers of elements. One line each: the mean error
+//! and its standard error, the root of the mean squared error, the mean squared error over the stated variance, and how
+//! often the bounds hold.
+
+use flowsieve_filters::hashing::{Digest, shard_of};
+use flowsieve_filters::{DigestColumns, Estimate, MembershipFilter, SubsetFilter};
+
+/// Random digests: those of distinct elements.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+}
+
+fn estimate(bytes: u64, shards: u64, probes: u32, elements: u64, seed: u64) -> Estimate {
+    let lines = (bytes / 64 / shards).max(1);
+    let mut filters: Vec<SubsetFilter> = (0..shards)
+        .map(|_| SubsetFilter::new(lines, probes))
+        .collect();
+    let mut random = Random(seed << 40);
+    let mut batches: Vec<Vec<Digest>> = vec![Vec::new(); shards as usize];
+    let mut sightings = Vec::new();
+    let mut insert = |filter: &mut SubsetFilter, batch: &mut Vec<Digest>| {
+        let columns = DigestColumns {
+            whole: batch,
+            attributes: &[],
+        };
+        filter.insert_batch(columns, &mut sightings);
+        sightings.clear();
+        batch.clear();
+    };
+    for _ in 0..elements {
+        let digest = Digest::from_value(random.next());
+        let shard = shard_of(digest, shards);
+        batches[shard].push(digest);
+        if batches[shard].len() == 1024 {
+            insert(&mut filters[shard], &mut batches[shard]);
+        }
+    }
+    for (filter, batch) in filters.iter_mut().zip(&mut batches) {
+        insert(filter, batch);
+    }
+    let counts = filters.iter().filter_map(MembershipFilter::distinct);
+    counts.fold(Estimate::default(), Estimate::plus)
+}
+
+fn main() {
+    let numbers: Vec<u64> = std::env::args()
+        .skip(1)
+        .filter_map(|number| number.parse().ok())
+        .collect();
+    let [bytes, shards, probes, runs, all @ ..] = &*numbers else {
+        eprintln!("usage: measure_counting BYTES SHARDS K RUNS ELEMENTS…");
+        std::process::exit(2);
+    };
+    for &elements in all {
+        let n = elements as f64;
+        let (mut sum, mut squares, mut stated, mut covered) = (0.0, 0.0, 0.0, 0);
+        for seed in 0..*runs {
+            let estimate = estimate(*bytes, *shards, *probes as u32, elements, seed);
+            let error = estimate.distinct - n;
+            sum += error;
+            squares += error * error;
+            stated += estimate.variance;
+            covered += u32::from((estimate.lower()..=estimate.upper()).contains(&elements));
+        }
+        let count = *runs as f64;
+        let (mean, square) = (sum / count, squares / count);
+        println!(
+            "{bytes} {shards} {probes} {elements} {runs} | bias {:+.5} % ± {:.5} ({:+.2}) | rmse {:.4} % | square/stated {:.3} | covered {:.2} %",
+            100.0 * mean / n,
+            100.0 * (square / count).sqrt() / n,
+            mean / (square / count).sqrt().max(1e-300),
+            100.0 * square.sqrt() / n,
+            squares / stated.max(1e-300),
+            100.0 * f64::from(covered) / count,
+        );
+    }
+}

@@ -1,0 +1,292 @@
+//! Counts at any load: the mean error, the stated variance and the bounds, of every structure that counts.
+//!
+//! The seeds are fixed, so a test that passes once passes always; each threshold is that which a sound count passes with
+//! a probability of 999 in 1000 over all cells together, so that another choice of seeds passes as well.
+
+use crate::elements::{Elements, insert_all};
+use crate::specs::{bloom, subset};
+use flowsieve_filters::hashing::{Digest, Digester, shard_of};
+use flowsieve_filters::{
+    BloomLayout, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DigestColumns, DleftSpec,
+    ElementDigests, Estimate, FilterSpec, IndexMap, MatrixSpec, MdbfSpec, MembershipFilter,
+    PlannedCombination, Refill, ScalableSpec, SplitCountingSpec, SubsetFilter,
+};
+
+/// What many counts of the same number of elements were.
+#[derive(Default)]
+struct Counts {
+    runs: f64,
+    sum: f64,
+    squares: f64,
+    fourths: f64,
+    stated: f64,
+    covered: f64,
+}
+
+impl Counts {
+    fn record(&mut self, estimate: Estimate, elements: u64) {
+        let error = estimate.distinct - elements as f64;
+        self.runs += 1.0;
+        self.sum += error;
+        self.squares += error * error;
+        self.fourths += error.powi(4);
+        self.stated += estimate.variance;
+        let bounds = estimate.lower()..=estimate.upper();
+        self.covered += f64::from(u8::from(bounds.contains(&elements)));
+    }
+
+    /// Asserts that they are unbiased, know their error and have bounds that hold. `errors` are the standard errors
+    /// that chance allows.
+    fn check(&self, what: &str, errors: f64) {
+        let (mean, square) = (self.sum / self.runs, self.squares / self.runs);
+        let stated = self.stated / self.runs;
+        let covered = self.covered / self.runs;
+        println!(
+            "{what}: mean {:+.2} errors, square / stated {:.3}, covered {:.1} %, {stated:.2} missed or so",
+            mean / (square / self.runs).sqrt().max(1e-300),
+            square / stated.max(1e-300),
+            100.0 * covered
+        );
+        // Where hardly a run misses an element the squares say nothing of the error of the mean.
+        let variance = square.max(stated);
+        assert!(
+            mean.abs() <= errors * (variance / self.runs).sqrt() + 1e-6,
+            "{what}: {mean}"
+        );
+        if stated >= 10.0 {
+            let spread = (self.fourths / self.runs - square * square).max(0.0);
+            let error = errors * (spread / self.runs).sqrt() / stated;
+            let ratio = square / stated;
+            assert!(
+                ratio > 0.8 - error && ratio < 1.25 + error,
+                "{what}: {ratio}"
+            );
+        }
+        let error = errors * (0.05 * 0.95 / self.runs).sqrt();
+        assert!(covered > 0.95 - error, "{what}: {covered}");
+    }
+}
+
+/// A number of standard errors that a normal one passes with a probability of 1 in 1000 in any of so many cells, with
+/// three numbers in each.
+fn allowed(cells: usize) -> f64 {
+    // The tail beyond z is about e^(-z²/2) / (z √(2π)).
+    let wanted = 0.001 / (6.0 * cells as f64);
+    let mut z = 3.0_f64;
+    while (-z * z / 2.0).exp() / (z * 2.506) > wanted {
+        z += 0.01;
+    }
+    z
+}
+
+fn digests(seed: u64, elements: u64) -> Vec<Digest> {
+    let digester = Digester::new(seed);
+    (0..elements)
+        .map(|number| digester.digest(&number.to_le_bytes()))
+        .collect()
+}
+
+/// Lines, from empty to a hundred elements a bit, in one shard and in eight.
+#[test]
+fn lines_count_at_any_load() {
+    let mut cells = Vec::new();
+    for bytes in [64_u64, 512, 4096, 65_536, 1 << 20] {
+        for shards in [1, 8] {
+            for elements in [1_u64, 3, 10, 30, 100, 300, 1_000, 10_000, 100_000] {
+                // More is for the script: it takes minutes.
+                let runs = (6_000_000 / elements).clamp(60, 600);
+                if bytes >= 64 * shards {
+                    cells.push((bytes, shards, elements, runs));
+                }
+            }
+        }
+    }
+    let errors = allowed(cells.len());
+    for (bytes, shards, elements, runs) in cells {
+        let probes = 1 + (bytes.trailing_zeros() + elements as u32) % 8;
+        let mut filters: Vec<SubsetFilter> = (0..shards)
+            .map(|_| SubsetFilter::new(bytes / 64 / shards, probes))
+            .collect();
+        let mut counts = Counts::default();
+        for run in 0..runs {
+            let mut columns = vec![Vec::new(); shards as usize];
+            for digest in digests(elements << 20 | run, elements) {
+                columns[shard_of(digest, shards)].push(digest);
+            }
+            let mut sum = Estimate::default();
+            for (filter, column) in filters.iter_mut().zip(&columns) {
+                filter.clear();
+                let columns = DigestColumns {
+                    whole: column,
+                    attributes: &[],
+                };
+                filter.insert_batch(columns, &mut Vec::new());
+                sum = sum.plus(filter.distinct().expect("it counts"));
+            }
+            counts.record(sum, elements);
+        }
+        let what = format!("{bytes} bytes, {shards} shards, k = {probes}, {elements} elements");
+        counts.check(&what, errors);
+    }
+}
+
+/// Combinations in the same lines, each with registers of its own.
+#[test]
+fn combinations_count_at_any_load() {
+    const CELLS: [(u64, u64); 5] = [(1, 100), (2, 400), (2, 3_000), (16, 3_000), (16, 20_000)];
+    let errors = allowed(3 * CELLS.len());
+    for (lines, elements) in CELLS {
+        let planned =
+            [(0b01, 3), (0b10, 5)].map(|(mask, probes)| PlannedCombination { mask, probes });
+        let mut all = [(); 3].map(|()| Counts::default());
+        for run in 0..300 {
+            let mut filter = SubsetFilter::with_combinations(2, lines, 4, &planned)
+                .expect("the parameters can be");
+            let digester = Digester::new(run);
+            let value = |of: u64, number: u64| {
+                digester.digest(&[of, number].map(u64::to_le_bytes).concat())
+            };
+            let whole = digests(5_000 + run, elements);
+            let attributes: Vec<Digest> = (0..elements)
+                .flat_map(|number| [value(1, number % (elements / 4)), value(2, number / 2)])
+                .collect();
+            let columns = DigestColumns {
+                whole: &whole,
+                attributes: &attributes,
+            };
+            filter.insert_batch(columns, &mut Vec::new());
+            let combinations = filter.as_multi_attribute().expect("it has some");
+            let counted = [(0b11, elements), (0b01, elements / 4), (0b10, elements / 2)];
+            for (counts, (mask, exact)) in all.iter_mut().zip(counted) {
+                let estimate = combinations.distinct_of(mask).expect("it is stored");
+                counts.record(estimate, exact);
+            }
+        }
+        for (counts, name) in all.iter().zip(["whole", "first", "second"]) {
+            counts.check(
+                &format!("{lines} lines, {elements} elements, {name}"),
+                errors,
+            );
+        }
+    }
+}
+
+/// Every structure that counts, far beyond what it was made for, with values that many elements share.
+#[test]
+fn every_structure_counts_at_any_load() {
+    const LOADS: [u32; 4] = [30, 300, 3_000, 12_000];
+    let specs = [
+        bloom(600, 3, BloomLayout::Anywhere),
+        bloom(1024, 6, BloomLayout::Lines),
+        subset(2, 3, 8, &[]),
+        FilterSpec::Cmdbf(CmdbfSpec {
+            attributes: 2,
+            bits: 512,
+            probes: 2,
+            combination: Combination::Joint,
+        }),
+        FilterSpec::Cmdbf(CmdbfSpec {
+            attributes: 2,
+            bits: 512,
+            probes: 2,
+            combination: Combination::XorIndependent,
+        }),
+        FilterSpec::Counting(CountingSpec {
+            counters: 600,
+            probes: 3,
+            counter_bits: 4,
+        }),
+        FilterSpec::SplitCounting(SplitCountingSpec {
+            part: 200,
+            probes: 3,
+            counter_bits: 2,
+        }),
+        FilterSpec::Scalable(ScalableSpec {
+            part: 50,
+            probes: 4,
+            counter_bits: 4,
+            most_links: 3,
+            refill: Refill::FirstNotFull,
+        }),
+        FilterSpec::Dleft(DleftSpec {
+            bucket_bits: 3,
+            remainder_bits: 8,
+            counter_bits: 2,
+        }),
+        FilterSpec::Dleft(DleftSpec {
+            bucket_bits: 4,
+            remainder_bits: 5,
+            counter_bits: 4,
+        }),
+    ];
+    let errors = allowed(specs.len() * LOADS.len());
+    for spec in &specs {
+        for elements in LOADS {
+            let mut counts = Counts::default();
+            for run in 0..300 {
+                let mut filter = spec.build();
+                for numbers in [0..elements / 2, elements / 4..elements, 0..elements] {
+                    let shared = Elements::sharing(2, 77_000 + 1000 * run, 4_001, numbers);
+                    insert_all(&mut *filter, &shared);
+                }
+                let estimate = filter.distinct().expect("nothing was removed");
+                counts.record(estimate, elements.into());
+            }
+            counts.check(&format!("{spec:?}, {elements} elements"), errors);
+        }
+    }
+}
+
+/// Single attributes of a matrix, and a join of one.
+#[test]
+fn single_attributes_count_at_any_load() {
+    const LOADS: [u32; 3] = [20, 200, 4_000];
+    let matrix = FilterSpec::Matrix(MatrixSpec {
+        sizes: vec![60],
+        cuts: Vec::new(),
+        probes: 2,
+        index_map: IndexMap::Rank,
+    });
+    let join = FilterSpec::Cartesian(CartesianSpec {
+        attributes: 1,
+        size: 60,
+        probes: 2,
+    });
+    let errors = allowed(2 * LOADS.len());
+    for spec in [matrix, join] {
+        for elements in LOADS {
+            let mut counts = Counts::default();
+            for run in 0..300 {
+                let mut filter = spec.build();
+                for value in digests(31_000 + run, elements.into()) {
+                    filter.insert(ElementDigests::of_attributes(&[value]));
+                }
+                let estimate = filter.distinct().expect("one attribute is counted");
+                counts.record(estimate, elements.into());
+            }
+            counts.check(&format!("{spec:?}, {elements} elements"), errors);
+        }
+    }
+}
+
+/// Where chance decides nothing there is no estimate, rather than a wrong one.
+#[test]
+fn what_cannot_be_counted_is_not() {
+    let xor = FilterSpec::Cmdbf(CmdbfSpec {
+        attributes: 2,
+        bits: 512,
+        probes: 2,
+        combination: Combination::XorSame,
+    });
+    let mdbf = FilterSpec::Mdbf(MdbfSpec {
+        attributes: 2,
+        bits: 512,
+        probes: 2,
+    });
+    for spec in [xor, mdbf] {
+        let mut filter = spec.build();
+        assert!(filter.distinct().is_none());
+        insert_all(&mut *filter, &Elements::sharing(2, 5, 61, 0..100));
+        assert!(filter.distinct().is_none());
+    }
+}
