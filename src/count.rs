@@ -16,7 +16,7 @@ use std::time::Duration;
 const DEFAULT_SHARDS: u32 = 8;
 
 /// Bytes of the filters of a slice unless told otherwise.
-pub(crate) const DEFAULT_MEMORY_BYTES: u64 = 64 << 10;
+pub(crate) const DEFAULT_MEMORY_BYTES: u64 = 256 << 10;
 
 /// Bytes of the exact count unless told otherwise.
 const DEFAULT_EXACT_BYTES: u64 = 4 << 30;
@@ -160,7 +160,7 @@ impl Count {
         self
     }
 
-    /// Bytes of the filters of a slice; 64 KiB by default.
+    /// Bytes of the filters of a slice; 256 KiB by default.
     #[must_use]
     pub fn memory(mut self, bytes: u64) -> Self {
         (self.memory_bytes, self.fpr) = (bytes, None);

@@ -111,7 +111,10 @@ const USUAL: [Contender; 9] = [
 pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input)?;
-    let plan = args.plan(files)?;
+    let plan = args.plan(files.clone())?;
+    if !run.can_read(&files, args.trace.input.format.input_format) {
+        return Ok(run.end(false, PARTIAL));
+    }
     let output = args.output.open()?;
     let mut od = args.od.begin(args.speech.is_quiet())?;
     let result = run.watch(args.speech.is_quiet(), &plan.inputs, |watch| {

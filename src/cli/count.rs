@@ -78,7 +78,7 @@ struct FilterArgs {
     #[arg(long, value_name = "NAME", default_value = "subset", value_parser = structures())]
     filter: Structure,
 
-    /// Memory of the filter for one slice, such as 64KiB [default: 64KiB]
+    /// Memory of the filter for one slice, such as 64KiB [default: 256KiB]
     ///
     /// An overfull dleft filter takes up to 1/56 of it and 1 KiB more, for elements without a cell.
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "fpr")]
@@ -112,6 +112,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input)?;
     let plan = args.plan(files.clone())?;
+    if !run.can_read(&files, plan.input_format) {
+        return Ok(run.end(false, PARTIAL));
+    }
     let output = args.output.open()?;
     let saved = Output::named(args.save_filter.as_deref())?;
     let mut od = args.od.begin(args.speech.is_quiet())?;

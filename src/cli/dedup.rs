@@ -175,6 +175,9 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     ];
     keep_apart(written, &plan.inputs)?;
     args.format.check(&args.output)?;
+    if !run.can_read(&plan.inputs, plan.input_format) {
+        return Ok(run.end(false, PARTIAL));
+    }
     let key = args.anonymize.key(args.quiet.quiet)?;
     let single = plan.inputs.len() == 1;
     let mut writers = Writers {

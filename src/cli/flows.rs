@@ -90,6 +90,9 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     args.check()?;
     let files = run.find(&args.input)?;
     let plan = args.plan(files)?;
+    if !run.can_read(&plan.inputs, plan.input_format) {
+        return Ok(run.end(false, PARTIAL));
+    }
     let key = args.anonymize.key(args.speech.is_quiet())?;
     let output = args.output.open()?;
     let parameters = FlowParameters {

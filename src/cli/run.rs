@@ -9,7 +9,7 @@ use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use flowsieve::pipeline::{InputResult, RunError};
-use flowsieve::trace::StopFlag;
+use flowsieve::trace::{Capture, InputFormat, StopFlag};
 use std::fmt::Display;
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
@@ -48,6 +48,25 @@ impl Run {
             ));
         }
         Ok(self.take(Inputs::find(&input.captures, input.format.input_format)))
+    }
+
+    /// Whether one of these files can be read, to be asked before anything is written: where none can, no result
+    /// is begun and none of an earlier run is touched, and what is wrong with each is said. Streams are taken to
+    /// be readable.
+    pub(crate) fn can_read(&mut self, files: &[PathBuf], format: InputFormat) -> bool {
+        let mut problems = Vec::new();
+        for path in files {
+            if is_standard(path) || std::fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+                return true;
+            }
+            match Capture::open_until(path, format, self.stop()) {
+                Err(_) if self.stop().is_set() => return true,
+                Err(problem) => problems.push(problem),
+                Ok(_) => return true,
+            }
+        }
+        self.all_problems(problems);
+        false
     }
 
     /// The files of these inputs; what else was found is said at the end.

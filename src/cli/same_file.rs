@@ -2,6 +2,7 @@
 
 use super::UsageError;
 use super::output::{folder_of, is_standard};
+use flowsieve::index::index_around;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ impl FileId {
     }
 }
 
-/// Refuses to write where an input is, and two results into one file. `written` are the options that name
+/// Refuses to write where an input is, into an index, and two results into one file. `written` are the options that name
 /// results, with their files.
 pub(crate) fn keep_apart<'a>(
     written: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
@@ -52,6 +53,10 @@ pub(crate) fn keep_apart<'a>(
         let Some((path, id)) = path.and_then(|path| Some((path, FileId::of(path)?))) else {
             continue;
         };
+        let folder = fs::canonicalize(folder_of(path)).ok();
+        if folder.is_some_and(|folder| index_around(&folder).is_some()) {
+            return Err(within_index(name, path));
+        }
         let is_input = |input: &PathBuf| {
             !is_standard(input) && FileId::of(input).is_some_and(|input| input == id)
         };
@@ -70,4 +75,12 @@ pub(crate) fn keep_apart<'a>(
         seen.push((name, id));
     }
     Ok(())
+}
+
+/// A result is not to lie among the files of an index.
+pub(crate) fn within_index(name: &str, path: &Path) -> UsageError {
+    UsageError::of(format!(
+        "{} lies in the directory of the index, which has files of its own; give {name} another place",
+        path.display()
+    ))
 }

@@ -18,8 +18,8 @@ use super::disk::{self, FileMark};
 use crate::filters::{FilterKind, Structure};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Name and version of the format.
@@ -352,6 +352,21 @@ impl Catalog {
 /// Whether something was put into the folder of a node.
 fn is_filled_node(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// The index, of whatever version, that this folder is or belongs to.
+#[doc(hidden)]
+pub fn index_around(folder: &Path) -> Option<PathBuf> {
+    /// The catalogue, a node, a capture.
+    const DEPTH: usize = 3;
+    let mut folders = folder.ancestors().take(DEPTH);
+    let index = folders.find(|folder| {
+        let mut head = Vec::new();
+        let file = File::open(folder.join(CATALOG));
+        let read = file.and_then(|file| file.take(64).read_to_end(&mut head));
+        read.is_ok() && head.windows(16).any(|part| part == b"flowsieve.index/")
+    });
+    index.map(Path::to_path_buf)
 }
 
 fn check_schema(path: &Path, found: String) -> Result<(), IndexError> {

@@ -35,7 +35,7 @@ mod region_filter;
 mod search;
 mod writer;
 
-pub use catalog::{CaptureEntry, Settings};
+pub use catalog::{CaptureEntry, Settings, index_around};
 #[doc(hidden)]
 pub use catalog::{Catalog, FilterPlace, Node, Region};
 #[doc(hidden)]

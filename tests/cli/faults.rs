@@ -154,16 +154,15 @@ fn a_disk_that_fails_is_told_and_what_it_gave_is_counted() {
         #include <errno.h>
         #include <stdlib.h>
         #include <unistd.h>
-        static size_t given;
         ssize_t read(int fd, void *to, size_t count) {
             ssize_t (*next)(int, void *, size_t) = dlsym(RTLD_NEXT, "read");
             size_t limit = strtoul(getenv("FAIL_AT"), 0, 10);
             if (count < 4096) return next(fd, to, count); /* not the capture */
-            if (given >= limit) { errno = EIO; return -1; }
-            if (count > limit - given) count = limit - given;
-            ssize_t got = next(fd, to, count);
-            if (got > 0) given += got;
-            return got;
+            off_t at = lseek(fd, 0, SEEK_CUR);
+            if (at < 0) return next(fd, to, count);
+            if (at >= limit) { errno = EIO; return -1; }
+            if (count > limit - at) count = limit - at;
+            return next(fd, to, count);
         }"#;
     let folder = tempfile::tempdir().unwrap();
     let (source, shim) = (folder.path().join("shim.c"), folder.path().join("shim.so"));

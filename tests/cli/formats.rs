@@ -309,7 +309,7 @@ fn a_counter_that_is_no_filter_has_no_columns_of_a_filter() {
     let mut lines = text.lines();
     let title = lines.next().unwrap();
     assert!(
-        title.ends_with("; hll counter, 64 KiB a slice in 1 shard"),
+        title.ends_with("; hll counter, 256 KiB a slice in 1 shard"),
         "{title}"
     );
     let head: Vec<&str> = lines.next().unwrap().split("  ").map(str::trim).collect();
@@ -320,7 +320,7 @@ fn a_counter_that_is_no_filter_has_no_columns_of_a_filter() {
     let (document, _) = document(&options);
     let parameters = &document["parameters"];
     assert_eq!(parameters["filter"], "hll");
-    assert_eq!(parameters["memory_bytes"], 65_536);
+    assert_eq!(parameters["memory_bytes"], 262_144);
     assert!(parameters["probes"].is_null());
     assert!(document["totals"]["first"].is_null());
     assert!(document["totals"]["estimate"].is_f64());

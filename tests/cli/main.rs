@@ -96,11 +96,16 @@ impl Run {
     }
 }
 
-/// The JSON document of `count` with these arguments, and how the run ended.
-fn document<S: AsRef<OsStr>>(args: &[S]) -> (Value, Run) {
+/// A count as JSON.
+fn counted<S: AsRef<OsStr>>(args: &[S]) -> Run {
     let mut line: Vec<&OsStr> = vec!["count".as_ref(), "--format".as_ref(), "json".as_ref()];
     line.extend(args.iter().map(AsRef::as_ref));
-    let run = flowsieve(&line);
+    flowsieve(&line)
+}
+
+/// The JSON document of `count` with these arguments, and how the run ended.
+fn document<S: AsRef<OsStr>>(args: &[S]) -> (Value, Run) {
+    let run = counted(args);
     let document = serde_json::from_str(&run.out)
         .unwrap_or_else(|error| panic!("{error}: {}{}", run.out, run.err));
     (document, run)

@@ -1,6 +1,6 @@
 //! Where results go: a file whole or not at all, a named pipe, a reader that leaves early.
 
-use super::{document, flowsieve, program, sample, slices};
+use super::{flowsieve, program, sample, slices};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -278,7 +278,7 @@ fn remarks_come_when_asked_for_and_not_into_the_result() {
         run.out,
         flowsieve(&["count", "traces/generated.pcap"]).done()
     );
-    let (_, run) = document(&["--quiet", "missing.pcap"]);
-    assert_eq!(run.code, Some(1));
+    let run = super::counted(&["--quiet", "missing.pcap"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
     run.sentence();
 }

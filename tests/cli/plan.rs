@@ -190,6 +190,8 @@ fn cuts_of_six_attributes_follow_what_is_wanted() {
         "1000",
         "--want",
         "1,2",
+        "--memory",
+        "64KiB",
         "--filter",
         "cbfm,wcbfm",
     ];

@@ -59,14 +59,14 @@ fn a_saved_filter_knows_what_was_counted() {
         ("element", Value::from("host-pair")),
         ("filter", Value::from("subset")),
         ("shards", Value::from(8)),
-        ("memory_bytes", Value::from(65_536)),
+        ("memory_bytes", Value::from(262_144)),
         ("estimate", report["totals"]["estimate"].clone()),
         ("std_error", report["totals"]["std_error"].clone()),
     ] {
         assert_eq!(told[field], expected, "{field}");
     }
     let table = flowsieve(&["filter", "info", path.to_str().unwrap()]).done();
-    for words in ["host pairs", "64 KiB in 8 shards", "k = 4", "±"] {
+    for words in ["host pairs", "256 KiB in 8 shards", "k = 4", "±"] {
         assert!(table.contains(words), "{table}");
     }
     let [source, destination, ..] = first_packet();
@@ -239,7 +239,7 @@ fn the_union_of_two_halves_is_the_whole() {
     for (options, word) in [
         (&["--seed", "1"][..], "seed"),
         (&["--memory", "16KiB"], "parameters"),
-        (&["--shards", "4", "--memory", "32KiB"], "shards"),
+        (&["--shards", "4", "--memory", "128KiB"], "shards"),
         (&["--undirected"], "elements"),
         (&["--filter", "dleft"], "parameters"),
     ] {

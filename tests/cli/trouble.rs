@@ -1,12 +1,14 @@
 //! Bad input: one sentence each on standard error, exit code 1, and in the result what was readable.
 
 use super::inputs::gzip;
-use super::{document, feed, record_offsets, sample};
+use super::{counted, document, feed, flowsieve, record_offsets, sample};
+use flowsieve::trace::{Capture, InputFormat};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
 /// Counts a bad input alone and beside a good one; it must yield `packets` packets and one sentence
-/// that names it and has these words in it.
+/// that names it and has these words in it. Where nothing could be opened there is no result.
 fn check(bad: &Path, packets: u64, words: &[&str]) {
     let (good, _) = sample();
     let name = bad.to_str().unwrap();
@@ -15,13 +17,18 @@ fn check(bad: &Path, packets: u64, words: &[&str]) {
         (vec![bad, &good], packets + 8_000),
         (vec![&good, bad], packets + 8_000),
     ] {
-        let (document, run) = document(&inputs);
+        let run = counted(&inputs);
         assert_eq!(run.code, Some(1), "{name}");
         let sentence = run.sentence();
         assert!(sentence.starts_with(&format!("{name}: ")), "{sentence}");
         for word in words {
             assert!(sentence.contains(word), "no `{word}` in: {sentence}");
         }
+        if Capture::open(bad, InputFormat::Auto).is_err() && inputs.len() == 1 {
+            assert_eq!(run.out, "", "{name}");
+            continue;
+        }
+        let document: Value = serde_json::from_str(&run.out).unwrap();
         assert_eq!(document["totals"]["packets"], expected, "{sentence}");
         // The document says the same, if the input got that far.
         let input = document["inputs"]
@@ -140,10 +147,70 @@ fn what_may_not_be_read() {
     }
     check(&path, 0, &["permission denied"]);
     // In a directory it is named, too, and not passed over as no capture.
-    let (_, run) = document(&[folder.path()]);
-    assert_eq!(run.code, Some(1));
+    let run = counted(&[folder.path()]);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
     let start = format!("{}: permission denied", path.display());
     assert!(run.sentence().starts_with(&start), "{}", run.err);
+}
+
+#[test]
+fn a_run_that_can_read_nothing_touches_no_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (empty, kept) = (path("empty.pcap"), path("kept"));
+    fs::write(&empty, "").unwrap();
+    fs::write(&kept, "an earlier result").unwrap();
+    for line in [
+        &["count", "-o"][..],
+        &["count", "--html"],
+        &["count", "--slice", "all", "--save-filter"],
+        &["count", "--format", "parquet", "-o"],
+        &["compare", "-o"],
+        &["flows", "-o"],
+        &["flows", "--unique", "-o"],
+        &["dedup", "-w"],
+        &["dedup", "--dry-run", "-o"],
+        &["dedup", "-w", "/dev/null", "--dropped"],
+    ] {
+        let run = flowsieve(&[line, &[&kept, "no-such-file.pcap", &empty]].concat());
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{line:?}");
+        for problem in ["no-such-file.pcap: no such file", "it is empty"] {
+            assert!(run.err.contains(problem), "{line:?}: {}", run.err);
+        }
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "an earlier result");
+    }
+    for command in ["count", "compare", "flows"] {
+        let run = flowsieve(&[command, "no-such-file.pcap"]);
+        assert_eq!((run.code, run.out.as_str()), (Some(1), ""), "{command}");
+        run.sentence();
+    }
+    let mut left = super::signals::names_in(folder.path());
+    left.sort();
+    assert_eq!(left, ["empty.pcap", "kept"]);
+}
+
+#[test]
+fn no_result_takes_the_place_of_a_file_of_an_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = folder.path().join("archive");
+    let name = archive.to_str().unwrap();
+    flowsieve(&["index", "build", "-q", name, "traces/generated.pcap"]).done();
+    let catalog = archive.join("catalog.json");
+    let before = fs::read(&catalog).unwrap();
+    for line in [
+        &["dedup", "traces/generated.pcap", "-w"][..],
+        &["count", "traces/generated.pcap", "-o"],
+        &["flows", "traces/generated.pcap", "-o"],
+    ] {
+        let run = flowsieve(&[line, &[catalog.to_str().unwrap()]].concat());
+        assert_eq!(run.code, Some(2), "{line:?}");
+        assert!(
+            run.err.contains("lies in the directory of the index"),
+            "{}",
+            run.err
+        );
+        assert_eq!(fs::read(&catalog).unwrap(), before);
+    }
 }
 
 #[test]

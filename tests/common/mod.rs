@@ -26,7 +26,7 @@ impl SliceSink for Slices {
 pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
     let shards = 8;
     let sizing = Sizing::Memory {
-        bytes: 64 << 10,
+        bytes: 256 << 10,
         expected: None,
     };
     CountPlan {

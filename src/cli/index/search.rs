@@ -6,7 +6,7 @@ use crate::cli::anonymize_args::AnonymizeArgs;
 use crate::cli::options::{FormatArgs, OutputArgs};
 use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
-use crate::cli::same_file::keep_apart;
+use crate::cli::same_file::{keep_apart, within_index};
 use crate::cli::say::say;
 use crate::cli::units::{parse_time_ns, with_values};
 use anyhow::{Context, Result, bail};
@@ -203,10 +203,7 @@ fn check_files(args: &SearchArgs) -> Result<()> {
         };
         let folder = fs::canonicalize(folder_of(path));
         if folder.is_ok_and(|folder| folders.iter().any(|of_index| folder.starts_with(of_index))) {
-            bail!(UsageError::of(format!(
-                "{} lies in the directory of the index, which has files of its own; give {name} another place",
-                path.display()
-            )));
+            bail!(within_index(name, path));
         }
     }
     Ok(())

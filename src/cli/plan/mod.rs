@@ -77,7 +77,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten, next_help_heading = "Filter")]
     design: DesignArgs,
 
-    /// Memory of the filter [default: 64KiB]
+    /// Memory of the filter [default: 256KiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory: Option<u64>,
 
