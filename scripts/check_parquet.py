@@ -15,7 +15,7 @@ TIME, COUNT, NUMBER, FLAG, TEXT = (
 )
 NAMES = {
     TIME: "start_ns end_ns estimate_error_worst_start_ns first_error_worst_start_ns",
-    COUNT: """packets elements exact first memory_asked_bytes memory_bytes needed_bytes probes saturated_slices queries positives
+    COUNT: """packets elements exact first lower upper memory_asked_bytes memory_bytes needed_bytes probes saturated_slices queries positives
         src_port dst_port proto bytes kept dropped dropped_bytes dropped_packet dropped_frame dropped_retransmission
         dropped_spurious_retransmission dropped_keep_alive dropped_flow tcp_flags vlan packets_fwd packets_rev bytes_fwd bytes_rev tcp_flags_fwd
         tcp_flags_rev""",

@@ -1,6 +1,9 @@
 //! From what the user named to the files that are read.
 
+use super::output::is_standard;
+use super::same_file::FileId;
 use flowsieve::trace::{InputFormat, is_capture};
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,16 +74,48 @@ impl Inputs {
 
 /// Whether the name ends as those of captures do, compressed or not.
 fn is_named_capture(path: &Path) -> bool {
-    let ends_in = |path: &Path, all: &[&str]| {
-        let end = path.extension().and_then(OsStr::to_str);
-        end.is_some_and(|end| all.iter().any(|other| end.eq_ignore_ascii_case(other)))
-    };
-    let plain = if ends_in(path, &["gz", "zst", "xz", "bz2", "lz4"]) {
+    let plain = if is_compressed(path) {
         path.file_stem().map_or(path, Path::new)
     } else {
         path
     };
     ends_in(plain, &["pcap", "pcapng", "cap", "erf"])
+}
+
+/// Whether the name ends as those of compressed files do.
+fn is_compressed(path: &Path) -> bool {
+    ends_in(path, &["gz", "zst", "xz", "bz2", "lz4"])
+}
+
+fn ends_in(path: &Path, all: &[&str]) -> bool {
+    let end = path.extension().and_then(OsStr::to_str);
+    end.is_some_and(|end| all.iter().any(|other| end.eq_ignore_ascii_case(other)))
+}
+
+/// A remark on each file that is named twice, and on each that lies beside itself compressed: their packets count
+/// twice.
+pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
+    let mut seen: HashMap<FileId, &Path> = HashMap::new();
+    let mut remarks = Vec::new();
+    let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
+    for path in files.iter().filter(|path| !is_standard(path)) {
+        if let Some(other) = FileId::of(path).and_then(|id| seen.insert(id, path)) {
+            remarks.push(format!(
+                "{} and {} are the same file; its packets count twice",
+                other.display(),
+                path.display()
+            ));
+        }
+        let plain = path.with_extension("");
+        if is_compressed(path) && names.contains(plain.as_path()) {
+            remarks.push(format!(
+                "{} and {} may be the same capture; the packets of both count",
+                plain.display(),
+                path.display()
+            ));
+        }
+    }
+    remarks
 }
 
 /// Bytes of all files together, where they are known.

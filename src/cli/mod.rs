@@ -30,7 +30,9 @@ use clap::{Parser, Subcommand};
 use say::say;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 use std::process::ExitCode;
 use std::{env, io};
 use units::VALUES;
@@ -202,8 +204,10 @@ impl Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    // A wrong command line, --help and --version end here, with 2 and 0.
-    let command = parse(env::args_os()).unwrap_or_else(|error| error.exit());
+    let command = match parse(env::args_os()) {
+        Ok(command) => command,
+        Err(answer) => return answered(&answer),
+    };
     ExitCode::from(match guarded(|| command.run()) {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Incomplete) => 1,
@@ -214,6 +218,21 @@ pub fn main() -> ExitCode {
             if error.is::<UsageError>() { 2 } else { 1 }
         }
     })
+}
+
+/// A wrong command line, --help and --version end here, with 2 and 0.
+fn answered(answer: &clap::Error) -> ExitCode {
+    let printed = answer.print().and_then(|()| io::stdout().flush());
+    match printed {
+        Err(error) if !answer.use_stderr() && error.kind() != io::ErrorKind::BrokenPipe => {
+            say(format_args!(
+                "flowsieve: {}: {error}",
+                output::unwritten(Path::new("-"))
+            ));
+            ExitCode::from(1)
+        }
+        _ => ExitCode::from(answer.exit_code() as u8),
+    }
 }
 
 /// The outcome; a panic is an error, too. Files that were to be are gone by then: without their names they

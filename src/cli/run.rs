@@ -1,10 +1,10 @@
 //! What commands do before and after their own work: signals, inputs, progress, problems, outcome.
 
-use super::inputs::{Inputs, total_bytes};
+use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
 use super::output::is_standard;
 use super::progress::Progress;
-use super::say::say;
+use super::say::{in_one_line, say};
 use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
@@ -24,8 +24,13 @@ pub(crate) struct Run {
     problems: Vec<String>,
     /// Files in directories that are no captures.
     others: usize,
+    /// What may be a slip in the choice of inputs.
+    remarks: Vec<String>,
     started: Instant,
 }
+
+/// Problems that are said one by one.
+const MOST_SAID: usize = 10;
 
 impl Run {
     /// Begins a run; from now on a signal sets a flag.
@@ -35,6 +40,7 @@ impl Run {
             outcome: Outcome::Done,
             problems: Vec::new(),
             others: 0,
+            remarks: Vec::new(),
             started: Instant::now(),
         })
     }
@@ -73,6 +79,7 @@ impl Run {
     pub(crate) fn take(&mut self, inputs: Inputs) -> Vec<PathBuf> {
         self.problems.extend(inputs.problems);
         self.others += inputs.others;
+        self.remarks = twice(&inputs.files);
         inputs.files
     }
 
@@ -83,6 +90,11 @@ impl Run {
         files: &[PathBuf],
         work: impl FnOnce(&Progress) -> T,
     ) -> T {
+        for remark in std::mem::take(&mut self.remarks) {
+            if !quiet {
+                say(format_args!("flowsieve: {remark}"));
+            }
+        }
         self.started = Instant::now();
         let progress = Progress::start(!quiet, total_bytes(files), self.stop().clone());
         let result = work(&progress);
@@ -107,11 +119,20 @@ impl Run {
 
     /// Says what is wrong with directories, then all of this.
     pub(crate) fn all_problems<P: Display>(&mut self, problems: impl IntoIterator<Item = P>) {
-        for problem in std::mem::take(&mut self.problems) {
-            self.problem(problem);
+        let of_directories = std::mem::take(&mut self.problems).into_iter();
+        let all = of_directories.chain(problems.into_iter().map(|problem| problem.to_string()));
+        let mut others = 0_usize;
+        for (number, problem) in all.enumerate() {
+            if number < MOST_SAID {
+                self.problem(problem);
+            } else {
+                others += 1;
+            }
         }
-        for problem in problems {
-            self.problem(problem);
+        if others > 0 {
+            say(format_args!(
+                "flowsieve: there are problems with {others} more inputs"
+            ));
         }
     }
 
@@ -147,6 +168,7 @@ impl Run {
 pub(crate) fn outcome<P: Display>(problems: impl IntoIterator<Item = P>) -> Outcome {
     let mut outcome = Outcome::Done;
     for problem in problems {
+        let problem = in_one_line(&problem.to_string());
         say(format_args!("flowsieve: {problem}"));
         outcome = Outcome::Incomplete;
     }

@@ -13,6 +13,21 @@ use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 #[test]
+fn help_that_cannot_be_written_is_an_error() {
+    for line in [&["--help"][..], &["--version"], &["count", "--help"]] {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let run = program(line).stdout(full).output().unwrap();
+        assert_eq!(run.status.code(), Some(1), "{line:?}");
+        let err = String::from_utf8(run.stderr).unwrap();
+        assert!(
+            err.starts_with("flowsieve: cannot write to standard output: "),
+            "{err}"
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn a_full_disk_is_named_by_every_command_that_writes() {
     let capture = "traces/generated.pcap";
     let folder = tempfile::tempdir().unwrap();

@@ -162,7 +162,7 @@ fn captures_differ_in_their_addresses_and_checksums_alone() {
                 .map(|name| path(&format!("{name}.{end}")));
             let [old_kept, old_dropped, new_kept, new_dropped] =
                 written.each_ref().map(|path| path.to_str().unwrap());
-            let line = [&["dedup"], &inputs[..]].concat();
+            let line = [&["dedup", "--quiet"], &inputs[..]].concat();
             flowsieve(&[&line[..], &["-w", old_kept, "--dropped", old_dropped]].concat()).done();
             let new = ["-w", new_kept, "--dropped", new_dropped];
             flowsieve(&[&line[..], &new, &["--anonymize-key", &key]].concat()).done();

@@ -214,6 +214,66 @@ fn no_result_takes_the_place_of_a_file_of_an_index() {
 }
 
 #[test]
+fn of_many_problems_the_first_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..500 {
+        fs::write(folder.path().join(format!("{number}.pcap")), "").unwrap();
+    }
+    let run = counted(&[folder.path(), Path::new("traces/generated.pcap")]);
+    assert_eq!(run.code, Some(1));
+    let lines: Vec<&str> = run.err.lines().collect();
+    assert_eq!(lines.len(), 11, "{}", run.err);
+    assert_eq!(
+        lines[10],
+        "flowsieve: there are problems with 490 more inputs"
+    );
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["inputs"].as_array().unwrap().len(), 501);
+}
+
+#[cfg(unix)]
+#[test]
+fn terminals_do_not_obey_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a\u{1b}[31m\nflowsieve: b.pcap");
+    fs::write(&path, "").unwrap();
+    let run = counted(&[&path]);
+    let sentence = run.sentence();
+    assert!(
+        sentence.contains("a\\u{1b}[31m\\nflowsieve: b.pcap"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn captures_that_count_twice_get_a_remark() {
+    let (_, bytes) = sample();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.pcap");
+    fs::write(&path, &bytes).unwrap();
+    fs::write(folder.path().join("a.pcap.gz"), gzip(&bytes)).unwrap();
+    let run = counted(&[folder.path()]);
+    assert_eq!(run.code, Some(0));
+    assert!(
+        run.sentence()
+            .ends_with("a.pcap.gz may be the same capture; the packets of both count")
+    );
+    let run = counted(&[&path, &path]);
+    assert_eq!(run.code, Some(0));
+    assert!(
+        run.sentence()
+            .ends_with("are the same file; its packets count twice")
+    );
+    let line = [
+        "count",
+        "--quiet",
+        path.to_str().unwrap(),
+        path.to_str().unwrap(),
+    ];
+    flowsieve(&line).done();
+}
+
+#[test]
 fn standard_input_has_a_name_of_its_own() {
     let run = feed(&["count", "-"], b"It rained.\n");
     assert_eq!(run.code, Some(1));
