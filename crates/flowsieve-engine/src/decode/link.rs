@@ -22,12 +22,12 @@ pub(super) fn begin(link: LinkType, frame: &[u8]) -> Step<'_> {
         117 => cooked::packet_filter_log(frame),
         239 => meta::nflog(frame),
 
-        // PPP: in HDLC framing, over Ethernet, with a byte of direction in the place of the
+        // PPP: perhaps in HDLC framing of either kind, over Ethernet, with a byte of direction in the place of the
         // address field or before it; SLIP.
-        50 => Ok((Layer::Hdlc, frame)),
+        9 | 50 => Ok((Layer::Hdlc, frame)),
         51 => Ok((Layer::PppOe, frame)),
         166 if frame.get(1) == Some(&3) => Ok((Layer::Ppp, &frame[2..])),
-        9 | 166 => Ok((Layer::Ppp, frame)),
+        166 => Ok((Layer::Ppp, frame)),
         204 => Ok((Layer::Ppp, bytes::from(frame, 1)?)),
         8 => cooked::slip(frame),
 

@@ -2,7 +2,7 @@
 
 use super::bytes::{array, be16, byte, from};
 use super::layer::{Layer, Step};
-use super::{IpPacket, Skip, udp_tunnel};
+use super::{IpPacket, Skip, ethernet, udp_tunnel};
 use etherparse::IpNumber;
 
 /// The beginning of the inside of a tunnel, if the packet is a tunnel's. ICMP is none: the header
@@ -62,6 +62,8 @@ pub(super) fn gre(bytes: &[u8]) -> Step<'_> {
             let header = if byte(bytes, at)? >> 4 == 4 { 0 } else { 4 };
             Ok((Layer::Ip, from(bytes, at + header)?))
         }
+        // Cisco metadata: here the EtherType of the packet comes first, and not last.
+        0x8909 => ethernet::type_or_length(be16(bytes, at)?, from(bytes, at + 8)?),
         // Wireless frames of one maker's access points.
         0x8200..=0x83ff | 0x9000 => Ok((Layer::Ieee80211, from(bytes, at)?)),
         _ => Ok((Layer::EtherType(protocol), from(bytes, at)?)),

@@ -65,6 +65,7 @@ fn ip_in_ip() {
 fn gre() {
     check(47, &[0, 0, 8, 0]);
     check(47, &[0x80, 0, 8, 0, 0, 0, 0, 0]);
+    check(47, &[0, 0, 0x89, 0x09, 8, 0, 1, 1, 0, 1, 0, 7]);
     check(47, &[0x20, 0, 8, 0, 0, 0, 0, 7]);
     check(47, &[0xb0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1]);
     check(
@@ -113,6 +114,9 @@ fn gre() {
 
 #[test]
 fn in_udp() {
+    // An identity of 16 bytes and a signature of 20; then neither.
+    check_udp(5072, &join(&[&[0x41, 0x52, 0x11, 4], &[0; 40]]));
+    check_udp(5072, &[0x01, 0x02, 0x11, 4, 0, 0, 0, 0, 0]);
     let frame = ethernet(0x0800, &[]);
     let vxlan =
         |flags, protocol, inside: &[u8]| join(&[&[flags, 0, 0, protocol, 0, 0, 7, 0], inside]);

@@ -27,8 +27,8 @@ static MARKED: [bool; 1024] = {
 };
 
 /// All ports that belong to a tunnel.
-const PORTS: [u16; 12] = [
-    1701, 2152, 3544, 4341, 4342, 4754, 4789, 8472, 4790, 5247, 6081, 6635,
+const PORTS: [u16; 13] = [
+    1701, 2152, 3544, 4341, 4342, 4754, 4789, 8472, 4790, 5072, 5247, 6081, 6635,
 ];
 
 /// How a tunnel's own header is read.
@@ -45,6 +45,7 @@ fn header_of(port: u16) -> Option<Header> {
         4754 => tunnel::gre,
         4789 | 8472 => vxlan,
         4790 => vxlan_gpe,
+        5072 => ayiya,
         5247 => capwap,
         6081 => geneve,
         6635 => |bytes| Ok((Layer::Mpls, bytes)),
@@ -68,6 +69,18 @@ pub(super) fn inside(datagram: &[u8]) -> Step<'_> {
         .map(|header| header(payload))
         .find(Result::is_ok)
         .unwrap_or(Err(Skip::NotIp))
+}
+
+/// Anything in anything: identity and signature have the sizes that the first two bytes say.
+fn ayiya(bytes: &[u8]) -> Step<'_> {
+    const FORWARD: u8 = 1;
+    let [sizes, signature, operation, next_header] = array(bytes, 0)?;
+    if operation & 15 != FORWARD || !matches!(next_header, 4 | 41) {
+        return Err(Skip::NotIp);
+    }
+    let identity = 1_usize << (sizes >> 4);
+    let signature = usize::from(signature >> 4) * 4;
+    Ok((Layer::Ip, from(bytes, 8 + identity + signature)?))
 }
 
 /// Layer two tunnelling, version 2: flags say which fields are there.
