@@ -99,9 +99,14 @@ fn what_is_damaged_within() {
     damaged[offsets[777] + 11] = 0x7f;
     let at = format!("the record of packet 778, at offset {}", offsets[777]);
     check_bytes("long.pcap", &damaged, 777, &[&at, "more than", "copy"]);
-    let log = "ts,src,dst,qname\n1,10.0.0.1,10.0.0.2,a\n2,10.0.0.1,10.0.0.2,b\n3,10.0.0.1\n";
+    let log = "ts,src,dst,qname\n1,10.0.0.1,10.0.0.2,a\n2,10.0.0.1,10.0.0.2,b\n3,10.0.0.1\n4,10.0.0.1,10.0.0.2,d\n";
     let at = format!("line 4, at offset {}", log.find("3,10").unwrap());
-    check_bytes("dns.csv", log.as_bytes(), 2, &[&at, "mend the line"]);
+    check_bytes(
+        "dns.csv",
+        log.as_bytes(),
+        3,
+        &[&at, "left out", "mend the line"],
+    );
 }
 
 #[test]

@@ -272,7 +272,10 @@ impl Capture {
             Err(fault) => self.pending = Some(fault),
             Ok(()) if nothing => {
                 self.finished = true;
-                return Ok(None);
+                return match self.entries.take_left_out() {
+                    Some(fault) => Err(fault.in_file(&self.path)),
+                    None => Ok(None),
+                };
             }
             Ok(()) => {}
         }

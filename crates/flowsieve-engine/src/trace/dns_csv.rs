@@ -79,7 +79,7 @@ impl DnsCsv {
             if let Err(reason) = self.read_record(out) {
                 let position = self.record.position();
                 let place = position.map_or((0, 0), |place| (place.byte(), place.line()));
-                return Err(Fault::line(place.0, place.1, reason));
+                out.leave_out(place.0, place.1, reason);
             }
         }
         Ok(())
@@ -176,11 +176,18 @@ mod tests {
 
     #[test]
     fn a_malformed_line_is_named() {
-        let log = read(b"ts,src,dst,qname\n1,::1,::2,a\n2,::1\n");
-        assert_eq!(log.entries.len(), 1);
+        let log = read(b"ts,src,dst,qname\n1,::1,::2,a\n2,::1\n3,::1,::2,b\n");
+        assert_eq!(names(&log), ["a", "b"]);
         let error = log.error.unwrap();
         assert!(
-            matches!(error.kind, TraceErrorKind::MalformedLine { line: 3, .. }),
+            matches!(
+                error.kind,
+                TraceErrorKind::LinesLeftOut {
+                    line: 3,
+                    others: 0,
+                    ..
+                }
+            ),
             "{error}"
         );
     }

@@ -16,9 +16,25 @@ pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 pub(super) struct Entries {
     records: Vec<DnsLogEntry>,
     text: Vec<u8>,
+    /// The first line that was left out, and how many followed.
+    left_out: Option<(Fault, u64)>,
 }
 
 impl Entries {
+    /// Leaves out a line.
+    pub(super) fn leave_out(&mut self, offset: u64, line: u64, reason: String) {
+        match &mut self.left_out {
+            Some((_, others)) => *others += 1,
+            None => self.left_out = Some((Fault::line(offset, line, reason), 0)),
+        }
+    }
+
+    /// What is to be said of the lines that were left out.
+    pub(super) fn take_left_out(&mut self) -> Option<Fault> {
+        let (fault, others) = self.left_out.take()?;
+        Some(fault.left_out(others))
+    }
+
     pub(super) fn clear(&mut self) {
         self.records.clear();
         self.text.clear();

@@ -59,7 +59,12 @@ impl ZeekTsv {
             let read = match line.split_first() {
                 None => Ok(()),
                 Some((b'#', header)) => self.read_header(header),
-                Some(_) => self.read_record(line, out),
+                Some(_) => {
+                    if let Err(reason) = self.read_record(line, out) {
+                        out.leave_out(buffer.offset(), self.lines.number(), reason);
+                    }
+                    Ok(())
+                }
             };
             read.map_err(|reason| Fault::line(buffer.offset(), self.lines.number(), reason))?;
         }
@@ -175,9 +180,10 @@ impl ZeekJson {
                 return Ok(());
             };
             let line = buffer.unread()[..length].trim_ascii();
-            if !line.is_empty() {
-                read_json(line, out)
-                    .map_err(|reason| Fault::line(buffer.offset(), self.lines.number(), reason))?;
+            if !line.is_empty()
+                && let Err(reason) = read_json(line, out)
+            {
+                out.leave_out(buffer.offset(), self.lines.number(), reason);
             }
         }
         Ok(())
@@ -234,13 +240,22 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_line_is_named_and_what_came_before_is_delivered() {
-        let log =
-            read(format!("{TSV}1700000004\tC5\tnobody\t1\t10.0.0.2\t53\tudp\tx\n").as_bytes());
-        assert_eq!(log.entries.len(), 3);
+    fn a_malformed_line_is_named_and_everything_else_is_delivered() {
+        let good = "1700000005\tC6\t10.0.0.1\t1\t10.0.0.2\t53\tudp\tlast\n";
+        let bad = "1700000004\tC5\tnobody\t1\t10.0.0.2\t53\tudp\tx\n";
+        let log = read(format!("{TSV}{bad}{good}{bad}{good}").as_bytes());
+        assert_eq!(log.entries.len(), 5);
+        assert_eq!(names(&log)[3..], ["last", "last"]);
         let error = log.error.unwrap();
         assert!(
-            matches!(error.kind, TraceErrorKind::MalformedLine { line: 13, .. }),
+            matches!(
+                error.kind,
+                TraceErrorKind::LinesLeftOut {
+                    line: 13,
+                    others: 1,
+                    ..
+                }
+            ),
             "{error}"
         );
         assert!(

@@ -113,6 +113,15 @@ pub enum TraceErrorKind {
         /// What was wrong with it.
         reason: String,
     },
+    /// Lines of a DNS log were no records and were left out; all others were read.
+    LinesLeftOut {
+        /// Number of the first of them, from 1.
+        line: u64,
+        /// What was wrong with it.
+        reason: String,
+        /// How many followed.
+        others: u64,
+    },
 }
 
 /// Trouble before it knows which file it is in.
@@ -154,6 +163,21 @@ impl Fault {
     pub(super) fn line(offset: u64, line: u64, reason: impl Into<String>) -> Self {
         let reason = reason.into();
         Self::at(offset, TraceErrorKind::MalformedLine { line, reason })
+    }
+
+    /// That of a line which was left out, as so many others were.
+    pub(super) fn left_out(self, others: u64) -> Self {
+        match self.kind {
+            TraceErrorKind::MalformedLine { line, reason } => Self {
+                kind: TraceErrorKind::LinesLeftOut {
+                    line,
+                    reason,
+                    others,
+                },
+                ..self
+            },
+            _ => self,
+        }
     }
 
     pub(super) fn in_file(self, path: &Path) -> TraceError {
@@ -322,6 +346,26 @@ impl fmt::Display for TraceError {
                  not counted; this is a mistake in flowsieve, please report it with the packet"
             ),
             TraceErrorKind::Reported { sentence } => f.write_str(sentence),
+            TraceErrorKind::LinesLeftOut {
+                line,
+                reason,
+                others,
+            } => {
+                write!(
+                    f,
+                    "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; it was left out"
+                )?;
+                match others {
+                    0 => f.write_str(", mend the line to have it counted"),
+                    1 => f.write_str(
+                        ", and so was another line; mend the lines to have them counted",
+                    ),
+                    _ => write!(
+                        f,
+                        ", and so were {others} others; mend the lines to have them counted"
+                    ),
+                }
+            }
             TraceErrorKind::MalformedLine { line, reason } => write!(
                 f,
                 "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; everything \
