@@ -11,9 +11,9 @@ use std::thread::{self, JoinHandle};
 /// Rows that may wait.
 const AHEAD: usize = 64;
 
-/// The slices of a count, in the order of time, each when it is over. Made by [`Count::rows`](crate::Count::rows).
+/// The slices of a count in the order of time, each as soon as it is over. Made by [`Count::rows`](crate::Count::rows).
 ///
-/// Dropping it ends the count.
+/// It ends early if the run fails; [`Self::finish`] says why. Dropping it ends the count.
 #[derive(Debug)]
 pub struct CountRows {
     rows: Option<Receiver<SliceResult>>,
@@ -71,5 +71,45 @@ impl SliceSink for Sender {
     fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
         let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "nobody takes the rows any more");
         self.0.send(slice.clone()).map_err(gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use crate::Count;
+
+    const PATH: &str = "traces/generated.pcap";
+
+    /// Slices of a millisecond: far more than may wait.
+    fn many() -> Count {
+        Count::of([PATH]).slice(std::time::Duration::from_millis(1))
+    }
+
+    #[test]
+    fn rows_are_those_of_a_run() {
+        let counted = many().run().unwrap();
+        let mut rows = many().rows().unwrap();
+        assert_eq!(rows.by_ref().collect::<Vec<_>>(), counted.slices);
+        assert_eq!(rows.finish().unwrap().totals, counted.summary.totals);
+    }
+
+    #[test]
+    fn a_count_whose_rows_nobody_takes_ends() {
+        let mut rows = many().rows().unwrap();
+        assert!(rows.next().is_some());
+        // It waits for its thread, which must not wait for a place for its rows.
+        drop(rows);
+        let totals = many().rows().unwrap().finish().unwrap().totals;
+        assert_eq!(totals.packets, 8_000);
+    }
+
+    #[test]
+    fn the_end_says_what_became_of_the_inputs() {
+        let mut rows = Count::of(["missing.pcap"]).rows().unwrap();
+        assert_eq!(rows.next(), None);
+        let summary = rows.finish().unwrap();
+        assert!(summary.inputs[0].error.is_some());
     }
 }

@@ -121,6 +121,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
         compare(&plan, od.traffic.as_mut(), watch)
     });
     let comparison = result.map_err(explained)?;
+    if run.read_nothing(&comparison.inputs) {
+        return Ok(run.end(comparison.totals.interrupted, PARTIAL));
+    }
     let report = CompareReport {
         plan: &plan,
         comparison: &comparison,

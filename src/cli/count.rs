@@ -142,6 +142,9 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     });
     let mut summary = result.map_err(explained)?;
     let interrupted = summary.totals.interrupted;
+    if run.read_nothing(&summary.inputs) {
+        return Ok(run.end(interrupted, PARTIAL));
+    }
     // A filter has no mark that it lacks elements, and would deny having seen them.
     let saved = saved.filter(|_| !interrupted);
     if let Some((filter, mut output)) = summary.filter.take().zip(saved) {

@@ -190,6 +190,9 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         dedup(&plan, &mut writers, watch)
     });
     let summary = result.map_err(|error| files.cause(error))?;
+    if run.read_nothing(&summary.inputs) {
+        return Ok(run.end(summary.interrupted, PARTIAL));
+    }
     // The dropped packets first: if they cannot be written, the capture that lacks them must not be.
     let removed = finish(writers.dropped, files.dropped.as_deref())?;
     let kept = finish(writers.kept, files.write.as_deref())?;

@@ -114,11 +114,18 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         let summary = run.watch(quiet, &plan.inputs, |watch| {
             list_unique(&plan, &mut report, watch)
         });
-        (summary.map_err(explained)?, report)
+        let summary = summary.map_err(explained)?;
+        if run.read_nothing(&summary.inputs) {
+            return Ok(run.end(summary.totals.interrupted, PARTIAL));
+        }
+        (summary, report)
     } else {
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
         let summary = run.watch(quiet, &plan.inputs, |watch| list(&plan, &mut sorted, watch));
         let summary = summary.map_err(explained)?;
+        if run.read_nothing(&summary.inputs) {
+            return Ok(run.end(summary.totals.interrupted, PARTIAL));
+        }
         let mut report = begin(output)?;
         sorted.drain(|flow| report.flow(flow)).context(UNWRITTEN)?;
         (summary, report)

@@ -82,7 +82,7 @@ fn is_named_capture(path: &Path) -> bool {
     ends_in(plain, &["pcap", "pcapng", "cap", "erf"])
 }
 
-/// Whether the name ends as those of compressed files do.
+/// Whether the extension is that of a compressed file.
 fn is_compressed(path: &Path) -> bool {
     ends_in(path, &["gz", "zst", "xz", "bz2", "lz4"])
 }
@@ -92,24 +92,28 @@ fn ends_in(path: &Path, all: &[&str]) -> bool {
     end.is_some_and(|end| all.iter().any(|other| end.eq_ignore_ascii_case(other)))
 }
 
-/// A remark on each file that is named twice, and on each that lies beside itself compressed: their packets count
-/// twice.
+/// A remark on each file that is named twice, and on each that is named together with a compressed file of the same
+/// name.
 pub(crate) fn twice(files: &[PathBuf]) -> Vec<String> {
     let mut seen: HashMap<FileId, &Path> = HashMap::new();
     let mut remarks = Vec::new();
     let names: HashSet<&Path> = files.iter().map(PathBuf::as_path).collect();
     for path in files.iter().filter(|path| !is_standard(path)) {
         if let Some(other) = FileId::of(path).and_then(|id| seen.insert(id, path)) {
-            remarks.push(format!(
-                "{} and {} are the same file; its packets count twice",
-                other.display(),
-                path.display()
-            ));
+            let (path_named, path) = (path.as_path(), path.display());
+            remarks.push(if other == path_named {
+                format!("{path} is named twice; its packets are counted twice")
+            } else {
+                format!(
+                    "{} and {path} are the same file; its packets are counted twice",
+                    other.display()
+                )
+            });
         }
         let plain = path.with_extension("");
         if is_compressed(path) && names.contains(plain.as_path()) {
             remarks.push(format!(
-                "{} and {} may be the same capture; the packets of both count",
+                "{} and {} may be the same capture; packets of both are counted",
                 plain.display(),
                 path.display()
             ));

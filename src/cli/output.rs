@@ -8,10 +8,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A destination of results.
+/// A destination of results. Unless it is committed, a file does not appear, and what still waits in the buffer is dropped.
 #[derive(Debug)]
 pub(crate) struct Output {
-    out: BufWriter<Target>,
+    /// There until the end.
+    out: Option<BufWriter<Target>>,
     /// The file's name; `-` for standard output.
     path: PathBuf,
 }
@@ -46,7 +47,7 @@ impl Output {
 
     fn new(target: Target, path: &Path) -> Self {
         Self {
-            out: BufWriter::with_capacity(BUFFER, target),
+            out: Some(BufWriter::with_capacity(BUFFER, target)),
             path: path.to_owned(),
         }
     }
@@ -75,22 +76,35 @@ impl Output {
         Self::open(Some(path))
     }
 
+    fn target(&self) -> Option<&Target> {
+        self.out.as_ref().map(BufWriter::get_ref)
+    }
+
     /// Whether this is a terminal that may be styled.
     pub(crate) fn is_styled(&self) -> bool {
-        matches!(self.out.get_ref(), Target::Standard(_))
+        matches!(self.target(), Some(Target::Standard(_)))
             && io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
     /// Whether this is a file that is not there before it is put in place.
     pub(crate) fn is_file(&self) -> bool {
-        matches!(self.out.get_ref(), Target::New(_))
+        matches!(self.target(), Some(Target::New(_)))
     }
 
     /// Puts the results in place.
-    pub(crate) fn commit(self) -> Result<()> {
-        let Self { out, path } = self;
-        put(out, &path).with_context(|| unwritten(&path))
+    pub(crate) fn commit(mut self) -> Result<()> {
+        match self.out.take() {
+            Some(out) => put(out, &self.path).with_context(|| unwritten(&self.path)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Output {
+    /// A buffered writer that is dropped writes what it holds; its parts do not.
+    fn drop(&mut self) {
+        drop(self.out.take().map(BufWriter::into_parts));
     }
 }
 
@@ -168,11 +182,11 @@ impl Write for Target {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out.write(bytes)
+        self.out.as_mut().map_or(Ok(0), |out| out.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.out.as_mut().map_or(Ok(()), Write::flush)
     }
 }
 

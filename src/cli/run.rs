@@ -24,12 +24,12 @@ pub(crate) struct Run {
     problems: Vec<String>,
     /// Files in directories that are no captures.
     others: usize,
-    /// What may be a slip in the choice of inputs.
+    /// Remarks on inputs that may have been named by mistake.
     remarks: Vec<String>,
     started: Instant,
 }
 
-/// Problems that are said one by one.
+/// Problems that are reported one by one.
 const MOST_SAID: usize = 10;
 
 impl Run {
@@ -56,9 +56,8 @@ impl Run {
         Ok(self.take(Inputs::find(&input.captures, input.format.input_format)))
     }
 
-    /// Whether one of these files can be read, to be asked before anything is written: where none can, no result
-    /// is begun and none of an earlier run is touched, and what is wrong with each is said. Streams are taken to
-    /// be readable.
+    /// Whether at least one of these files can be opened. If not, reports why, and the command must not write anything.
+    /// Streams cannot be opened twice, so they count as readable here; see [`Self::read_nothing`].
     pub(crate) fn can_read(&mut self, files: &[PathBuf], format: InputFormat) -> bool {
         let mut problems = Vec::new();
         for path in files {
@@ -73,6 +72,18 @@ impl Run {
         }
         self.all_problems(problems);
         false
+    }
+
+    /// Whether no input could be opened. If so, reports why, and the command must drop its results.
+    pub(crate) fn read_nothing(&mut self, inputs: &[InputResult]) -> bool {
+        let nothing = !inputs.is_empty()
+            && inputs
+                .iter()
+                .all(|input| input.container.is_none() && input.error.is_some());
+        if nothing {
+            self.problems(inputs);
+        }
+        nothing
     }
 
     /// The files of these inputs; what else was found is said at the end.
@@ -130,9 +141,7 @@ impl Run {
             }
         }
         if others > 0 {
-            say(format_args!(
-                "flowsieve: there are problems with {others} more inputs"
-            ));
+            say(format_args!("flowsieve: {others} more inputs had problems"));
         }
     }
 

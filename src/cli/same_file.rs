@@ -77,10 +77,10 @@ pub(crate) fn keep_apart<'a>(
     Ok(())
 }
 
-/// A result is not to lie among the files of an index.
+/// Refuses to write a result among the files of an index.
 pub(crate) fn within_index(name: &str, path: &Path) -> UsageError {
     UsageError::of(format!(
-        "{} lies in the directory of the index, which has files of its own; give {name} another place",
+        "{} is inside the directory of the index, where only the index keeps files; choose another path for {name}",
         path.display()
     ))
 }

@@ -3,14 +3,13 @@
 use std::fmt::Arguments;
 use std::io::{self, Write};
 
-/// Says something on standard error, and a line ends it. Where that cannot be written there is nobody to tell, and what
-/// was asked for is done all the same. Control characters, which names of files may have, are shown and not
-/// obeyed.
+/// Writes a line to standard error. If that fails there is nobody to tell, and the run goes on. Control characters, which
+/// file names may contain, are escaped.
 pub(crate) fn say(line: Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "{}", shown(&line.to_string()));
 }
 
-/// The text with control characters but the ends of lines escaped.
+/// The text with all control characters but line feeds escaped.
 fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -23,7 +22,7 @@ fn shown(text: &str) -> String {
     shown
 }
 
-/// The same for what stands in one line.
+/// The text with line feeds escaped, for messages of one line.
 pub(crate) fn in_one_line(text: &str) -> String {
     text.replace('\n', "\\n")
 }

@@ -25,6 +25,9 @@ const BATCH_TEXT_BYTES: usize = 16 << 20;
 
 /// Gathers rows and hands them on, at most 65,536 at a time, so memory is bounded however many there are.
 ///
+/// Names are those of the fields in `docs/output.md`. Times are `Timestamp(Nanosecond, "UTC")`, whole numbers `Int64` or
+/// `UInt64`, other numbers `Float64`, switches `Boolean`. All else is `Utf8`, lists and objects as in CSV.
+///
 /// ```
 /// use flowsieve::Count;
 /// use flowsieve::output::{CountParameters, RecordBatches};
@@ -218,5 +221,115 @@ impl Values {
             Self::Bool(values) => ArrayBuilder::finish(values),
             Self::Text(values) => ArrayBuilder::finish(values),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::super::FlowNames;
+    use super::*;
+    use crate::Count;
+    use crate::flows::{FlowPlan, list_unique};
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray as _;
+    use arrow_array::types::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
+
+    const PATH: &str = "traces/generated.pcap";
+
+    /// The value in this row as CSV would have it, with times in nanoseconds.
+    fn text(array: &ArrayRef, row: usize) -> String {
+        if array.is_null(row) {
+            return String::new();
+        }
+        match array.data_type() {
+            DataType::Timestamp(_, _) => array
+                .as_primitive::<TimestampNanosecondType>()
+                .value(row)
+                .to_string(),
+            DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
+            DataType::UInt64 => array.as_primitive::<UInt64Type>().value(row).to_string(),
+            DataType::Float64 => {
+                let number = array.as_primitive::<Float64Type>().value(row);
+                serde_json::to_string(&number).unwrap()
+            }
+            DataType::Boolean => array.as_boolean().value(row).to_string(),
+            DataType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+            other => panic!("no column is {other}"),
+        }
+    }
+
+    /// The cells that CSV has in a row, but for the twins that repeat a time for people.
+    fn cells<R>(columns: &Columns<R>, row: &R) -> Vec<String> {
+        let cells = columns.0.iter().map(|column| column.cell(row));
+        cells
+            .map(|cell| match cell {
+                Cell::Time(ns, _) => ns.to_string(),
+                cell => cell.in_text(),
+            })
+            .collect()
+    }
+
+    fn rows_of(batch: &RecordBatch) -> Vec<Vec<String>> {
+        let row = |row| batch.columns().iter().map(move |array| text(array, row));
+        (0..batch.num_rows())
+            .map(|number| row(number).collect())
+            .collect()
+    }
+
+    #[test]
+    fn slices_are_the_rows_of_csv_and_nothing_is_null_that_may_not_be() {
+        for count in [Count::of([PATH]), Count::of([PATH]).without_exact()] {
+            let parameters = CountParameters::from(&count.plan().unwrap());
+            let columns = all_slice_columns(parameters.design.as_ref(), true).flat();
+            let counted = count.run().unwrap();
+            let mut found = Vec::new();
+            let mut batches = RecordBatches::of_slices(&parameters, |batch| {
+                found.extend(rows_of(&batch));
+                for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+                    assert!(field.is_nullable() || array.null_count() == 0, "{field}");
+                }
+                Ok(())
+            });
+            count.run_into(&mut batches).unwrap();
+            batches.finish().unwrap();
+            let expected: Vec<_> = counted.slices.iter().map(|s| cells(&columns, s)).collect();
+            assert_eq!(found, expected);
+            assert_eq!(found.len(), 8);
+        }
+    }
+
+    #[test]
+    fn flows_are_the_rows_of_csv() {
+        struct Both<F> {
+            batches: RecordBatches<FlowRecord, F>,
+            columns: Columns<FlowRecord>,
+            expected: Vec<Vec<String>>,
+        }
+        impl<F: FnMut(RecordBatch) -> io::Result<()>> FlowSink for Both<F> {
+            fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
+                self.expected.push(cells(&self.columns, &flow));
+                self.batches.flow(flow)
+            }
+        }
+        let plan = FlowPlan::of([PATH]);
+        let parameters = FlowParameters::new(&plan, plan.memory_bytes, true, FlowNames::Flowsieve);
+        let mut found = Vec::new();
+        let mut both = Both {
+            batches: RecordBatches::of_flows(&parameters, |batch| {
+                found.extend(rows_of(&batch));
+                Ok(())
+            }),
+            columns: flow_columns(parameters.shape(), parameters.names).flat(),
+            expected: Vec::new(),
+        };
+        list_unique(&plan, &mut both, &()).unwrap();
+        let Both {
+            batches, expected, ..
+        } = both;
+        batches.finish().unwrap();
+        assert!(expected.len() > 1000);
+        assert!(found == expected);
     }
 }

@@ -133,7 +133,7 @@ impl CompareReport<'_> {
         Figure {
             name: "error-by-memory".into(),
             title: "Mean error against memory".into(),
-            caption: "Mean of the absolute relative errors of all slices. Both scales are logarithmic; errors below 0.0001 % count as 0, which has no place and is left out.".into(),
+            caption: "Mean of the absolute relative errors over all slices. Both scales are logarithmic, so errors below 0.0001 %, which count as 0, are not drawn.".into(),
             drawing: Drawing::Lines {
                 x: Axis::new("memory of a slice", Scale::Bytes),
                 y: Axis::new("mean relative error", Scale::Log),

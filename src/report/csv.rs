@@ -6,27 +6,36 @@ use super::number::{seconds, write_rfc3339};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Writes rows as they come.
+/// Writes rows as they come. The header comes with the first one, or at the end: a result that is dropped before it has any leaves
+/// nothing behind.
 #[derive(Debug)]
 pub(super) struct CsvRows<W: Write> {
     csv: csv::Writer<W>,
+    has_header: bool,
     /// Memory of a field, kept so that none is allocated for a row.
     field: String,
 }
 
 impl<W: Write> CsvRows<W> {
-    pub(super) fn begin<R>(out: W, columns: &Columns<R>) -> io::Result<Self> {
-        let mut csv = csv::Writer::from_writer(out);
-        let names = columns.text_names();
-        csv.write_record(names.iter().map(|name| name.as_bytes()))
-            .map_err(cause)?;
-        Ok(Self {
-            csv,
+    pub(super) fn begin(out: W) -> Self {
+        Self {
+            csv: csv::Writer::from_writer(out),
+            has_header: false,
             field: String::new(),
-        })
+        }
+    }
+
+    fn header<R>(&mut self, columns: &Columns<R>) -> io::Result<()> {
+        if std::mem::replace(&mut self.has_header, true) {
+            return Ok(());
+        }
+        let names = columns.text_names();
+        let names = names.iter().map(|name| name.as_bytes());
+        self.csv.write_record(names).map_err(cause)
     }
 
     pub(super) fn row<R>(&mut self, columns: &Columns<R>, row: &R) -> io::Result<()> {
+        self.header(columns)?;
         for column in &columns.0 {
             let cell = column.cell(row);
             self.field(&cell)?;
@@ -52,7 +61,8 @@ impl<W: Write> CsvRows<W> {
         self.csv.flush()
     }
 
-    pub(super) fn finish(self) -> io::Result<W> {
+    pub(super) fn finish<R>(mut self, columns: &Columns<R>) -> io::Result<W> {
+        self.header(columns)?;
         self.csv
             .into_inner()
             .map_err(csv::IntoInnerError::into_error)

@@ -154,7 +154,7 @@ fn written(manual: &str) -> String {
             let mark = format!("<!-- columns: {name} -->\n");
             let (before, rest) = manual
                 .split_once(&mark)
-                .unwrap_or_else(|| panic!("{name} has no place in the manual"));
+                .unwrap_or_else(|| panic!("the manual has no table {name}"));
             let (_, after) = rest.split_once(END).expect("a table has an end");
             format!("{before}{mark}{table}{END}{after}")
         })

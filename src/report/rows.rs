@@ -91,9 +91,7 @@ impl<W: Write, R> RowWriter<W, R> {
             columns
         };
         let form = match format {
-            ReportFormat::Table | ReportFormat::Csv => {
-                Form::Csv(Box::new(CsvRows::begin(out, &columns)?))
-            }
+            ReportFormat::Table | ReportFormat::Csv => Form::Csv(Box::new(CsvRows::begin(out))),
             #[cfg(feature = "parquet")]
             ReportFormat::Parquet => Form::Parquet(Box::new(ParquetTable::begin(out, &columns)?)),
             #[cfg(not(feature = "parquet"))]
@@ -175,7 +173,7 @@ impl<W: Write, R> RowWriter<W, R> {
     pub(super) fn finish(self, tail: Vec<Cell>) -> io::Result<W> {
         let sections = self.frame.tail.iter().zip(tail);
         match self.form {
-            Form::Csv(csv) => csv.finish(),
+            Form::Csv(csv) => csv.finish(&self.columns),
             #[cfg(feature = "parquet")]
             Form::Parquet(table) => table.finish(),
             Form::Json { mut out, .. } => {

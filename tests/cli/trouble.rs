@@ -105,7 +105,7 @@ fn what_is_damaged_within() {
         "dns.csv",
         log.as_bytes(),
         3,
-        &[&at, "left out", "mend the line"],
+        &[&at, "skipped", "fix the line"],
     );
 }
 
@@ -210,7 +210,7 @@ fn no_result_takes_the_place_of_a_file_of_an_index() {
         let run = flowsieve(&[line, &[catalog.to_str().unwrap()]].concat());
         assert_eq!(run.code, Some(2), "{line:?}");
         assert!(
-            run.err.contains("lies in the directory of the index"),
+            run.err.contains("inside the directory of the index"),
             "{}",
             run.err
         );
@@ -228,10 +228,7 @@ fn of_many_problems_the_first_are_said() {
     assert_eq!(run.code, Some(1));
     let lines: Vec<&str> = run.err.lines().collect();
     assert_eq!(lines.len(), 11, "{}", run.err);
-    assert_eq!(
-        lines[10],
-        "flowsieve: there are problems with 490 more inputs"
-    );
+    assert_eq!(lines[10], "flowsieve: 490 more inputs had problems");
     let document: Value = serde_json::from_str(&run.out).unwrap();
     assert_eq!(document["inputs"].as_array().unwrap().len(), 501);
 }
@@ -261,13 +258,13 @@ fn captures_that_count_twice_get_a_remark() {
     assert_eq!(run.code, Some(0));
     assert!(
         run.sentence()
-            .ends_with("a.pcap.gz may be the same capture; the packets of both count")
+            .ends_with("a.pcap.gz may be the same capture; packets of both are counted")
     );
     let run = counted(&[&path, &path]);
     assert_eq!(run.code, Some(0));
     assert!(
         run.sentence()
-            .ends_with("are the same file; its packets count twice")
+            .ends_with("is named twice; its packets are counted twice")
     );
     let line = [
         "count",
@@ -283,6 +280,45 @@ fn standard_input_has_a_name_of_its_own() {
     let run = feed(&["count", "-"], b"It rained.\n");
     assert_eq!(run.code, Some(1));
     assert!(run.sentence().starts_with("standard input: not a capture"));
+}
+
+/// A stream cannot be opened to see what it is and then once more to be read.
+#[test]
+fn a_stream_that_cannot_be_read_leaves_no_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("old");
+    let old = file.to_str().unwrap();
+    let commands: &[&[&str]] = &[
+        &["count", "-"],
+        &["count", "-", "--format", "csv"],
+        &["count", "-", "-o", old],
+        &["count", "-", "--html", old],
+        &["count", "-", "--slice", "all", "--save-filter", old],
+        &["compare", "-"],
+        &["compare", "-", "--html", old],
+        &["flows", "-"],
+        &["flows", "-", "-o", old],
+        &["flows", "-", "--unique", "--format", "csv"],
+        &["dedup", "-", "-w", old],
+        &["dedup", "-", "-w", "-"],
+        &["dedup", "-", "--dry-run", "-o", old],
+    ];
+    for bytes in [&b"It rained.\n"[..], b""] {
+        for &command in commands {
+            fs::write(&file, "what an earlier run wrote").unwrap();
+            let run = feed(command, bytes);
+            assert_eq!(run.code, Some(1), "{command:?}");
+            assert_eq!(run.out, "", "{command:?}");
+            assert!(
+                run.sentence().starts_with("standard input: "),
+                "{}",
+                run.err
+            );
+            let kept = fs::read_to_string(&file).unwrap();
+            assert_eq!(kept, "what an earlier run wrote", "{command:?}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
 }
 
 #[test]

@@ -87,7 +87,7 @@ impl Span {
         Self { scale, low, high }
     }
 
-    /// Where a number lies, from 0 to 1; none if the scale has no place for it.
+    /// Position of a number on the axis, from 0 to 1; none if the scale cannot show it.
     pub(super) fn place(&self, number: f64) -> Option<f64> {
         let logarithmic = matches!(self.scale, Scale::Log | Scale::Bytes);
         if !number.is_finite() || (logarithmic && number <= 0.0) {

@@ -268,7 +268,7 @@ fn a_formula_has_the_colour_of_what_was_measured() {
         .collect();
     let expected = ["s0 points", "s0 dashed", "s1 points", "s2 dashed"];
     assert_eq!(classes, expected.map(|class| format!("series {class}")));
-    // The formula's line has no markers of its own, and what has no place has no bar of errors.
+    // The formula's line has no markers, and a point that cannot be drawn has no error bar.
     let marks = |i: usize| {
         let marks = groups[i].descendants();
         marks

@@ -104,3 +104,25 @@ fn culprit<M: Maker>(maker: &M, batch: TraceBatch<'_>) -> Option<(u64, WorkerGon
         Some((number as u64, gone))
     })
 }
+
+/// A batch of times, for tests.
+#[cfg(test)]
+#[derive(Default)]
+pub(super) struct Times(pub(super) Vec<i64>);
+
+#[cfg(test)]
+impl Batch for Times {
+    type Cursor = usize;
+
+    fn times_ns(&self) -> &[i64] {
+        &self.0
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn taken(cursor: &usize) -> usize {
+        *cursor
+    }
+}

@@ -172,6 +172,7 @@ fn decode<M: Maker>(mut capture: Box<Capture>, maker: &M, filler: Filler<M::Batc
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+    use super::super::batch::Times;
     use super::*;
     use crate::trace::{InputFormat, TraceBatch, TraceErrorKind};
     use std::path::Path;
@@ -179,25 +180,6 @@ mod tests {
 
     /// Panics at the packet of this time.
     struct Trap(i64);
-
-    #[derive(Default)]
-    struct Times(Vec<i64>);
-
-    impl Batch for Times {
-        type Cursor = usize;
-
-        fn times_ns(&self) -> &[i64] {
-            &self.0
-        }
-
-        fn clear(&mut self) {
-            self.0.clear();
-        }
-
-        fn taken(cursor: &usize) -> usize {
-            *cursor
-        }
-    }
 
     impl Maker for Trap {
         type Batch = Times;

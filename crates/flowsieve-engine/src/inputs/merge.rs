@@ -252,32 +252,13 @@ impl<'a, I: Input> Merge<'a, I> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-    use super::super::batch::{Batch, Maker};
+    use super::super::batch::{Maker, Times};
     use super::super::{Feed, RecordInput};
     use super::*;
     use crate::trace::TraceBatch;
     use std::thread;
 
     const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap");
-
-    #[derive(Default)]
-    struct Times(Vec<i64>);
-
-    impl Batch for Times {
-        type Cursor = usize;
-
-        fn times_ns(&self) -> &[i64] {
-            &self.0
-        }
-
-        fn clear(&mut self) {
-            self.0.clear();
-        }
-
-        fn taken(cursor: &usize) -> usize {
-            *cursor
-        }
-    }
 
     struct TimesOnly;
 

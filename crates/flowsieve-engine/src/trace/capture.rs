@@ -272,7 +272,7 @@ impl Capture {
             Err(fault) => self.pending = Some(fault),
             Ok(()) if nothing => {
                 self.finished = true;
-                return match self.entries.take_left_out() {
+                return match self.entries.take_skipped() {
                     Some(fault) => Err(fault.in_file(&self.path)),
                     None => Ok(None),
                 };

@@ -79,7 +79,7 @@ impl DnsCsv {
             if let Err(reason) = self.read_record(out) {
                 let position = self.record.position();
                 let place = position.map_or((0, 0), |place| (place.byte(), place.line()));
-                out.leave_out(place.0, place.1, reason);
+                out.skip(place.0, place.1, reason);
             }
         }
         Ok(())
@@ -182,7 +182,7 @@ mod tests {
         assert!(
             matches!(
                 error.kind,
-                TraceErrorKind::LinesLeftOut {
+                TraceErrorKind::LinesSkipped {
                     line: 3,
                     others: 0,
                     ..

@@ -16,23 +16,23 @@ pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 pub(super) struct Entries {
     records: Vec<DnsLogEntry>,
     text: Vec<u8>,
-    /// The first line that was left out, and how many followed.
-    left_out: Option<(Fault, u64)>,
+    /// The first line that was skipped, and how many were after it.
+    skipped: Option<(Fault, u64)>,
 }
 
 impl Entries {
-    /// Leaves out a line.
-    pub(super) fn leave_out(&mut self, offset: u64, line: u64, reason: String) {
-        match &mut self.left_out {
+    /// Notes a line that is not a record.
+    pub(super) fn skip(&mut self, offset: u64, line: u64, reason: String) {
+        match &mut self.skipped {
             Some((_, others)) => *others += 1,
-            None => self.left_out = Some((Fault::line(offset, line, reason), 0)),
+            None => self.skipped = Some((Fault::line(offset, line, reason), 0)),
         }
     }
 
-    /// What is to be said of the lines that were left out.
-    pub(super) fn take_left_out(&mut self) -> Option<Fault> {
-        let (fault, others) = self.left_out.take()?;
-        Some(fault.left_out(others))
+    /// The error that reports the skipped lines.
+    pub(super) fn take_skipped(&mut self) -> Option<Fault> {
+        let (fault, others) = self.skipped.take()?;
+        Some(fault.skipped(others))
     }
 
     pub(super) fn clear(&mut self) {

@@ -61,7 +61,7 @@ impl ZeekTsv {
                 Some((b'#', header)) => self.read_header(header),
                 Some(_) => {
                     if let Err(reason) = self.read_record(line, out) {
-                        out.leave_out(buffer.offset(), self.lines.number(), reason);
+                        out.skip(buffer.offset(), self.lines.number(), reason);
                     }
                     Ok(())
                 }
@@ -183,7 +183,7 @@ impl ZeekJson {
             if !line.is_empty()
                 && let Err(reason) = read_json(line, out)
             {
-                out.leave_out(buffer.offset(), self.lines.number(), reason);
+                out.skip(buffer.offset(), self.lines.number(), reason);
             }
         }
         Ok(())
@@ -250,7 +250,7 @@ mod tests {
         assert!(
             matches!(
                 error.kind,
-                TraceErrorKind::LinesLeftOut {
+                TraceErrorKind::LinesSkipped {
                     line: 13,
                     others: 1,
                     ..

@@ -113,8 +113,8 @@ pub enum TraceErrorKind {
         /// What was wrong with it.
         reason: String,
     },
-    /// Lines of a DNS log were no records and were left out; all others were read.
-    LinesLeftOut {
+    /// Lines of a DNS log were not records and were skipped; all others were read.
+    LinesSkipped {
         /// Number of the first of them, from 1.
         line: u64,
         /// What was wrong with it.
@@ -165,11 +165,11 @@ impl Fault {
         Self::at(offset, TraceErrorKind::MalformedLine { line, reason })
     }
 
-    /// That of a line which was left out, as so many others were.
-    pub(super) fn left_out(self, others: u64) -> Self {
+    /// The same for a line that was skipped, as were so many after it.
+    pub(super) fn skipped(self, others: u64) -> Self {
         match self.kind {
             TraceErrorKind::MalformedLine { line, reason } => Self {
-                kind: TraceErrorKind::LinesLeftOut {
+                kind: TraceErrorKind::LinesSkipped {
                     line,
                     reason,
                     others,
@@ -346,30 +346,28 @@ impl fmt::Display for TraceError {
                  not counted; this is a mistake in flowsieve, please report it with the packet"
             ),
             TraceErrorKind::Reported { sentence } => f.write_str(sentence),
-            TraceErrorKind::LinesLeftOut {
+            TraceErrorKind::LinesSkipped {
                 line,
                 reason,
                 others,
             } => {
                 write!(
                     f,
-                    "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; it was left out"
+                    "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; it was skipped"
                 )?;
                 match others {
-                    0 => f.write_str(", mend the line to have it counted"),
-                    1 => f.write_str(
-                        ", and so was another line; mend the lines to have them counted",
-                    ),
+                    0 => f.write_str(", fix the line to have it counted"),
+                    1 => f.write_str(", and so was one more; fix the lines to have them counted"),
                     _ => write!(
                         f,
-                        ", and so were {others} others; mend the lines to have them counted"
+                        ", and so were {others} more; fix the lines to have them counted"
                     ),
                 }
             }
             TraceErrorKind::MalformedLine { line, reason } => write!(
                 f,
                 "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; everything \
-                 before it was read, mend the line for the rest"
+                 before it was read, fix the line to read the rest"
             ),
         }
     }

@@ -25,6 +25,10 @@ pub(crate) use self::registers::{REGISTERS, Registers, Rise};
 use super::{Basis, Estimate, Seen, Sighting};
 use crate::hashing::Digest;
 
+/// Share of the new elements that a filter without registers has to notice for its stream to be counted: below this it
+/// may have missed any number.
+const LEAST_SEEN: f64 = 0.01;
+
 /// Running count of distinct elements beside a filter. It takes half a KiB.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DistinctCounter {
@@ -263,7 +267,11 @@ impl DistinctCounter {
                 if self.is_empty() {
                     return Some(Estimate::default());
                 }
-                let (next_mean, next_variance) = chances(self).next(scale);
+                let chances = chances(self);
+                if self.registers.is_silent() && chances.seen < LEAST_SEEN {
+                    return fill();
+                }
+                let (next_mean, next_variance) = chances.next(scale);
                 Some(Estimate {
                     distinct: seen as f64 + missed,
                     variance,
@@ -277,5 +285,32 @@ impl DistinctCounter {
             }
             Stream::United => Estimate::better(self.registers.estimate(), fill()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_filter_without_registers_leaves_the_answer_to_its_fill() {
+        let watched = Stream::Watched {
+            seen: 10,
+            missed: 2.0,
+            variance: 2.5,
+        };
+        let fill = Estimate {
+            distinct: 77.0,
+            ..Estimate::default()
+        };
+        let estimate = |registers, repeat: f64, fill: Option<Estimate>| {
+            let counter = DistinctCounter::of_parts(registers, watched);
+            let estimate = counter.and_then(|counter| counter.estimate(|| repeat, || fill));
+            estimate.map(|estimate| estimate.distinct)
+        };
+        assert_eq!(estimate(Registers::SILENT, 0.98, Some(fill)), Some(12.0));
+        assert_eq!(estimate(Registers::SILENT, 0.995, Some(fill)), Some(77.0));
+        assert_eq!(estimate(Registers::SILENT, 1.0, None), None);
+        assert_eq!(estimate(Registers::above(0), 1.0, None), Some(12.0));
     }
 }

@@ -101,6 +101,11 @@ impl Registers {
         })
     }
 
+    /// Whether nothing raises them.
+    pub(crate) const fn is_silent(&self) -> bool {
+        self.floor == HIGHEST
+    }
+
     /// The ranks.
     pub(crate) const fn ranks(&self) -> &[u8; REGISTERS] {
         &self.ranks
@@ -185,11 +190,10 @@ impl Registers {
     }
 }
 
-/// Variance of the count of so many elements by the order in which they chose registers: by the Fisher information
-/// of a register whose elements are Poisson, which the estimator nearly reaches, less the scatter of their
-/// number, which is none here.
+/// Variance of the count of so many elements, of which one in `scale` is counted.
 ///
-/// One element in `scale` is counted.
+/// If the number of elements were Poisson, the estimator would nearly reach the bound that the Fisher information of a
+/// register gives. The number is fixed, so its Poisson variance is subtracted.
 fn variance(elements: f64, scale: f64) -> f64 {
     let m = REGISTERS as f64;
     let load = elements / scale / m;
@@ -311,7 +315,6 @@ mod tests {
             }
             let runs = RUNS as f64;
             let (mean, variance) = (sum / runs, squares / runs);
-            println!("{elements}: {mean} {variance} {}", stated / runs);
             let allowed = 4.0 * (variance / runs).sqrt() + 0.003 * elements as f64;
             assert!(mean.abs() < allowed, "{elements}: {mean}");
             let ratio = variance * runs / stated;
