@@ -51,6 +51,7 @@ pub struct Count {
     seed: u64,
     shards: Option<u32>,
     threads: usize,
+    delay: Option<Duration>,
 }
 
 impl Count {
@@ -73,6 +74,7 @@ impl Count {
             seed: 0,
             shards: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            delay: None,
         }
     }
 
@@ -217,6 +219,14 @@ impl Count {
         self
     }
 
+    /// Rows of a stream, such as a pipe, are handed on so long after the end of their slice, in capture time, and once more if
+    /// packets come for them later ([`SliceResult::revised`]). Otherwise all rows come at the end, as those of files do.
+    #[must_use]
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = Some(delay);
+        self
+    }
+
     /// Everything that the count depends on.
     ///
     /// # Errors
@@ -243,6 +253,9 @@ impl Count {
             seed: self.seed,
             shards,
             threads: self.threads,
+            delay_ns: self
+                .delay
+                .map(|delay| i64::try_from(delay.as_nanos()).unwrap_or(i64::MAX)),
         };
         plan.check()?;
         Ok(plan)

@@ -9,7 +9,7 @@ use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::structures;
-use super::units::{parse_size, with_values};
+use super::units::{parse_delay_ns, parse_size, with_values};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
@@ -61,6 +61,13 @@ pub(crate) struct CountArgs {
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
 
+    /// Print a row of a pipe so long after the end of its slice, in capture time
+    ///
+    /// Packets that come later still count: their row is printed again, marked `revised`. JSON, Parquet and files have
+    /// final rows only. Rows of captures that are files are always final.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_delay_ns, help_heading = "Output")]
+    delay: i64,
+
     #[command(flatten)]
     od: OdArgs,
 
@@ -111,11 +118,14 @@ struct FilterArgs {
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input)?;
-    let plan = args.plan(files.clone())?;
+    let mut plan = args.plan(files.clone())?;
     if !run.can_read(&files, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
     }
     let output = args.output.open()?;
+    if output.is_file() || !args.format.format.is_line_by_line() {
+        plan.delay_ns = None;
+    }
     let saved = Output::named(args.save_filter.as_deref())?;
     let mut od = args.od.begin(args.speech.is_quiet())?;
     let styled = output.is_styled();
@@ -176,6 +186,10 @@ impl SliceSink for Sinks {
         }
         self.report.slice(slice)
     }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.report.flush()
+    }
 }
 
 impl CountArgs {
@@ -202,6 +216,7 @@ impl CountArgs {
             seed: self.filter.seed.seed,
             shards,
             threads: self.threads.count(),
+            delay_ns: Some(self.delay),
         };
         plan.check().map_err(UsageError::of)?;
         self.format.check(&self.output)?;

@@ -35,6 +35,9 @@ pub(crate) enum UnitError {
     /// See [`parse_width_ns`].
     #[error("a duration must be above 0 and at most 292 years here, such as 1s")]
     Width,
+    /// See [`parse_delay_ns`].
+    #[error("a delay is at most 292 years, such as 2s")]
+    Delay,
     /// See [`parse_size`].
     #[error(
         "a size is a number of bytes, or one with KiB, MiB, GiB, TiB (powers of two; K, M, G, T for \
@@ -83,6 +86,11 @@ pub(crate) fn parse_duration_ns(text: &str) -> Result<u64, UnitError> {
 pub(crate) fn parse_width_ns(text: &str) -> Result<i64, UnitError> {
     let width = i64::try_from(parse_duration_ns(text)?);
     width.ok().filter(|&ns| ns > 0).ok_or(UnitError::Width)
+}
+
+/// A duration from 0 on, as a difference of two times.
+pub(crate) fn parse_delay_ns(text: &str) -> Result<i64, UnitError> {
+    i64::try_from(parse_duration_ns(text)?).map_err(|_| UnitError::Delay)
 }
 
 /// `64KiB`, `64K`, `64kB`, `65536`, in bytes: powers of two but where a B follows the letter, as in GNU's

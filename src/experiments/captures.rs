@@ -185,6 +185,7 @@ fn count_capture(
         seed: 0,
         shards: 1,
         threads: 1,
+        delay_ns: None,
     };
     count(&plan, CountExtras::default(), &mut Taker(take), &())
         .expect("the plan is sound and the slices are only gathered")

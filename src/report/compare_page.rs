@@ -313,16 +313,17 @@ impl CompareReport<'_> {
 
     fn read(&self) -> Vec<Block> {
         let totals = &self.comparison.totals;
-        let numbers = [
-            totals.packets,
-            totals.ip_packets,
-            totals.elements,
-            totals.late,
-        ];
-        let [packets, ip, elements, late] = numbers.map(grouped);
+        let numbers = [totals.packets, totals.ip_packets, totals.elements];
+        let [packets, ip, elements] = numbers.map(grouped);
         let mut blocks = vec![Block::Text(format!(
-            "{packets} packets, {ip} of them IP; {elements} elements; {late} packets too late for their slice."
+            "{packets} packets, {ip} of them IP; {elements} elements."
         ))];
+        if totals.uncounted > 0 {
+            let uncounted = grouped(totals.uncounted);
+            blocks.push(Block::Text(format!(
+                "{uncounted} packets are in no slice, since they came too late."
+            )));
+        }
         if !totals.skipped.is_empty() {
             let reasons = totals.skipped.iter();
             blocks.push(Block::Figure(skipped("skipped-packets", reasons)));

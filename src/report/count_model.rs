@@ -179,6 +179,8 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .heading(Heading::right(10, 13, "observed FPR"))
         .field("saturated", |slice| slice.saturated)
         .doc("only where there is no `estimate`: a filter was so full that it noticed less than one new element in a hundred, so that `first` says nothing")
+        .field("revised", |slice| slice.revised)
+        .doc("packets came after the row of this slice was written: this row replaces it; only where a pipe is counted live")
 }
 
 /// The columns of a slice, with those of the combinations that are wanted: beside each other for flat tables,
@@ -256,11 +258,13 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("ip_packets", |totals| totals.ip_packets)
         .doc("packets with a readable IP header")
         .field("elements", |totals| totals.elements)
-        .doc("elements seen, repeats and those of late packets included")
+        .doc("elements seen, repeats included")
         .field("skipped", |totals| tally(&totals.skipped))
         .doc("packets that gave no element, by reason (below); in JSON lines a list of `reason` and `packets`")
         .field("late", |totals| totals.late)
-        .doc("packets whose slice was closed already; they are in no slice")
+        .doc("packets that came after the row of their slice was written; they are counted, and the row was `revised`")
+        .field("uncounted", |totals| totals.uncounted)
+        .doc("packets in no slice: of a pipe, those that came after 65,536 later slices; or the run was interrupted before it could count them. Always 0 for files that were read to their end")
         .field("interrupted", |totals| totals.interrupted)
         .doc("a signal ended the run: there was more to read, and this is what was read until then")
         .field("slices", |totals| totals.slices)

@@ -40,6 +40,9 @@ impl Default for CountPage {
 
 impl SliceSink for CountPage {
     fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        if slice.revised {
+            self.forget(slice.start_ns);
+        }
         self.seen += 1;
         self.over_limit += u64::from(slice.exact_over_limit);
         if let Some(count) = slice.best() {
@@ -55,7 +58,9 @@ impl SliceSink for CountPage {
         if self.kept.len() == 2 * MOST_SLICES {
             halve(&mut self.kept);
         }
-        self.kept.push(slice.clone());
+        let later = |kept: &&SliceResult| kept.start_ns > slice.start_ns;
+        let place = self.kept.len() - self.kept.iter().rev().take_while(later).count();
+        self.kept.insert(place, slice.clone());
         Ok(())
     }
 }
@@ -83,6 +88,28 @@ fn halve(slices: &mut Vec<SliceResult>) {
 }
 
 impl CountPage {
+    /// Forgets a slice whose row is replaced.
+    fn forget(&mut self, start_ns: i64) {
+        let same = |kept: &SliceResult| kept.start_ns == start_ns;
+        let Some(place) = self.kept.iter().rposition(same) else {
+            return;
+        };
+        let before = self.kept.remove(place);
+        self.seen -= 1;
+        self.over_limit -= u64::from(before.exact_over_limit);
+        if let Some(count) = before.best() {
+            let mut once = Histogram::new_from(&self.counts);
+            once.saturating_record(count.round() as u64);
+            // What was recorded before can be taken out again.
+            let _ = self.counts.subtract(&once);
+        }
+        if self.worst.is_some_and(|(_, at)| at == start_ns) {
+            let errors = self.kept.iter();
+            let errors = errors.filter_map(|kept| Some((error_of(kept)?, kept.start_ns)));
+            self.worst = errors.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
+        }
+    }
+
     /// The page, once all slices have come.
     pub fn finish(
         mut self,
@@ -225,10 +252,10 @@ impl CountPage {
                 reason.name()
             ),
         });
-        if totals.late > 0 {
+        if totals.uncounted > 0 {
             words.push(format!(
-                "{} packets came after their slice was closed and are in none.",
-                grouped(totals.late)
+                "{} packets are in no slice, since they came too late.",
+                grouped(totals.uncounted)
             ));
         }
         if totals.interrupted {
@@ -383,6 +410,7 @@ mod tests {
             lower: Some(exact),
             upper: Some(exact),
             observed_fpr: Some(0.0),
+            revised: false,
             saturated: false,
             combinations: Vec::new(),
         }

@@ -19,9 +19,6 @@ pub(super) struct CountTable<W: Write> {
     elements: &'static str,
     series: Sparkline,
     last_end_ns: Option<i64>,
-    /// Packets and elements of all slices; late ones are in none.
-    packets: u64,
-    elements_seen: u64,
     /// Slices whose exact set passed its limit.
     over_limit: u64,
 }
@@ -41,13 +38,15 @@ impl<W: Write> CountTable<W> {
             elements: parameters.elements_plural,
             series: Sparkline::default(),
             last_end_ns: None,
-            packets: 0,
-            elements_seen: 0,
             over_limit: 0,
         })
     }
 
     pub(super) fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        let line = self.columns.line(slice, None);
+        if slice.revised {
+            return writeln!(self.out, "{line}  revised");
+        }
         if let Some(end) = self.last_end_ns
             && end < slice.start_ns
         {
@@ -56,9 +55,11 @@ impl<W: Write> CountTable<W> {
         self.last_end_ns = Some(slice.end_ns);
         self.series.push(slice.best().unwrap_or(0.0));
         self.over_limit += u64::from(slice.exact_over_limit);
-        self.packets += slice.packets;
-        self.elements_seen += slice.elements;
-        writeln!(self.out, "{}", self.columns.line(slice, None))
+        writeln!(self.out, "{line}")
+    }
+
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 
     pub(super) fn finish(mut self, summary: &CountSummary) -> io::Result<W> {
@@ -114,8 +115,8 @@ impl<W: Write> CountTable<W> {
         let sum = SliceResult {
             start_ns: 0,
             end_ns: 0,
-            packets: self.packets,
-            elements: self.elements_seen,
+            packets: totals.packets,
+            elements: totals.elements,
             exact: totals.exact,
             exact_over_limit: false,
             first: totals.first,
@@ -126,6 +127,7 @@ impl<W: Write> CountTable<W> {
             observed_fpr: totals.observed_fpr,
             saturated: false,
             combinations: totals.combinations.clone(),
+            revised: false,
         };
         let label = format!("sum of {} slices", grouped(totals.slices));
         writeln!(self.out, "{}", self.columns.line(&sum, Some(label)))
@@ -168,13 +170,18 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
 
 /// What was read, and what of it could not be counted.
 pub(super) fn write_read(out: &mut dyn Write, totals: &Totals) -> io::Result<()> {
-    let [packets, ip, late] = [totals.packets, totals.ip_packets, totals.late].map(grouped);
+    let [packets, ip] = [totals.packets, totals.ip_packets].map(grouped);
     write!(out, "{packets} packets, {ip} of them IP")?;
     if totals.late > 0 {
+        let late = grouped(totals.late);
         write!(
             out,
-            ", {late} too late for their slice and not counted in any"
+            ", {late} after the row of their slice, which was revised"
         )?;
+    }
+    if totals.uncounted > 0 {
+        let uncounted = grouped(totals.uncounted);
+        write!(out, ", {uncounted} in no slice, since they came too late")?;
     }
     writeln!(out)?;
     if !totals.skipped.is_empty() {

@@ -50,6 +50,11 @@ impl ReportFormat {
         }
     }
 
+    /// Whether each row can be read by itself, as soon as it is written.
+    pub const fn is_line_by_line(self) -> bool {
+        matches!(self, Self::Table | Self::Csv | Self::JsonLines)
+    }
+
     /// Whether it has cells only, and neither objects nor lists.
     pub(super) const fn is_flat(self) -> bool {
         matches!(self, Self::Csv | Self::Parquet)

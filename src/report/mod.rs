@@ -154,4 +154,11 @@ impl<W: Write> SliceSink for CountReport<W> {
             Writer::Rows(rows) => rows.row(slice),
         }
     }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.writer {
+            Writer::Table(table) => table.flush(),
+            Writer::Rows(rows) => rows.flush(),
+        }
+    }
 }

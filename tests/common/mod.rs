@@ -49,6 +49,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
         seed: 0,
         shards,
         threads: 1,
+        delay_ns: None,
     }
 }
 

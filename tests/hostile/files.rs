@@ -103,6 +103,7 @@ fn damaged_captures_are_counted_as_far_as_they_are_read() {
             seed: number,
             shards: 2,
             threads: 1 + number as usize % 4,
+            delay_ns: None,
         };
         let mut sums = Sums::default();
         let summary = count(&plan, CountExtras::default(), &mut sums, &()).unwrap();

@@ -9,6 +9,7 @@ use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{
     Align, CountPlan, CountSummary, CounterChoice, SliceResult, Slicing, Totals,
 };
+use flowsieve::trace::Source;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -244,7 +245,38 @@ fn pcap_at(packets: &[(u32, u32, u16)]) -> Vec<u8> {
 
 fn count_at(packets: &[(u32, u32, u16)], slicing: Slicing) -> (Vec<SliceResult>, u64) {
     let (slices, totals) = totals_at(packets, slicing);
-    (slices, totals.late)
+    (slices, totals.uncounted)
+}
+
+/// The same from a stream, which cannot be read again; with a delay rows come while packets do.
+fn stream_at(
+    packets: &[(u32, u32, u16)],
+    slicing: Slicing,
+    delay_ns: Option<i64>,
+) -> (Vec<SliceResult>, Totals) {
+    let bytes = std::io::Cursor::new(pcap_at(packets));
+    let mut plan = common::plan(&[], ElementKind::HostPair);
+    plan.inputs = vec![Source::reader("a stream", bytes)];
+    plan.slicing = slicing;
+    plan.tunnel = Tunnel::Inner;
+    plan.delay_ns = delay_ns;
+    let (slices, summary) = common::run(&plan);
+    (slices, summary.totals)
+}
+
+/// The last row of each slice.
+fn last_rows(rows: Vec<SliceResult>) -> Vec<SliceResult> {
+    let mut last = BTreeMap::new();
+    for row in rows {
+        let revised = last.insert(row.start_ns, row.clone()).is_some();
+        assert!(row.revised || !revised, "a row replaces another unmarked");
+    }
+    let rows = last.into_values();
+    rows.map(|row| SliceResult {
+        revised: false,
+        ..row
+    })
+    .collect()
 }
 
 fn totals_at(packets: &[(u32, u32, u16)], slicing: Slicing) -> (Vec<SliceResult>, Totals) {
@@ -366,24 +398,44 @@ fn the_least_and_the_most_of_the_slices_are_exact() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever the order of times: nothing is lost, and no slice counts more than there is.
+    /// Whatever the order of times: every packet counts in its own slice.
     #[test]
-    fn every_packet_is_in_one_slice_or_late(packets in prop::collection::vec((0_u32..40, 0_u32..1_000_000_000, 0_u16..20), 1..200), width in 1_i64..5_000_000_000) {
+    fn every_packet_is_in_its_slice(packets in prop::collection::vec((0_u32..40, 0_u32..1_000_000_000, 0_u16..20), 1..200), width in 1_i64..5_000_000_000) {
         let slicing = Slicing { width_ns: Some(width), align: Align::Epoch };
-        let (slices, late) = count_at(&packets, slicing);
-        let counted: u64 = slices.iter().map(|slice| slice.packets).sum();
-        prop_assert_eq!(counted + late, packets.len() as u64);
-        let mut truth: BTreeMap<i64, HashSet<u16>> = BTreeMap::new();
-        for (seconds, nanoseconds, host) in packets {
+        let (slices, totals) = totals_at(&packets, slicing);
+        prop_assert_eq!((totals.late, totals.uncounted), (0, 0));
+        let mut truth: BTreeMap<i64, (u64, HashSet<u16>)> = BTreeMap::new();
+        for &(seconds, nanoseconds, host) in &packets {
             let time = i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds);
-            truth.entry(time.div_euclid(width)).or_default().insert(host);
+            let (packets, hosts) = truth.entry(time.div_euclid(width)).or_default();
+            *packets += 1;
+            hosts.insert(host);
         }
-        for slice in slices.iter().filter(|slice| slice.packets > 0) {
-            let hosts = truth[&slice.start_ns.div_euclid(width)].len() as u64;
-            prop_assert!(slice.exact.unwrap() <= hosts);
-            if late == 0 {
-                prop_assert_eq!(slice.exact.unwrap(), hosts);
-            }
+        let found: BTreeMap<i64, (u64, u64)> = slices
+            .iter()
+            .filter(|slice| slice.packets > 0)
+            .map(|slice| (slice.start_ns.div_euclid(width), (slice.packets, slice.exact.unwrap())))
+            .collect();
+        let expected: BTreeMap<i64, (u64, u64)> = truth
+            .iter()
+            .map(|(&slice, (packets, hosts))| (slice, (*packets, hosts.len() as u64)))
+            .collect();
+        prop_assert_eq!(&found, &expected);
+        // A capture in order of which each slice's packets come in the same order gives the same, bit for bit.
+        let mut in_order = packets.clone();
+        in_order.sort_by_key(|&(seconds, nanoseconds, _)| {
+            (i64::from(seconds) * 1_000_000_000 + i64::from(nanoseconds)).div_euclid(width)
+        });
+        prop_assert_eq!(&totals_at(&in_order, slicing), &(slices.clone(), totals.clone()));
+        // So does a stream, which keeps what it needs to go on with a closed slice.
+        prop_assert_eq!(&stream_at(&packets, slicing, None), &(slices.clone(), totals.clone()));
+        for delay in [0, 1_000_000_000, 10_000_000_000] {
+            let (rows, live) = stream_at(&packets, slicing, Some(delay));
+            let with_packets = |row: &SliceResult| row.packets > 0;
+            let rows: Vec<_> = last_rows(rows).into_iter().filter(with_packets).collect();
+            let slices: Vec<_> = slices.iter().filter(|row| with_packets(row)).cloned().collect();
+            prop_assert_eq!(rows, slices);
+            prop_assert_eq!(Totals { late: 0, ..live }, totals.clone());
         }
     }
 }

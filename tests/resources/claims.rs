@@ -273,6 +273,7 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
         seed: 0,
         shards: 8,
         threads: 1,
+        delay_ns: None,
     };
     let measured = Measured::start();
     let mut slices = Slices(0);

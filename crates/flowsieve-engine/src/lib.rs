@@ -17,6 +17,7 @@ mod guard;
 mod inputs;
 pub mod pieces;
 pub mod pipeline;
+mod sorted;
 mod threads;
 pub mod trace;
 

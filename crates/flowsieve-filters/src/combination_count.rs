@@ -1,9 +1,10 @@
 //! What a filter counted of one combination of attributes.
 
 use super::{Estimate, FilterSpec, MultiAttributeFilter};
+use serde::{Deserialize, Serialize};
 
 /// Counts of the distinct values of a combination of attributes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CombinationCount {
     /// Its attributes, bit i for attribute i.
     pub mask: u32,

@@ -17,8 +17,10 @@
 //!
 //! Measured in `docs/accuracy.md`.
 
+use serde::{Deserialize, Serialize};
+
 /// An unbiased count of distinct elements.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Estimate {
     /// The count.
     pub distinct: f64,
@@ -29,7 +31,7 @@ pub struct Estimate {
 }
 
 /// What an [`Estimate`] rests on: its bounds depend on it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub enum Basis {
     /// A stream of insertions that was watched.
     Stream(Seen),
@@ -38,7 +40,7 @@ pub enum Basis {
 }
 
 /// What was seen in streams of insertions.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Seen {
     /// Elements that were noticed as new: there are at least so many (X). The rest of the count is the mean of
     /// what was missed (μ).

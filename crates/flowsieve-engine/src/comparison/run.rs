@@ -5,6 +5,8 @@ use super::{ComparePlan, Comparison};
 use crate::elements::Extractor;
 use crate::hashing::Digester;
 use crate::pipeline::{Read, Reading, RunError, Totals, Traffic, Watch};
+use crate::trace::Source;
+use std::sync::Arc;
 use std::thread;
 
 /// Compares structures on the inputs, which are one trace in time order and are decoded once; adds all
@@ -24,26 +26,43 @@ pub fn compare(
     plan.check()?;
     let digester = Digester::new(plan.seed);
     let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
-    let reading = Reading {
+    let can_read_again = plan
+        .inputs
+        .iter()
+        .map(Source::from)
+        .all(|input| input.is_readable_twice());
+    let mut reading = Reading {
         inputs: plan.inputs.iter().map(Into::into).collect(),
         input_format: plan.input_format,
-        extractor: match traffic {
+        extractor: Arc::new(match traffic {
             Some(_) => extractor.with_addresses(),
             None => extractor,
-        },
+        }),
         arity: plan.rule.kind.attributes().len(),
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: 1,
         threads: usize::from(plan.threads > 2),
         traffic,
+        recalls: false,
+        delay_ns: None,
     };
     let read = thread::scope(|scope| reading.run(scope, watch, |_| Bench::new(scope, plan)));
     let Read {
         inputs,
-        totals,
-        outcome,
+        mut totals,
+        disordered,
+        mut outcome,
     } = read?;
+    if !disordered.is_empty() && !totals.interrupted && can_read_again {
+        // Structures are judged by whole slices.
+        let again = thread::scope(|scope| {
+            reading.run_by_slice(scope, watch, None, |_| Bench::new(scope, plan))
+        })?;
+        totals.uncounted = again.totals.uncounted;
+        totals.interrupted = again.totals.interrupted;
+        outcome = again.outcome;
+    }
     let is_full = |slice: &usize| {
         let mut entries = outcome.entries.iter();
         entries.any(|entry| entry.counts.get(*slice).is_some_and(|c| c.saturated))

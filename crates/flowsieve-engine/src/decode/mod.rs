@@ -58,10 +58,11 @@ pub use skip::Skip;
 pub use whole::{IpBytes, ip_bytes, vlan_ids};
 
 use crate::trace::LinkType;
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Source and destination address of an IP header, in network byte order.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub enum Addresses {
     /// IPv4.
     V4 {

@@ -2,6 +2,7 @@
 
 use crate::decode::{Addresses, Skip};
 use crate::hashing::{Digest, Digester};
+use serde::{Deserialize, Serialize};
 
 /// A run of packets in trace order, and their elements.
 ///
@@ -22,7 +23,7 @@ pub struct ElementBatch {
 }
 
 /// Elements by column.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub struct ElementColumns {
     /// Digest of each element.
     pub digests: Vec<Digest>,
@@ -33,7 +34,7 @@ pub struct ElementColumns {
 }
 
 /// Byte strings, one after the other.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Keys {
     bytes: Vec<u8>,
     ends: Vec<u32>,
@@ -80,6 +81,26 @@ impl ElementColumns {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.digests.is_empty()
+    }
+
+    /// Appends an element of other columns, of so many attributes.
+    #[inline]
+    pub(crate) fn push_from(&mut self, from: &Self, element: usize, arity: usize) {
+        self.digests.push(from.digests[element]);
+        if !from.attributes.is_empty() {
+            let attributes = &from.attributes[element * arity..(element + 1) * arity];
+            self.attributes.extend_from_slice(attributes);
+        }
+        if !from.keys.is_empty() {
+            self.keys.push(from.keys.get(element));
+        }
+    }
+
+    /// Bytes of all elements.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.digests.len() + self.attributes.len()) * size_of::<Digest>()
+            + self.keys.bytes.len()
+            + self.keys.ends.len() * size_of::<u32>()
     }
 
     /// Forgets all and keeps the memory.

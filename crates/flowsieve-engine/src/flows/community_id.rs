@@ -15,10 +15,11 @@
 use crate::decode::Addresses;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 
 /// What a packet says above IP, as far as the Community ID needs it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Upper {
     /// Source and destination port of TCP, UDP or SCTP.
     Ports(u16, u16),

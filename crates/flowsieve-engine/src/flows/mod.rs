@@ -18,7 +18,6 @@ mod record;
 mod results;
 mod run;
 mod sorted;
-mod spool;
 mod table;
 mod unique;
 

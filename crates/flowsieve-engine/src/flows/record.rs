@@ -2,9 +2,10 @@
 
 use super::community_id::{Upper, community_id};
 use crate::decode::{Addresses, dotted};
+use serde::{Deserialize, Serialize};
 
 /// A flow that has ended.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FlowRecord {
     /// Time of the earliest packet in nanoseconds since the epoch.
     pub start_ns: i64,
@@ -57,7 +58,7 @@ impl FlowRecord {
 }
 
 /// The packets of a flow in one direction.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Direction {
     /// IP packets.
     pub packets: u64,
@@ -68,7 +69,7 @@ pub struct Direction {
 }
 
 /// Why a flow ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Ended {
     /// There were no more packets.
     Input,

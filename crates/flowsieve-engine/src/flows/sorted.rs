@@ -1,39 +1,20 @@
 //! Flows in the order of their start, in bounded memory.
 //!
-//! Flows come as they end. They are kept in memory up to a limit; then they are sorted and written to
-//! a temporary file, a run. In the end all runs are merged. When there are many runs they are merged
-//! to one before, so that the number of open files and of read buffers is bounded, too.
+//! Flows come as they end. Those beyond the memory go to temporary files.
 
 use super::record::FlowRecord;
 use super::results::FlowSink;
-use super::spool::{Run, RunReader, RunWriter};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use crate::sorted::{Item, Sorted};
 use std::io;
-use std::vec;
-
-/// Runs of one size that are merged to one.
-const RUNS_MERGED: usize = 64;
 
 /// Gathers flows and gives them back in the order of their start.
 #[derive(Debug)]
-pub struct SortedFlows {
-    flows: Vec<FlowRecord>,
-    bytes: u64,
-    limit_bytes: u64,
-    /// Runs by how often their flows were written.
-    levels: Vec<Vec<Run>>,
-}
+pub struct SortedFlows(Sorted<FlowRecord>);
 
 impl SortedFlows {
     /// Keeps so many bytes of flows in memory, and further ones in temporary files.
     pub const fn new(limit_bytes: u64) -> Self {
-        Self {
-            flows: Vec::new(),
-            bytes: 0,
-            limit_bytes,
-            levels: Vec::new(),
-        }
+        Self(Sorted::new(limit_bytes))
     }
 
     /// Gives all flows in order of start; of equal ones, in the order in which they began in the trace.
@@ -41,105 +22,27 @@ impl SortedFlows {
     /// # Errors
     ///
     /// A temporary file cannot be read, or `take` failed.
-    pub fn drain(mut self, mut take: impl FnMut(FlowRecord) -> io::Result<()>) -> io::Result<()> {
-        self.flows.sort_unstable_by_key(order);
-        let mut sources = vec![Source::Memory(self.flows.into_iter())];
-        for run in self.levels.into_iter().flatten() {
-            sources.push(Source::Run(run.read()?));
-        }
-        merge(sources, &mut take)
-    }
-
-    fn spill(&mut self) -> io::Result<()> {
-        self.flows.sort_unstable_by_key(order);
-        let mut writer = RunWriter::new()?;
-        for flow in self.flows.drain(..) {
-            writer.write(&flow)?;
-        }
-        self.bytes = 0;
-        let mut run = writer.finish()?;
-        for level in 0.. {
-            if self.levels.len() == level {
-                self.levels.push(Vec::new());
-            }
-            self.levels[level].push(run);
-            if self.levels[level].len() < RUNS_MERGED {
-                break;
-            }
-            let mut writer = RunWriter::new()?;
-            let sources = self.levels[level].drain(..);
-            let sources: io::Result<Vec<Source>> =
-                sources.map(|run| run.read().map(Source::Run)).collect();
-            merge(sources?, &mut |flow| writer.write(&flow))?;
-            run = writer.finish()?;
-        }
-        Ok(())
+    pub fn drain(self, take: impl FnMut(FlowRecord) -> io::Result<()>) -> io::Result<()> {
+        self.0.drain(take)
     }
 }
 
 impl FlowSink for SortedFlows {
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
-        let cost = size_of::<FlowRecord>() + flow.domain.as_ref().map_or(0, |name| name.len() + 16);
-        if self.bytes + cost as u64 > self.limit_bytes && !self.flows.is_empty() {
-            self.spill()?;
-        }
-        if self.flows.len() == self.flows.capacity() {
-            // Never for more than the limit allows.
-            let most = self.limit_bytes / size_of::<FlowRecord>() as u64;
-            let most = usize::try_from(most).unwrap_or(usize::MAX);
-            let length = self.flows.len();
-            let more = length.max(1024).min(most.saturating_sub(length)).max(1);
-            self.flows.reserve_exact(more);
-        }
-        self.bytes += cost as u64;
-        self.flows.push(flow);
-        Ok(())
+        self.0.push(flow)
     }
 }
 
-const fn order(flow: &FlowRecord) -> (i64, u64) {
-    (flow.start_ns, flow.number)
-}
+impl Item for FlowRecord {
+    type Order = (i64, u64);
 
-enum Source {
-    Memory(vec::IntoIter<FlowRecord>),
-    Run(RunReader),
-}
+    fn order(&self) -> (i64, u64) {
+        (self.start_ns, self.number)
+    }
 
-impl Source {
-    fn next(&mut self) -> io::Result<Option<FlowRecord>> {
-        match self {
-            Self::Memory(flows) => Ok(flows.next()),
-            Self::Run(run) => run.read(),
-        }
+    fn further_bytes(&self) -> usize {
+        self.domain.as_ref().map_or(0, |name| name.len() + 16)
     }
-}
-
-/// Takes sorted sources in order.
-fn merge(
-    mut sources: Vec<Source>,
-    take: &mut impl FnMut(FlowRecord) -> io::Result<()>,
-) -> io::Result<()> {
-    if let [source] = &mut sources[..] {
-        while let Some(flow) = source.next()? {
-            take(flow)?;
-        }
-        return Ok(());
-    }
-    let mut heads = Vec::with_capacity(sources.len());
-    let mut heap = BinaryHeap::with_capacity(sources.len());
-    for (number, source) in sources.iter_mut().enumerate() {
-        let head = source.next()?;
-        heap.extend(head.as_ref().map(|flow| Reverse((order(flow), number))));
-        heads.push(head);
-    }
-    while let Some(Reverse((_, number))) = heap.pop() {
-        let next = sources[number].next()?;
-        heap.extend(next.as_ref().map(|flow| Reverse((order(flow), number))));
-        let flow = std::mem::replace(&mut heads[number], next);
-        take(flow.expect("a source on the heap has a head"))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

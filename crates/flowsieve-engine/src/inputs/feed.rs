@@ -7,6 +7,7 @@ use crate::threads::{Batches, Crossbeam, Filler, handover};
 use crate::trace::{Capture, TraceError};
 use std::sync::Arc;
 use std::thread::Scope;
+use std::time::Duration;
 
 /// Inputs that overlap in time and are decoded by a thread each; further ones are decoded by the
 /// caller's thread.
@@ -72,18 +73,32 @@ impl<M: Maker> Feed<M> {
         M: 'scope,
     {
         let maker = Arc::clone(maker);
-        let mut capture = Box::new(capture);
+        let capture = Box::new(capture);
         let source = if threads == 0 {
             Source::Here { capture, maker }
         } else if let Some(segments) = capture.segments(segment_bytes) {
             let feed = SegmentFeed::start(scope, segments, &maker, threads);
             Source::Segments(Box::new(feed))
         } else {
-            capture.decompress_ahead();
-            let (filler, batches) = handover::<_, _, Crossbeam>(QUEUED_BATCHES);
-            scope.spawn(move || decode(capture, &*maker, filler));
-            Source::Thread(batches)
+            Source::Thread(decode_ahead(scope, capture, maker, PACKETS_AT_ONCE))
         };
+        Self::of(source)
+    }
+
+    /// A feed with a thread of its own that hands packets on as soon as they come.
+    pub(crate) fn start_prompt<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        capture: Capture,
+        maker: &Arc<M>,
+    ) -> Self
+    where
+        M: 'scope,
+    {
+        let (capture, maker) = (Box::new(capture), Arc::clone(maker));
+        Self::of(Source::Thread(decode_ahead(scope, capture, maker, 1)))
+    }
+
+    fn of(source: Source<M>) -> Self {
         Self {
             source,
             batch: M::Batch::default(),
@@ -143,16 +158,44 @@ impl<M: Maker> Input for Feed<M> {
         }
         self.refill()
     }
+
+    fn wait(&mut self, at_most: Duration) -> bool {
+        if M::Batch::taken(&self.cursor) < self.batch.times_ns().len() {
+            return true;
+        }
+        match &mut self.source {
+            Source::Thread(batches) => batches.wait(at_most),
+            Source::Here { .. } | Source::Segments(_) => true,
+        }
+    }
+}
+
+/// Starts a thread that reads an input to its end, and hands on so many packets at once.
+fn decode_ahead<'scope, M: Maker + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    mut capture: Box<Capture>,
+    maker: Arc<M>,
+    at_once: usize,
+) -> Batches<M::Batch, TraceError> {
+    capture.decompress_ahead();
+    let (filler, batches) = handover::<_, _, Crossbeam>(QUEUED_BATCHES);
+    scope.spawn(move || decode(capture, &*maker, filler, at_once));
+    batches
 }
 
 /// Reads an input to its end, in a thread of its own.
-fn decode<M: Maker>(mut capture: Box<Capture>, maker: &M, filler: Filler<M::Batch, TraceError>) {
+fn decode<M: Maker>(
+    mut capture: Box<Capture>,
+    maker: &M,
+    filler: Filler<M::Batch, TraceError>,
+    at_once: usize,
+) {
     let mut out = M::Batch::default();
     let mut sent = 0;
     loop {
         let more = read_on(&mut capture, maker, &mut out, sent);
         let made = out.times_ns().len();
-        if matches!(more, Ok(true)) && made < PACKETS_AT_ONCE {
+        if matches!(more, Ok(true)) && made < at_once {
             continue;
         }
         sent += made as u64;

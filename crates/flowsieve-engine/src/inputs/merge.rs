@@ -5,8 +5,10 @@ use super::results::{InputResult, Watch};
 use crate::guard::{Broken, guarded};
 use crate::trace::{Capture, InputFormat, Source, StopFlag, TraceError, first_time_ns};
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Packets between two reports of progress: about a millisecond.
 const PACKETS_A_REPORT: u64 = 1 << 14;
@@ -26,6 +28,47 @@ pub trait Input {
     ///
     /// The input is damaged or cannot be read further. It is at its end then.
     fn pass(&mut self, packets: usize) -> Result<bool, TraceError>;
+
+    /// Waits for the next packet, or the end, but not longer than this; whether one of them is there. Inputs that cannot
+    /// say so say yes.
+    fn wait(&mut self, _at_most: Duration) -> bool {
+        true
+    }
+}
+
+/// Takes packets from inputs.
+pub(crate) trait Taker<I, E> {
+    /// Gets an input with its number, and how many of its next packets it has to take.
+    fn take(&mut self, number: usize, input: &mut I, packets: usize) -> Result<(), E>;
+
+    /// For how long it may be left without packets; none for as long as it takes.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
+
+    /// There were no packets for so long.
+    fn idle(&mut self) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// A closure that takes packets.
+struct TakeBy<F>(F);
+
+impl<I, E, F: FnMut(usize, &mut I, usize) -> Result<(), E>> Taker<I, E> for TakeBy<F> {
+    fn take(&mut self, number: usize, input: &mut I, packets: usize) -> Result<(), E> {
+        self.0(number, input, packets)
+    }
+}
+
+/// Waits for the next packets, and tells the taker when that takes long.
+fn await_next<I: Input, E>(input: &mut I, taker: &mut impl Taker<I, E>) -> Result<(), E> {
+    if let Some(patience) = taker.patience() {
+        while !input.wait(patience) {
+            taker.idle()?;
+        }
+    }
+    Ok(())
 }
 
 /// How many of these times, of which the first is taken in any case, may be taken together.
@@ -126,7 +169,7 @@ impl<'a, I: Input> Merge<'a, I> {
             bytes_done: 0,
             packets: 0,
         };
-        merge.open_due();
+        let Ok(()) = merge.open_due(|_| Ok::<(), Infallible>(()));
         merge
     }
 
@@ -145,9 +188,18 @@ impl<'a, I: Input> Merge<'a, I> {
     ///
     /// Those of `take`, or that it panicked.
     pub fn drain<E: From<Broken>>(
+        self,
+        watch: &dyn Watch,
+        take: impl FnMut(usize, &mut I, usize) -> Result<(), E>,
+    ) -> Result<(Vec<InputResult>, bool), E> {
+        self.drain_into(watch, &mut TakeBy(take))
+    }
+
+    /// The same for somebody who wants to know when no packets come.
+    pub(crate) fn drain_into<E: From<Broken>>(
         mut self,
         watch: &dyn Watch,
-        mut take: impl FnMut(usize, &mut I, usize) -> Result<(), E>,
+        taker: &mut impl Taker<I, E>,
     ) -> Result<(Vec<InputResult>, bool), E> {
         let mut reported = 0;
         // What was read before the flag was set is taken still: then the readers end, and the loop.
@@ -156,14 +208,15 @@ impl<'a, I: Input> Merge<'a, I> {
             let Open { number, input, .. } = &mut self.open[at];
             let count = input.ready(limit);
             let result = &mut self.inputs[*number];
-            guarded(|| take(*number, input, count))
+            guarded(|| taker.take(*number, input, count))
                 .map_err(|gone| gone.at(&result.path, result.packets, count as u64))??;
             result.packets += count as u64;
             self.packets += count as u64;
+            await_next(&mut self.open[at].input, taker)?;
             if !self.pass(at, count) {
                 self.open.swap_remove(at);
             }
-            self.open_due();
+            self.open_due(|input| await_next(input, taker))?;
             if self.packets - reported >= PACKETS_A_REPORT {
                 reported = self.packets;
                 let open = self.open.iter().map(|open| &open.bytes);
@@ -176,19 +229,19 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Opens every input whose first packet is not later than the earliest one at hand, and at least
     /// one while there are any.
-    fn open_due(&mut self) {
+    fn open_due<E>(&mut self, mut wait: impl FnMut(&mut I) -> Result<(), E>) -> Result<(), E> {
         while let Some(next) = self.upcoming.front() {
             if self.first_ns().is_some_and(|now| next.first_ns > now) {
-                return;
+                return Ok(());
             }
             let Some(Upcoming { source, number, .. }) = self.upcoming.pop_front() else {
-                return;
+                return Ok(());
             };
             let result = &mut self.inputs[number];
             let capture = match source.open(self.format, &self.stop) {
                 Ok(capture) => capture,
                 // What it says is not of the input.
-                Err(_) if self.stop.is_set() => return,
+                Err(_) if self.stop.is_set() => return Ok(()),
                 Err(error) => {
                     result.error = Some(error);
                     continue;
@@ -204,10 +257,12 @@ impl<'a, I: Input> Merge<'a, I> {
                 bytes,
             });
             let at = self.open.len() - 1;
+            wait(&mut self.open[at].input)?;
             if !self.pass(at, 0) {
                 self.open.pop();
             }
         }
+        Ok(())
     }
 
     /// Goes behind packets that were taken of an open input; false if it is at its end.

@@ -19,6 +19,7 @@ mod segments;
 
 pub(crate) use batch::{Batch, Maker, read_on};
 pub(crate) use feed::Feed;
+pub(crate) use merge::Taker;
 pub use merge::{Input, Merge};
 pub use records::{Choose, RecordInput};
 pub use results::{InputResult, Watch};

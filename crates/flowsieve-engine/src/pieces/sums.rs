@@ -2,7 +2,7 @@
 
 use super::{PieceError, ShardTally};
 use crate::pipeline::{
-    ClosedSlice, Collector, CountPlan, CountSummary, ShardSpec, SliceGrid, SliceSink, Totals,
+    ClosedSlice, Collector, CountPlan, CountSummary, Rows, ShardSpec, SliceGrid, SliceSink, Totals,
 };
 
 /// Adds tallies up to slices, which go to a sink in the order of time.
@@ -21,7 +21,10 @@ impl<'a> SliceSums<'a> {
     pub fn new(plan: &CountPlan, grid: SliceGrid, sink: &'a mut dyn SliceSink) -> Self {
         let spec = ShardSpec::of(plan, 1, false);
         Self {
-            collector: Collector::new(sink, plan.shards as usize, &spec.empty_tally(), grid),
+            collector: Collector::new(
+                Rows::new(sink, spec.empty_tally(), grid),
+                plan.shards as usize,
+            ),
             spec,
             grid,
             shards: plan.shards,
@@ -103,7 +106,8 @@ impl<'a> SliceSums<'a> {
     ///
     /// The sink failed.
     pub fn finish(self, mut inputs: Box<CountSummary>) -> Result<CountSummary, PieceError> {
-        let (slices, _) = self.collector.finish()?;
+        let (rows, _) = self.collector.finish();
+        let slices = rows.finish()?;
         let totals = std::mem::take(&mut inputs.totals);
         Ok(CountSummary {
             totals: Totals {

@@ -83,6 +83,7 @@ impl ShardTally {
                     })
                 })?,
                 filter: None,
+                journal: None,
             },
         };
         let (counts, elements) = (&read.counts, read.elements);

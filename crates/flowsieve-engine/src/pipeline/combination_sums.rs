@@ -37,19 +37,4 @@ impl CombinationSums {
             .map(|tally| CombinationResult::new(&tally.count, tally.exact))
             .collect()
     }
-
-    /// Those of a slice without packets, with a zero wherever `like` has an answer.
-    /// Whether the exact set is on says `exact`.
-    pub(super) fn zeros(like: &[CombinationResult], exact: bool) -> Vec<CombinationResult> {
-        let zero = |like: &CombinationResult| CombinationResult {
-            mask: like.mask,
-            first: like.first.map(|_| 0),
-            estimate: like.estimate.map(|_| 0.0),
-            std_error: like.std_error.map(|_| 0.0),
-            lower: like.lower.map(|_| 0),
-            upper: like.upper.map(|_| 0),
-            exact: exact.then_some(0),
-        };
-        like.iter().map(zero).collect()
-    }
 }

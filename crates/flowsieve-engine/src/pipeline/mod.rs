@@ -7,16 +7,22 @@
 //!   sink ◄── rows in order ◄── collector ════╧═══════════ tallies of a closed slice ══╛
 //! ```
 
+mod by_slice;
 mod collector;
 mod combination_sums;
 mod cursor;
 mod exact;
+mod live;
 mod plan;
+mod recent;
 mod results;
+mod rows;
 mod run;
 mod sample;
 mod sequencer;
 mod shard;
+mod slice_set;
+mod slice_sum;
 mod time_slice;
 mod traffic;
 mod workers;
@@ -24,16 +30,18 @@ mod workers;
 pub use crate::decode::{Skip, Tunnel};
 pub use crate::guard::Broken;
 pub use crate::inputs::{InputResult, Watch};
-pub(crate) use collector::{ClosedSlice, Collector};
+pub(crate) use collector::Collector;
 pub use exact::ExactSet;
 pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
 pub use results::{CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals};
+pub(crate) use rows::Rows;
 pub use run::{CountExtras, RunError, count};
 pub(crate) use run::{Read, Reading};
 #[doc(hidden)]
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};
 pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::{CombinationTally, Shard, ShardSpec, ShardTally};
+pub(crate) use slice_sum::ClosedSlice;
 pub use time_slice::{Align, SliceGrid};
 #[doc(hidden)]
 pub use traffic::{Traffic, TrafficPair};

@@ -39,6 +39,8 @@ pub struct SliceResult {
     pub saturated: bool,
     /// Counts of the combinations that the plan names, in its order.
     pub combinations: Vec<CombinationResult>,
+    /// A row of this slice was handed on before, and packets came for it afterwards: this row replaces it.
+    pub revised: bool,
 }
 
 /// Distinct values of some of the attributes.
@@ -109,8 +111,11 @@ pub struct Totals {
     pub elements: u64,
     /// Packets that gave no element, by reason.
     pub skipped: BTreeMap<Skip, u64>,
-    /// Packets whose slice was closed already; they are in no slice.
+    /// Packets that came when the row of their slice had been handed on. They are counted, and the row was revised.
     pub late: u64,
+    /// Packets that are in no slice: they came when it was not known any more what their slice had seen, or the run was ended
+    /// before they could be counted. There are none in captures that are files and were read to their end.
+    pub uncounted: u64,
     /// The run was ended before the inputs were, by [`Watch::stop`](crate::pipeline::Watch::stop).
     pub interrupted: bool,
     /// Slices reported.
@@ -174,4 +179,13 @@ pub trait SliceSink {
     ///
     /// The results could not be written; the run ends.
     fn slice(&mut self, slice: &SliceResult) -> io::Result<()>;
+
+    /// Hands on what it has gathered: no slice may come for a while.
+    ///
+    /// # Errors
+    ///
+    /// The results could not be written; the run ends.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

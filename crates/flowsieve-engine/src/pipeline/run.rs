@@ -1,10 +1,14 @@
 //! The run: the inputs, merged by time, go to the sequencer, and its slices to the sink.
 
+use super::by_slice::BySlice;
 use super::collector::Collector;
+use super::live::Live;
 use super::plan::{CountPlan, PlanError, Slicing};
 use super::results::{CountSummary, SliceSink, Totals};
-use super::sequencer::{Sequencer, Stage, StageError};
+use super::rows::Rows;
+use super::sequencer::{Aside, Late, Sequencer, Stage, StageError};
 use super::shard::ShardSpec;
+use super::slice_set::SliceSet;
 use super::time_slice::SliceGrid;
 use super::traffic::Traffic;
 use super::workers::CountStage;
@@ -80,41 +84,67 @@ pub fn count(
         1 => plan.threads / 2,
         _ => plan.threads.saturating_sub(1).min(1),
     };
-    let reading = Reading {
+    let can_read_again = plan.inputs.iter().all(Source::is_readable_twice);
+    let has_slices = plan.slicing.width_ns.is_some();
+    let mut reading = Reading {
         inputs: plan.inputs.clone(),
         input_format: plan.input_format,
-        extractor: match traffic {
+        extractor: Arc::new(match traffic {
             Some(_) => extractor.with_addresses(),
             None => extractor,
-        },
+        }),
         traffic,
         arity: plan.attributes(),
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: plan.shards as usize,
         threads: readers,
+        recalls: has_slices && !can_read_again,
+        delay_ns: plan.delay_ns.filter(|_| has_slices && !can_read_again),
     };
-    let spec = ShardSpec::of(plan, plan.open_slices(), filter_label.is_some());
+    let spec = ShardSpec {
+        journal: reading.recalls,
+        ..ShardSpec::of(plan, plan.open_slices(), filter_label.is_some())
+    };
     let shards = plan.shards as usize;
     // Some threads decode, one merges and slices; with two, the second serves the shards as well.
     let workers = plan.threads.saturating_sub(1 + readers);
+    let recalls = reading.recalls;
     let read = thread::scope(|scope| {
         reading.run(scope, watch, |grid| {
-            let collector = Collector::new(sink, shards, &spec.empty_tally(), grid);
+            let mut rows = Rows::new(sink, spec.empty_tally(), grid);
+            if recalls {
+                rows.keep_recent();
+            }
+            let collector = Collector::new(rows, shards);
             CountStage::start(scope, &spec, shards, workers, collector)
         })
-    });
+    })?;
     let Read {
         inputs,
-        totals,
-        outcome: (slices, filters),
-    } = read?;
+        mut totals,
+        disordered,
+        outcome: (mut rows, filters),
+    } = read;
+    if !disordered.is_empty() && !totals.interrupted && can_read_again {
+        let again = thread::scope(|scope| {
+            reading.run_by_slice(scope, watch, Some(&disordered), |_| {
+                let collector = Collector::new(rows.again(), shards);
+                CountStage::start(scope, &spec, shards, workers, collector)
+            })
+        })?;
+        (rows, _) = again.outcome;
+        totals.uncounted = again.totals.uncounted;
+        totals.interrupted = again.totals.interrupted;
+    }
+    let slices = rows.finish().map_err(RunError::Sink)?;
     let totals = Totals {
         packets: totals.packets,
         ip_packets: totals.ip_packets,
         elements: totals.elements,
         skipped: totals.skipped,
         late: totals.late,
+        uncounted: totals.uncounted,
         interrupted: totals.interrupted,
         ..slices
     };
@@ -138,7 +168,7 @@ pub(crate) struct Reading<'a> {
     /// Captures, in the order given.
     pub(crate) inputs: Vec<Source>,
     pub(crate) input_format: InputFormat,
-    pub(crate) extractor: Extractor,
+    pub(crate) extractor: Arc<Extractor>,
     /// Attributes of an element.
     pub(crate) arity: usize,
     pub(crate) slicing: Slicing,
@@ -150,6 +180,10 @@ pub(crate) struct Reading<'a> {
     pub(crate) threads: usize,
     /// Who sent packets to whom, if that is wanted.
     pub(crate) traffic: Option<&'a mut Traffic>,
+    /// The stage can bring closed slices back.
+    pub(crate) recalls: bool,
+    /// Results are handed on so long after the end of a slice, and not when all inputs were read.
+    pub(crate) delay_ns: Option<i64>,
 }
 
 /// What came of reading the inputs.
@@ -157,6 +191,8 @@ pub(crate) struct Read<T> {
     pub(crate) inputs: Vec<InputResult>,
     /// Of these totals nothing is known that has to do with slices.
     pub(crate) totals: Totals,
+    /// Slices that packets came for when they were closed, and that were not counted.
+    pub(crate) disordered: SliceSet,
     /// The outcome of the stage.
     pub(crate) outcome: T,
 }
@@ -165,50 +201,97 @@ impl Reading<'_> {
     /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
     /// known where slices begin.
     pub(crate) fn run<'scope, S: Stage>(
-        self,
+        &mut self,
         scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,
         stage: impl FnOnce(SliceGrid) -> S,
     ) -> Result<Read<S::Outcome>, RunError> {
-        let (maker, threads) = (Arc::new(self.extractor), self.threads);
-        let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
-        let merge = Merge::new(&self.inputs, self.input_format, watch.stop(), begin);
-        let first_ns = merge.first_ns().unwrap_or(0);
-        let Slicing { width_ns, align } = self.slicing;
-        let grid = SliceGrid::new(width_ns, align, first_ns);
-        let mut traffic = self.traffic;
-        let mut sequencer = Sequencer::new(
-            grid,
-            width_ns.is_none(),
-            self.open_slices,
-            self.arity,
-            self.shards,
-            stage(grid),
-        );
+        let (merge, grid) = self.merge(scope, watch);
+        let late = if self.recalls {
+            Late::Aside(Aside::default())
+        } else {
+            Late::Listed(SliceSet::default())
+        };
+        let mut sequencer = self.sequencer(grid, late, stage(grid));
+        let traffic = self.traffic.take();
+        let mut live = Live::new(&mut sequencer, traffic, self.delay_ns);
         // Threads that read ahead end with the merge: nobody takes their batches any more.
+        let drained = merge.drain_into(watch, &mut live);
+        finished(sequencer, drained)
+    }
+
+    /// Reads all inputs once more, for slices whose packets are not in the order of time: each slice goes through the stage as
+    /// a whole, its packets in the order in which they come.
+    pub(crate) fn run_by_slice<'scope, S: Stage>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        watch: &dyn Watch,
+        wanted: Option<&SliceSet>,
+        stage: impl FnOnce(SliceGrid) -> S,
+    ) -> Result<Read<S::Outcome>, RunError> {
+        let (merge, grid) = self.merge(scope, watch);
+        let late = Late::Listed(SliceSet::default());
+        let mut sequencer = self.sequencer(grid, late, stage(grid));
+        let mut by_slice = BySlice::new(grid, self.arity, wanted);
         let drained = merge.drain(watch, |_, feed, packets| {
             let Feed { batch, cursor, .. } = feed;
             let end = cursor.packet + packets;
-            if let Some(traffic) = &mut traffic {
-                traffic.add(&batch.addresses[cursor.packet..end]);
-            }
-            sequencer.take(batch, cursor, end)
+            Ok::<_, StageError>(by_slice.take(batch, cursor, end)?)
         });
-        let packets = sequencer.packets();
-        let finished = drained.and_then(|read| Ok((read, sequencer.finish()?)));
-        let ((inputs, interrupted), (mut totals, outcome)) =
-            finished.map_err(|error| match error {
-                StageError::Sink(error) => RunError::Sink(error),
-                StageError::Worker(WorkerGone(reason)) => RunError::Worker { packets, reason },
-                StageError::Broken(broken) => broken.into(),
-            })?;
-        totals.interrupted = interrupted;
-        Ok(Read {
-            inputs,
-            totals,
-            outcome,
-        })
+        let drained = drained.and_then(|read| {
+            by_slice.drain(|block| sequencer.take_block(&block))?;
+            Ok(read)
+        });
+        finished(sequencer, drained)
     }
+
+    fn merge<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        watch: &dyn Watch,
+    ) -> (Merge<'scope, Feed<Extractor>>, SliceGrid) {
+        let (maker, threads) = (Arc::clone(&self.extractor), self.threads);
+        let is_live = self.delay_ns.is_some();
+        let begin = move |capture, open| {
+            if is_live {
+                Feed::start_prompt(scope, capture, &maker)
+            } else {
+                Feed::start(scope, capture, &maker, threads, open)
+            }
+        };
+        let merge = Merge::new(&self.inputs, self.input_format, watch.stop(), begin);
+        let first_ns = merge.first_ns().unwrap_or(0);
+        let Slicing { width_ns, align } = self.slicing;
+        (merge, SliceGrid::new(width_ns, align, first_ns))
+    }
+
+    fn sequencer<S: Stage>(&self, grid: SliceGrid, late: Late, stage: S) -> Sequencer<S> {
+        let one_slice = self.slicing.width_ns.is_none();
+        let (open, arity, shards) = (self.open_slices, self.arity, self.shards);
+        Sequencer::new(grid, one_slice, open, arity, shards, late, stage)
+    }
+}
+
+/// What came of reading, when all slices are closed.
+fn finished<S: Stage>(
+    sequencer: Sequencer<S>,
+    drained: Result<(Vec<InputResult>, bool), StageError>,
+) -> Result<Read<S::Outcome>, RunError> {
+    let packets = sequencer.packets();
+    let finished = drained.and_then(|read| Ok((read, sequencer.finish()?)));
+    let ((inputs, interrupted), (mut totals, disordered, outcome)) =
+        finished.map_err(|error| match error {
+            StageError::Sink(error) => RunError::Sink(error),
+            StageError::Worker(WorkerGone(reason)) => RunError::Worker { packets, reason },
+            StageError::Broken(broken) => broken.into(),
+        })?;
+    totals.interrupted = interrupted;
+    Ok(Read {
+        inputs,
+        totals,
+        disordered,
+        outcome,
+    })
 }
 
 #[cfg(test)]
@@ -262,6 +345,7 @@ mod tests {
                 seed: 0,
                 shards: 4,
                 threads,
+                delay_ns: None,
             };
             let error = count(&plan, CountExtras::default(), &mut Nowhere, &Nowhere).unwrap_err();
             let RunError::Worker {

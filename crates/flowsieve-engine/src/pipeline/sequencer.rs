@@ -1,9 +1,11 @@
 //! Cuts the stream of packets into time slices, routes the elements to their shards and closes
 //! slices. The only place that knows the order of the trace.
 
-use super::collector::ClosedSlice;
+use super::by_slice::Block;
 use super::cursor::Cursor;
 use super::results::Totals;
+use super::slice_set::SliceSet;
+use super::slice_sum::ClosedSlice;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
 use crate::decode::Skip;
 use crate::elements::{ElementBatch, ElementColumns};
@@ -16,6 +18,12 @@ use std::ops::Range;
 /// Elements handed to a shard at a time: enough that a channel's cost is shared by many, few enough that
 /// the batch stays in the first-level cache.
 const BATCH: usize = 1024;
+
+/// Bytes of elements of closed slices that are put aside before these slices are opened again: bringing one back takes time.
+const ASIDE_BYTES: usize = 4 << 20;
+
+/// Closed slices that packets are put aside for.
+const MAX_ASIDE: usize = 1 << 14;
 
 /// Why a stage cannot go on.
 pub(crate) enum StageError {
@@ -65,9 +73,23 @@ pub(crate) trait Stage {
     /// Closes a slice; its slot is free for another one afterwards.
     fn close(&mut self, closing: Closing) -> Result<(), StageError>;
 
+    /// What was known of a slice when it was closed, and the elements of each shard that bring it back; none if that is not
+    /// known any more.
+    fn recall(&mut self, _index: i64) -> Result<Option<Recalled>, StageError> {
+        Ok(None)
+    }
+
+    /// Hands on the results of the closed slices that end by this time.
+    fn settle(&mut self, _final_ns: i64) -> Result<(), StageError> {
+        Ok(())
+    }
+
     /// Ends the run, when all slices are closed.
     fn finish(self) -> Result<Self::Outcome, StageError>;
 }
+
+/// A slice that was closed, and the elements that bring it back, by shard.
+pub(crate) type Recalled = (ClosedSlice, Vec<ElementColumns>);
 
 /// A slice that closes.
 #[derive(Clone, Copy, Debug)]
@@ -95,12 +117,33 @@ pub(super) struct Sequencer<S> {
     arity: usize,
     closings: u64,
     totals: RunTotals,
+    late: Late,
+    /// Slices that end by this time are final.
+    final_ns: i64,
 }
 
 /// An open slice: its tallies, and the elements that wait for a full batch, by shard.
 struct Slot {
     slice: ClosedSlice,
     waiting: Vec<ElementColumns>,
+    is_open: bool,
+}
+
+/// What becomes of packets whose slice was closed.
+pub(super) enum Late {
+    /// They are not counted, and their slices are listed.
+    Listed(SliceSet),
+    /// They are put aside, until their slices are opened again.
+    Aside(Aside),
+}
+
+/// Packets of closed slices.
+#[derive(Default)]
+pub(super) struct Aside {
+    slices: BTreeMap<i64, (u64, ElementColumns)>,
+    bytes: usize,
+    /// They have to be counted when slices that end by this time are final.
+    due_ns: Option<i64>,
 }
 
 /// What is counted here and not by the shards.
@@ -109,6 +152,7 @@ struct RunTotals {
     packets: u64,
     elements: u64,
     late: u64,
+    uncounted: u64,
     skipped: BTreeMap<Skip, u64>,
 }
 
@@ -119,6 +163,7 @@ impl<S: Stage> Sequencer<S> {
         open_slices: usize,
         arity: usize,
         shard_count: usize,
+        late: Late,
         stage: S,
     ) -> Self {
         Self {
@@ -132,6 +177,8 @@ impl<S: Stage> Sequencer<S> {
             arity,
             closings: 0,
             totals: RunTotals::default(),
+            late,
+            final_ns: i64::MIN,
         }
     }
 
@@ -158,18 +205,129 @@ impl<S: Stage> Sequencer<S> {
             let elements = self.advance(batch, cursor, run_end);
             match place {
                 Some(slot) => {
-                    let slice = &mut self.slots[slot].slice;
-                    slice.packets += packets.len() as u64;
-                    slice.elements += elements.len() as u64;
                     if self.one_slice {
-                        self.stretch(slot, &batch.times_ns[packets]);
+                        self.stretch(slot, &batch.times_ns[packets.clone()]);
                     }
-                    self.route(slot, &batch.elements, elements)?;
+                    self.add(slot, packets.len() as u64, &batch.elements, elements)?;
                 }
-                None => self.totals.late += packets.len() as u64,
+                None => self.take_late(batch.times_ns[packets.start], &batch.elements, elements)?,
             }
         }
         Ok(())
+    }
+
+    /// Takes packets of one slice. Slices come in the order of time.
+    pub(super) fn take_block(&mut self, block: &Block) -> Result<(), StageError> {
+        let Some(slot) = self.place(block.time_ns)? else {
+            self.totals.uncounted += block.packets;
+            return Ok(());
+        };
+        self.totals.packets += block.packets;
+        let elements = 0..block.elements.len();
+        self.add(slot, block.packets, &block.elements, elements)
+    }
+
+    fn add(
+        &mut self,
+        slot: usize,
+        packets: u64,
+        from: &ElementColumns,
+        elements: Range<usize>,
+    ) -> Result<(), StageError> {
+        let slice = &mut self.slots[slot].slice;
+        slice.packets += packets;
+        slice.elements += elements.len() as u64;
+        self.route(slot, from, elements)
+    }
+
+    /// Takes a packet whose slice was closed.
+    fn take_late(
+        &mut self,
+        time_ns: i64,
+        from: &ElementColumns,
+        elements: Range<usize>,
+    ) -> Result<(), StageError> {
+        let index = self.grid.index(time_ns);
+        let aside = match &mut self.late {
+            Late::Listed(slices) => {
+                slices.insert(index);
+                self.totals.uncounted += 1;
+                return Ok(());
+            }
+            Late::Aside(aside) => aside,
+        };
+        if self.grid.bounds(index).1 <= self.final_ns {
+            self.totals.late += 1;
+        }
+        let (packets, columns) = aside.slices.entry(index).or_default();
+        *packets += 1;
+        for element in elements {
+            let before = columns.bytes();
+            columns.push_from(from, element, self.arity);
+            aside.bytes += columns.bytes() - before;
+        }
+        if aside.bytes >= ASIDE_BYTES || aside.slices.len() > MAX_ASIDE {
+            self.count_aside()?;
+        }
+        Ok(())
+    }
+
+    /// Opens slices again for the packets that were put aside.
+    fn count_aside(&mut self) -> Result<(), StageError> {
+        let Late::Aside(aside) = &mut self.late else {
+            return Ok(());
+        };
+        for (index, (packets, columns)) in std::mem::take(aside).slices {
+            let slot = match self.slices.place_of(index) {
+                Some(slot) => slot,
+                None => match self.stage.recall(index)? {
+                    Some(recalled) => self.reopen(index, recalled)?,
+                    None => {
+                        self.totals.uncounted += packets;
+                        continue;
+                    }
+                },
+            };
+            self.add(slot, packets, &columns, 0..columns.len())?;
+            self.slices.give_up(slot);
+        }
+        Ok(())
+    }
+
+    fn reopen(&mut self, index: i64, recalled: Recalled) -> Result<usize, StageError> {
+        let (slice, journal) = recalled;
+        let slot = self.slices.open(index, self.totals.packets);
+        self.open(slot, slice)?;
+        for (shard, mut elements) in journal.into_iter().enumerate() {
+            if !elements.is_empty() {
+                self.stage.add(shard, slot, &mut elements)?;
+            }
+        }
+        Ok(slot)
+    }
+
+    /// Slices that end by this time are final: closes them, and hands their results on. `delay_ns` later packets that come
+    /// still are counted, too.
+    pub(super) fn settle(&mut self, final_ns: i64, delay_ns: i64) -> Result<(), StageError> {
+        self.final_ns = self.final_ns.max(final_ns);
+        if let Late::Aside(aside) = &mut self.late
+            && !aside.slices.is_empty()
+        {
+            let due_ns = aside
+                .due_ns
+                .get_or_insert(final_ns.saturating_add(delay_ns));
+            if *due_ns <= final_ns {
+                self.count_aside()?;
+            }
+        }
+        for slot in 0..self.slots.len() {
+            let Slot { slice, is_open, .. } = &self.slots[slot];
+            if *is_open && self.grid.bounds(slice.index).1 <= final_ns {
+                self.close(slot)?;
+                self.slices.close(slot);
+            }
+        }
+        self.stage.settle(final_ns)
     }
 
     /// Number of the first packet from `from` on that does not lie in the current slice.
@@ -201,12 +359,16 @@ impl<S: Stage> Sequencer<S> {
         elements
     }
 
-    /// Closes all slices, in the order of time; what was counted here, and the stage's outcome.
-    pub(super) fn finish(mut self) -> Result<(Totals, S::Outcome), StageError> {
+    /// Closes all slices, in the order of time; what was counted here, the slices of packets that were not counted, and the
+    /// stage's outcome.
+    pub(super) fn finish(mut self) -> Result<(Totals, SliceSet, S::Outcome), StageError> {
+        self.count_aside()?;
         let mut slots: Vec<usize> = (0..self.slots.len()).collect();
         slots.sort_by_key(|&slot| self.slots[slot].slice.index);
         for slot in slots {
-            self.close(slot)?;
+            if self.slots[slot].is_open {
+                self.close(slot)?;
+            }
         }
         let outcome = self.stage.finish()?;
         let without_ip: u64 = self
@@ -222,9 +384,14 @@ impl<S: Stage> Sequencer<S> {
             elements: self.totals.elements,
             skipped: self.totals.skipped,
             late: self.totals.late,
+            uncounted: self.totals.uncounted,
             ..Totals::default()
         };
-        Ok((totals, outcome))
+        let listed = match self.late {
+            Late::Listed(slices) => slices,
+            Late::Aside(_) => SliceSet::default(),
+        };
+        Ok((totals, listed, outcome))
     }
 
     /// The slot of the slice that holds this time, opened if need be; none if it is closed already.
@@ -237,31 +404,36 @@ impl<S: Stage> Sequencer<S> {
             Place::Open(slot) => Ok(Some(slot)),
             Place::Late => Ok(None),
             Place::Replace { slot, index } => {
-                self.open(slot, index)?;
+                let (start_ns, end_ns) = self.grid.bounds(index);
+                let slice = ClosedSlice {
+                    index,
+                    // One slice for everything reaches from its first to its last packet.
+                    start_ns: if self.one_slice { i64::MAX } else { start_ns },
+                    end_ns: if self.one_slice { i64::MIN } else { end_ns },
+                    packets: 0,
+                    elements: 0,
+                };
+                self.open(slot, slice)?;
                 Ok(Some(slot))
             }
         }
     }
 
-    fn open(&mut self, slot: usize, index: i64) -> Result<(), StageError> {
-        let (start_ns, end_ns) = self.grid.bounds(index);
-        let slice = ClosedSlice {
-            index,
-            // One slice for everything reaches from its first to its last packet.
-            start_ns: if self.one_slice { i64::MAX } else { start_ns },
-            end_ns: if self.one_slice { i64::MIN } else { end_ns },
-            packets: 0,
-            elements: 0,
-        };
-        if slot < self.slots.len() {
-            self.close(slot)?;
+    /// Opens a slice in this slot; the one that is there is closed first.
+    fn open(&mut self, slot: usize, slice: ClosedSlice) -> Result<(), StageError> {
+        if let Some(occupied) = self.slots.get(slot) {
+            if occupied.is_open {
+                self.close(slot)?;
+            }
             self.slots[slot].slice = slice;
+            self.slots[slot].is_open = true;
         } else {
             self.slots.push(Slot {
                 slice,
                 waiting: (0..self.shard_count)
                     .map(|_| ElementColumns::default())
                     .collect(),
+                is_open: true,
             });
         }
         self.hand_over(slot)
@@ -292,6 +464,7 @@ impl<S: Stage> Sequencer<S> {
         let number = self.closings;
         self.closings += 1;
         let slice = self.slots[slot].slice;
+        self.slots[slot].is_open = false;
         self.stage.close(Closing {
             number,
             slot,
@@ -314,7 +487,7 @@ impl<S: Stage> Sequencer<S> {
     fn following(&self, slot: usize) -> Option<usize> {
         let index = |slot: usize| self.slots[slot].slice.index;
         (0..self.slots.len())
-            .filter(|&other| index(other) > index(slot))
+            .filter(|&other| self.slots[other].is_open && index(other) > index(slot))
             .min_by_key(|&other| index(other))
     }
 
@@ -334,22 +507,12 @@ impl<S: Stage> Sequencer<S> {
         elements: Range<usize>,
     ) -> Result<(), StageError> {
         let shards = self.shard_count as u64;
-        let arity = self.arity;
-        let with_attributes = !from.attributes.is_empty();
-        let with_keys = !from.keys.is_empty();
         let waiting = &mut self.slots[slot].waiting;
         for element in elements {
             let digest = from.digests[element];
             let shard = shard_of(digest, shards);
             let to = &mut waiting[shard];
-            to.digests.push(digest);
-            if with_attributes {
-                let attributes = &from.attributes[element * arity..(element + 1) * arity];
-                to.attributes.extend_from_slice(attributes);
-            }
-            if with_keys {
-                to.keys.push(from.keys.get(element));
-            }
+            to.push_from(from, element, self.arity);
             if to.len() == BATCH {
                 self.stage.add(shard, slot, to)?;
             }

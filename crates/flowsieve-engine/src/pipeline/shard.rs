@@ -6,6 +6,8 @@ use crate::elements::{ElementColumns, ElementKind};
 use crate::filters::{
     CombinationCount, Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting,
 };
+use crate::hashing::Digest;
+use serde::{Deserialize, Serialize};
 
 /// What a shard is made of.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct ShardSpec {
     pub(crate) open_slices: usize,
     /// Hand the filter out with the tally.
     pub(crate) keep: bool,
+    /// Hand the elements out that count the slice again.
+    pub(crate) journal: bool,
 }
 
 /// A shard's part of a slice's answer.
@@ -37,10 +41,12 @@ pub(crate) struct ShardTally {
     pub(crate) saturated: bool,
     /// The filter, if it is to be kept.
     pub(crate) filter: Option<Box<dyn MembershipFilter>>,
+    /// The elements that count the slice again, if they are wanted.
+    pub(crate) journal: Option<ElementColumns>,
 }
 
 /// What was counted of a combination.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub(crate) struct CombinationTally {
     pub(crate) count: CombinationCount,
     /// `None` if the exact set is off or passed its limit.
@@ -57,6 +63,7 @@ impl ShardSpec {
             exact_limit_bytes: plan.exact_set_limit(),
             open_slices,
             keep,
+            journal: false,
         }
     }
 
@@ -106,6 +113,7 @@ struct OpenSlice {
     used: bool,
     first: u64,
     false_repeats: u64,
+    journal: Option<Box<ShardJournal>>,
 }
 
 impl Shard {
@@ -129,6 +137,7 @@ impl Shard {
             used: false,
             first: 0,
             false_repeats: 0,
+            journal: self.spec.journal.then(Box::default),
         });
         slice.used = true;
         self.sightings.clear();
@@ -153,6 +162,10 @@ impl Shard {
                 }
             }
         }
+        if let Some(journal) = &mut slice.journal {
+            let arity = self.spec.kind.attributes().len();
+            journal.add(elements, &self.sightings, arity);
+        }
         let masks = self.spec.combinations.iter();
         for (set, &mask) in slice.combinations.iter_mut().zip(masks) {
             for key in elements.keys.iter() {
@@ -172,6 +185,7 @@ impl Shard {
             let kept = self.spec.counter.as_ref().filter(|_| self.spec.keep);
             return ShardTally {
                 filter: kept.and_then(|spec| spec.build().into_filter()),
+                journal: self.spec.journal.then(ElementColumns::default),
                 ..empty
             };
         };
@@ -201,6 +215,7 @@ impl Shard {
                 .is_some_and(|(counter, spec)| counter.is_saturated(spec, slice.first)),
             combinations,
             filter: None,
+            journal: slice.journal.as_mut().map(|journal| journal.take()),
         };
         if self.spec.keep {
             tally.filter = slice.counter.take().and_then(Counter::into_filter);
@@ -216,5 +231,44 @@ impl Shard {
         slice.first = 0;
         slice.false_repeats = 0;
         tally
+    }
+}
+
+/// The elements of a slice but for most repeats: counted once more, they give the same answer.
+#[derive(Debug)]
+struct ShardJournal {
+    elements: ElementColumns,
+    /// Elements that came a short while ago, by a few bits of their digests. Others are noted also if the filter calls them
+    /// repeats: they may be new.
+    lately: Vec<Digest>,
+}
+
+/// Binary logarithm of the elements that are remembered.
+const LATELY_BITS: u32 = 12;
+
+impl Default for ShardJournal {
+    fn default() -> Self {
+        Self {
+            elements: ElementColumns::default(),
+            lately: vec![Digest::from_value(0); 1 << LATELY_BITS],
+        }
+    }
+}
+
+impl ShardJournal {
+    /// Notes elements; `sightings` is what a filter said of each, if there is one.
+    fn add(&mut self, elements: &ElementColumns, sightings: &[Sighting], arity: usize) {
+        for (number, &digest) in elements.digests.iter().enumerate() {
+            let place = digest.value() & ((1 << LATELY_BITS) - 1);
+            let before = std::mem::replace(&mut self.lately[place as usize], digest);
+            if before != digest || sightings.get(number) == Some(&Sighting::First) {
+                self.elements.push_from(elements, number, arity);
+            }
+        }
+    }
+
+    fn take(&mut self) -> ElementColumns {
+        self.lately.fill(Digest::from_value(0));
+        std::mem::take(&mut self.elements)
     }
 }

@@ -1,6 +1,6 @@
 //! Tumbling windows of packet time, and which of them are open.
 
-use std::collections::BTreeMap;
+use super::slice_set::SliceSet;
 use std::ops::Range;
 
 /// Where slice boundaries lie.
@@ -111,7 +111,7 @@ pub(super) struct OpenSlices {
     open: Vec<Open>,
     /// The slice used last.
     current: usize,
-    closed: ClosedSlices,
+    closed: SliceSet,
 }
 
 /// Packets after which a slice that got none of them is not waited for any longer. In a fast trace two
@@ -126,6 +126,8 @@ struct Open {
     end_ns: i64,
     /// Packets that there were before the last one of this slice.
     last_used: u64,
+    /// It was closed, and its place is free.
+    is_free: bool,
 }
 
 impl OpenSlices {
@@ -135,7 +137,7 @@ impl OpenSlices {
             capacity,
             open: Vec::with_capacity(capacity),
             current: 0,
-            closed: ClosedSlices::default(),
+            closed: SliceSet::default(),
         }
     }
 
@@ -165,7 +167,7 @@ impl OpenSlices {
         if let Some(left) = self.open.get_mut(self.current) {
             left.last_used = packets;
         }
-        if let Some(slot) = self.open.iter().position(|open| open.index == index) {
+        if let Some(slot) = self.place_of(index) {
             self.open[slot].last_used = packets;
             self.current = slot;
             return Place::Open(slot);
@@ -173,16 +175,25 @@ impl OpenSlices {
         if self.closed.contains(index) {
             return Place::Late;
         }
+        let slot = self.open(index, packets);
+        Place::Replace { slot, index }
+    }
+
+    /// Opens a slice that is not open, and finds its place; the slice that was there (if any) is closed first.
+    pub(super) fn open(&mut self, index: i64, packets: u64) -> usize {
         let (start_ns, end_ns) = self.grid.bounds(index);
         let opened = Open {
             index,
             start_ns,
             end_ns,
             last_used: packets,
+            is_free: false,
         };
-        match self.least_recently_used() {
-            Some((slot, last_used))
-                if self.open.len() == self.capacity || packets - last_used > IDLE_PACKETS =>
+        match self.least_useful() {
+            Some(slot)
+                if self.open.len() == self.capacity
+                    || self.open[slot].is_free
+                    || packets - self.open[slot].last_used > IDLE_PACKETS =>
             {
                 self.closed.insert(self.open[slot].index);
                 self.open[slot] = opened;
@@ -193,56 +204,33 @@ impl OpenSlices {
                 self.current = self.open.len() - 1;
             }
         }
-        Place::Replace {
-            slot: self.current,
-            index,
-        }
+        self.current
     }
 
-    /// The slice that is longest without a packet: its place, and when the last one came.
-    fn least_recently_used(&self) -> Option<(usize, u64)> {
-        let last_used = self.open.iter().map(|open| open.last_used);
-        last_used
-            .enumerate()
-            .min_by_key(|&(_, last_used)| last_used)
-    }
-}
-
-/// Numbers of closed slices, as disjoint inclusive ranges in order.
-///
-/// Bounded: when there are too many ranges, the two lowest become one, so that packets of the gap
-/// between them are counted as late instead of opening a slice.
-#[derive(Debug, Default)]
-struct ClosedSlices {
-    /// First number of each range, and its last.
-    ranges: BTreeMap<i64, i64>,
-}
-
-/// Ranges that are remembered: about 2 MiB of them.
-const MAX_CLOSED_RANGES: usize = 1 << 16;
-
-impl ClosedSlices {
-    fn contains(&self, index: i64) -> bool {
-        let range = self.ranges.range(..=index).next_back();
-        range.is_some_and(|(_, &last)| index <= last)
+    /// The place of the slice with this number, if it is open.
+    pub(super) fn place_of(&self, index: i64) -> Option<usize> {
+        let is_here = |open: &Open| open.index == index && !open.is_free;
+        self.open.iter().position(is_here)
     }
 
-    /// Adds a number that is not contained.
-    fn insert(&mut self, index: i64) {
-        let before = self.ranges.range(..index).next_back();
-        let first = match before {
-            Some((&first, last)) if last.checked_add(1) == Some(index) => first,
-            _ => index,
-        };
-        let after = index.checked_add(1);
-        let last = after.and_then(|after| self.ranges.remove(&after));
-        self.ranges.insert(first, last.unwrap_or(index));
-        if self.ranges.len() > MAX_CLOSED_RANGES
-            && let Some((first, _)) = self.ranges.pop_first()
-            && let Some((_, last)) = self.ranges.pop_first()
-        {
-            self.ranges.insert(first, last);
-        }
+    /// Closes a slice; its place is free.
+    pub(super) fn close(&mut self, slot: usize) {
+        let open = &mut self.open[slot];
+        self.closed.insert(open.index);
+        // No time lies in it.
+        open.end_ns = open.start_ns;
+        open.is_free = true;
+    }
+
+    /// Takes note that few packets will come for this slice: the next one takes its place.
+    pub(super) fn give_up(&mut self, slot: usize) {
+        self.open[slot].last_used = 0;
+    }
+
+    /// A free place, or else that of the slice that is longest without a packet.
+    fn least_useful(&self) -> Option<usize> {
+        let key = |&slot: &usize| (!self.open[slot].is_free, self.open[slot].last_used);
+        (0..self.open.len()).min_by_key(key)
     }
 }
 
@@ -250,7 +238,6 @@ impl ClosedSlices {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
 
     fn locate_all(capacity: usize, width_ns: i64, times: &[i64]) -> Vec<Place> {
         let grid = SliceGrid::new(Some(width_ns), Align::Epoch, 0);
@@ -302,22 +289,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn closed_slices_are_bounded_and_forget_the_gaps_that_lie_lowest() {
-        let mut closed = ClosedSlices::default();
-        let count = MAX_CLOSED_RANGES as i64 + 10;
-        for index in 0..count {
-            closed.insert(2 * index);
-        }
-        assert_eq!(closed.ranges.len(), MAX_CLOSED_RANGES);
-        assert!((0..count).all(|index| closed.contains(2 * index)));
-        assert!(closed.contains(1) && closed.contains(19));
-        assert!(!closed.contains(21) && !closed.contains(-1));
-        closed.insert(i64::MAX);
-        closed.insert(i64::MIN);
-        assert!(closed.contains(i64::MAX) && closed.contains(i64::MIN));
-    }
-
     proptest! {
         #[test]
         fn slices_tile_time(width in 1_i64..1_000_000, first in any::<i32>(), time in any::<i32>()) {
@@ -328,18 +299,6 @@ mod tests {
             prop_assert!(start <= time && time < end);
             prop_assert_eq!(end - start, width);
             prop_assert_eq!(grid.bounds(index + 1).0, end);
-        }
-
-        #[test]
-        fn closed_slices_are_a_set(indexes in prop::collection::vec(-40_i64..40, 0..100)) {
-            let mut closed = ClosedSlices::default();
-            let mut twin = BTreeSet::new();
-            for index in indexes {
-                prop_assert_eq!(closed.contains(index), twin.contains(&index));
-                if twin.insert(index) {
-                    closed.insert(index);
-                }
-            }
         }
     }
 }

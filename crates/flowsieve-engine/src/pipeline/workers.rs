@@ -4,8 +4,8 @@
 //! whatever the number of threads, and answers the same.
 
 use super::collector::Collector;
-use super::results::Totals;
-use super::sequencer::{Closing, Stage, StageError};
+use super::rows::Rows;
+use super::sequencer::{Closing, Recalled, Stage, StageError};
 use super::shard::{Shard, ShardSpec, ShardTally};
 use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
@@ -126,11 +126,11 @@ impl<'a> CountStage<'a> {
     }
 }
 
-impl Stage for CountStage<'_> {
+impl<'a> Stage for CountStage<'a> {
     const LOOKS_AHEAD: bool = false;
 
-    /// The totals of all slices, and the filters that are kept.
-    type Outcome = (Totals, Vec<Box<dyn MembershipFilter>>);
+    /// The rows of all slices, and the filters that are kept.
+    type Outcome = (Rows<'a>, Vec<Box<dyn MembershipFilter>>);
 
     fn add(
         &mut self,
@@ -157,8 +157,18 @@ impl Stage for CountStage<'_> {
         self.collect(MAX_OUTSTANDING)
     }
 
+    fn recall(&mut self, index: i64) -> Result<Option<Recalled>, StageError> {
+        self.collect(1)?;
+        Ok(self.collector.recall(index))
+    }
+
+    fn settle(&mut self, final_ns: i64) -> Result<(), StageError> {
+        self.collect(1)?;
+        Ok(self.collector.show(final_ns)?)
+    }
+
     fn finish(mut self) -> Result<Self::Outcome, StageError> {
         self.collect(1)?;
-        Ok(self.collector.finish()?)
+        Ok(self.collector.finish())
     }
 }

@@ -1,6 +1,7 @@
 //! Channels as the protocols need them: crossbeam's, or those of a model checker.
 
-use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
+use std::time::Duration;
 
 /// A kind of channel with one receiver.
 pub(crate) trait Channels {
@@ -21,6 +22,9 @@ pub(crate) trait Channels {
 
     /// Waits for the next item; none if nobody is left to send one.
     fn receive<T: Send>(from: &Self::Receiver<T>) -> Option<T>;
+
+    /// The same, but for no longer than this; `Some(None)` if nobody is left to send one.
+    fn receive_within<T: Send>(from: &Self::Receiver<T>, at_most: Duration) -> Option<Option<T>>;
 
     /// The next item, if one is there.
     fn try_receive<T: Send>(from: &Self::Receiver<T>) -> Option<T>;
@@ -48,6 +52,14 @@ impl Channels for Crossbeam {
 
     fn receive<T: Send>(from: &Receiver<T>) -> Option<T> {
         from.recv().ok()
+    }
+
+    fn receive_within<T: Send>(from: &Receiver<T>, at_most: Duration) -> Option<Option<T>> {
+        match from.recv_timeout(at_most) {
+            Ok(item) => Some(Some(item)),
+            Err(RecvTimeoutError::Disconnected) => Some(None),
+            Err(RecvTimeoutError::Timeout) => None,
+        }
     }
 
     fn try_receive<T: Send>(from: &Receiver<T>) -> Option<T> {

@@ -1,6 +1,7 @@
 //! Batches that one thread fills and another empties and gives back.
 
 use super::channels::{Channels, Crossbeam};
+use std::time::Duration;
 
 /// The end of the thread that fills batches.
 pub(crate) struct Filler<B: Send, E: Send, C: Channels = Crossbeam> {
@@ -12,6 +13,8 @@ pub(crate) struct Filler<B: Send, E: Send, C: Channels = Crossbeam> {
 pub(crate) struct Batches<B: Send, E: Send, C: Channels = Crossbeam> {
     full: C::Receiver<Result<B, E>>,
     empty: C::Sender<B>,
+    /// What came while somebody waited; `Some(None)` is the end.
+    at_hand: Option<Option<Result<B, E>>>,
 }
 
 /// Both ends; the filler waits while so many batches are under way.
@@ -26,7 +29,11 @@ pub(crate) fn handover<B: Send, E: Send, C: Channels>(
             full: send,
             emptied,
         },
-        Batches { full, empty },
+        Batches {
+            full,
+            empty,
+            at_hand: None,
+        },
     )
 }
 
@@ -46,9 +53,20 @@ impl<B: Default + Send, E: Send, C: Channels> Filler<B, E, C> {
 
 impl<B: Send, E: Send, C: Channels> Batches<B, E, C> {
     /// Gives back a batch, which is empty, for the next full one; none at the end.
-    pub(crate) fn next(&self, used: B) -> Option<Result<B, E>> {
+    pub(crate) fn next(&mut self, used: B) -> Option<Result<B, E>> {
         // The filler may be gone: then nobody needs the batch.
         let _ = C::send(&self.empty, used);
-        C::receive(&self.full)
+        match self.at_hand.take() {
+            Some(next) => next,
+            None => C::receive(&self.full),
+        }
+    }
+
+    /// Waits for the next batch, or the end, but not longer than this; whether one of them is there.
+    pub(crate) fn wait(&mut self, at_most: Duration) -> bool {
+        if self.at_hand.is_none() {
+            self.at_hand = C::receive_within(&self.full, at_most);
+        }
+        self.at_hand.is_some()
     }
 }

@@ -13,6 +13,7 @@ use shuttle::sync::mpsc::{
 };
 use shuttle::thread::{self, JoinHandle};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 const SHARDS: usize = 3;
 const WORKERS: usize = 2;
@@ -64,6 +65,11 @@ impl Channels for Shuttle {
     fn receive<T: Send>(from: &Receiver<T>) -> Option<T> {
         let received: Result<T, RecvError> = from.recv();
         received.ok()
+    }
+
+    /// The model knows no time: nothing comes too late.
+    fn receive_within<T: Send>(from: &Receiver<T>, _: Duration) -> Option<Option<T>> {
+        Some(from.recv().ok())
     }
 
     fn try_receive<T: Send>(from: &Receiver<T>) -> Option<T> {
@@ -146,7 +152,7 @@ impl Collector {
 /// A run over batches, each of which is a slice, as the sequencer does it; the sums of the slices. With
 /// `give_up` the run is given up after so many slices.
 fn run(batches: Vec<Vec<u32>>, give_up: Option<usize>) -> Result<Vec<u32>, WorkerGone> {
-    let (filler, full) = handover::<Vec<u32>, WorkerGone, Shuttle>(QUEUED);
+    let (filler, mut full) = handover::<Vec<u32>, WorkerGone, Shuttle>(QUEUED);
     let decoder = thread::spawn(move || {
         let mut out = Vec::new();
         for batch in batches {

@@ -3,11 +3,13 @@
 use super::mix;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use serde::{Deserialize, Serialize};
+
 /// 64-bit digest of an element, of an attribute or of a combination of attributes.
 ///
 /// It is XXH3 with a seed over an explicit byte encoding, so the same element has the same digest on
 /// every machine and in every build: filters made of digests can be compared, saved and merged.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Digest(u64);
 
 impl Digest {

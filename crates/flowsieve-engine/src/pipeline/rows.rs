@@ -1,0 +1,286 @@
+//! The rows of the slices on their way to the sink, in the order of time, and their totals.
+//!
+//! A slice may have to be counted once more, when packets come after it was closed. So rows wait until nothing can change
+//! them: until all inputs were read, or, where somebody looks on ([`Recent`]), until they are final. Rows beyond a few
+//! MiB wait in a temporary file.
+
+use super::combination_sums::CombinationSums;
+use super::recent::{Journal, Recent};
+use super::results::{Quantiles, SliceResult, SliceSink, Totals};
+use super::shard::ShardTally;
+use super::slice_sum::{ClosedSlice, SliceSum};
+use super::time_slice::SliceGrid;
+use crate::elements::ElementColumns;
+use crate::filters::Estimate;
+use crate::sorted::Sorted;
+use hdrhistogram::Histogram;
+use std::io;
+
+/// Rows that wait in memory.
+const WAITING_BYTES: u64 = 8 << 20;
+
+/// Empty slices reported in one gap; longer gaps are only counted.
+const MAX_GAP_SLICES: i64 = 60;
+
+/// Counts beyond this are recorded as this in the quantiles; no slice has as many elements.
+const MAX_RECORDED: u64 = 1 << 40;
+
+/// Takes the slices as they close, and hands their rows on.
+pub(crate) struct Rows<'a> {
+    sink: &'a mut dyn SliceSink,
+    grid: SliceGrid,
+    /// A slice without elements.
+    empty: SliceSum,
+    waiting: Sorted<SliceSum>,
+    /// Slices that can be counted on, where the inputs cannot be read again.
+    recent: Option<Recent>,
+    /// The last row that was shown while others were still to come.
+    last_shown: Option<i64>,
+    /// How often the inputs were read before.
+    revision: u64,
+}
+
+impl<'a> Rows<'a> {
+    /// `empty` is a shard's tally of a slice without elements: what is null there is null in the
+    /// totals, even if there is no slice at all.
+    pub(crate) fn new(sink: &'a mut dyn SliceSink, empty: ShardTally, grid: SliceGrid) -> Self {
+        let nothing = ClosedSlice {
+            index: 0,
+            start_ns: 0,
+            end_ns: 0,
+            packets: 0,
+            elements: 0,
+        };
+        Self {
+            sink,
+            grid,
+            empty: SliceSum::of(nothing, std::iter::once(empty)),
+            waiting: Sorted::new(WAITING_BYTES),
+            recent: None,
+            last_shown: None,
+            revision: 0,
+        }
+    }
+
+    /// The inputs are read again: slices that come now replace those that came before.
+    pub(super) fn again(self) -> Self {
+        Self {
+            revision: self.revision + 1,
+            ..self
+        }
+    }
+
+    /// Keeps what is needed to go on with slices that were closed.
+    pub(super) fn keep_recent(&mut self) {
+        self.recent = Some(Recent::default());
+    }
+
+    /// Takes a slice, with the elements that count it again.
+    pub(super) fn take(&mut self, mut sum: SliceSum, journal: Journal) -> io::Result<()> {
+        let Some(recent) = &mut self.recent else {
+            sum.revision = self.revision;
+            return self.waiting.push(sum);
+        };
+        recent.insert(sum, &journal);
+        while let Some(lowest) = recent.overflow() {
+            // Nothing can be added to it any more.
+            self.waiting.push(lowest)?;
+        }
+        Ok(())
+    }
+
+    /// What was known of a slice when it was closed, to go on from there; `None` if that is not known any more.
+    pub(super) fn recall(&mut self, index: i64) -> Option<(ClosedSlice, Vec<ElementColumns>)> {
+        self.recent.as_mut()?.recall(index)
+    }
+
+    /// Shows all rows of slices that end by this time, and have the sink hand them on.
+    pub(super) fn show(&mut self, final_ns: i64) -> io::Result<()> {
+        let Some(recent) = &mut self.recent else {
+            return Ok(());
+        };
+        let mut shown = false;
+        while let Some(sum) = recent.next_final(final_ns) {
+            shown = true;
+            let index = sum.slice.index;
+            let mut row = sum.result();
+            match self.last_shown {
+                Some(last) if index <= last => row.revised = true,
+                Some(last) => {
+                    for empty in gap(last, index).unwrap_or_default() {
+                        self.sink.slice(&empty_row(&self.empty, self.grid, empty))?;
+                    }
+                    self.last_shown = Some(index);
+                }
+                None => self.last_shown = Some(index),
+            }
+            self.sink.slice(&row)?;
+        }
+        if shown { self.sink.flush() } else { Ok(()) }
+    }
+
+    /// Hands on all rows that were not shown; the totals of all slices.
+    pub(crate) fn finish(self) -> io::Result<Totals> {
+        let Self {
+            sink,
+            grid,
+            empty,
+            mut waiting,
+            recent,
+            last_shown,
+            ..
+        } = self;
+        for sum in recent.into_iter().flat_map(Recent::into_rows) {
+            waiting.push(sum)?;
+        }
+        let mut sums = Sums::new(&empty);
+        let mut last = None;
+        let mut add = |sum: SliceSum| -> io::Result<()> {
+            let index = sum.slice.index;
+            match last.map(|last| gap(last, index)) {
+                None => {}
+                Some(Err(omitted)) => sums.omitted = sums.omitted.saturating_add(omitted),
+                Some(Ok(empties)) => {
+                    for index in empties {
+                        let row = empty_row(&empty, grid, index);
+                        sums.count(&row);
+                        if last_shown.is_none_or(|last| last < index) {
+                            sink.slice(&row)?;
+                        }
+                    }
+                }
+            }
+            last = Some(index);
+            let mut row = sum.result();
+            row.revised = last_shown.is_some_and(|last| index <= last);
+            sums.add(&sum, &row);
+            if sum.is_shown {
+                Ok(())
+            } else {
+                sink.slice(&row)
+            }
+        };
+        // Of a slice that was counted again the last count holds.
+        let mut held: Option<SliceSum> = None;
+        waiting.drain(|sum| {
+            let before = held.replace(sum);
+            match (before, &held) {
+                (Some(before), Some(sum)) if before.slice.index != sum.slice.index => add(before),
+                _ => Ok(()),
+            }
+        })?;
+        held.map_or(Ok(()), add)?;
+        Ok(sums.totals())
+    }
+}
+
+/// The empty slices between two others, or their number if they are too many to be listed.
+fn gap(last: i64, next: i64) -> Result<std::ops::Range<i64>, u64> {
+    let between = i128::from(next) - i128::from(last) - 1;
+    if between > i128::from(MAX_GAP_SLICES) {
+        return Err(u64::try_from(between).unwrap_or(u64::MAX));
+    }
+    Ok(last.saturating_add(1)..next)
+}
+
+/// A slice without packets.
+fn empty_row(empty: &SliceSum, grid: SliceGrid, index: i64) -> SliceResult {
+    let (start_ns, end_ns) = grid.bounds(index);
+    SliceResult {
+        start_ns,
+        end_ns,
+        ..empty.result()
+    }
+}
+
+struct Sums {
+    slices: u64,
+    omitted: u64,
+    exact: Option<u64>,
+    first: Option<u64>,
+    estimate: Option<Estimate>,
+    false_repeats: Option<f64>,
+    saturated_slices: u64,
+    combinations: CombinationSums,
+    /// The least and the most distinct elements of a slice: the histogram rounds them.
+    least: u64,
+    most: u64,
+    histogram: Histogram<u64>,
+}
+
+impl Sums {
+    fn new(empty: &SliceSum) -> Self {
+        Self {
+            slices: 0,
+            omitted: 0,
+            exact: empty.exact,
+            first: empty.first,
+            estimate: empty.estimate,
+            false_repeats: empty.exact.zip(empty.first).map(|_| 0.0),
+            saturated_slices: 0,
+            combinations: CombinationSums::new(&empty.combinations),
+            least: u64::MAX,
+            most: 0,
+            // Grows with the counts: one for all of them from the start is 240 KiB to be cleared.
+            histogram: Histogram::new(3).expect("3 significant digits are allowed"),
+        }
+    }
+
+    /// Adds a slice that had packets. Slices are added in the order of time, whatever the order in which
+    /// they closed, since floating-point sums depend on it.
+    fn add(&mut self, slice: &SliceSum, row: &SliceResult) {
+        let judged = slice.exact.filter(|_| slice.first.is_some());
+        self.combinations.add(&slice.combinations);
+        self.exact = self.exact.zip(slice.exact).map(|(a, b)| a + b);
+        self.first = self.first.zip(slice.first).map(|(a, b)| a + b);
+        self.estimate = self.estimate.zip(slice.estimate).map(|(a, b)| a.plus(b));
+        self.false_repeats = self
+            .false_repeats
+            .zip(judged)
+            .map(|(sum, _)| sum + slice.false_repeats as f64);
+        self.count(row);
+    }
+
+    /// Counts a slice that is reported.
+    fn count(&mut self, slice: &SliceResult) {
+        self.slices += 1;
+        if slice.saturated {
+            self.saturated_slices += 1;
+        }
+        let Some(best) = slice.best() else {
+            return;
+        };
+        let distinct = best.round() as u64;
+        self.least = self.least.min(distinct);
+        self.most = self.most.max(distinct);
+        self.histogram
+            .record(distinct.min(MAX_RECORDED))
+            .expect("the histogram grows as far as counts are recorded");
+    }
+
+    fn totals(self) -> Totals {
+        let judged = self.exact.filter(|&n| n > 0);
+        let quantile = |q| self.histogram.value_at_quantile(q).min(self.most);
+        Totals {
+            slices: self.slices,
+            empty_slices_omitted: self.omitted,
+            exact: self.exact,
+            first: self.first,
+            estimate: self.estimate.map(|estimate| estimate.distinct),
+            std_error: self.estimate.map(Estimate::std_error),
+            lower: self.estimate.map(Estimate::lower),
+            upper: self.estimate.map(Estimate::upper),
+            observed_fpr: self.false_repeats.zip(judged).map(|(f, n)| f / n as f64),
+            saturated_slices: self.saturated_slices,
+            combinations: self.combinations.results(),
+            quantiles: (!self.histogram.is_empty()).then(|| Quantiles {
+                min: self.least,
+                p50: quantile(0.5),
+                p90: quantile(0.9),
+                p99: quantile(0.99),
+                max: self.most,
+            }),
+            ..Totals::default()
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A slice whose shards have all answered.
+
+use super::combination_sums::CombinationSums;
+use super::results::SliceResult;
+use super::shard::{CombinationTally, ShardTally};
+use crate::filters::Estimate;
+use crate::sorted::Item;
+use serde::{Deserialize, Serialize};
+
+/// What the sequencer knows of a slice that it closes.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub(crate) struct ClosedSlice {
+    /// Number of the slice in the grid.
+    pub(crate) index: i64,
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
+    pub(crate) packets: u64,
+    pub(crate) elements: u64,
+}
+
+/// A slice's answer, as it is added up.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct SliceSum {
+    pub(super) slice: ClosedSlice,
+    /// How often the slice was counted before; the last count is the right one.
+    pub(super) revision: u64,
+    /// Whether the sink has it.
+    pub(super) is_shown: bool,
+    pub(super) exact: Option<u64>,
+    pub(super) exact_over_limit: bool,
+    pub(super) first: Option<u64>,
+    pub(super) estimate: Option<Estimate>,
+    pub(super) false_repeats: u64,
+    pub(super) saturated: bool,
+    pub(super) combinations: Vec<CombinationTally>,
+}
+
+impl SliceSum {
+    /// Adds the shards up, in their order, so that floating-point sums do not depend on timing.
+    pub(super) fn of(slice: ClosedSlice, tallies: impl Iterator<Item = ShardTally>) -> Self {
+        let mut sum = Self {
+            slice,
+            revision: 0,
+            is_shown: false,
+            exact: Some(0),
+            exact_over_limit: false,
+            first: Some(0),
+            estimate: Some(Estimate::default()),
+            false_repeats: 0,
+            saturated: false,
+            combinations: Vec::new(),
+        };
+        for tally in tallies {
+            sum.exact = sum.exact.zip(tally.exact).map(|(a, b)| a + b);
+            sum.first = sum.first.zip(tally.first).map(|(a, b)| a + b);
+            sum.estimate = sum.estimate.zip(tally.estimate).map(|(a, b)| a.plus(b));
+            sum.exact_over_limit |= tally.exact_over_limit;
+            sum.saturated |= tally.saturated;
+            sum.false_repeats += tally.false_repeats;
+            // Where there are any there is one shard.
+            sum.combinations.extend(tally.combinations);
+        }
+        sum
+    }
+
+    /// What is shown.
+    pub(super) fn result(&self) -> SliceResult {
+        let judged = self.exact.filter(|_| self.first.is_some());
+        SliceResult {
+            start_ns: self.slice.start_ns,
+            end_ns: self.slice.end_ns,
+            packets: self.slice.packets,
+            elements: self.slice.elements,
+            exact: self.exact,
+            exact_over_limit: self.exact_over_limit,
+            first: self.first,
+            estimate: self.estimate.map(|estimate| estimate.distinct),
+            std_error: self.estimate.map(Estimate::std_error),
+            lower: self.estimate.map(Estimate::lower),
+            upper: self.estimate.map(Estimate::upper),
+            observed_fpr: judged
+                .filter(|&n| n > 0)
+                .map(|n| self.false_repeats as f64 / n as f64),
+            saturated: self.saturated,
+            combinations: CombinationSums::of_slice(&self.combinations),
+            revised: false,
+        }
+    }
+}
+
+impl Item for SliceSum {
+    type Order = (i64, u64);
+
+    fn order(&self) -> (i64, u64) {
+        (self.slice.index, self.revision)
+    }
+
+    fn further_bytes(&self) -> usize {
+        self.combinations.len() * size_of::<CombinationTally>()
+    }
+}

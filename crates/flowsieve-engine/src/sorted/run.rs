@@ -1,0 +1,107 @@
+//! Items in a temporary file, each with its length before it. The file has no name, so it is gone when the program is,
+//! however that ends.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+
+/// Bytes gathered before they are written, or read at once.
+const BUFFER: usize = 64 << 10;
+
+/// Items in a temporary file.
+#[derive(Debug)]
+pub(super) struct Run {
+    file: File,
+    items: u64,
+}
+
+/// Writes items to a temporary file.
+#[derive(Debug)]
+pub(super) struct RunWriter {
+    out: BufWriter<File>,
+    items: u64,
+    item: Vec<u8>,
+}
+
+/// Reads them again.
+#[derive(Debug)]
+pub(super) struct RunReader {
+    from: BufReader<File>,
+    left: u64,
+    item: Vec<u8>,
+}
+
+impl Run {
+    pub(super) fn read(mut self) -> io::Result<RunReader> {
+        self.file.rewind().map_err(|error| explained(&error))?;
+        Ok(RunReader {
+            from: BufReader::with_capacity(BUFFER, self.file),
+            left: self.items,
+            item: Vec::new(),
+        })
+    }
+}
+
+impl RunWriter {
+    pub(super) fn new() -> io::Result<Self> {
+        let file = tempfile::tempfile().map_err(|error| explained(&error))?;
+        Ok(Self {
+            out: BufWriter::with_capacity(BUFFER, file),
+            items: 0,
+            item: Vec::new(),
+        })
+    }
+
+    pub(super) fn write(&mut self, item: &impl Serialize) -> io::Result<()> {
+        self.item.clear();
+        let bytes = postcard::to_extend(item, std::mem::take(&mut self.item));
+        self.item = bytes.map_err(io::Error::other)?;
+        let length = u32::try_from(self.item.len()).map_err(io::Error::other)?;
+        self.out
+            .write_all(&length.to_le_bytes())
+            .and_then(|()| self.out.write_all(&self.item))
+            .map_err(|error| explained(&error))?;
+        self.items += 1;
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> io::Result<Run> {
+        let file = self.out.into_inner();
+        Ok(Run {
+            file: file.map_err(|error| explained(&error.into_error()))?,
+            items: self.items,
+        })
+    }
+}
+
+impl RunReader {
+    pub(super) fn read<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        self.fill().map_err(|error| explained(&error))?;
+        let item = postcard::from_bytes(&self.item);
+        item.map(Some).map_err(io::Error::other)
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let mut length = [0; 4];
+        self.from.read_exact(&mut length)?;
+        self.item.resize(u32::from_le_bytes(length) as usize, 0);
+        self.from.read_exact(&mut self.item)
+    }
+}
+
+/// The error, with what can be done.
+fn explained(error: &io::Error) -> io::Error {
+    let folder = std::env::temp_dir();
+    io::Error::new(
+        error.kind(),
+        format!(
+            "what does not fit into memory goes to a temporary file in {}, which failed ({error}); set TMPDIR to a folder with room",
+            folder.display()
+        ),
+    )
+}
