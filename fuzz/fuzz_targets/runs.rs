@@ -63,7 +63,7 @@ fn sieve(path: &Path, choice: u8) {
 
 fn flows(path: &Path, choice: u8) {
     let plan = FlowPlan {
-        inputs: vec![path.to_path_buf()],
+        inputs: vec![path.into()],
         input_format: InputFormat::Auto,
         tunnel: Tunnel::Inner,
         bidirectional: choice & 1 != 0,
@@ -72,6 +72,7 @@ fn flows(path: &Path, choice: u8) {
         active_ns: (choice & 4 != 0).then_some(1_000_000),
         memory_bytes: 1 << 19,
         threads: 1,
+        delay_ns: None,
     };
     let mut sink = Nowhere(0);
     let run = if choice & 8 != 0 { list_unique } else { list };

@@ -110,7 +110,7 @@ const USUAL: [Contender; 9] = [
 
 pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
-    let files = run.find(&args.trace.input)?;
+    let files = run.find(&args.trace.input, false)?;
     let plan = args.plan(files.clone())?;
     if !run.can_read(&files, args.trace.input.format.input_format) {
         return Ok(run.end(false, PARTIAL));

@@ -3,13 +3,13 @@
 use super::design::DesignArgs;
 use super::od::OdArgs;
 use super::options::{
-    ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
+    ExactLimitArgs, FormatArgs, LiveArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
 };
 use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::structures;
-use super::units::{parse_delay_ns, parse_size, with_values};
+use super::units::{parse_size, with_values};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
@@ -61,12 +61,8 @@ pub(crate) struct CountArgs {
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
 
-    /// Print a row of a pipe so long after the end of its slice, in capture time
-    ///
-    /// Packets that come later still count: their row is printed again, marked `revised`. JSON, Parquet and files have
-    /// final rows only. Rows of captures that are files are always final.
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_delay_ns, help_heading = "Output")]
-    delay: i64,
+    #[command(flatten)]
+    live: LiveArgs,
 
     #[command(flatten)]
     od: OdArgs,
@@ -117,15 +113,13 @@ struct FilterArgs {
 
 pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
-    let files = run.find(&args.trace.input)?;
-    let mut plan = args.plan(files.clone())?;
-    if !run.can_read(&files, plan.input_format) {
+    let files = run.find(&args.trace.input, args.live.follow)?;
+    let mut plan = args.plan(&files)?;
+    if !run.can_read(&plan.inputs, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
     }
     let output = args.output.open()?;
-    if output.is_file() || !args.format.format.is_line_by_line() {
-        plan.delay_ns = None;
-    }
+    plan.delay_ns = args.live.delay_ns(args.format.format, &output);
     let saved = Output::named(args.save_filter.as_deref())?;
     let mut od = args.od.begin(args.speech.is_quiet())?;
     let styled = output.is_styled();
@@ -193,12 +187,12 @@ impl SliceSink for Sinks {
 }
 
 impl CountArgs {
-    fn plan(&self, inputs: Vec<PathBuf>) -> Result<CountPlan, UsageError> {
+    fn plan(&self, inputs: &[PathBuf]) -> Result<CountPlan, UsageError> {
         self.trace.elements.check()?;
         let [html, pairs] = self.od.files();
         let saved = ("--save-filter", self.save_filter.as_deref());
         let written = [("--output", self.output.path()), html, pairs, saved];
-        keep_apart(written, &inputs)?;
+        keep_apart(written, inputs)?;
         let kind = self.trace.elements.element;
         let (counter, shards) = if self.filter.design.is_asked() {
             (Some(self.filter.designed(kind)?), 1)
@@ -206,7 +200,7 @@ impl CountArgs {
             self.filter.usual(kind)?
         };
         let plan = CountPlan {
-            inputs: inputs.into_iter().map(Into::into).collect(),
+            inputs: self.live.sources(inputs),
             input_format: self.trace.input.format.input_format,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.tunnel,
@@ -216,7 +210,7 @@ impl CountArgs {
             seed: self.filter.seed.seed,
             shards,
             threads: self.threads.count(),
-            delay_ns: Some(self.delay),
+            delay_ns: None,
         };
         plan.check().map_err(UsageError::of)?;
         self.format.check(&self.output)?;

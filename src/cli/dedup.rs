@@ -166,7 +166,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
             "a report has no addresses that could be replaced; leave out --dry-run or --anonymize"
         ));
     }
-    let plan = args.plan(run.find(&args.input)?);
+    let plan = args.plan(run.find(&args.input, false)?);
     plan.check().map_err(UsageError::of)?;
     let written = [
         ("-w", files.write.as_deref()),

@@ -2,9 +2,9 @@
 
 use super::anonymize_args::AnonymizeArgs;
 use super::options::{
-    Choice, FormatArgs, InputArgs, OutputArgs, PacketArgs, SpeechArgs, ThreadArgs, one_of,
+    Choice, FormatArgs, InputArgs, LiveArgs, OutputArgs, PacketArgs, SpeechArgs, ThreadArgs, one_of,
 };
-use super::output::{Output, is_standard};
+use super::output::Output;
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
 use super::say::say;
@@ -71,6 +71,9 @@ pub(crate) struct FlowsArgs {
     output: OutputArgs,
 
     #[command(flatten)]
+    live: LiveArgs,
+
+    #[command(flatten)]
     anonymize: AnonymizeArgs,
 
     #[command(flatten, next_help_heading = "Output")]
@@ -88,13 +91,14 @@ const UNWRITTEN: &str = "cannot write the flows";
 pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     args.check()?;
-    let files = run.find(&args.input)?;
-    let plan = args.plan(files)?;
+    let files = run.find(&args.input, args.live.follow)?;
+    let mut plan = args.plan(&files)?;
     if !run.can_read(&plan.inputs, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
     }
     let key = args.anonymize.key(args.speech.is_quiet())?;
     let output = args.output.open()?;
+    plan.delay_ns = args.live.delay_ns(args.format.format, &output);
     let parameters = FlowParameters {
         anonymized: key.is_some(),
         ..FlowParameters::new(&plan, args.memory, args.unique, args.names)
@@ -109,11 +113,12 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         })
     };
     let quiet = args.speech.is_quiet();
-    let (summary, report) = if args.unique {
+    // Flows of a stream are handed on as they end; in the order of start they would come at its end only.
+    let is_live = plan.delay_ns.is_some() && plan.idle_ns.is_some() && plan.is_stream();
+    let (summary, report) = if args.unique || is_live {
         let mut report = begin(output)?;
-        let summary = run.watch(quiet, &plan.inputs, |watch| {
-            list_unique(&plan, &mut report, watch)
-        });
+        let list = if args.unique { list_unique } else { list };
+        let summary = run.watch(quiet, &files, |watch| list(&plan, &mut report, watch));
         let summary = summary.map_err(explained)?;
         if run.read_nothing(&summary.inputs) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
@@ -121,7 +126,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         (summary, report)
     } else {
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
-        let summary = run.watch(quiet, &plan.inputs, |watch| list(&plan, &mut sorted, watch));
+        let summary = run.watch(quiet, &files, |watch| list(&plan, &mut sorted, watch));
         let summary = summary.map_err(explained)?;
         if run.read_nothing(&summary.inputs) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
@@ -161,6 +166,10 @@ impl FlowSink for Shown {
         }
         self.report.flow(flow)
     }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.report.flush()
+    }
 }
 
 fn explained(error: FlowError) -> anyhow::Error {
@@ -190,11 +199,10 @@ impl FlowsArgs {
         self.format.check(&self.output)
     }
 
-    fn plan(&self, inputs: Vec<PathBuf>) -> Result<FlowPlan, UsageError> {
-        keep_apart([("--output", self.output.path())], &inputs)?;
-        let stream = self.unique && inputs.iter().any(|path| is_standard(path));
+    fn plan(&self, inputs: &[PathBuf]) -> Result<FlowPlan, UsageError> {
+        keep_apart([("--output", self.output.path())], inputs)?;
         let plan = FlowPlan {
-            inputs,
+            inputs: self.live.sources(inputs),
             input_format: self.input.format.input_format,
             tunnel: self.packets.tunnel,
             bidirectional: self.bidirectional,
@@ -207,8 +215,8 @@ impl FlowsArgs {
             } else {
                 self.memory / 4 * 3
             },
-            // A thread that reads ahead would gather packets before it hands them on.
-            threads: if stream { 1 } else { self.threads.count() },
+            threads: self.threads.count(),
+            delay_ns: None,
         };
         plan.check().map_err(UsageError::of)?;
         Ok(plan)

@@ -5,7 +5,7 @@
 
 use super::UsageError;
 use super::output::{Output, is_standard};
-use super::units::{UnitError, parse_seed, parse_size, parse_width_ns};
+use super::units::{UnitError, parse_delay_ns, parse_seed, parse_size, parse_width_ns};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -13,7 +13,7 @@ use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::report::ReportFormat;
-use flowsieve::trace::InputFormat;
+use flowsieve::trace::{InputFormat, Source};
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -60,6 +60,43 @@ pub(super) struct InputArgs {
 
     #[command(flatten)]
     pub(super) format: InputFormatArgs,
+}
+
+// Captures that are still being written.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct LiveArgs {
+    /// Read on while captures grow, and new ones in directories, until interrupted
+    ///
+    /// Names a capture that is being written, or a directory into which a program such as tcpdump -C or dumpcap -b
+    /// writes captures one after the other.
+    #[arg(long, help_heading = "Input")]
+    pub(super) follow: bool,
+
+    /// Print a row of a pipe so long after it ends, in capture time
+    ///
+    /// Packets that come later still count. The formats that are written at the end (JSON, Parquet, and all files) do not
+    /// need it, and captures that are files neither.
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_delay_ns, help_heading = "Output")]
+    delay: i64,
+}
+
+impl LiveArgs {
+    /// What these inputs are: files, or what follows them.
+    pub(super) fn sources(self, files: &[PathBuf]) -> Vec<Source> {
+        let source = |path: &PathBuf| {
+            if self.follow {
+                Source::followed(path)
+            } else {
+                Source::from(path)
+            }
+        };
+        files.iter().map(source).collect()
+    }
+
+    /// The delay, where rows can be printed as they come.
+    pub(super) fn delay_ns(self, format: ReportFormat, output: &Output) -> Option<i64> {
+        (format.is_line_by_line() && !output.is_file()).then_some(self.delay)
+    }
 }
 
 // How captures are recognised.

@@ -9,7 +9,7 @@ use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use flowsieve::pipeline::{InputResult, RunError};
-use flowsieve::trace::{Capture, InputFormat, StopFlag};
+use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
 use std::fmt::Display;
 use std::io::{IsTerminal, stderr};
 use std::path::PathBuf;
@@ -46,22 +46,36 @@ impl Run {
     }
 
     /// The files that are named, with the captures of named directories.
-    pub(crate) fn find(&mut self, input: &InputArgs) -> Result<Vec<PathBuf>, UsageError> {
+    /// Directories that are followed stay as they are.
+    pub(crate) fn find(
+        &mut self,
+        input: &InputArgs,
+        follow: bool,
+    ) -> Result<Vec<PathBuf>, UsageError> {
         let streams = input.captures.iter().filter(|path| is_standard(path));
         if streams.count() > 1 {
             return Err(UsageError::of(
                 "standard input can be read only once; name - once, or files",
             ));
         }
+        if follow {
+            return Ok(input.captures.clone());
+        }
         Ok(self.take(Inputs::find(&input.captures, input.format.input_format)))
     }
 
     /// Whether at least one of these files can be opened. If not, reports why, and the command must not write anything.
     /// Streams cannot be opened twice, so they count as readable here; see [`Self::read_nothing`].
-    pub(crate) fn can_read(&mut self, files: &[PathBuf], format: InputFormat) -> bool {
+    pub(crate) fn can_read<S: Clone + Into<Source>>(
+        &mut self,
+        inputs: &[S],
+        format: InputFormat,
+    ) -> bool {
         let mut problems = Vec::new();
-        for path in files {
-            if is_standard(path) || std::fs::metadata(path).is_ok_and(|data| !data.is_file()) {
+        for input in inputs.iter().cloned().map(Into::into) {
+            let path = input.path();
+            let is_there = std::fs::metadata(path);
+            if is_standard(path) || is_there.is_ok_and(|_| !input.is_readable_twice()) {
                 return true;
             }
             match Capture::open_until(path, format, self.stop()) {

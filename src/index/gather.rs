@@ -58,7 +58,7 @@ pub(super) fn regions(
     mut see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
 ) -> Result<Gathered, IndexError> {
     let plan = FlowPlan {
-        inputs: vec![path.to_owned()],
+        inputs: vec![path.into()],
         input_format: InputFormat::Auto,
         tunnel: Tunnel::Outer,
         bidirectional: true,
@@ -67,6 +67,7 @@ pub(super) fn regions(
         active_ns: Some(settings.region_ns),
         memory_bytes: memory_bytes / 4 * 3,
         threads,
+        delay_ns: None,
     };
     let mut gather = Gather {
         sorted: SortedFlows::new(memory_bytes / 4),

@@ -230,8 +230,11 @@ mod tests {
 
     use super::super::FlowNames;
     use super::*;
-    use crate::Count;
+    use crate::decode::Tunnel;
+    use crate::elements::ElementRule;
+    use crate::filters::{FilterKind, Sizing};
     use crate::flows::{FlowPlan, list_unique};
+    use crate::pipeline::{Align, CountExtras, CountPlan, CounterChoice, Slicing, count};
     use arrow_array::Array;
     use arrow_array::cast::AsArray as _;
     use arrow_array::types::{Float64Type, Int64Type, TimestampNanosecondType, UInt64Type};
@@ -278,12 +281,45 @@ mod tests {
             .collect()
     }
 
+    fn plan(exact_limit_bytes: Option<u64>) -> CountPlan {
+        let sizing = Sizing::Memory {
+            bytes: 4096,
+            expected: None,
+        };
+        CountPlan {
+            inputs: vec![PATH.into()],
+            input_format: FlowPlan::of([PATH]).input_format,
+            rule: ElementRule::default(),
+            tunnel: Tunnel::Outer,
+            slicing: Slicing {
+                width_ns: Some(1_000_000_000),
+                align: Align::Epoch,
+            },
+            counter: Some(CounterChoice::filter(FilterKind::Subset, 2, sizing, 8).unwrap()),
+            exact_limit_bytes,
+            seed: 0,
+            shards: 8,
+            threads: 1,
+            delay_ns: None,
+        }
+    }
+
+    struct Gathered(Vec<SliceResult>);
+
+    impl SliceSink for Gathered {
+        fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+            self.0.push(slice.clone());
+            Ok(())
+        }
+    }
+
     #[test]
     fn slices_are_the_rows_of_csv_and_nothing_is_null_that_may_not_be() {
-        for count in [Count::of([PATH]), Count::of([PATH]).without_exact()] {
-            let parameters = CountParameters::from(&count.plan().unwrap());
+        for plan in [plan(Some(1 << 20)), plan(None)] {
+            let parameters = CountParameters::from(&plan);
             let columns = all_slice_columns(parameters.design.as_ref(), true).flat();
-            let counted = count.run().unwrap();
+            let mut gathered = Gathered(Vec::new());
+            count(&plan, CountExtras::default(), &mut gathered, &()).unwrap();
             let mut found = Vec::new();
             let mut batches = RecordBatches::of_slices(&parameters, |batch| {
                 found.extend(rows_of(&batch));
@@ -292,9 +328,9 @@ mod tests {
                 }
                 Ok(())
             });
-            count.run_into(&mut batches).unwrap();
+            count(&plan, CountExtras::default(), &mut batches, &()).unwrap();
             batches.finish().unwrap();
-            let expected: Vec<_> = counted.slices.iter().map(|s| cells(&columns, s)).collect();
+            let expected: Vec<_> = gathered.0.iter().map(|s| cells(&columns, s)).collect();
             assert_eq!(found, expected);
             assert_eq!(found.len(), 8);
         }

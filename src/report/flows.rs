@@ -78,6 +78,10 @@ impl<W: Write> FlowSink for FlowReport<W> {
             return Ok(());
         }
         *flushed = Instant::now();
+        self.flush()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         match &mut self.writer {
             Writer::Table(table) => table.flush(),
             Writer::Rows(rows) => rows.flush(),

@@ -16,6 +16,8 @@ mod index;
 mod index_faults;
 mod inputs;
 mod limits;
+#[cfg(unix)]
+mod live;
 mod output;
 mod page;
 mod plan;

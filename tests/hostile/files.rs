@@ -188,7 +188,7 @@ fn flows_of_damaged_captures_hold_all_their_packets() {
     in_parallel(CASES, |number| {
         let (path, input_format, bytes, _tell) = in_file(&samples, number + 2 * CASES);
         let plan = FlowPlan {
-            inputs: vec![PathBuf::from(&*path)],
+            inputs: vec![PathBuf::from(&*path).into()],
             input_format,
             tunnel: Tunnel::Inner,
             bidirectional: number % 2 == 0,
@@ -197,6 +197,7 @@ fn flows_of_damaged_captures_hold_all_their_packets() {
             active_ns: (number % 5 == 0).then_some(1_000_000),
             memory_bytes: 1 << 19,
             threads: 1 + number as usize % 3,
+            delay_ns: None,
         };
         let mut sums = Sums::default();
         let run = if number % 7 == 0 { list_unique } else { list };

@@ -15,7 +15,7 @@ use tempfile::NamedTempFile;
 
 pub(crate) fn plan(input: &Path) -> FlowPlan {
     FlowPlan {
-        inputs: vec![input.to_owned()],
+        inputs: vec![input.into()],
         input_format: InputFormat::Auto,
         tunnel: Tunnel::Outer,
         bidirectional: false,
@@ -24,6 +24,7 @@ pub(crate) fn plan(input: &Path) -> FlowPlan {
         active_ns: None,
         memory_bytes: 1 << 30,
         threads: 1,
+        delay_ns: None,
     }
 }
 

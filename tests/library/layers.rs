@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 /// Each folder of the library, and what it may import.
 const LAYERS: &[(&str, &[&str])] = &[
     ("threads", &["guard"]),
+    ("sorted", &[]),
     ("trace", &["guard"]),
     ("inputs", &["guard", "threads", "trace"]),
     ("generate", &[]),
@@ -15,7 +16,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "pipeline",
         &[
-            "decode", "elements", "filters", "guard", "hashing", "inputs", "threads", "trace",
+            "decode", "elements", "filters", "guard", "hashing", "inputs", "sorted", "threads",
+            "trace",
         ],
     ),
     (
@@ -40,7 +42,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "flows",
         &[
-            "decode", "elements", "filters", "guard", "hashing", "inputs", "trace",
+            "decode", "elements", "filters", "guard", "hashing", "inputs", "sorted", "trace",
         ],
     ),
     (

@@ -396,6 +396,34 @@ fn the_least_and_the_most_of_the_slices_are_exact() {
     assert!(quantiles.p99 <= quantiles.max);
 }
 
+/// Enough packets that elements are put aside, sorted and brought back in several rounds.
+#[test]
+fn a_shuffled_capture_counts_as_one_in_order() {
+    let mut packets: Vec<(u32, u32, u16)> = (0..1_500_000_u32)
+        .map(|i| {
+            (
+                i / 3_000,
+                i % 3_000,
+                (i.wrapping_mul(2_654_435_761) >> 20) as u16,
+            )
+        })
+        .collect();
+    let (expected, totals) = totals_at(&packets, A_SECOND);
+    assert_eq!(expected.len(), 500);
+    // Some order that mixes all slices.
+    packets.sort_by_key(|&(second, nano, _)| (second * 3_000 + nano).wrapping_mul(2_654_435_761));
+    let by_exact = |slices: &[SliceResult]| -> Vec<_> {
+        let counts = slices.iter();
+        counts
+            .map(|s| (s.start_ns, s.packets, s.elements, s.exact))
+            .collect()
+    };
+    let file = totals_at(&packets, A_SECOND);
+    assert_eq!(by_exact(&file.0), by_exact(&expected));
+    assert_eq!((file.1.exact, file.1.uncounted), (totals.exact, 0));
+    assert_eq!(stream_at(&packets, A_SECOND, None), file);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Whatever the order of times: every packet counts in its own slice.

@@ -194,7 +194,7 @@ fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
     let is_tsh = path.extension().is_some_and(|ending| ending == "tsh");
     let dns_ports = DNS_PORTS.iter().find(|(file, _)| *file == name);
     let plan = FlowPlan {
-        inputs: vec![path.to_owned()],
+        inputs: vec![path.into()],
         input_format: if is_tsh {
             InputFormat::Tsh
         } else {
@@ -207,6 +207,7 @@ fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
         active_ns: None,
         memory_bytes: 1 << 30,
         threads: 1,
+        delay_ns: None,
     };
     let mut figures = FlowFigures::default();
     let summary = list(&plan, &mut figures, &()).expect("the plan holds");

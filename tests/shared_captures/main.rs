@@ -16,6 +16,7 @@ mod flows;
 mod harness;
 mod index;
 mod manifest;
+mod order;
 mod packets;
 mod wanted;
 
@@ -37,7 +38,7 @@ const FOLDER: &str = "FLOWSIEVE_TRACES";
 
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 6] = [
+const TESTS: [Test; 7] = [
     (
         "comparison::the_truth_is_the_manifests",
         comparison::the_truth_is_the_manifests,
@@ -53,6 +54,10 @@ const TESTS: [Test; 6] = [
     (
         "index::answers_are_those_of_a_scan",
         index::answers_are_those_of_a_scan,
+    ),
+    (
+        "order::a_real_capture_out_of_order_has_all_packets_in_slices",
+        order::a_real_capture_out_of_order_has_all_packets_in_slices,
     ),
     (
         "packets::every_capture_is_read_as_the_manifest_says",

@@ -3,15 +3,14 @@
 use super::table::LEAST_MEMORY;
 use crate::decode::Tunnel;
 use crate::guard::Broken;
-use crate::trace::InputFormat;
+use crate::trace::{InputFormat, Source};
 use std::io;
-use std::path::PathBuf;
 
 /// Everything that a list of flows depends on.
 #[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// Captures, in the order given; `-` is standard input.
-    pub inputs: Vec<PathBuf>,
+    /// Captures, in the order given.
+    pub inputs: Vec<Source>,
     /// How to recognise them.
     pub input_format: InputFormat,
     /// Which IP header counts.
@@ -28,6 +27,9 @@ pub struct FlowPlan {
     pub memory_bytes: u64,
     /// Threads; only speed depends on them.
     pub threads: usize,
+    /// Where an input is a stream, such as a pipe: a flow ends also when, for so many nanoseconds more than `idle_ns`, no packet
+    /// of it has come; so its end does not wait for its next packet.
+    pub delay_ns: Option<i64>,
 }
 
 /// Why there is no result at all.
@@ -45,8 +47,13 @@ pub enum FlowError {
 }
 
 impl FlowPlan {
+    /// Whether an input cannot be read twice, as a pipe.
+    pub fn is_stream(&self) -> bool {
+        !self.inputs.iter().all(Source::is_readable_twice)
+    }
+
     /// The flows of these captures in one direction, without timeouts, in 1 GiB of memory.
-    pub fn of(inputs: impl IntoIterator<Item = impl Into<PathBuf>>) -> Self {
+    pub fn of(inputs: impl IntoIterator<Item = impl Into<Source>>) -> Self {
         Self {
             inputs: inputs.into_iter().map(Into::into).collect(),
             input_format: InputFormat::Auto,
@@ -57,6 +64,7 @@ impl FlowPlan {
             active_ns: None,
             memory_bytes: 1 << 30,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            delay_ns: None,
         }
     }
 

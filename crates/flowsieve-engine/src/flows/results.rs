@@ -15,6 +15,15 @@ pub trait FlowSink {
     /// It cannot be kept or written; the run ends.
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()>;
 
+    /// Hands on what it has gathered: no flow may come for a while.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written; the run ends.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Takes a DNS message, in the order of the trace. Most have no use for it.
     ///
     /// # Errors

@@ -4,10 +4,11 @@ use super::batch::{Cursor, FlowBatch, FlowMaker, FlowPacket};
 use super::plan::{FlowError, FlowPlan};
 use super::results::{FlowSink, FlowSummary, FlowTotals};
 use super::table::FlowTable;
-use crate::inputs::{Feed, InputResult, Merge, Watch};
+use crate::inputs::{A_WHILE, CaptureClock, Feed, InputResult, Merge, Taker, Watch};
 use std::io;
 use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Lists the flows of the inputs, which are one trace in time order.
 ///
@@ -47,6 +48,11 @@ pub(super) trait FlowTaker {
         name: Option<&[u8]>,
         output: &mut Output<'_>,
     ) -> io::Result<()>;
+
+    /// No packet from before this time is expected any more.
+    fn expire(&mut self, _now_ns: i64, _output: &mut Output<'_>) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What all packets are counted in, and where flows go.
@@ -65,23 +71,82 @@ pub(super) fn read(
     let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional);
     let maker = Arc::new(maker);
     let threads = plan.threads.saturating_sub(1);
-    let mut output = Output {
-        totals: FlowTotals::default(),
-        sink,
+    let delay_ns = plan.delay_ns.filter(|_| plan.is_stream());
+    let mut taking = Taking {
+        output: Output {
+            totals: FlowTotals::default(),
+            sink,
+        },
+        taker,
+        delay_ns,
+        clock: CaptureClock::new(),
+        expired: Instant::now(),
     };
     let read: Result<_, FlowError> = thread::scope(|scope| {
-        let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
-        Merge::new(&plan.inputs, plan.input_format, watch.stop(), begin).drain(
-            watch,
-            |_, feed, packets| {
-                let end = feed.cursor.packet + packets;
-                output.take(&feed.batch, &mut feed.cursor, end, taker)
-            },
-        )
+        let begin = |capture, open| match delay_ns {
+            Some(_) => Feed::start_prompt(scope, capture, &maker),
+            None => Feed::start(scope, capture, &maker, threads, open),
+        };
+        Merge::new(&plan.inputs, plan.input_format, watch.stop(), begin)
+            .drain_into(watch, &mut taking)
     });
     let (inputs, interrupted) = read?;
-    output.totals.interrupted = interrupted;
-    Ok((inputs, output.totals))
+    let mut totals = taking.output.totals;
+    totals.interrupted = interrupted;
+    Ok((inputs, totals))
+}
+
+/// Takes packets as they come.
+struct Taking<'a, 's, T> {
+    output: Output<'s>,
+    taker: &'a mut T,
+    delay_ns: Option<i64>,
+    clock: CaptureClock,
+    /// When flows were last looked through.
+    expired: Instant,
+}
+
+/// Time between two looks at all flows.
+const EXPIRY: Duration = Duration::from_millis(250);
+
+impl<T: FlowTaker> Taking<'_, '_, T> {
+    fn expire(&mut self, now_ns: i64) -> io::Result<()> {
+        if let Some(delay_ns) = self.delay_ns
+            && self.expired.elapsed() >= EXPIRY
+        {
+            let now_ns = now_ns.saturating_sub(delay_ns);
+            self.taker.expire(now_ns, &mut self.output)?;
+            self.output.sink.flush()?;
+            self.expired = Instant::now();
+        }
+        Ok(())
+    }
+}
+
+impl<T: FlowTaker> Taker<Feed<FlowMaker>, FlowError> for Taking<'_, '_, T> {
+    fn take(
+        &mut self,
+        _number: usize,
+        feed: &mut Feed<FlowMaker>,
+        packets: usize,
+    ) -> Result<(), FlowError> {
+        let (first, end) = (feed.cursor.packet, feed.cursor.packet + packets);
+        self.output
+            .take(&feed.batch, &mut feed.cursor, end, self.taker)?;
+        if self.delay_ns.is_some() {
+            self.clock.note(&feed.batch.times_ns[first..end]);
+            self.expire(self.clock.of_packets())?;
+        }
+        Ok(())
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.delay_ns.map(|_| A_WHILE)
+    }
+
+    fn idle(&mut self) -> Result<(), FlowError> {
+        Ok(self.expire(self.clock.of_silence())?)
+    }
 }
 
 impl Output<'_> {
@@ -146,5 +211,11 @@ impl FlowTaker for FlowTable {
             self.name(at, name);
         }
         Ok(())
+    }
+    fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> io::Result<()> {
+        self.end_idle(now_ns, &mut |flow| {
+            output.totals.end(&flow);
+            output.sink.flow(flow)
+        })
     }
 }

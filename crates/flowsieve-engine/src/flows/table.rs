@@ -215,17 +215,38 @@ impl FlowTable {
             } else {
                 Ended::Memory
             };
-            let record = entry.take_record(ended);
-            let hash = entry.hash;
-            entry.live = false;
-            self.names_bytes -= name_cost(record.domain.as_deref());
-            let place = self
-                .index
-                .find_entry(Place::spread(hash), |place| place.entry as usize == at);
-            place.expect("every live entry is in the index").remove();
-            self.free.push(at as u32);
-            return end(record);
+            return end(self.take_out(at, ended));
         }
+    }
+
+    /// Ends all flows that have had no packet for longer than the idle timeout, in the order of their places.
+    pub(super) fn end_idle<E>(
+        &mut self,
+        now_ns: i64,
+        end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for at in 0..self.entries.len() {
+            let entry = &self.entries[at];
+            if entry.live && now_ns.saturating_sub(entry.end_ns) > self.idle_ns {
+                end(self.take_out(at, Ended::Idle))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The flow at this place, which is free afterwards.
+    fn take_out(&mut self, at: usize, ended: Ended) -> FlowRecord {
+        let entry = &mut self.entries[at];
+        let record = entry.take_record(ended);
+        let hash = entry.hash;
+        entry.live = false;
+        self.names_bytes -= name_cost(record.domain.as_deref());
+        let place = self
+            .index
+            .find_entry(Place::spread(hash), |place| place.entry as usize == at);
+        place.expect("every live entry is in the index").remove();
+        self.free.push(at as u32);
+        record
     }
 }
 

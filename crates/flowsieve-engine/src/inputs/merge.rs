@@ -106,6 +106,7 @@ struct Upcoming {
 }
 
 struct Open<I> {
+    source: Source,
     number: usize,
     input: I,
     bytes: Arc<AtomicU64>,
@@ -214,7 +215,7 @@ impl<'a, I: Input> Merge<'a, I> {
             self.packets += count as u64;
             await_next(&mut self.open[at].input, taker)?;
             if !self.pass(at, count) {
-                self.open.swap_remove(at);
+                self.end(at);
             }
             self.open_due(|input| await_next(input, taker))?;
             if self.packets - reported >= PACKETS_A_REPORT {
@@ -243,7 +244,7 @@ impl<'a, I: Input> Merge<'a, I> {
                 // What it says is not of the input.
                 Err(_) if self.stop.is_set() => return Ok(()),
                 Err(error) => {
-                    result.error = Some(error);
+                    result.error.get_or_insert(error);
                     continue;
                 }
             };
@@ -252,6 +253,7 @@ impl<'a, I: Input> Merge<'a, I> {
             let bytes = capture.bytes_read();
             let input = (self.begin)(capture, self.open.len());
             self.open.push(Open {
+                source,
                 number,
                 input,
                 bytes,
@@ -259,10 +261,22 @@ impl<'a, I: Input> Merge<'a, I> {
             let at = self.open.len() - 1;
             wait(&mut self.open[at].input)?;
             if !self.pass(at, 0) {
-                self.open.pop();
+                self.end(at);
             }
         }
         Ok(())
+    }
+
+    /// Closes an input that is at its end; another capture may follow.
+    fn end(&mut self, at: usize) {
+        let Open { source, number, .. } = self.open.swap_remove(at);
+        if source.has_more() && !self.stop.is_set() {
+            self.upcoming.push_front(Upcoming {
+                source,
+                number,
+                first_ns: i64::MIN,
+            });
+        }
     }
 
     /// Goes behind packets that were taken of an open input; false if it is at its end.
@@ -271,12 +285,15 @@ impl<'a, I: Input> Merge<'a, I> {
             number,
             input,
             bytes,
+            ..
         } = &mut self.open[at];
         match input.pass(packets) {
             Ok(true) => return true,
             Ok(false) => {}
             Err(_) if self.stop.is_set() => {}
-            Err(error) => self.inputs[*number].error = Some(error),
+            Err(error) => {
+                self.inputs[*number].error.get_or_insert(error);
+            }
         }
         self.bytes_done += bytes.load(Ordering::Relaxed);
         false

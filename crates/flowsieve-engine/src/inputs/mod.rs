@@ -11,6 +11,7 @@
 //! | `results` | what became of each input, and who hears of progress |
 
 mod batch;
+mod clock;
 mod feed;
 mod merge;
 mod records;
@@ -18,6 +19,7 @@ mod results;
 mod segments;
 
 pub(crate) use batch::{Batch, Maker, read_on};
+pub(crate) use clock::{A_WHILE, CaptureClock};
 pub(crate) use feed::Feed;
 pub(crate) use merge::Taker;
 pub use merge::{Input, Merge};

@@ -11,8 +11,7 @@
 //! the same as sorting by the running maximum of time within an input, then by input, then by place. And a
 //! shard of a slice is independent of all others.
 //!
-//! A slice is never closed before its time here, so no packet is late: the report is that of one run that had
-//! no late packets. The set of an exact count starts anew in every slice, where one run keeps its memory; so only near the limit
+//! The set of an exact count starts anew in every slice, where one run keeps its memory; so only near the limit
 //! of the exact count may one of them give up where the other does not.
 //!
 //! Parts, tallies and tables have a compact binary form with a version. Reading it checks what is read.

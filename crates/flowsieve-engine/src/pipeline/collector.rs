@@ -77,7 +77,7 @@ impl<'a> Collector<'a> {
             }
             self.next_closing += 1;
             let sum = SliceSum::of(slice, tallies.into_iter().flatten());
-            self.rows.take(sum, journal)?;
+            self.rows.take(sum, &journal)?;
         }
         Ok(())
     }

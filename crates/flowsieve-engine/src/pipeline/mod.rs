@@ -20,6 +20,8 @@ mod rows;
 mod run;
 mod sample;
 mod sequencer;
+#[cfg(test)]
+mod sequencer_tests;
 mod shard;
 mod slice_set;
 mod slice_sum;

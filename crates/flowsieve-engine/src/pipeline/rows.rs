@@ -76,12 +76,12 @@ impl<'a> Rows<'a> {
     }
 
     /// Takes a slice, with the elements that count it again.
-    pub(super) fn take(&mut self, mut sum: SliceSum, journal: Journal) -> io::Result<()> {
+    pub(super) fn take(&mut self, mut sum: SliceSum, journal: &Journal) -> io::Result<()> {
         let Some(recent) = &mut self.recent else {
             sum.revision = self.revision;
             return self.waiting.push(sum);
         };
-        recent.insert(sum, &journal);
+        recent.insert(sum, journal);
         while let Some(lowest) = recent.overflow() {
             // Nothing can be added to it any more.
             self.waiting.push(lowest)?;

@@ -20,10 +20,10 @@ use std::ops::Range;
 const BATCH: usize = 1024;
 
 /// Bytes of elements of closed slices that are put aside before these slices are opened again: bringing one back takes time.
-const ASIDE_BYTES: usize = 4 << 20;
+const ASIDE_BYTES: usize = 32 << 20;
 
-/// Closed slices that packets are put aside for.
-const MAX_ASIDE: usize = 1 << 14;
+/// Bytes that a slice takes there besides its elements, about.
+const BYTES_A_SLICE: usize = 256;
 
 /// Why a stage cannot go on.
 pub(crate) enum StageError {
@@ -259,14 +259,17 @@ impl<S: Stage> Sequencer<S> {
         if self.grid.bounds(index).1 <= self.final_ns {
             self.totals.late += 1;
         }
-        let (packets, columns) = aside.slices.entry(index).or_default();
+        let (packets, columns) = aside.slices.entry(index).or_insert_with(|| {
+            aside.bytes += BYTES_A_SLICE;
+            Default::default()
+        });
         *packets += 1;
         for element in elements {
             let before = columns.bytes();
             columns.push_from(from, element, self.arity);
             aside.bytes += columns.bytes() - before;
         }
-        if aside.bytes >= ASIDE_BYTES || aside.slices.len() > MAX_ASIDE {
+        if aside.bytes >= ASIDE_BYTES {
             self.count_aside()?;
         }
         Ok(())
@@ -278,15 +281,13 @@ impl<S: Stage> Sequencer<S> {
             return Ok(());
         };
         for (index, (packets, columns)) in std::mem::take(aside).slices {
-            let slot = match self.slices.place_of(index) {
-                Some(slot) => slot,
-                None => match self.stage.recall(index)? {
-                    Some(recalled) => self.reopen(index, recalled)?,
-                    None => {
-                        self.totals.uncounted += packets;
-                        continue;
-                    }
-                },
+            let slot = if let Some(slot) = self.slices.place_of(index) {
+                slot
+            } else if let Some(recalled) = self.stage.recall(index)? {
+                self.reopen(index, recalled)?
+            } else {
+                self.totals.uncounted += packets;
+                continue;
             };
             self.add(slot, packets, &columns, 0..columns.len())?;
             self.slices.give_up(slot);

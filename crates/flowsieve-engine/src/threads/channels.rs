@@ -23,11 +23,19 @@ pub(crate) trait Channels {
     /// Waits for the next item; none if nobody is left to send one.
     fn receive<T: Send>(from: &Self::Receiver<T>) -> Option<T>;
 
-    /// The same, but for no longer than this; `Some(None)` if nobody is left to send one.
-    fn receive_within<T: Send>(from: &Self::Receiver<T>, at_most: Duration) -> Option<Option<T>>;
+    /// The same, but for no longer than this.
+    fn receive_within<T: Send>(from: &Self::Receiver<T>, at_most: Duration) -> Option<Next<T>>;
 
     /// The next item, if one is there.
     fn try_receive<T: Send>(from: &Self::Receiver<T>) -> Option<T>;
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub(crate) enum Next<T> {
+    Item(T),
+    /// Nobody is left to send one.
+    End,
 }
 
 /// The channels of every run.
@@ -54,10 +62,10 @@ impl Channels for Crossbeam {
         from.recv().ok()
     }
 
-    fn receive_within<T: Send>(from: &Receiver<T>, at_most: Duration) -> Option<Option<T>> {
+    fn receive_within<T: Send>(from: &Receiver<T>, at_most: Duration) -> Option<Next<T>> {
         match from.recv_timeout(at_most) {
-            Ok(item) => Some(Some(item)),
-            Err(RecvTimeoutError::Disconnected) => Some(None),
+            Ok(item) => Some(Next::Item(item)),
+            Err(RecvTimeoutError::Disconnected) => Some(Next::End),
             Err(RecvTimeoutError::Timeout) => None,
         }
     }

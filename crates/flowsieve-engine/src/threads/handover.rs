@@ -1,6 +1,6 @@
 //! Batches that one thread fills and another empties and gives back.
 
-use super::channels::{Channels, Crossbeam};
+use super::channels::{Channels, Crossbeam, Next};
 use std::time::Duration;
 
 /// The end of the thread that fills batches.
@@ -13,8 +13,8 @@ pub(crate) struct Filler<B: Send, E: Send, C: Channels = Crossbeam> {
 pub(crate) struct Batches<B: Send, E: Send, C: Channels = Crossbeam> {
     full: C::Receiver<Result<B, E>>,
     empty: C::Sender<B>,
-    /// What came while somebody waited; `Some(None)` is the end.
-    at_hand: Option<Option<Result<B, E>>>,
+    /// What came while somebody waited.
+    at_hand: Option<Next<Result<B, E>>>,
 }
 
 /// Both ends; the filler waits while so many batches are under way.
@@ -57,7 +57,8 @@ impl<B: Send, E: Send, C: Channels> Batches<B, E, C> {
         // The filler may be gone: then nobody needs the batch.
         let _ = C::send(&self.empty, used);
         match self.at_hand.take() {
-            Some(next) => next,
+            Some(Next::Item(next)) => Some(next),
+            Some(Next::End) => None,
             None => C::receive(&self.full),
         }
     }

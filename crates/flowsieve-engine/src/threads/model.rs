@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-use super::channels::Channels;
+use super::channels::{Channels, Next};
 use super::handover::handover;
 use super::pool::{Pool, Reply, Work};
 use crate::guard::WorkerGone;
@@ -68,8 +68,8 @@ impl Channels for Shuttle {
     }
 
     /// The model knows no time: nothing comes too late.
-    fn receive_within<T: Send>(from: &Receiver<T>, _: Duration) -> Option<Option<T>> {
-        Some(from.recv().ok())
+    fn receive_within<T: Send>(from: &Receiver<T>, _: Duration) -> Option<Next<T>> {
+        Some(from.recv().map_or(Next::End, Next::Item))
     }
 
     fn try_receive<T: Send>(from: &Receiver<T>) -> Option<T> {

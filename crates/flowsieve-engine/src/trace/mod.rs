@@ -25,6 +25,7 @@ mod dns_tests;
 mod dns_zeek;
 mod erf;
 mod error;
+mod follow;
 mod link_type;
 mod packet;
 mod pcap;

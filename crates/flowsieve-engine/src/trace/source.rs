@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::capture::{Capture, InputFormat};
 use super::error::{Fault, TraceError};
+use super::follow::Follow;
 use super::stop::{Ending, StopFlag};
 
 /// A capture to be read: the file at a path (standard input, if that is `-`), or whatever a reader gives.
@@ -16,7 +17,14 @@ use super::stop::{Ending, StopFlag};
 #[derive(Clone)]
 pub struct Source {
     path: PathBuf,
-    reader: Option<Once>,
+    origin: Origin,
+}
+
+#[derive(Clone)]
+enum Origin {
+    File,
+    Reader(Once),
+    Followed(Follow),
 }
 
 /// A reader until somebody takes it.
@@ -27,7 +35,17 @@ impl Source {
     pub fn reader(name: impl Into<PathBuf>, reader: impl Read + Send + 'static) -> Self {
         Self {
             path: name.into(),
-            reader: Some(Arc::new(Mutex::new(Some(Box::new(reader))))),
+            origin: Origin::Reader(Arc::new(Mutex::new(Some(Box::new(reader))))),
+        }
+    }
+
+    /// A capture that is still being written, or a directory into which captures are written one after the other: read
+    /// until the run is ended.
+    pub fn followed(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Self {
+            origin: Origin::Followed(Follow::new(&path)),
+            path,
         }
     }
 
@@ -37,10 +55,16 @@ impl Source {
     }
 
     /// Whether it can be looked into, closed, and opened again: what came out of a pipe is gone.
-    pub(crate) fn is_readable_twice(&self) -> bool {
-        self.reader.is_none()
+    #[doc(hidden)]
+    pub fn is_readable_twice(&self) -> bool {
+        matches!(self.origin, Origin::File)
             && self.path != Path::new("-")
             && fs::metadata(&self.path).is_ok_and(|data| data.is_file())
+    }
+
+    /// Whether it can be opened again at its end, for another capture.
+    pub(crate) fn has_more(&self) -> bool {
+        matches!(&self.origin, Origin::Followed(follow) if follow.has_more())
     }
 
     /// Opens it, as [`Capture::open_until`] does.
@@ -48,8 +72,10 @@ impl Source {
     /// # Errors
     /// As [`Capture::open`]; a reader was read already.
     pub fn open(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
-        let Some(reader) = &self.reader else {
-            return Capture::open_until(&self.path, format, stop);
+        let reader = match &self.origin {
+            Origin::File => return Capture::open_until(&self.path, format, stop),
+            Origin::Followed(follow) => return follow.open(format, stop),
+            Origin::Reader(reader) => reader,
         };
         let reader = reader.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(reader) = reader else {
@@ -68,7 +94,7 @@ impl<P: Into<PathBuf>> From<P> for Source {
     fn from(path: P) -> Self {
         Self {
             path: path.into(),
-            reader: None,
+            origin: Origin::File,
         }
     }
 }

@@ -1,0 +1,84 @@
+//! What time it is in captures that are read while packets come.
+
+use std::time::{Duration, Instant};
+
+/// Time between two looks at what is final.
+pub(crate) const A_WHILE: Duration = Duration::from_millis(50);
+
+/// Packets that agree on how late it is: one with a wild time makes nothing final.
+const WITNESSES: usize = 4;
+
+/// What time it is in the capture: that of the packets, and while none come, that of this machine.
+#[derive(Debug)]
+pub(crate) struct CaptureClock {
+    /// Times of the last packets, in a ring.
+    last_ns: [i64; WITNESSES],
+    packets: usize,
+    now_ns: i64,
+    /// When it was so late.
+    at: Instant,
+}
+
+impl CaptureClock {
+    pub(crate) fn new() -> Self {
+        Self {
+            last_ns: [i64::MAX; WITNESSES],
+            packets: 0,
+            now_ns: i64::MIN,
+            at: Instant::now(),
+        }
+    }
+
+    /// Takes note of packets that have come.
+    pub(crate) fn note(&mut self, times_ns: &[i64]) {
+        for &time_ns in &times_ns[times_ns.len().saturating_sub(WITNESSES)..] {
+            self.last_ns[self.packets % WITNESSES] = time_ns;
+            self.packets += 1;
+            if self.packets >= WITNESSES && self.agreed() > self.now_ns {
+                self.now_ns = self.agreed();
+                self.at = Instant::now();
+            }
+        }
+        if self.packets < WITNESSES {
+            self.at = Instant::now();
+        }
+    }
+
+    /// All of the last packets are at least so late.
+    fn agreed(&self) -> i64 {
+        self.last_ns.iter().copied().min().unwrap_or(i64::MIN)
+    }
+
+    /// The time of the packets.
+    pub(crate) const fn of_packets(&self) -> i64 {
+        self.now_ns
+    }
+
+    /// The same, if packets would have come since.
+    pub(crate) fn of_silence(&self) -> i64 {
+        let since = i64::try_from(self.at.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        let last_ns = match self.packets {
+            0 => return i64::MIN,
+            1..WITNESSES => self.agreed(),
+            _ => self.now_ns,
+        };
+        last_ns.saturating_add(since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_wild_times_make_nothing_final() {
+        let mut clock = CaptureClock::new();
+        clock.note(&[10, 20, 30, 9_000_000, 9_000_000, 9_000_000]);
+        assert_eq!(clock.of_packets(), 30);
+        clock.note(&[40, 50]);
+        assert_eq!(clock.of_packets(), 40);
+        clock.note(&[5]);
+        assert_eq!(clock.of_packets(), 40);
+        assert!(clock.of_silence() >= 30);
+    }
+}

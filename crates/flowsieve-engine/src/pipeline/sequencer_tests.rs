@@ -1,0 +1,135 @@
+//! Slices that are closed, shown and opened again at any moment.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use super::collector::Collector;
+use super::cursor::Cursor;
+use super::results::{SliceResult, SliceSink, Totals};
+use super::rows::Rows;
+use super::sequencer::{Aside, Late, Sequencer, StageError};
+use super::shard::ShardSpec;
+use super::time_slice::{Align, SliceGrid};
+use super::workers::CountStage;
+use crate::elements::{ElementBatch, ElementKind};
+use crate::filters::{CounterSpec, FilterKind, FilterSpec, Sizing};
+use crate::hashing::Digester;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::io;
+use std::thread;
+
+#[derive(Default)]
+struct Gathered(Vec<SliceResult>);
+
+impl SliceSink for Gathered {
+    fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
+        self.0.push(slice.clone());
+        Ok(())
+    }
+}
+
+const WIDTH_NS: i64 = 100;
+
+/// A packet's time, the host that it is from, and up to which time slices are final afterwards.
+type Step = (i64, u8, Option<i64>);
+
+/// The rows in the order in which they come, and the totals.
+fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<SliceResult>, Totals) {
+    let spec = ShardSpec {
+        counter,
+        kind: ElementKind::Source,
+        combinations: Vec::new(),
+        exact_limit_bytes: exact.then_some(1 << 20),
+        open_slices: 2,
+        keep: false,
+        journal: true,
+    };
+    let shards = 2;
+    let grid = SliceGrid::new(Some(WIDTH_NS), Align::Epoch, 0);
+    let digester = Digester::new(0);
+    let mut sink = Gathered::default();
+    let totals = thread::scope(|scope| {
+        let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid);
+        rows.keep_recent();
+        let stage = CountStage::start(scope, &spec, shards, 0, Collector::new(rows, shards));
+        let late = Late::Aside(Aside::default());
+        let mut sequencer = Sequencer::new(grid, false, 2, 1, shards, late, stage);
+        let run = || -> Result<_, StageError> {
+            for &(time_ns, host, final_ns) in steps {
+                let mut batch = ElementBatch::default();
+                batch.times_ns.push(time_ns);
+                batch.elements.digests.push(digester.digest(&[host]));
+                if exact {
+                    batch.elements.keys.push(&[host]);
+                }
+                sequencer.take(&batch, &mut Cursor::default(), 1)?;
+                if let Some(final_ns) = final_ns {
+                    sequencer.settle(final_ns, 50)?;
+                }
+            }
+            let (counted, _, (rows, _)) = sequencer.finish()?;
+            let slices = rows.finish()?;
+            Ok(Totals {
+                packets: counted.packets,
+                uncounted: counted.uncounted,
+                ..slices
+            })
+        };
+        run().unwrap_or_else(|_| panic!("nothing fails here"))
+    });
+    (sink.0, totals)
+}
+
+fn last_of_each(rows: Vec<SliceResult>) -> Vec<SliceResult> {
+    let mut last: BTreeMap<i64, SliceResult> = BTreeMap::new();
+    for row in rows {
+        let start_ns = row.start_ns;
+        let revised = row.revised;
+        let before = last.insert(
+            start_ns,
+            SliceResult {
+                revised: false,
+                ..row
+            },
+        );
+        assert!(
+            revised || before.is_none(),
+            "a row replaces another and does not say so"
+        );
+    }
+    last.into_values().filter(|row| row.packets > 0).collect()
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let settled = prop::option::weighted(0.3, 0_i64..2_500);
+    prop::collection::vec((0_i64..2_000, any::<u8>(), settled), 1..300)
+}
+
+proptest! {
+    #[test]
+    fn whenever_rows_are_shown_the_last_ones_are_those_of_all_packets(mut steps in steps(), which in 0..4, exact in any::<bool>()) {
+        // Times at which slices are final never go back.
+        let mut latest = i64::MIN;
+        for final_ns in steps.iter_mut().filter_map(|step| step.2.as_mut()) {
+            latest = latest.max(*final_ns);
+            *final_ns = latest;
+        }
+        let filter = |kind, bytes| {
+            let sizing = Sizing::Memory { bytes, expected: None };
+            Some(CounterSpec::Filter(FilterSpec::new(kind, 1, sizing).unwrap()))
+        };
+        let (counter, exact) = match which {
+            // So small that it is full.
+            0 => (filter(FilterKind::Subset, 64), exact),
+            1 => (filter(FilterKind::Bloom, 64), exact),
+            2 => (Some(CounterSpec::HyperLogLog { precision: 4 }), exact),
+            _ => (None, true),
+        };
+        let (shown, totals) = rows(&steps, counter.clone(), exact);
+        let mut at_once: Vec<Step> = steps.iter().map(|&(time, host, _)| (time, host, None)).collect();
+        at_once.sort_by_key(|&(time, ..)| time.div_euclid(WIDTH_NS));
+        let (expected, expected_totals) = rows(&at_once, counter, exact);
+        prop_assert_eq!(last_of_each(shown), last_of_each(expected));
+        prop_assert_eq!(totals, expected_totals);
+    }
+}

@@ -1,0 +1,275 @@
+//! Results while packets come: each row when it is final, through a pipe, from a growing file, and from a ring of files.
+
+use super::signals::{PATIENCE, listening, signal, start, text};
+use super::{flowsieve, sample};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Packets of one host pair each, in microsecond pcap.
+fn packets(times_us: impl IntoIterator<Item = u64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (number, time_us) in times_us.into_iter().enumerate() {
+        for word in [time_us / 1_000_000, time_us % 1_000_000, 20, 20] {
+            bytes.extend(u32::try_from(word).unwrap().to_le_bytes());
+        }
+        let mut ip = [0_u8; 20];
+        (ip[0], ip[3], ip[9]) = (0x45, 20, 250);
+        ip[12..16].copy_from_slice(&[10, 0, 0, number as u8]);
+        ip[16..20].copy_from_slice(&[10, 0, 1, 1]);
+        bytes.extend(ip);
+    }
+    bytes
+}
+
+fn header() -> Vec<u8> {
+    let words: [u32; 6] = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 101];
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Ten packets in a second, from its beginning on.
+fn second(second: u64) -> Vec<u8> {
+    packets((0..10).map(|tenth| second * 1_000_000 + tenth * 10_000))
+}
+
+/// The lines that a program writes, each as soon as it is there.
+fn lines(stdout: ChildStdout) -> Receiver<String> {
+    let (send, lines) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines() {
+            if send.send(line.unwrap()).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// The second of the next row, its packets, and whether it is revised.
+fn row(lines: &Receiver<String>) -> (i64, u64, bool) {
+    loop {
+        let line = lines.recv_timeout(PATIENCE).expect("a row comes in time");
+        let line: Value = serde_json::from_str(&line).unwrap();
+        if line["record"] == "slice" {
+            let row = &line["slice"];
+            let row = if row.is_null() { &line } else { row };
+            let start = row["start_ns"].as_i64().unwrap() / 1_000_000_000;
+            let packets = row["packets"].as_u64().unwrap();
+            return (start, packets, row["revised"].as_bool().unwrap());
+        }
+    }
+}
+
+fn count(more: &[&str]) -> Child {
+    start(
+        &[
+            &["count", "-", "--format", "jsonl", "--delay", "500ms"],
+            more,
+        ]
+        .concat(),
+    )
+}
+
+#[test]
+fn a_row_comes_when_its_slice_is_final_and_not_at_the_end_of_the_pipe() {
+    let mut child = count(&[]);
+    let lines = lines(child.stdout.take().unwrap());
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&header()).unwrap();
+    pipe.write_all(&second(100)).unwrap();
+    for next in 101..105 {
+        // Packets of the next second say that the delay is over. Nothing more is written before the row is there.
+        let late = next * 1_000_000 + 600_000;
+        pipe.write_all(&packets((0..4).map(|i| late + i))).unwrap();
+        assert_eq!(row(&lines).0 + 1, next as i64);
+    }
+    drop(pipe);
+    assert_eq!(row(&lines), (104, 4, false));
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
+    for shape in [&[][..], &["--no-exact"], &["--filter", "hll"]] {
+        let mut child = count(shape);
+        let lines = lines(child.stdout.take().unwrap());
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&header()).unwrap();
+        let written = Instant::now();
+        pipe.write_all(&second(100)).unwrap();
+        assert_eq!(row(&lines), (100, 10, false));
+        // From the last packet to the end of the second, and the delay; a clock may run a little faster than another.
+        let least = Duration::from_millis(910 + 500 - 50);
+        assert!(written.elapsed() >= least, "{:?}", written.elapsed());
+        // What comes later than that is counted, and its row is written again.
+        pipe.write_all(&second(100)).unwrap();
+        assert_eq!(row(&lines), (100, 20, true));
+        drop(pipe);
+        let totals = loop {
+            let line = lines.recv_timeout(PATIENCE).unwrap();
+            let line: Value = serde_json::from_str(&line).unwrap();
+            if line["record"] == "totals" {
+                break line["totals"].clone();
+            }
+        };
+        assert_eq!(
+            (&totals["late"], &totals["uncounted"]),
+            (&10.into(), &0.into())
+        );
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+/// A table grows, too, and the formats that are one document have final rows only.
+#[test]
+fn only_rows_that_stand_by_themselves_come_early() {
+    for format in ["table", "csv"] {
+        let mut child = start(&["count", "-", "--delay", "0s", "--format", format]);
+        let lines = lines(child.stdout.take().unwrap());
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&header()).unwrap();
+        pipe.write_all(&second(100)).unwrap();
+        let mut seen = Vec::new();
+        while !seen
+            .last()
+            .is_some_and(|line: &String| line.contains("1970-01-01T00:01:40"))
+        {
+            seen.push(lines.recv_timeout(PATIENCE).expect("a row comes in time"));
+        }
+        drop(pipe);
+        assert!(child.wait().unwrap().success());
+    }
+    let mut child = start(&["count", "-", "--delay", "0s", "--format", "json"]);
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&header()).unwrap();
+    pipe.write_all(&second(100)).unwrap();
+    thread::sleep(Duration::from_millis(300));
+    pipe.write_all(&second(100)).unwrap();
+    drop(pipe);
+    let output = child.wait_with_output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["slices"].as_array().unwrap().len(), 1);
+    assert_eq!(document["slices"][0]["packets"], 20);
+    assert_eq!(document["slices"][0]["revised"], false);
+}
+
+#[test]
+fn flows_of_a_pipe_come_as_they_end() {
+    for line in [
+        &[
+            "flows", "-", "--idle", "100ms", "--delay", "100ms", "--format", "csv",
+        ][..],
+        &[
+            "flows", "-", "--unique", "--delay", "100ms", "--format", "csv",
+        ],
+    ] {
+        let mut child = start(line);
+        let lines = lines(child.stdout.take().unwrap());
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&header()).unwrap();
+        pipe.write_all(&second(100)).unwrap();
+        // A header, and a line a flow, while the pipe is open.
+        for _ in 0..11 {
+            lines.recv_timeout(PATIENCE).expect("a flow comes in time");
+        }
+        drop(pipe);
+        assert!(child.wait().unwrap().success());
+        assert_eq!(lines.iter().count(), 0, "{line:?}");
+    }
+}
+
+/// A pipe gives the rows of the file, whatever the format.
+#[test]
+fn a_pipe_that_is_written_at_once_gives_what_the_file_gives() {
+    let (path, bytes) = sample();
+    for format in ["csv", "json", "jsonl"] {
+        let line = |input| ["count", input, "--format", format, "--delay", "1h"];
+        let file = flowsieve(&line(text(&path))).done();
+        let pipe = super::feed(&line("-"), &bytes).done();
+        assert_eq!(pipe.replace("\"-\"", &format!("{:?}", text(&path))), file);
+    }
+}
+
+fn followed(path: &Path) -> (Child, Receiver<String>) {
+    let line = [
+        "count",
+        text(&path),
+        "--follow",
+        "--format",
+        "jsonl",
+        "--delay",
+        "0s",
+    ];
+    let mut child = start(&line);
+    let lines = lines(child.stdout.take().unwrap());
+    listening(&child);
+    (child, lines)
+}
+
+fn interrupted(mut child: Child, lines: &Receiver<String>) -> Vec<String> {
+    signal(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    lines.iter().collect()
+}
+
+#[test]
+fn a_growing_capture_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("growing.pcap");
+    let mut file = File::create(&path).unwrap();
+    file.write_all(&header()).unwrap();
+    file.write_all(&second(100)).unwrap();
+    let (child, lines) = followed(&path);
+    assert_eq!(row(&lines), (100, 10, false));
+    let next = second(101);
+    // A record is there in part.
+    file.write_all(&next[..next.len() - 7]).unwrap();
+    assert_eq!(row(&lines), (101, 9, false));
+    file.write_all(&next[next.len() - 7..]).unwrap();
+    assert_eq!(row(&lines), (101, 10, true));
+    let rest = interrupted(child, &lines);
+    assert!(rest.iter().any(|line| line.contains("\"totals\"")));
+}
+
+#[test]
+fn a_directory_into_which_captures_are_written_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, seconds: std::ops::Range<u64>| {
+        let bytes: Vec<u8> = header()
+            .into_iter()
+            .chain(seconds.flat_map(second))
+            .collect();
+        fs::write(folder.path().join(name), bytes).unwrap();
+        // Files are told apart by the time at which they were written.
+        thread::sleep(Duration::from_millis(20));
+    };
+    fs::write(
+        folder.path().join("notes.txt"),
+        "these are no packets at all",
+    )
+    .unwrap();
+    write("ring0", 100..102);
+    let (child, lines) = followed(folder.path());
+    assert_eq!((row(&lines).0, row(&lines).0), (100, 101));
+    write("ring1", 102..103);
+    assert_eq!(row(&lines).0, 102);
+    // The ring begins anew.
+    write("ring0", 103..105);
+    assert_eq!((row(&lines).0, row(&lines).0), (103, 104));
+    fs::remove_file(folder.path().join("ring1")).unwrap();
+    write("ring2", 105..106);
+    assert_eq!(row(&lines).0, 105);
+    interrupted(child, &lines);
+}
+
+#[test]
+fn what_is_not_there_cannot_be_followed() {
+    let run = flowsieve(&["count", "--follow", "missing"]);
+    assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+    assert!(run.sentence().starts_with("missing: "), "{}", run.err);
+}
