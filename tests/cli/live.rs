@@ -198,7 +198,7 @@ fn a_pipe_that_is_written_at_once_gives_what_the_file_gives() {
 fn followed(path: &Path) -> (Child, Receiver<String>) {
     let line = [
         "count",
-        text(&path),
+        text(path),
         "--follow",
         "--format",
         "jsonl",
