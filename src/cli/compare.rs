@@ -85,10 +85,10 @@ struct ConditionArgs {
     #[arg(long, value_name = "NAMES")]
     want: Vec<String>,
 
-    /// Distinct elements expected per slice [default: 95 of 100 of the first slices have no more]
+    /// Distinct elements per slice [default: 95th percentile of the first slices]
     ///
     /// Every structure gets the number of hash functions (k) that its formula says is best for so many. The default
-    /// is the 95th percentile (nearest rank) of the slices that end within the first 48 MiB of elements, so that a
+    /// is the 95th percentile (nearest rank) over the slices that end within the first 48 MiB of elements, so that a
     /// flood does not fill filters that were made for the usual slice.
     #[arg(long, value_name = "COUNT", value_parser = parse_expected)]
     expect: Option<u64>,

@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(decoded(&text), Some(path));
         // What stands for nothing, or for what has another text.
         for text in [
-            "\0", "\0e", "\0g0", "\0E9", "\0é", "\0+9", "\0\0e9", "\041", "\000", "\0c3\0a9",
+            "\0", "\0e", "\0g0", "\0E9", "\0é", "\0+9", "\0\0e9", "\x0041", "\x0000", "\0c3\0a9",
         ] {
             assert_eq!(decoded(text), None, "{text:?}");
         }
