@@ -85,11 +85,21 @@ struct ConditionArgs {
     #[arg(long, value_name = "NAMES")]
     want: Vec<String>,
 
-    /// Distinct elements expected per slice [default: the median of the first slices]
+    /// Distinct elements per slice [default: 95th percentile of the first slices]
     ///
-    /// Every structure gets the number of hash functions (k) that its formula says is best for so many.
+    /// Every structure gets the number of hash functions (k) that its formula says is best for so many. The default
+    /// is the 95th percentile (nearest rank) over the slices that end within the first 48 MiB of elements, so that a
+    /// flood does not fill filters that were made for the usual slice.
     #[arg(long, value_name = "COUNT", value_parser = parse_expected)]
     expect: Option<u64>,
+
+    /// Number of hash functions (k) of every structure [default: the best for --expect]
+    ///
+    /// mdbf and cmdbf use so many for each array, cartesian and the matrices for each attribute; a matrix keeps the
+    /// cuts that it has without --k. subset takes at most 8, and subset-planned sets so many bits for every
+    /// combination; all others take at most 32. dleft, hll and exact have no k and stay as they are.
+    #[arg(long, value_name = "N")]
+    k: Option<u32>,
 
     #[command(flatten)]
     seed: SeedArgs<0>,
@@ -174,6 +184,7 @@ impl CompareArgs {
             memories: self.conditions.memory.clone(),
             combinations,
             expected: self.conditions.expect,
+            probes: self.conditions.k,
             exact_limit_bytes: self.exact.exact_limit,
             seed: self.conditions.seed.seed,
             threads: self.threads.count(),

@@ -97,6 +97,8 @@ pub(crate) enum Command {
     /// A flow is all packets with the same addresses, protocol and ports; with --bidirectional those of
     /// both directions. Flows are listed in the order of their first packet. Without --idle and --active
     /// a flow lasts as long as the captures, so that their number is that of distinct five-tuples.
+    /// Datagrams are not put together: only the first fragment has ports, and the later ones are
+    /// another flow, with the same addresses and protocol and with ports 0.
     /// Several captures are one trace in the order of time; formats and directories are those of
     /// `flowsieve count`.
     Flows(flows::FlowsArgs),
@@ -204,6 +206,7 @@ impl Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    signals::outlive_file_limits();
     let command = match parse(env::args_os()) {
         Ok(command) => command,
         Err(answer) => return answered(&answer),

@@ -144,6 +144,8 @@ pub(super) struct DnsPortArgs {
 #[derive(Args, Clone, Debug)]
 pub(super) struct ElementArgs {
     /// What is counted
+    ///
+    /// Only the first fragment of a datagram has ports, so its later fragments are a flow with ports 0.
     #[arg(long, value_name = "KIND", default_value = "host-pair", value_parser = elements())]
     pub(super) element: ElementKind,
 

@@ -15,6 +15,7 @@
 
 use super::IndexError;
 use super::disk::{self, FileMark};
+use super::path_text;
 use crate::filters::{FilterKind, Structure};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -113,6 +114,7 @@ impl Default for Settings {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Node {
     /// The folder; within the archive's if it is not absolute.
+    #[serde(with = "path_text")]
     pub folder: PathBuf,
     /// Number of the filter's file, and what it has; none while the node is empty.
     pub filter: Option<(u64, FileMark)>,
@@ -126,6 +128,7 @@ pub struct CaptureEntry {
     /// Number of its folders, one in each node that has regions of it.
     pub id: u64,
     /// The capture, as an absolute path.
+    #[serde(with = "path_text")]
     pub path: PathBuf,
     /// Its length.
     pub bytes: u64,

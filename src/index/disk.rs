@@ -34,14 +34,18 @@ impl FileMark {
     }
 }
 
-/// Writes a new file and waits until it is on the disk.
+/// Writes a new file and waits until it is on the disk. Part of a file is not left behind: a disk that is full needs
+/// the room.
 pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
     let write = || {
         let mut file = File::create(path)?;
         file.write_all(bytes)?;
         file.sync_all()
     };
-    write().map_err(IndexError::io(path))?;
+    write().map_err(|error| {
+        let _ = fs::remove_file(path);
+        IndexError::io(path)(error)
+    })?;
     Ok(FileMark::of(bytes))
 }
 
@@ -81,6 +85,11 @@ pub(super) fn read_checked(path: &Path, mark: FileMark) -> Result<Vec<u8>, Index
         return Err(IndexError::damaged(path, "its checksum is another one"));
     }
     Ok(bytes)
+}
+
+/// A digest of a file's content as the catalogue has it.
+pub(super) fn digest_text(digest: u128) -> String {
+    format!("{digest:032x}")
 }
 
 /// XXH3 of 128 bits of a file's content, and its length; of as much as was read when the flag was set.

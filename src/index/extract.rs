@@ -2,7 +2,7 @@
 
 use super::catalog::{CaptureEntry, Catalog};
 use super::record::Ends;
-use super::{IndexError, IndexQuery};
+use super::{IndexError, IndexQuery, disk};
 use crate::anonymize::PacketAnonymizer;
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
 use crate::trace::write::{CaptureWriter, WriteError, WriteFormat};
@@ -117,7 +117,7 @@ pub fn extract<W: Write + Send + 'static>(
     let mut sources: Vec<Source> = plan
         .captures
         .iter()
-        .map(|entry| source(entry, problems))
+        .map(|entry| source(entry, plan.stop, problems))
         .collect();
     sources.sort_by_key(|source| source.1);
     let mut extraction = Extraction {
@@ -157,9 +157,8 @@ pub fn extract<W: Write + Send + 'static>(
 /// A capture to be read, and the earliest time that a packet of it may have.
 type Source = (PathBuf, i64);
 
-fn source(entry: &CaptureEntry, problems: &mut Vec<String>) -> Source {
-    let length = fs::metadata(&entry.path).map(|data| data.len());
-    let changed = length.is_ok_and(|length| length != entry.bytes);
+fn source(entry: &CaptureEntry, stop: &StopFlag, problems: &mut Vec<String>) -> Source {
+    let changed = has_changed(entry, stop);
     if changed {
         problems.push(format!(
             "{}: this capture has changed since it was indexed; its packets are those of today, and `flowsieve index add` indexes it anew",
@@ -170,6 +169,20 @@ fn source(entry: &CaptureEntry, problems: &mut Vec<String>) -> Source {
     // Of one that changed nobody knows: it is opened first.
     let first_ns = first_ns.filter(|_| !changed).unwrap_or(i64::MIN);
     (entry.path.clone(), first_ns)
+}
+
+/// Whether a capture is there and not what was indexed. Its bytes are read for it: length and time can be those of
+/// before. What cannot be read says so when its packets are.
+fn has_changed(entry: &CaptureEntry, stop: &StopFlag) -> bool {
+    let Ok(data) = fs::metadata(&entry.path) else {
+        return false;
+    };
+    if !data.is_file() || data.len() != entry.bytes {
+        return true;
+    }
+    let content = disk::content_of(&entry.path, stop);
+    // Of one that was read in part nobody knows.
+    content.is_ok_and(|(digest, _)| !stop.is_set() && disk::digest_text(digest) != entry.digest)
 }
 
 /// How captures are read, and what came of it.

@@ -27,6 +27,7 @@ mod gather;
 mod lists;
 mod node_filter;
 mod packed;
+mod path_text;
 mod query;
 mod record;
 mod records;
@@ -48,4 +49,6 @@ pub use extract::{ExtractPlan, Extracted, extract};
 pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};
 pub use search::{Explained, Hit, HitSink, search};
+#[doc(hidden)]
+pub use writer::cannot_be_indexed;
 pub use writer::{Added, IndexWriter};

@@ -5,6 +5,7 @@ use super::disk;
 use super::gather::Gathered;
 use super::node_filter::{NodeFilter, keys_of};
 use super::packed::{self, Fresh};
+use super::path_text;
 use super::region::{elements_of, filters_of, write_region};
 use super::{IndexError, Region, anew, folders, gather};
 use crate::hashing::Digest;
@@ -139,27 +140,18 @@ impl IndexWriter {
     pub fn add(&mut self, path: &Path, watch: &dyn Watch) -> Result<Added, IndexError> {
         let unreadable = |error: IndexError| Ok(Added::Unreadable(error.to_string()));
         let path = match absolute(path) {
-            Ok(path) if path.to_str().is_some() => path,
-            Ok(path) => {
-                return Ok(Added::Unreadable(format!(
-                    "{}: the path is not UTF-8, so the catalogue cannot name it; rename the file",
-                    path.display()
-                )));
-            }
+            Ok(path) => path,
             Err(error) => return unreadable(IndexError::io(path)(error)),
         };
+        if let Some(problem) = cannot_be_indexed(&path) {
+            return Ok(Added::Unreadable(problem));
+        }
         let (digest, bytes) = match disk::content_of(&path, &watch.stop()) {
             Ok(_) if watch.stop().is_set() => return Ok(Added::Interrupted),
             Ok(content) => content,
-            Err(error) if error.is_missing_file() => {
-                return Ok(Added::Unreadable(format!(
-                    "{}: no such file; check the path",
-                    path.display()
-                )));
-            }
             Err(error) => return unreadable(error),
         };
-        let digest = format!("{digest:032x}");
+        let digest = disk::digest_text(digest);
         let same = |entry: &&mut CaptureEntry| entry.digest == digest;
         if let Some(known) = self.catalog.captures.iter_mut().find(same) {
             if known.path != path && !known.path.exists() {
@@ -179,7 +171,11 @@ impl IndexWriter {
             regions: Vec::new(),
         };
         let mut made = Made::default();
-        let gathered = self.make_regions(&entry, &mut made, watch)?;
+        let gathered = self.make_regions(&entry, &mut made, watch);
+        let gathered = gathered.inspect_err(|_| {
+            // A disk that is full needs the room, and the next writer deletes what is left.
+            let _ = self.delete_folders(entry.id);
+        })?;
         let damage = gathered.error.as_ref().map(ToString::to_string);
         let unreadable = damage.clone().filter(|_| made.regions.is_empty());
         if gathered.interrupted || unreadable.is_some() {
@@ -394,6 +390,23 @@ impl IndexWriter {
         }
         stored
     }
+}
+
+/// Why this can be no capture of an index, without reading it.
+#[doc(hidden)]
+pub fn cannot_be_indexed(path: &Path) -> Option<String> {
+    let why = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => "no such file; check the path",
+        // It would be waited for, and have nothing when it is read again.
+        Ok(data) if !data.is_file() && !data.is_dir() => {
+            "a pipe or a device can be read only once, and an index reads its captures again; write it to a file first"
+        }
+        _ if !path_text::can_be_named(path) => {
+            "the path is not Unicode, so the catalogue cannot name it; rename the file"
+        }
+        _ => return None,
+    };
+    Some(format!("{}: {why}", path.display()))
 }
 
 /// The regions of a capture that is being indexed, with their values and filters.

@@ -21,15 +21,9 @@ const SUBSET_MARGIN: f64 = 1.5;
 const NEGLIGIBLE: f64 = 1e-9;
 
 pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendation {
-    let filters = rows
-        .iter()
-        .filter(|row| matches!(row.structure, Structure::Filter(_)));
-    let able: Vec<&PlanRow> = filters
-        .filter(|row| row.fits && row.answers_all() && row.weighted.is_some_and(|f| f < 1.0))
-        .filter(|row| !(request.skewed && is_matrix(row)))
-        .collect();
+    let able = rows.iter().filter(|row| is_able(row));
     let best = able
-        .iter()
+        .filter(|row| !(request.skewed && is_matrix(row)))
         .min_by(|a, b| cost(request, a).total_cmp(&cost(request, b)));
     let Some(best) = best else {
         return Recommendation {
@@ -37,11 +31,19 @@ pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendati
             reason: "none of these structures tells all wanted combinations; the subset filter stores each of them, and more memory helps it".into(),
         };
     };
-    let structure = best.structure;
     Recommendation {
-        structure: Some(structure),
+        structure: Some(best.structure),
         reason: reason(request, best, rows),
     }
+}
+
+/// Whether a structure is a filter that does what is wanted: it says no to some negatives of each combination.
+fn is_able(row: &PlanRow) -> bool {
+    let says_no = |rate: &Option<f64>| rate.is_some_and(|rate| rate < 1.0);
+    matches!(row.structure, Structure::Filter(_))
+        && row.fits
+        && row.rates.iter().all(says_no)
+        && row.weighted.is_some_and(|rate| rate < 1.0)
 }
 
 /// What is to be small: rate, memory, or the inverse of the elements, with the margin of the structure.
@@ -53,16 +55,27 @@ fn cost(request: &PlanRequest, row: &PlanRow) -> f64 {
     } else {
         SUBSET_MARGIN
     };
-    unweighed(request, row) * margin
+    let cost = predicted(request, row);
+    // A rate may be so low that a lower one is no better.
+    let least = if is_for_memory(request) {
+        NEGLIGIBLE
+    } else {
+        0.0
+    };
+    cost.max(least) * margin
 }
 
-/// The same without the margin.
-fn unweighed(request: &PlanRequest, row: &PlanRow) -> f64 {
+/// The same as the formulas say, without margins.
+fn predicted(request: &PlanRequest, row: &PlanRow) -> f64 {
     match request.goal {
-        Goal::Memory { .. } => row.weighted.unwrap_or(1.0).max(NEGLIGIBLE),
+        Goal::Memory { .. } => row.weighted.unwrap_or(1.0),
         Goal::Rate { .. } | Goal::AttributeRate { .. } => row.memory_bytes.unwrap_or(f64::INFINITY),
         Goal::MostElements { .. } => 1.0 / row.elements.unwrap_or(0) as f64,
     }
+}
+
+const fn is_for_memory(request: &PlanRequest) -> bool {
+    matches!(request.goal, Goal::Memory { .. })
 }
 
 fn is_matrix(row: &PlanRow) -> bool {
@@ -71,7 +84,14 @@ fn is_matrix(row: &PlanRow) -> bool {
 
 fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
     let name = best.structure.name();
-    let of_those = if rows.iter().any(|row| !row.answers_all()) {
+    // A structure that is left out although its figure is better.
+    let always_yes = |row: &PlanRow| {
+        row.rates.iter().flatten().any(|&rate| rate >= 1.0)
+            && predicted(request, row) < predicted(request, best)
+    };
+    let of_those = if rows.iter().any(|row| row.answers_all() && always_yes(row)) {
+        "of the structures that answer every wanted combination, and not always by yes, "
+    } else if rows.iter().any(|row| !row.answers_all()) {
         "of the structures that answer every wanted combination "
     } else {
         ""
@@ -85,43 +105,54 @@ fn reason(request: &PlanRequest, best: &PlanRow, rows: &[PlanRow]) -> String {
             ..
         } => "holds the most elements",
     };
-    let lower = |row: &&PlanRow| {
-        row.structure != best.structure
-            && matches!(row.structure, Structure::Filter(_))
-            && row.fits
-            && row.answers_all()
-            && unweighed(request, row) < unweighed(request, best) * (1.0 - 1e-9)
+    // What is better by formula, the matrices apart from the others: their rates hold for even values only.
+    let better = |of_matrices: bool| {
+        let lower = move |row: &&PlanRow| {
+            row.structure != best.structure
+                && is_able(row)
+                && is_matrix(row) == of_matrices
+                && predicted(request, row) < predicted(request, best) * (1.0 - 1e-9)
+        };
+        rows.iter()
+            .filter(lower)
+            .min_by(|a, b| predicted(request, a).total_cmp(&predicted(request, b)))
     };
-    let rival = rows
-        .iter()
-        .filter(lower)
-        .min_by(|a, b| unweighed(request, a).total_cmp(&unweighed(request, b)));
-    let is_next_to_none = |row: &PlanRow| {
-        matches!(request.goal, Goal::Memory { .. }) && row.weighted.is_some_and(|f| f < NEGLIGIBLE)
-    };
-    if let Some(rival) = rival.filter(|rival| is_next_to_none(rival) && !is_matrix(rival)) {
-        return format!(
-            "{of_those}{name} has one of the rates in this memory that are next to none ({} has a lower one), touches one cache line a combination and counts each{}",
-            rival.structure.name(),
-            exact_too(request, rows)
+    let (rival, matrix) = (better(false), better(true));
+    // With its margin it was taken for a rate that cannot be better.
+    let next_to_none = NEGLIGIBLE * SUBSET_MARGIN;
+    let is_next_to_none =
+        is_for_memory(request) && best.weighted.is_some_and(|rate| rate < next_to_none);
+    let lowest = [rival, matrix].into_iter().flatten();
+    let lowest = lowest.min_by(|a, b| predicted(request, a).total_cmp(&predicted(request, b)));
+    let mut reason = format!("{of_those}{name} ");
+    if let Some(lowest) = lowest.filter(|_| is_next_to_none) {
+        let _ = write!(
+            reason,
+            "has one of the rates in this memory that are next to none ({} has a lower one)",
+            lowest.structure.name()
         );
-    }
-    let mut reason = format!("{of_those}{name} {what}");
-    if is_matrix(best) {
-        reason.push_str(", if values are evenly spread and the parts of a negative do not occur");
-    } else if let Some(rival) = rival {
-        let rival_name = rival.structure.name();
-        if is_matrix(rival) {
+    } else {
+        reason.push_str(what);
+        if let Some(matrix) = matrix {
             let _ = write!(
                 reason,
-                " that does not depend on how values are spread ({rival_name} is better by formula)"
-            );
-        } else {
-            let _ = write!(
-                reason,
-                " up to a factor of {SUBSET_MARGIN} ({rival_name} is better by less), touches one cache line a combination and counts each"
+                " that does not depend on how values are spread ({} is better by formula)",
+                matrix.structure.name()
             );
         }
+        if let Some(rival) = rival {
+            let _ = write!(
+                reason,
+                " up to a factor of {SUBSET_MARGIN} ({} is better by less)",
+                rival.structure.name()
+            );
+        }
+    }
+    if is_matrix(best) {
+        reason.push_str(", if values are evenly spread and the parts of a negative do not occur");
+    }
+    if rival.is_some() && best.structure == Structure::Filter(FilterKind::Subset) {
+        reason.push_str(", touches one cache line a combination and counts each");
     }
     reason.push_str(exact_too(request, rows));
     reason

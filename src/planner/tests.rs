@@ -377,3 +377,43 @@ fn many_attributes_are_planned_too() {
         .unwrap();
     assert!(cbfm.design.is_some() && cbfm.memory_bytes.unwrap() <= 1_048_576.0);
 }
+
+/// Rates that are all next to none differ by many orders of magnitude, and only one of them is the lowest.
+#[test]
+fn no_rate_is_called_the_lowest_beside_a_lower_one() {
+    for bytes in [1 << 18, 1 << 20, 1 << 22] {
+        for skewed in [false, true] {
+            let n = [(3, 10_000), (1, 10_000), (2, 10_000)];
+            let mut request = request(2, &[(3, 1.0)], &n, Goal::Memory { bytes });
+            request.skewed = skewed;
+            let plan = plan(&request).unwrap();
+            let best = plan.recommended.unwrap();
+            let rate = |row: &PlanRow| row.weighted.unwrap_or(1.0);
+            let filters = plan
+                .rows
+                .iter()
+                .filter(|row| row.structure.filter().is_some());
+            let lowest = filters.min_by(|a, b| rate(a).total_cmp(&rate(b))).unwrap();
+            assert_ne!(lowest.structure, best);
+            let name = format!("({} has a lower one)", lowest.structure.name());
+            let reason = &plan.reason;
+            assert!(
+                reason.contains(&name) && !reason.contains("lowest"),
+                "{reason}"
+            );
+        }
+    }
+}
+
+/// A yes to everything is no answer, however good the other answers are.
+#[test]
+fn what_always_says_yes_is_not_recommended() {
+    let n = [(3, 1000), (1, 100), (2, 100)];
+    let goal = Goal::Memory { bytes: 8192 };
+    let mut request = request(2, &[(3, 1.0), (1, 1.0)], &n, goal);
+    request.structures = vec![Structure::Filter(FilterKind::Mdbf)];
+    let plan = plan(&request).unwrap();
+    let rates = &plan.rows[0].rates;
+    assert!(rates[0] == Some(1.0) && rates[1] < Some(0.01), "{rates:?}");
+    assert_eq!(plan.recommended, None);
+}

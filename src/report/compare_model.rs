@@ -4,6 +4,7 @@ use super::cell::{Decimal, Time};
 use super::column::Columns;
 use super::count_combinations::{StoredCombination, names, stored_columns};
 use super::count_model::tunnel_name;
+use super::number::grouped;
 use crate::comparison::{
     ComparePlan, Comparison, Contender, CountErrors, Entry, ExpectedFrom, JudgedSlice, QueryResult,
 };
@@ -45,12 +46,14 @@ pub(super) fn parameter_columns<'a>() -> Columns<CompareReport<'a>> {
         .field("expected_elements", |report| report.comparison.expected.elements)
         .doc("distinct elements in a slice for which the numbers of hash functions were chosen; null if none was known, and k = 4")
         .field("expected_from", |report| report.comparison.expected.from.name())
-        .doc("`given` (`--expect`), `median` (of the slices that end within the first 48 MiB of elements), or `unknown`")
+        .doc("`given` (`--expect`), `p95` (95 of 100 slices that end within the first 48 MiB of elements have no more; nearest rank), or `unknown`")
         .field("expected_slices", |report| match report.comparison.expected.from {
-            ExpectedFrom::Median(slices) => Some(slices),
+            ExpectedFrom::Percentile95(slices) => Some(slices),
             _ => None,
         })
-        .doc("how many slices that is the median of; else null")
+        .doc("how many slices that is the 95th percentile of; else null")
+        .field("probes", |report| report.plan.probes)
+        .doc("hash functions (k) of every structure that has such a number (`--k`); null if each has the best for `expected_elements`")
         .field("open_slices", |report| report.plan.open_slices())
         .doc("as for `count`")
         .field("seed", |report| report.plan.seed)
@@ -123,17 +126,19 @@ pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
         .field("memory_bytes", |row| row.entry.memory_bytes)
         .doc("most memory that it used in a slice; null if it does not fit")
         .field("fits", |row| row.entry.unfit.is_none())
-        .doc("it can be built within the memory")
+        .doc("it can be built in the memory; `exceeds_memory` says whether it kept to it")
+        .field("exceeds_memory", |row| row.entry.exceeds_memory())
+        .doc("it used more memory than it was given, so it is not compared at equal memory and never the best")
         .field("needed_bytes", |row| row.entry.needed_bytes)
         .doc("memory of the smallest one, if it does not fit and that is known")
-        .field("note", |row| row.entry.unfit.clone())
-        .doc("why it does not fit")
+        .field("note", |row| row.entry.unfit.clone().or_else(|| over_memory(row.entry)))
+        .doc("why it does not fit, or by how much it exceeds its memory; else null")
         .field("probes", |row| row.entry.probes)
         .doc("hash functions (k)")
         .objects("stored", stored_columns(), |row| row.stored.clone())
         .doc("combinations stored besides the whole element: `attributes`, and `probes`")
         .field("best", |row| row.best)
-        .doc("no other structure has a smaller mean error of its count in this memory (estimate, else raw count); several if it is the same, and none that was full in a slice")
+        .doc("no other structure has a smaller mean error of its count in this memory (estimate, else raw count); several if it is the same, and none that was full in a slice, exceeds its memory, or said yes to every absent element")
         .field("saturated_slices", |row| row.entry.saturated_slices())
         .doc("slices in which the filter was so full that it noticed less than one new element in a hundred: its counts there say nothing")
         .object("estimate_error", error_columns(), |row| row.estimate_error)
@@ -213,6 +218,18 @@ pub(super) fn count_columns() -> Columns<CountRow> {
         .unit("share")
 }
 
+/// By how much a structure exceeds its memory, if it does.
+pub(super) fn over_memory(entry: &Entry) -> Option<String> {
+    let (used, asked) = entry.memory_bytes.zip(entry.memory_asked_bytes)?;
+    entry.exceeds_memory().then(|| {
+        format!(
+            "it uses {} bytes, more than the {} asked for: not equal memory",
+            grouped(used),
+            grouped(asked)
+        )
+    })
+}
+
 impl CountRow {
     fn error(&self, count: Option<f64>) -> Option<f64> {
         let exact = self.exact.filter(|&exact| exact > 0)? as f64;
@@ -287,12 +304,20 @@ impl CompareReport<'_> {
         let ranked = self.ranked(memory).into_iter();
         let mut best: Vec<(&Entry, CountErrors)> = ranked
             .filter(|(entry, _)| entry.contender != Contender::EXACT)
-            .filter(|(entry, _)| entry.saturated_slices() == 0)
+            .filter(|(entry, _)| self.can_be_best(entry))
             .filter_map(|(entry, errors)| Some((entry, errors?)))
             .collect();
         let least = best.first().map_or(0.0, |(_, errors)| errors.mean);
         best.retain(|(_, errors)| errors.mean <= least);
         best
+    }
+
+    /// Whether an entry may be called the best of anything: it was never full, kept to its memory, and said no at
+    /// times.
+    pub(super) fn can_be_best(&self, entry: &Entry) -> bool {
+        entry.saturated_slices() == 0
+            && !entry.exceeds_memory()
+            && !entry.says_always_yes(self.plan.rule.kind.all())
     }
 
     /// Whether an entry is among the best of its memory.

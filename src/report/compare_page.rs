@@ -175,6 +175,9 @@ impl CompareReport<'_> {
         };
         let memory = entry.memory_asked_bytes;
         let used = match (entry.memory_bytes, entry.needed_bytes) {
+            (Some(bytes), _) if entry.exceeds_memory() => {
+                format!("{}, more than asked for", grouped(bytes))
+            }
             (Some(bytes), _) => grouped(bytes),
             (None, Some(needed)) => format!("does not fit, needs {}", grouped(needed)),
             (None, None) => "does not fit".into(),

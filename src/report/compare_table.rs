@@ -60,7 +60,11 @@ fn counts(
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     for &(entry, errors) in entries {
         let is_best = report.is_best(entry) && entry.memory_asked_bytes.is_some();
-        let mark = if is_best { "* " } else { "  " };
+        let mark = match (is_best, entry.exceeds_memory()) {
+            (true, _) => "* ",
+            (false, true) => "! ",
+            (false, false) => "  ",
+        };
         let name = format!("{mark}{}", entry.contender.name());
         if let Some(why) = &entry.unfit {
             writeln!(out, "{name:<NAME$} does not fit: {why}")?;

@@ -30,22 +30,31 @@ pub(super) fn title(report: &CompareReport<'_>) -> String {
 pub(super) fn basis(report: &CompareReport<'_>) -> String {
     let comparison = report.comparison;
     let elements = report.plan.rule.kind.plural();
+    let large = |n, slices| match slices {
+        1 => format!(
+            "{} {elements} a slice, as many as the first slice has",
+            grouped(n)
+        ),
+        _ => format!(
+            "{} {elements} a slice, the 95th percentile of the first {} slices",
+            grouped(n),
+            grouped(slices)
+        ),
+    };
     let made = match (comparison.expected.elements, comparison.expected.from) {
         (Some(n), ExpectedFrom::Given) => {
             format!("k chosen for {} {elements} a slice, as given", grouped(n))
         }
-        (Some(n), ExpectedFrom::Median(1)) => format!(
-            "k chosen for {} {elements} a slice, as many as the first slice has",
-            grouped(n)
-        ),
-        (Some(n), ExpectedFrom::Median(slices)) => format!(
-            "k chosen for {} {elements} a slice, the median of the first {} slices",
-            grouped(n),
-            grouped(slices)
-        ),
+        (Some(n), ExpectedFrom::Percentile95(slices)) => {
+            format!("k chosen for {}", large(n, slices))
+        }
         _ => format!(
             "k = 4, since no slice ended among the first elements; say with --expect how many {elements} a slice has"
         ),
+    };
+    let made = match report.plan.probes {
+        Some(k) => format!("k = {k} for every structure that has a k, as given"),
+        None => made,
     };
     let judged = comparison.slices.iter().filter_map(|slice| slice.exact);
     let (slices, distinct) = (judged.clone().count() as u64, judged.sum::<u64>());
@@ -85,6 +94,8 @@ pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
         }
     }
     sentences.extend(full_filters(report));
+    sentences.extend(over_memories(report));
+    sentences.extend(useless_answers(report));
     sentences.extend(least_memories(report, &memories, slice));
     sentences.extend(queries(report, &memories));
     sentences
@@ -111,6 +122,47 @@ fn full_filters(report: &CompareReport<'_>) -> Option<String> {
         report.comparison.totals.slices,
         full.join(", ")
     ))
+}
+
+/// Which structures took more memory than the others.
+fn over_memories(report: &CompareReport<'_>) -> Option<String> {
+    let over = report.comparison.entries.iter().filter_map(|entry| {
+        let (used, asked) = entry.memory_bytes.zip(entry.memory_asked_bytes)?;
+        entry.exceeds_memory().then(|| {
+            format!(
+                "{} at {} uses {}",
+                entry.contender.name(),
+                size(asked),
+                size(used)
+            )
+        })
+    });
+    let over: Vec<String> = over.collect();
+    (!over.is_empty()).then(|| {
+        format!(
+            "More memory than asked for, so not compared at equal memory and never the best: {}.",
+            over.join(", ")
+        )
+    })
+}
+
+/// Which structures said yes to every absent element.
+fn useless_answers(report: &CompareReport<'_>) -> Option<String> {
+    let full = report.plan.rule.kind.all();
+    let entries = report.comparison.entries.iter();
+    let useless = entries.filter(|entry| entry.says_always_yes(full));
+    let useless: Vec<String> = useless
+        .map(|entry| {
+            let memory = entry.memory_asked_bytes.map_or_else(String::new, size);
+            format!("{} at {memory}", entry.contender.name())
+        })
+        .collect();
+    (!useless.is_empty()).then(|| {
+        format!(
+            "Yes to every absent element of a kind, so never the best: {}.",
+            useless.join(", ")
+        )
+    })
 }
 
 /// Structures whose raw count misses much at this memory, the worst first.
@@ -141,6 +193,7 @@ fn least_memories(report: &CompareReport<'_>, memories: &[u64], slice: &str) -> 
     for contender in contenders.filter(|contender| **contender != Contender::EXACT) {
         let keeps = |memory: &&u64| {
             let entry = entry(report, *contender, **memory);
+            let entry = entry.filter(|entry| !entry.exceeds_memory());
             let errors = entry.and_then(|entry| entry.best_errors(slices));
             errors.is_some_and(|errors| errors.worst < SMALL)
         };
@@ -176,9 +229,11 @@ fn queries(report: &CompareReport<'_>, memories: &[u64]) -> Option<String> {
             .comparison
             .entries
             .iter()
-            .filter(|entry| entry.memory_asked_bytes == Some(memory));
+            .filter(|entry| entry.memory_asked_bytes == Some(memory))
+            .filter(|entry| !entry.exceeds_memory());
         let rates = rates.filter_map(|entry| {
-            let observed = entry.query(mask, Negatives::Apart)?.observed()?;
+            let query = entry.query(mask, Negatives::Apart)?;
+            let observed = query.observed().filter(|_| !query.is_always_yes())?;
             Some((observed, entry.contender.name()))
         });
         if let Some((rate, name)) = rates.min_by(|a, b| a.0.total_cmp(&b.0)) {

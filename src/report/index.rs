@@ -29,7 +29,7 @@ pub(super) struct Answer {
 impl Answer {
     fn of(hit: Hit<'_>) -> Self {
         Self {
-            capture: hit.capture.path.to_str().unwrap_or_default().to_owned(),
+            capture: hit.capture.path.display().to_string(),
             region: hit.number,
             region_start_ns: hit.region.start_ns,
             region_end_ns: hit.region.end_ns,
@@ -47,7 +47,7 @@ impl Answer {
 pub(super) fn answer_columns() -> Columns<Answer> {
     Columns::default()
         .field("capture", |answer: &Answer| answer.capture.clone())
-        .doc("path of the capture")
+        .doc("path of the capture; bytes that are not UTF-8 are U+FFFD")
         .field("region", |answer| answer.region)
         .doc("number of the region in its capture, from 0")
         .field("region_start_ns", |answer| Time(answer.region_start_ns))

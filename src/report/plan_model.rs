@@ -4,7 +4,7 @@ use super::cell::{Cell, IntoCell as _, Joined, Whole};
 use super::column::Columns;
 use super::json::object;
 use super::rows::Frame;
-use crate::filters::Shape;
+use crate::filters::{FilterKind, Shape};
 use crate::pipeline::SampleResult;
 use crate::planner::{Goal, Plan, PlanRequest, PlanRow, RateRule, Structure, Wanted};
 
@@ -154,6 +154,8 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
         .doc("its name")
         .field("recommended", |row| row.report.plan.recommended == Some(row.row.structure))
         .doc("it is the one to take")
+        .field("rests_on", |row| row.report.rests_on())
+        .doc(RESTS_ON)
         .field("fits", |row| row.row.fits)
         .doc("it can be built within the memory")
         .field("memory_bytes", |row| row.row.memory_bytes.map(Whole))
@@ -207,7 +209,7 @@ fn stored_columns() -> Columns<(Vec<String>, u32)> {
 }
 
 /// Columns of a flat table, in order.
-const COLUMNS: &str = "structure recommended fits wanted weight elements fpr weighted_fpr memory_bytes \
+const COLUMNS: &str = "structure recommended rests_on fits wanted weight elements fpr weighted_fpr memory_bytes \
     same_rate_bytes probes size unit arrays sizes cells cuts stored_probes remainder_bits \
     counter_bits most_elements most_elements_unrounded notes";
 
@@ -242,7 +244,38 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
         .select(COLUMNS)
 }
 
+/// What `rests_on` says.
+const RESTS_ON: &str = "what the plan rests on: `sample`, or `even_values` where no sample was measured: values are taken to be evenly spread, and skewed traffic can ruin the rates of matrices";
+
 impl PlanReport<'_> {
+    /// What the plan rests on.
+    fn rests_on(&self) -> &'static str {
+        match self.sample {
+            Some(_) => "sample",
+            None => "even_values",
+        }
+    }
+
+    /// Why a structure is recommended, and what that rests on.
+    pub(super) fn reason(&self) -> String {
+        let reason = &self.plan.reason;
+        let Some(structure) = self.plan.recommended.filter(|_| self.sample.is_none()) else {
+            return reason.clone();
+        };
+        let is_matrix = structure.filter().is_some_and(FilterKind::is_matrix);
+        let assumed = if is_matrix {
+            "no sample was measured, and skewed traffic ruins this rate"
+        } else {
+            "no sample was measured, so values are taken to be evenly spread"
+        };
+        // Only kinds of elements can be sampled.
+        let remedy = match self.element {
+            Some(_) => ": measure your traffic with --sample CAPTURE",
+            None => "",
+        };
+        format!("{reason}; {assumed}{remedy}")
+    }
+
     /// Asked is how many elements fit.
     pub(super) fn is_most(&self) -> bool {
         matches!(self.request.goal, Goal::MostElements { .. })
@@ -315,7 +348,8 @@ impl PlanReport<'_> {
             ("sample", self.sample.map_or(Cell::Null, sample)),
             ("structures", structure_columns().list_of(&structures)),
             ("recommended", recommended.cell()),
-            ("reason", Cell::Text(self.plan.reason.clone().into())),
+            ("rests_on", Cell::Text(self.rests_on().into())),
+            ("reason", Cell::Text(self.reason().into())),
         ])
     }
 }

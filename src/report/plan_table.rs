@@ -88,7 +88,7 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
         .map_or("recommended: none; ".to_owned(), |structure| {
             format!("recommended: {}; ", structure.name())
         });
-    paragraph(out, "", &(head + &plan.reason))?;
+    paragraph(out, "", &(head + &report.reason()))?;
     match &report.command {
         Some(parts) => {
             writeln!(out, "to build it:")?;

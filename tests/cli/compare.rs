@@ -114,7 +114,7 @@ fn the_table_says_what_a_person_asks() {
     for word in [
         "512 B a slice",
         "2 KiB a slice",
-        "k chosen for 509 host pairs a slice",
+        "k chosen for 529 host pairs a slice",
         "mdbf lost",
         "Below 1 % error in every second",
         "src,dst",
@@ -274,4 +274,131 @@ fn a_full_filter_is_named_and_never_the_best() {
     assert_eq!(bloom["best"], false);
     assert_eq!(document["totals"]["slices"], 1);
     assert_eq!(document["totals"]["saturated_slices"], 1);
+}
+
+/// The number of hash functions that is given is that of every structure that has one.
+#[test]
+fn hash_functions_are_those_given() {
+    let all = "subset,subset-planned,bloom,mdbf,cmdbf,cartesian,bfm,cbfm,wcbfm,counting,split-counting,scalable,dleft,hll,exact";
+    for k in [1, 3, 8] {
+        let number = k.to_string();
+        let options = ["--filter", all, "--memory", "256,2KiB", "--k", &number];
+        let document = compared(&[&options[..], &[CAPTURE]].concat());
+        assert_eq!(document["parameters"]["probes"], k);
+        for structure in document["structures"].as_array().unwrap() {
+            let name = structure["filter"].as_str().unwrap();
+            match name {
+                "hll" | "exact" => assert!(structure["probes"].is_null()),
+                "dleft" => assert_eq!(structure["probes"], 4, "its subtables"),
+                _ => assert_eq!(structure["probes"], k, "{name}"),
+            }
+            for stored in structure["stored"].as_array().unwrap() {
+                assert_eq!(stored["probes"], k, "{name}");
+            }
+            // What the counters are divided into has as many of them as without.
+            if let "split-counting" | "scalable" = name {
+                let used = structure["memory_bytes"].as_u64().unwrap();
+                let asked = structure["memory_asked_bytes"].as_u64().unwrap();
+                assert!(used <= asked, "{name}");
+            }
+        }
+    }
+    let table = flowsieve(&["compare", "--k", "3", CAPTURE]).done();
+    assert!(
+        table.contains("k = 3 for every structure that has a k, as given"),
+        "{table}"
+    );
+    assert!(compared(&[CAPTURE])["parameters"]["probes"].is_null());
+}
+
+#[test]
+fn hash_functions_that_cannot_be_are_refused() {
+    for (options, word) in [
+        (&["--k", "0"][..], "1 to 32 hash functions, not 0"),
+        (
+            &["--k", "33", "--filter", "bfm"],
+            "--k 33 is not possible for bfm",
+        ),
+        (&["--k", "9"], "--k 9 is not possible for subset"),
+        (
+            &["--k", "3", "--filter", "dleft,hll"],
+            "changes none of these structures",
+        ),
+    ] {
+        let run = flowsieve(&[&["compare"], options, &[CAPTURE]].concat());
+        assert_eq!((run.code, run.out.as_str()), (Some(2), ""), "{options:?}");
+        assert!(run.sentence().contains(word), "no `{word}` in: {}", run.err);
+    }
+    // Others take more than 8, and what does not fit refuses nothing.
+    let table = flowsieve(&["compare", "--k", "9", "--filter", "bloom,cbfm", CAPTURE]).done();
+    assert!(table.contains("k = 9"), "{table}");
+    let options = ["--k", "9", "--filter", "subset,hll", "--memory", "32"];
+    let table = flowsieve(&[&["compare"], &options[..], &[CAPTURE]].concat()).done();
+    assert!(table.contains("does not fit"), "{table}");
+}
+
+/// A structure that takes more memory than it was given is marked in every format, and never the best.
+#[test]
+fn a_structure_that_exceeds_its_memory_is_marked() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let options = ["--filter", "dleft,bloom", "--memory", "256", CAPTURE];
+    let html = ["--html", page.to_str().unwrap()];
+    let table = flowsieve(&[&["compare"], &options[..], &html].concat()).done();
+    let words = table.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(table.contains("\n! dleft"), "{table}");
+    let sentence = "More memory than asked for, so not compared at equal memory and never the best: dleft at 256 B uses 1,288 B.";
+    assert!(words.contains(sentence), "{table}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains(sentence) && page.contains("1,288, more than asked for"));
+    let document = compared(&options);
+    let [dleft, bloom] = &document["structures"].as_array().unwrap()[..] else {
+        panic!("two structures");
+    };
+    assert_eq!(
+        (&dleft["exceeds_memory"], &dleft["fits"]),
+        (&true.into(), &true.into())
+    );
+    let note = "it uses 1,288 bytes, more than the 256 asked for: not equal memory";
+    assert_eq!(dleft["note"], note);
+    assert_eq!(
+        (&bloom["exceeds_memory"], &bloom["note"]),
+        (&false.into(), &Value::Null)
+    );
+    let csv = flowsieve(&[&["compare", "--format", "csv"], &options[..]].concat()).done();
+    assert!(
+        csv.lines().next().unwrap().contains(",exceeds_memory,"),
+        "{csv}"
+    );
+    // Alone it has nobody beside it, and is not the best all the same.
+    let alone = compared(&["--filter", "dleft", "--memory", "256", CAPTURE]);
+    assert_eq!(alone["structures"][0]["best"], false);
+}
+
+#[test]
+fn what_always_says_yes_is_never_the_best() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let options = ["--filter", "mdbf", "--memory", "16KiB", CAPTURE];
+    let document = compared(&options);
+    let mdbf = &document["structures"][0];
+    let apart = &mdbf["queries"][0];
+    assert_eq!(
+        (&apart["negatives"], &apart["observed_fpr"]),
+        (&"apart".into(), &1.0.into())
+    );
+    assert_eq!(mdbf["best"], false);
+    let html = ["--html", page.to_str().unwrap()];
+    let table = flowsieve(&[&["compare"], &options[..], &html].concat()).done();
+    let page = fs::read_to_string(page).unwrap();
+    for text in [&table, &page] {
+        assert!(!text.contains("mdbf at 16 KiB: worst"), "{text}");
+        assert!(!text.contains("Fewest false positives"), "{text}");
+        assert!(
+            text.contains(
+                "Yes to every absent element of a kind, so never the best: mdbf at 16 KiB."
+            )
+        );
+    }
+    assert!(!table.contains("\n* "), "{table}");
 }

@@ -323,3 +323,89 @@ fn a_million_flows_take_no_more_memory_than_promised() {
         assert!(peak_kib < (32 + 16) * 1024, "{peak_kib} KiB");
     }
 }
+
+/// Only first fragments have ports. The later ones of all datagrams between two hosts are one more flow.
+#[test]
+fn later_fragments_are_a_flow_without_ports() {
+    let mut pcap = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
+    pcap.extend([0; 8]);
+    pcap.extend(65_535_u32.to_le_bytes());
+    pcap.extend(101_u32.to_le_bytes());
+    let mut packet = |bytes: &[u8]| {
+        pcap.extend(1_700_000_000_u32.to_le_bytes());
+        pcap.extend([0; 4]);
+        pcap.extend([bytes.len() as u32; 2].map(u32::to_le_bytes).concat());
+        pcap.extend(bytes);
+    };
+    let payload = |port: u16| {
+        let ports = [port.to_be_bytes(), 2000_u16.to_be_bytes()].concat();
+        [&ports[..], &[0; 12]].concat()
+    };
+    for port in [1000, 1001] {
+        // More fragments follow, then the offset is 16 bytes.
+        for (offset, bytes) in [([0x20, 0], payload(port)), ([0, 2], payload(7))] {
+            let mut ip = [0; 20];
+            (ip[0], ip[3], ip[9]) = (0x45, 20 + bytes.len() as u8, 17);
+            ip[6..8].copy_from_slice(&offset);
+            ip[12..20].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+            packet(&[&ip[..], &bytes].concat());
+        }
+        for (offset, bytes) in [([0, 1], payload(port)), ([0, 16], payload(7))] {
+            let mut ip = [0; 48];
+            // A fragment header, of UDP.
+            (ip[0], ip[5], ip[6], ip[40]) = (0x60, 8 + bytes.len() as u8, 44, 17);
+            ip[23] = 1;
+            ip[39] = 2;
+            ip[42..44].copy_from_slice(&offset);
+            packet(&[&ip[..], &bytes].concat());
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fragments.pcap");
+    fs::write(&path, pcap).unwrap();
+    let path = path.to_str().unwrap();
+    let document = json(&[path]);
+    let flows = document["flows"].as_array().unwrap().iter();
+    let mut found: Vec<String> = flows
+        .map(|flow| {
+            let names = ["src", "proto", "src_port", "dst_port", "packets"];
+            names.map(|name| text(&flow[name])).join(" ")
+        })
+        .collect();
+    found.sort();
+    let expected = [
+        "10.0.0.1 17 0 0 2",
+        "10.0.0.1 17 1000 2000 1",
+        "10.0.0.1 17 1001 2000 1",
+        "::1 17 0 0 2",
+        "::1 17 1000 2000 1",
+        "::1 17 1001 2000 1",
+    ];
+    assert_eq!(found, expected);
+    let count = |kind: &str| {
+        let line = [
+            "count",
+            "--slice",
+            "all",
+            "--element",
+            kind,
+            "--format",
+            "json",
+            path,
+        ];
+        let counted: Value = serde_json::from_str(&flowsieve(&line).done()).unwrap();
+        counted["slices"][0]["exact"].as_u64()
+    };
+    assert_eq!((count("flow"), count("host-pair")), (Some(6), Some(2)));
+    // The manual says so, in every place where somebody looks for it.
+    for line in [["flows", "--help"], ["count", "--help"]] {
+        let help = flowsieve(&line).done();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            help.contains("Only the first fragment")
+                || help.contains("only the first fragment has ports"),
+            "{help}"
+        );
+    }
+    assert!(text_of("docs/output.md").contains("only the first fragment has ports"));
+}

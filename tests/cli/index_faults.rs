@@ -1,10 +1,11 @@
-//! Signals in the midst of `flowsieve index`.
+//! `flowsieve index` and signals, pipes, odd names, captures that change, and full disks.
 
 use super::signals::{check_end, ended, listening, names_in, signal, start};
-use super::{flowsieve, repository};
+use super::{Run, flowsieve, program, repository};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -158,4 +159,262 @@ fn an_interrupted_search_has_the_answers_found_until_then() {
     assert!(run.err.contains("no capture was written"), "{}", run.err);
     assert!(run.out.contains("interrupted: there was more to search"));
     assert_eq!(names_in(folder.path()), ["archive"]);
+}
+
+fn ran(command: &mut Command) -> Run {
+    let output = command.output().unwrap();
+    Run {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A pipe cannot be read twice. It is refused before anything waits for it.
+#[test]
+fn a_pipe_is_refused_at_once() {
+    let folder = TempDir::new().unwrap();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let archive = folder.path().join("archive");
+    let (index, named) = (archive.to_str().unwrap(), pipe.to_str().unwrap());
+    // First nobody has opened it for writing, then its writer is stalled.
+    for stalled in [false, true] {
+        let mut options = fs::File::options();
+        let _writer = stalled.then(|| options.read(true).write(true).open(&pipe).unwrap());
+        let run = ended(start(&["index", "build", index, named]));
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(run.err.contains("can be read only once"), "{}", run.err);
+        assert!(!archive.exists(), "there was nothing to index");
+    }
+    let capture = "traces/generated.pcap";
+    for (command, captures) in [("build", 1), ("add", 1)] {
+        let run = ended(start(&["index", command, "-q", index, named, capture]));
+        assert_eq!(run.code, Some(1), "{}", run.err);
+        assert!(
+            run.sentence().contains("write it to a file first"),
+            "{}",
+            run.err
+        );
+        let verified = document(&["index", "verify", "--json", index]);
+        assert_eq!(
+            (&verified["captures"], &verified["whole"]),
+            (&captures.into(), &true.into())
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn paths_that_are_not_unicode_are_indexed() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = TempDir::new().unwrap();
+    let odd = |name: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(name));
+    let (first, second, plain) = (
+        odd(b"caf\xe9.pcap"),
+        odd(b"caf\xea.pcap"),
+        odd(b"plain.pcap"),
+    );
+    let captures = captures(folder.path());
+    for (number, path) in [&first, &second, &plain].into_iter().enumerate() {
+        fs::copy(captures.join(format!("{number:03}.pcap")), path).unwrap();
+    }
+    let (archive, node) = (odd(b"ind\xffex"), odd(b"nod\xfee"));
+    let index = |command: &str, rest: &[&std::ffi::OsStr]| {
+        ran(program(&["index", command]).arg(&archive).args(rest))
+    };
+    let all = [first.as_os_str(), second.as_os_str(), plain.as_os_str()];
+    let nodes = ["-q".as_ref(), "--nodes".as_ref(), node.as_os_str()];
+    let built = index("build", &[&nodes[..], &all].concat());
+    assert_eq!((built.code, built.err.as_str()), (Some(0), ""));
+    // Ordinary paths stand in the catalogue as ever, others so that they come back.
+    let catalog = fs::read_to_string(archive.join("catalog.json")).unwrap();
+    assert!(
+        catalog.contains(&format!("\"{}\"", plain.display())),
+        "{catalog}"
+    );
+    assert!(catalog.contains("caf\\u0000e9.pcap\"") && catalog.contains("caf\\u0000ea.pcap\""));
+    let known = index("add", &all);
+    assert!(
+        known.err.contains("3 captures were in the index already"),
+        "{}",
+        known.err
+    );
+    let verified: Value =
+        serde_json::from_str(&index("verify", &["--json".as_ref()]).done()).unwrap();
+    assert_eq!(
+        (&verified["captures"], &verified["whole"]),
+        (&3.into(), &true.into())
+    );
+    let json = ["--captures".as_ref(), "--json".as_ref()];
+    let stats: Value = serde_json::from_str(&index("stats", &json).done()).unwrap();
+    assert_eq!(stats["captures"], 3);
+    let packets = odd(b"out\xe9.pcap");
+    for format in ["table", "csv", "json", "jsonl", "parquet"] {
+        let answers = odd(b"answers\xe9");
+        let rest = ["--host", "0.0.0.0/0", "--format", format].map(std::ffi::OsStr::new);
+        let files = [
+            "-o".as_ref(),
+            answers.as_os_str(),
+            "-w".as_ref(),
+            packets.as_os_str(),
+        ];
+        let run = index("search", &[&rest[..], &files].concat());
+        assert_eq!(run.code, Some(0), "{}", run.err);
+        let answers = fs::read(answers).unwrap();
+        let name = "caf\u{fffd}.pcap".as_bytes();
+        assert!(
+            answers.windows(name.len()).any(|part| part == name),
+            "{format}"
+        );
+    }
+    // Packets of all three captures; a few are IPv6.
+    let written = fs::read(&packets).unwrap();
+    assert!(super::record_offsets(&written).len() > 2 * PACKETS + 1);
+    // Nothing takes the place of an indexed capture, whatever its name.
+    let rest = [
+        "--host".as_ref(),
+        "0.0.0.0/0".as_ref(),
+        "-w".as_ref(),
+        first.as_os_str(),
+    ];
+    assert_eq!(index("search", &rest).code, Some(2));
+    let dropped = index("drop", &[first.as_os_str()]);
+    assert!(
+        dropped.err.contains("1 captures dropped"),
+        "{}",
+        dropped.err
+    );
+    let left = fs::read_to_string(archive.join("catalog.json")).unwrap();
+    assert!(!left.contains("u0000e9") && left.contains("u0000ea"));
+    assert_eq!(index("verify", &[]).code, Some(0));
+}
+
+/// Length and time of a capture are those of before, and its content is another one.
+#[test]
+fn a_capture_that_changed_in_place_is_noticed() {
+    let folder = TempDir::new().unwrap();
+    let capture = folder.path().join("capture.pcap");
+    fs::copy(repository().join("traces/generated.pcap"), &capture).unwrap();
+    let (archive, out) = (
+        folder.path().join("archive"),
+        folder.path().join("out.pcap"),
+    );
+    let (index, path) = (archive.to_str().unwrap(), capture.to_str().unwrap());
+    assert_eq!(
+        flowsieve(&["index", "build", "-q", index, path]).code,
+        Some(0)
+    );
+    let out = out.to_str().unwrap();
+    let search = ["index", "search", index, "--host", "0.0.0.0/0", "-w", out];
+    let search = [&search[..], &["-o", "/dev/null"]].concat();
+    assert_eq!(flowsieve(&search).code, Some(0));
+    let time = fs::metadata(&capture).unwrap().modified().unwrap();
+    let mut bytes = fs::read(&capture).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&capture, &bytes).unwrap();
+    let file = fs::File::options().write(true).open(&capture).unwrap();
+    file.set_modified(time).unwrap();
+    let run = flowsieve(&search);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    let sentence = "capture.pcap: this capture has changed since it was indexed";
+    assert!(run.err.contains(sentence), "{}", run.err);
+    bytes[last] ^= 1;
+    fs::write(&capture, &bytes).unwrap();
+    assert_eq!(
+        flowsieve(&search).code,
+        Some(0),
+        "it is what was indexed again"
+    );
+}
+
+/// What a search of an index finds, and how many captures it has.
+fn holds(index: &str) -> (u64, Value) {
+    let verified = document(&["index", "verify", "--json", index]);
+    assert_eq!(verified["whole"], true, "{verified}");
+    let search = ["index", "search", index, "--host", "0.0.0.0/0"];
+    let found = document(&[&search[..], &["--format", "json"]].concat());
+    (
+        verified["captures"].as_u64().unwrap(),
+        found["hits"].clone(),
+    )
+}
+
+/// A file that cannot grow stands for a disk that is full, wherever a writer reaches the limit.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_the_last_commit() {
+    let folder = TempDir::new().unwrap();
+    let captures = captures(folder.path());
+    let capture = repository().join("traces/generated.pcap");
+    let limited = |blocks: u64, command: &str, index: &Path, capture: &Path| {
+        let script = format!("ulimit -f {blocks}; exec \"$@\"");
+        let program = env!("CARGO_BIN_EXE_flowsieve");
+        let line = ["-c", &script, "sh", program, "index", command, "-q"];
+        ran(Command::new("sh").args(line).arg(index).arg(capture))
+    };
+    // Many small captures make a large catalogue, so that each kind of file is the one that cannot grow.
+    let later = folder.path().join("later.pcap");
+    fs::rename(captures.join("000.pcap"), &later).unwrap();
+    for name in &names_in(&captures)[40..] {
+        fs::remove_file(captures.join(name)).unwrap();
+    }
+    let made = folder.path().join("made");
+    let index = made.to_str().unwrap();
+    let line = ["index", "build", "-q", index, captures.to_str().unwrap()];
+    assert_eq!(flowsieve(&line).code, Some(0));
+    let before = holds(index);
+    let mut places = std::collections::BTreeSet::new();
+    for capture in [&later, &capture] {
+        let mut blocks = 0;
+        loop {
+            let copy = folder.path().join("copy");
+            let _ = fs::remove_dir_all(&copy);
+            let copied = Command::new("cp").arg("-r").args([&made, &copy]).status();
+            assert!(copied.unwrap().success());
+            let run = limited(blocks, "add", &copy, capture);
+            let archive = copy.to_str().unwrap();
+            if run.code == Some(0) {
+                assert_eq!(holds(archive).0, before.0 + 1);
+                break;
+            }
+            assert_eq!(run.code, Some(1), "{blocks}: {}", run.err);
+            let sentence = run.sentence();
+            assert!(sentence.contains("File too large"), "{sentence}");
+            assert_eq!(holds(archive), before, "{blocks}");
+            assert_eq!(names_in(&copy), ["catalog.json", "lock", "node"]);
+            let name = sentence.split(": ").next().unwrap();
+            if places.insert(name.rsplit('.').next().unwrap().to_owned()) {
+                // With room it goes on.
+                let path = capture.to_str().unwrap();
+                let again = flowsieve(&["index", "add", "-q", archive, path]);
+                assert_eq!((again.code, holds(archive).0), (Some(0), before.0 + 1));
+            }
+            blocks += 1 + blocks / 2;
+        }
+    }
+    // The catalogue is written as `catalog.json.new`.
+    let some = ["filter", "new", "parquet"];
+    assert!(
+        some.iter().all(|place| places.contains(*place)),
+        "{places:?}"
+    );
+    // A new index is that of its first commit, which is empty, or none.
+    for blocks in [0, 1, 8, 32] {
+        let archive = folder.path().join(format!("build-{blocks}"));
+        let run = limited(blocks, "build", &archive, &capture);
+        assert_eq!(run.code, Some(1), "{blocks}: {}", run.err);
+        run.sentence();
+        let path = archive.to_str().unwrap();
+        let command = if archive.join("catalog.json").exists() {
+            assert_eq!(holds(path), (0, Value::Array(Vec::new())));
+            "add"
+        } else {
+            "build"
+        };
+        let again = flowsieve(&["index", command, "-q", path, capture.to_str().unwrap()]);
+        assert_eq!((again.code, holds(path).0), (Some(0), 1), "{}", again.err);
+    }
 }

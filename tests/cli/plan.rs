@@ -427,3 +427,47 @@ fn bad_input_is_answered_with_the_rule_and_a_value_that_works() {
         }
     }
 }
+
+/// Without a sample values are taken to be evenly spread, and whatever recommends a structure says so.
+#[test]
+fn a_plan_without_a_sample_says_what_it_rests_on() {
+    let given = ["--expect", "10k", "--memory", "64KiB"];
+    let sampled = ["--sample", "traces/generated.pcap", "--memory", "64KiB"];
+    let remedy = "measure your traffic with --sample CAPTURE";
+    let matrix = ["--filter", "cbfm"];
+    for (line, assumption) in [
+        (given.to_vec(), Some("values are taken to be evenly spread")),
+        (
+            [&given[..], &matrix].concat(),
+            Some("skewed traffic ruins this rate"),
+        ),
+        (sampled.to_vec(), None),
+    ] {
+        let table = flowsieve(&[&["plan"], &line[..]].concat()).done();
+        let table = table.split_whitespace().collect::<Vec<_>>().join(" ");
+        let document = plan(&line);
+        let reason = document["reason"].as_str().unwrap().to_owned();
+        for text in [&table, &reason] {
+            assert_eq!(text.contains(remedy), assumption.is_some(), "{text}");
+            assert!(text.contains(assumption.unwrap_or("")), "{text}");
+        }
+        let rests_on = if assumption.is_some() {
+            "even_values"
+        } else {
+            "sample"
+        };
+        assert_eq!(document["rests_on"], rests_on);
+        assert_eq!(document["structures"][0]["rests_on"], rests_on);
+        for format in ["csv", "jsonl"] {
+            let out = flowsieve(&[&["plan", "--format", format], &line[..]].concat()).done();
+            assert!(out.contains("rests_on") && out.contains(rests_on), "{out}");
+        }
+    }
+    // Attributes without a kind cannot be sampled.
+    let abstract_plan = plan(&["--attributes", "2", "--expect", "1k"]);
+    let reason = abstract_plan["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("no sample was measured") && !reason.contains("--sample"),
+        "{reason}"
+    );
+}

@@ -63,6 +63,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> C
         memories: memories.to_vec(),
         combinations: ComparePlan::usual_combinations(kind),
         expected: None,
+        probes: None,
         exact_limit_bytes: 1 << 30,
         seed: 0,
         threads: 1,
@@ -158,19 +159,19 @@ fn the_truth_is_what_sets_of_the_packets_bytes_say() {
     for (slice, values) in comparison.slices.iter().zip(&naive) {
         assert_eq!(slice.exact, Some(values[0]));
     }
-    // Every slice ended, so the number of hash functions follows from the lower median of all.
+    // Every slice ended, so the number of hash functions follows from the 95th percentile of all.
     let mut pairs: Vec<u64> = naive.iter().map(|values| values[0]).collect();
     pairs.sort_unstable();
-    let median = pairs[(pairs.len() - 1) / 2];
-    assert_eq!(comparison.expected.elements, Some(median));
+    let large = pairs[(pairs.len() * 95).div_ceil(100) - 1];
+    assert_eq!(comparison.expected.elements, Some(large));
     assert_eq!(
         comparison.expected.from,
-        ExpectedFrom::Median(pairs.len() as u64)
+        ExpectedFrom::Percentile95(pairs.len() as u64)
     );
     let exact = entry(&comparison, Contender::EXACT);
     let errors = exact.best_errors(&comparison.slices).unwrap();
     assert_eq!((errors.mean, errors.worst, errors.bias), (0.0, 0.0, 0.0));
-    assert!(exact.memory_bytes.unwrap() > 9 * median);
+    assert!(exact.memory_bytes.unwrap() > 9 * large);
 }
 
 #[test]
@@ -528,4 +529,66 @@ fn the_page_has_its_figures() {
         page.summary
     );
     assert!(page.summary[0].contains("mdbf lost"), "{:?}", page.summary);
+}
+
+/// A flood: its seconds have so many pairs, the others 100.
+fn flood(folder: &TempDir, seconds: u32, floods: u32, pairs: usize) -> PathBuf {
+    let mut pcap = uniform(0, 0, 1);
+    for second in 0..seconds {
+        let pairs = if second < floods { pairs } else { 100 };
+        for number in 0..pairs {
+            let mut ip = [0_u8; 20];
+            (ip[0], ip[3], ip[9]) = (0x45, 20, 253);
+            ip[12..16].copy_from_slice(&(number as u32).to_be_bytes());
+            ip[16..20].copy_from_slice(&7_u32.to_be_bytes());
+            pcap.extend((1_700_000_000 + second).to_le_bytes());
+            pcap.extend([0; 4]);
+            pcap.extend(20_u32.to_le_bytes());
+            pcap.extend(20_u32.to_le_bytes());
+            pcap.extend(ip);
+        }
+    }
+    let path = folder.path().join("flood.pcap");
+    fs::write(&path, pcap).unwrap();
+    path
+}
+
+#[test]
+fn k_is_chosen_for_the_95th_percentile_of_the_slices() {
+    let folder = tempfile::tempdir().unwrap();
+    // Nearest rank: of up to 19 slices the largest, of 20 the second, of 40 the third.
+    for (seconds, floods, expected) in [
+        (1, 1, 5000),
+        (8, 1, 5000),
+        (19, 1, 5000),
+        (20, 1, 100),
+        (20, 2, 5000),
+        (40, 2, 100),
+        (40, 3, 5000),
+    ] {
+        let path = flood(&folder, seconds, floods, 5000);
+        let mut plan = plan(&[path], ElementKind::HostPair, &[2048]);
+        plan.contenders = vec![Contender::from(FilterKind::Bloom)];
+        let found = run(&plan).expected;
+        assert_eq!(found.elements, Some(expected), "{floods} of {seconds}");
+        assert_eq!(found.from, ExpectedFrom::Percentile95(seconds.into()));
+        assert_eq!(found.values[0], (0b11, expected));
+    }
+}
+
+/// With the k of the usual slice a flood fills every filter; with its own k most of it is counted.
+#[test]
+fn a_flood_is_counted_with_a_k_that_suits_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = flood(&folder, 12, 1, 5000);
+    let worst = |expected: Option<u64>| {
+        let mut plan = plan(std::slice::from_ref(&path), ElementKind::HostPair, &[3072]);
+        plan.contenders = vec![Contender::from(FilterKind::Bloom)];
+        plan.expected = expected;
+        let comparison = run(&plan);
+        let bloom = filter(&comparison, FilterKind::Bloom);
+        bloom.first_errors(&comparison.slices).unwrap().worst
+    };
+    let (usual, large) = (worst(Some(100)), worst(None));
+    assert!(usual > 0.3 && large < 0.05, "{usual} {large}");
 }

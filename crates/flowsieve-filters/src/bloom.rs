@@ -66,8 +66,8 @@ use super::lines::{LineArray, LineCounter};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::{MAX_LINE_PROBES, MAX_PROBES, blocked_fpr, bloom_fpr, table_size};
 use super::spec::{
-    Descriptor, FilterKind, Parameters, Query, Reach, Search, Shape, Sizing, SpecError, array_bits,
-    check_bits, check_probes, probes_for,
+    Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, Sizing, SpecError,
+    array_bits, check_bits, check_probes, probes_for,
 };
 use super::subset::{LINE_BITS, line_size};
 use super::{
@@ -194,6 +194,10 @@ impl Parameters for BloomSpec {
 
     fn probes(&self) -> u32 {
         self.probes
+    }
+
+    fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
+        Some(Self { probes, ..*self }.into())
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {

@@ -62,8 +62,8 @@ use super::matrix_sizing::{largest_cartesian_size, rate_of_query};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits};
 use super::spec::{
-    Descriptor, FilterKind, MAX_BYTES, Parameters, Query, Reach, Shape, Sizing, SpecError,
-    array_bits, check_probes,
+    Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Shape, Sizing,
+    SpecError, array_bits, check_probes,
 };
 use super::{
     DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
@@ -166,6 +166,10 @@ impl Parameters for CartesianSpec {
 
     fn probes(&self) -> u32 {
         self.probes
+    }
+
+    fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
+        Some(Self { probes, ..*self }.into())
     }
 
     fn attributes(&self) -> Option<usize> {

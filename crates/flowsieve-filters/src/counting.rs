@@ -68,8 +68,8 @@ use super::fill;
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::{MAX_PROBES, bloom_fpr};
 use super::spec::{
-    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, Parameters, Query, Reach, Shape, SpecError,
-    check_counters, check_memory, check_probes,
+    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
+    SpecError, check_counters, check_memory, check_probes,
 };
 use super::split_counting::{CounterSizes, counter_sizes};
 use super::{
@@ -138,6 +138,10 @@ impl Parameters for CountingSpec {
 
     fn probes(&self) -> u32 {
         self.probes
+    }
+
+    fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
+        Some(Self { probes, ..*self }.into())
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {

@@ -55,8 +55,8 @@ use super::matrix_sizing::{MAX_ATTRIBUTES, members};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::{MAX_PROBES, bloom_fpr, table_size};
 use super::spec::{
-    Descriptor, FilterKind, Parameters, Query, Reach, Search, Shape, Sizing, SpecError, Workload,
-    array_bits, check_bits, check_probes, check_rate, probes_for,
+    Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, Sizing, SpecError,
+    Workload, array_bits, check_bits, check_probes, check_rate, probes_for,
 };
 use super::{
     ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter, Pattern,
@@ -193,6 +193,10 @@ impl Parameters for MdbfSpec {
 
     fn probes(&self) -> u32 {
         self.probes
+    }
+
+    fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
+        Some(Self { probes, ..*self }.into())
     }
 
     fn attributes(&self) -> Option<usize> {

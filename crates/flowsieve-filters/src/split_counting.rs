@@ -66,8 +66,8 @@ use super::fill;
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::{MAX_PROBES, best_probes, least_bloom_bits, split_fpr};
 use super::spec::{
-    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing,
-    SpecError, check_counters, check_memory, check_probes, check_rate, probes_for,
+    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
+    Sizing, SpecError, check_counters, check_memory, check_probes, check_rate, probes_for,
 };
 use super::{
     DistinctCounter, ElementDigests, Estimate, FilterStats, MembershipFilter, RemovableFilter,
@@ -183,6 +183,20 @@ impl Parameters for SplitCountingSpec {
 
     fn probes(&self) -> u32 {
         self.probes
+    }
+
+    fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
+        // The parts share the same counters.
+        let counters = self.part * u64::from(self.probes);
+        let part = counters / u64::from(probes.max(1));
+        Some(
+            Self {
+                part,
+                probes,
+                ..*self
+            }
+            .into(),
+        )
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {

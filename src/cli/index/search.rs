@@ -77,7 +77,8 @@ pub(super) struct SearchArgs {
 
     /// Write the matching packets to this capture, in order of time
     ///
-    /// The captures with answers are read again.
+    /// The captures with answers are read again, twice: first their content is compared with what was indexed. One
+    /// that changed is named, also if its length and time did not; its packets are those of today.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     write: Option<PathBuf>,
 

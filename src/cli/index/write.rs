@@ -13,7 +13,7 @@ use crate::cli::units::{UnitError, parse_width_ns, with_values};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::filters::FilterKind;
-use flowsieve::index::{Added, IndexWriter, Settings};
+use flowsieve::index::{Added, IndexWriter, Settings, cannot_be_indexed};
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::{InputFormat, StopFlag};
 use std::cell::Cell;
@@ -128,10 +128,13 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
     let mut inputs = args.captures.find()?;
     // An empty index would be in the way of the same command with the right names.
     let is_new = fs::read_dir(&args.archive).map_or(true, |mut entries| entries.next().is_none());
-    if is_new && inputs.files.iter().all(|path| !path.exists()) {
-        let missing = inputs.files.iter().map(|path| path.display());
-        let missing = missing.map(|path| format!("{path}: no such file; check the path"));
-        inputs.problems.extend(missing);
+    let problems: Vec<String> = inputs
+        .files
+        .iter()
+        .filter_map(|path| cannot_be_indexed(path))
+        .collect();
+    if is_new && problems.len() == inputs.files.len() {
+        inputs.problems.extend(problems);
         outcome(&inputs.problems);
         return Err(anyhow!("there is nothing to index, so no index was made"));
     }

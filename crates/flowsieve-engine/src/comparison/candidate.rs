@@ -8,7 +8,7 @@ use crate::filters::sizing::DEFAULT_PROBES;
 use crate::filters::{
     Counter, CounterSpec, DigestColumns, ElementDigests, Estimate, FilterKind, FilterSpec,
     HyperLogLog, Known, MembershipFilter, Pattern, PatternAnswer, PlannedCombination, Query,
-    Sighting, Sizing, SpecError, Structure, SubsetSpec, Workload,
+    Sighting, Sizing, SpecError, SubsetSpec, Workload,
 };
 use crate::hashing::Digest;
 use crate::pipeline::ExactSet;
@@ -36,43 +36,34 @@ impl Design {
         expected: &Expected,
         plan: &ComparePlan,
     ) -> Result<Self, Unfit> {
-        let attributes = plan.rule.kind.attributes().len();
-        let filter = |kind, sizing| {
-            FilterSpec::new(kind, attributes, sizing).map_err(|error| Unfit {
+        let Some(kind) = contender.filter() else {
+            if contender == Contender::EXACT {
+                return Ok(Self::Exact { limit_bytes: bytes });
+            }
+            return match HyperLogLog::precision_within(bytes) {
+                Some(precision) => Ok(Self::Counter(CounterSpec::HyperLogLog { precision })),
+                None => Err(Unfit {
+                    needed_bytes: Some(1 << HyperLogLog::MIN_PRECISION),
+                    why: format!(
+                        "an hll counter needs at least {} bytes, not {bytes}",
+                        1 << HyperLogLog::MIN_PRECISION
+                    ),
+                }),
+            };
+        };
+        let spec = sized(contender, kind, bytes, expected, plan).and_then(|spec| {
+            let with_probes = plan.probes.map(|probes| spec.with_probes(probes));
+            // One without such a number stays as it is.
+            Ok(with_probes.transpose()?.flatten().unwrap_or(spec))
+        });
+        spec.map(|spec| Self::Counter(CounterSpec::Filter(spec)))
+            .map_err(|error| Unfit {
                 needed_bytes: match error {
                     SpecError::TooLittleMemory { least, .. } => Some(least),
                     _ => None,
                 },
                 why: error.to_string(),
             })
-        };
-        let sizing = Sizing::Memory {
-            bytes,
-            expected: expected.elements,
-        };
-        let spec = match contender {
-            Contender::Plain(Structure::Filter(kind)) => filter(kind, sizing)?,
-            Contender::SubsetPlanned => {
-                let lines = filter(FilterKind::Subset, sizing)?.shape().size;
-                planned(plan, expected, lines.unwrap_or(1))
-            }
-            Contender::Plain(Structure::Hll) => {
-                return match HyperLogLog::precision_within(bytes) {
-                    Some(precision) => Ok(Self::Counter(CounterSpec::HyperLogLog { precision })),
-                    None => Err(Unfit {
-                        needed_bytes: Some(1 << HyperLogLog::MIN_PRECISION),
-                        why: format!(
-                            "an hll counter needs at least {} bytes, not {bytes}",
-                            1 << HyperLogLog::MIN_PRECISION
-                        ),
-                    }),
-                };
-            }
-            Contender::Plain(Structure::Exact) => {
-                return Ok(Self::Exact { limit_bytes: bytes });
-            }
-        };
-        Ok(Self::Counter(CounterSpec::Filter(spec)))
     }
 
     /// The filter's parameters, if it is one.
@@ -89,6 +80,39 @@ impl Design {
             Self::Exact { limit_bytes } => State::Exact(Box::new(ExactSet::new(*limit_bytes))),
         }
     }
+}
+
+/// The filter of so many bytes, with the best number of hash functions for what is expected.
+///
+/// # Errors
+///
+/// Too little memory, or a kind of element that the structure is not for.
+pub(super) fn sized(
+    contender: Contender,
+    kind: FilterKind,
+    bytes: u64,
+    expected: &Expected,
+    plan: &ComparePlan,
+) -> Result<FilterSpec, SpecError> {
+    let sizing = Sizing::Memory {
+        bytes,
+        expected: expected.elements,
+    };
+    // Parts that are as many as the best number of hash functions need not hold all counters. The cuts of a matrix
+    // do depend on what is expected.
+    let sizing = match (plan.probes, kind.is_matrix()) {
+        (Some(_), false) => Sizing::Memory {
+            bytes,
+            expected: None,
+        },
+        _ => sizing,
+    };
+    let spec = FilterSpec::new(kind, plan.rule.kind.attributes().len(), sizing)?;
+    Ok(if contender == Contender::SubsetPlanned {
+        planned(plan, expected, spec.shape().size.unwrap_or(1))
+    } else {
+        spec
+    })
 }
 
 /// A subset filter for the whole element and all combinations that are asked for, each as often as the

@@ -1,5 +1,7 @@
 //! What is compared: validated choices, no behaviour.
 
+use super::candidate::sized;
+use super::results::Expected;
 use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{FilterKind, Structure};
@@ -27,6 +29,14 @@ impl Contender {
             let planned = is_subset.then_some(Self::SubsetPlanned);
             std::iter::once(Self::Plain(structure)).chain(planned)
         })
+    }
+
+    /// Which filter it is made of, if it is one.
+    pub(super) const fn filter(self) -> Option<FilterKind> {
+        match self {
+            Self::Plain(structure) => structure.filter(),
+            Self::SubsetPlanned => Some(FilterKind::Subset),
+        }
     }
 
     /// The name in the command line and in reports.
@@ -73,6 +83,8 @@ pub struct ComparePlan {
     pub combinations: Vec<u32>,
     /// Distinct elements in a slice, if that is known: chooses the numbers of hash functions.
     pub expected: Option<u64>,
+    /// Hash functions (k) of every structure that has such a number, instead of the best ones.
+    pub probes: Option<u32>,
     /// Bytes that the truth may take, for all open slices together.
     pub exact_limit_bytes: u64,
     /// Seed of the digests and of the queries that are drawn.
@@ -155,6 +167,7 @@ impl ComparePlan {
                 ));
             }
         }
+        self.check_probes()?;
         let structures = self.contenders.len() as u64;
         let bytes = self
             .memories
@@ -170,6 +183,41 @@ impl ComparePlan {
         Err(PlanError::new(format!(
             "{structures} structures take {bytes} bytes in {} open slices, which this machine does not give; compare fewer, or less --memory",
             self.open_slices()
+        )))
+    }
+
+    /// Whether every structure can have the hash functions that are given, and one has such a number at all.
+    fn check_probes(&self) -> Result<(), PlanError> {
+        let Some(probes) = self.probes else {
+            return Ok(());
+        };
+        let mut any = false;
+        for &contender in &self.contenders {
+            let Some(kind) = contender.filter() else {
+                continue;
+            };
+            for &bytes in &self.memories {
+                let Ok(spec) = sized(contender, kind, bytes, &Expected::default(), self) else {
+                    // Too little memory is no matter of hash functions, and the result says it.
+                    any = true;
+                    continue;
+                };
+                match spec.with_probes(probes) {
+                    Ok(spec) => any |= spec.is_some(),
+                    Err(error) => {
+                        return Err(PlanError::new(format!(
+                            "--k {probes} is not possible for {}: {error}",
+                            contender.name()
+                        )));
+                    }
+                }
+            }
+        }
+        if any {
+            return Ok(());
+        }
+        Err(PlanError::new(format!(
+            "--k {probes} changes none of these structures, which have no such number; add bloom to --filter, or leave --k out"
         )))
     }
 

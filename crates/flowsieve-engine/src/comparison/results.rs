@@ -39,8 +39,8 @@ pub struct Expected {
 pub enum ExpectedFrom {
     /// The user said so.
     Given,
-    /// Median of so many slices at the beginning.
-    Median(u64),
+    /// 95 of 100 slices at the beginning have no more: the nearest rank of so many.
+    Percentile95(u64),
     /// No slice ended in the beginning of the trace that is looked at.
     #[default]
     Unknown,
@@ -51,7 +51,7 @@ impl ExpectedFrom {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Given => "given",
-            Self::Median(_) => "median",
+            Self::Percentile95(_) => "p95",
             Self::Unknown => "unknown",
         }
     }
@@ -156,6 +156,11 @@ impl QueryResult {
         Some(positives as f64 / self.queries as f64)
     }
 
+    /// Whether there were queries, and all of them were answered by yes.
+    pub fn is_always_yes(&self) -> bool {
+        self.queries > 0 && self.positives == Some(self.queries)
+    }
+
     /// Standard error of the observed rate, for independent queries.
     pub fn std_error(&self) -> Option<f64> {
         let rate = self.observed()?;
@@ -179,6 +184,22 @@ pub struct CountErrors {
 }
 
 impl Entry {
+    /// Whether it used more memory in a slice than it was given.
+    pub fn exceeds_memory(&self) -> bool {
+        let memory = self.memory_bytes.zip(self.memory_asked_bytes);
+        memory.is_some_and(|(used, asked)| used > asked)
+    }
+
+    /// Whether its answers are worth nothing: it said yes to every absent element of a kind, or to everything that
+    /// it was asked. `full` are all attributes.
+    pub fn says_always_yes(&self, full: u32) -> bool {
+        let asked = |query: &&QueryResult| query.queries > 0 && query.positives.is_some();
+        let mut whole = self.queries.iter().filter(asked);
+        let mut all = self.queries.iter().filter(asked).peekable();
+        whole.any(|query| query.mask == full && query.is_always_yes())
+            || all.peek().is_some() && all.all(QueryResult::is_always_yes)
+    }
+
     /// Slices in which the filter was so full that its counts say nothing.
     pub fn saturated_slices(&self) -> u64 {
         self.counts.iter().filter(|count| count.saturated).count() as u64

@@ -105,6 +105,10 @@ impl Parameters for CmdbfSpec {
         self.probes
     }
 
+    fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
+        Some(Self { probes, ..*self }.into())
+    }
+
     fn attributes(&self) -> Option<usize> {
         Some(self.attributes)
     }

@@ -186,6 +186,11 @@ impl Parameters for MatrixSpec {
         self.probes
     }
 
+    fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
+        let spec = self.clone();
+        Some(Self { probes, ..spec }.into())
+    }
+
     fn attributes(&self) -> Option<usize> {
         Some(self.sizes.len())
     }

@@ -7,8 +7,8 @@ use crate::bits::CounterArray;
 use crate::saved::{LoadError, StateReader, StateWriter};
 use crate::sizing::MAX_PROBES;
 use crate::spec::{
-    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing,
-    SpecError, check_counters, check_memory, check_probes, check_rate,
+    DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
+    Sizing, SpecError, check_counters, check_memory, check_probes, check_rate,
 };
 use crate::split_counting::{CounterSizes, counter_sizes};
 use std::f64::consts::LN_2;
@@ -114,6 +114,20 @@ impl Parameters for ScalableSpec {
 
     fn probes(&self) -> u32 {
         self.probes
+    }
+
+    fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
+        // The parts share the same counters.
+        let counters = self.part * u64::from(self.probes);
+        let part = counters / u64::from(probes.max(1));
+        Some(
+            Self {
+                part,
+                probes,
+                ..*self
+            }
+            .into(),
+        )
     }
 
     fn build(&self) -> Box<dyn MembershipFilter> {

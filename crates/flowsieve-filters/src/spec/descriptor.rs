@@ -20,6 +20,10 @@ pub(crate) trait Parameters: Debug {
 
     fn probes(&self) -> u32;
 
+    fn with_probes(&self, _probes: u32) -> Option<FilterSpec> {
+        None
+    }
+
     fn attributes(&self) -> Option<usize> {
         None
     }

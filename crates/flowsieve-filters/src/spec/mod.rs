@@ -193,6 +193,19 @@ impl FilterSpec {
         self.parameters().probes()
     }
 
+    /// The filter of the same size with so many hash functions; `None` if the structure has no such number: the
+    /// subtables of a d-left filter are fixed. In structures with several arrays or attributes it is the number for
+    /// each; a subset filter sets so many bits for each combination; a matrix keeps its cuts.
+    ///
+    /// # Errors
+    ///
+    /// More or fewer hash functions than the structure can have.
+    pub fn with_probes(&self, probes: u32) -> Result<Option<Self>, SpecError> {
+        let spec = self.parameters().with_probes(probes);
+        spec.as_ref().map_or(Ok(()), Self::check)?;
+        Ok(spec)
+    }
+
     /// Attributes that the structure looks at; `None` if it looks at the whole element only.
     pub fn attributes(&self) -> Option<usize> {
         self.parameters().attributes()

@@ -11,8 +11,8 @@ use crate::sizing::{
     shared_blocked_fpr,
 };
 use crate::spec::{
-    Descriptor, FilterKind, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing, SpecError,
-    Workload, check_bits, check_memory, check_probes, check_rate,
+    Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing,
+    SpecError, Workload, check_bits, check_memory, check_probes, check_rate,
 };
 use std::io;
 
@@ -195,6 +195,15 @@ impl Parameters for SubsetSpec {
 
     fn probes(&self) -> u32 {
         self.probes
+    }
+
+    fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
+        let mut spec = self.clone();
+        spec.probes = probes;
+        for combination in &mut spec.combinations {
+            combination.probes = probes;
+        }
+        Some(spec.into())
     }
 
     fn attributes(&self) -> Option<usize> {
