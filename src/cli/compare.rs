@@ -122,6 +122,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input, false)?;
     let plan = args.plan(files.clone())?;
+    plan.check_memory()?;
     if !run.can_read(&files, args.trace.input.format.input_format) {
         return Ok(run.end(false, PARTIAL));
     }

@@ -115,6 +115,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input, args.live.follow)?;
     let mut plan = args.plan(&files)?;
+    plan.check_memory()?;
     if !run.can_read(&plan.inputs, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
     }

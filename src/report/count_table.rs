@@ -97,7 +97,7 @@ impl<W: Write> CountTable<W> {
             let over = grouped(self.over_limit);
             writeln!(
                 self.out,
-                "the exact set passed its limit in {over} of {all} slices; raise it with --exact-limit"
+                "the exact set passed its limit in {over} of {all} slices; raise it with --exact-limit, if this machine has the memory"
             )?;
         }
         if totals.empty_slices_omitted > 0 {

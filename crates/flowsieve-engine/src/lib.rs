@@ -15,6 +15,7 @@ pub mod elements;
 pub mod flows;
 mod guard;
 mod inputs;
+mod memory;
 pub mod pieces;
 pub mod pipeline;
 mod sorted;

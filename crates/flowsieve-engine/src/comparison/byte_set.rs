@@ -24,7 +24,8 @@ impl ByteSet {
         }
     }
 
-    /// Inserts a string; whether it was new. `None` if the set would need more than `limit` bytes.
+    /// Inserts a string; whether it was new. `None` if the set would need more than `limit` bytes, or than the system
+    /// gives.
     pub(super) fn insert(&mut self, string: &[u8], limit: u64) -> Option<bool> {
         let hash = self.hasher.hash_one(string);
         if self.find(hash, string) {
@@ -39,6 +40,9 @@ impl ByteSet {
         {
             return None;
         }
+        if grows {
+            self.reserve(string.len())?;
+        }
         let number = self.ends.len() as u32;
         self.bytes.extend_from_slice(string);
         self.ends.push(self.bytes.len() as u64);
@@ -52,6 +56,20 @@ impl ByteSet {
             hasher.hash_one(at(bytes, ends, number))
         });
         Some(true)
+    }
+
+    /// Room for one more string of so many bytes; `None` if the system does not give it.
+    fn reserve(&mut self, length: usize) -> Option<()> {
+        let Self {
+            hasher,
+            table,
+            bytes,
+            ends,
+        } = self;
+        bytes.try_reserve(length).ok()?;
+        ends.try_reserve(1).ok()?;
+        let hash = |&number: &u32| hasher.hash_one(at(bytes, ends, number));
+        table.try_reserve(1, hash).ok()
     }
 
     pub(super) fn contains(&self, string: &[u8]) -> bool {

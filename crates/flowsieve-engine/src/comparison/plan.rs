@@ -5,6 +5,7 @@ use super::results::Expected;
 use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{FilterKind, Structure};
+use crate::memory::is_given;
 use crate::pipeline::{PlanError, Slicing};
 use crate::trace::InputFormat;
 use std::path::PathBuf;
@@ -124,7 +125,7 @@ impl ComparePlan {
     ///
     /// # Errors
     ///
-    /// Nothing to compare, the same twice, or memory that this machine does not give.
+    /// Nothing to compare, or the same twice.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slicing.width_ns.is_some_and(|width| width <= 0) {
             return Err(PlanError::new(
@@ -167,7 +168,16 @@ impl ComparePlan {
                 ));
             }
         }
-        self.check_probes()?;
+        self.check_probes()
+    }
+
+    /// Asks the system whether it would give the memory of all structures, before anything is read.
+    ///
+    /// # Errors
+    ///
+    /// It would not.
+    #[doc(hidden)]
+    pub fn check_memory(&self) -> Result<(), PlanError> {
         let structures = self.contenders.len() as u64;
         let bytes = self
             .memories
@@ -175,9 +185,7 @@ impl ComparePlan {
             .fold(0_u64, |sum, bytes| sum.saturating_add(*bytes))
             .saturating_mul(structures)
             .saturating_mul(self.open_slices() as u64);
-        let granted = usize::try_from(bytes)
-            .is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
-        if granted {
+        if is_given(bytes) {
             return Ok(());
         }
         Err(PlanError::new(format!(

@@ -24,6 +24,7 @@ pub fn compare(
     watch: &dyn Watch,
 ) -> Result<Comparison, RunError> {
     plan.check()?;
+    plan.check_memory()?;
     let digester = Digester::new(plan.seed);
     let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
     let can_read_again = plan

@@ -21,6 +21,7 @@ use super::results::WindowReport;
 use super::window_filter::{BYTES_A_PACKET as FILTER_BYTES_A_PACKET, WindowFilter};
 use crate::filters::Sighting;
 use crate::hashing::Digest;
+use crate::memory::is_given;
 use std::hint::black_box;
 
 /// Packets that the smallest window has room for.
@@ -89,7 +90,8 @@ impl Window {
             digests: Vec::new(),
             sightings: Vec::new(),
         };
-        window.make_room(room);
+        window.make_room(LEAST_ROOM);
+        window.grow(room);
         window
     }
 
@@ -110,7 +112,7 @@ impl Window {
         let wanted = self.next - self.front + self.digests.len() as u64;
         let room = wanted.next_power_of_two().min(self.most_room);
         if room > self.ring.len() as u64 {
-            self.make_room(room);
+            self.grow(room);
         }
         if self.ring.len() as u64 >= TOUCH_FROM_ROOM {
             let touched = packets
@@ -182,6 +184,22 @@ impl Window {
         let least = self.report.least_reach.get_or_insert(reach);
         *least = reach.min(*least);
         self.leave();
+    }
+
+    /// Makes so much room, or half of it as often as the system does not give the memory; then packets leave early, as
+    /// they do when the memory that was asked for is full.
+    fn grow(&mut self, room: u64) {
+        let mut given = room;
+        // Digests of what moves are there besides for a while, and everything else needs a little.
+        while given > self.ring.len() as u64 && !is_given(given * BYTES_A_PACKET * 3 / 2) {
+            given /= 2;
+        }
+        if given < room {
+            self.most_room = given.max(self.ring.len() as u64);
+        }
+        if given > self.ring.len() as u64 {
+            self.make_room(given);
+        }
     }
 
     fn make_room(&mut self, room: u64) {

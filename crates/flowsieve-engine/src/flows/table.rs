@@ -165,6 +165,7 @@ impl FlowTable {
         while self.index.len() >= MOST_FLOWS
             || self.index.len() as u64 * FLOW_BYTES + FLOW_BYTES + self.names_bytes
                 > self.memory_bytes
+            || !self.has_room()
         {
             self.evict(time_ns, end)?;
         }
@@ -173,7 +174,6 @@ impl FlowTable {
             entry: self.free.pop().unwrap_or(self.entries.len() as u32),
         };
         if place.entry as usize == self.entries.len() {
-            self.grow();
             self.entries.push(entry);
         } else {
             self.entries[place.entry as usize] = entry;
@@ -185,14 +185,21 @@ impl FlowTable {
         Ok(place.entry)
     }
 
-    /// Makes room for another entry; never for more than memory allows.
-    fn grow(&mut self) {
+    /// Makes room for another flow, never for more than memory allows; false if the system does not give it, while there are
+    /// flows to be ended.
+    fn has_room(&mut self) -> bool {
         let length = self.entries.len();
-        if length == self.entries.capacity() {
+        let mut is_given = true;
+        if self.free.is_empty() && length == self.entries.capacity() {
             let most = usize::try_from(self.memory_bytes / FLOW_BYTES).unwrap_or(usize::MAX);
             let more = length.max(1024).min(most.saturating_sub(length)).max(1);
-            self.entries.reserve_exact(more);
+            is_given = self.entries.try_reserve_exact(more).is_ok();
         }
+        is_given &= self
+            .index
+            .try_reserve(1, |place| Place::spread(place.hash))
+            .is_ok();
+        is_given || self.index.is_empty()
     }
 
     /// Ends one flow, which leaves a free place.

@@ -16,6 +16,7 @@ use crate::filters::{
 };
 use crate::hashing::Digester;
 use crate::inputs::Watch;
+use crate::memory::is_given;
 use hashbrown::HashTable;
 use std::io;
 
@@ -86,7 +87,9 @@ impl Seen {
             if exact.find(hash, |&(_, other)| other == key).is_some() {
                 return false;
             }
-            if has_room(exact, self.exact_limit_bytes) {
+            if has_room(exact, self.exact_limit_bytes)
+                && exact.try_reserve(1, |&(hash, _)| hash).is_ok()
+            {
                 exact.insert_unique(hash, (hash, key), |&(hash, _)| hash);
                 return true;
             }
@@ -116,7 +119,7 @@ impl Seen {
             .collect();
         // The filter's count depends on the order, and the set's order is another in every run.
         keys.sort_unstable();
-        let mut filter = self.spec.build();
+        let mut filter = self.filter();
         for key in keys {
             filter.insert(element(self.digester, key));
         }
@@ -125,6 +128,21 @@ impl Seen {
             before: filter.distinct().unwrap_or_default(),
             filter,
         };
+    }
+
+    /// A filter of the memory that is planned, or of half of it as often as the system gives less.
+    fn filter(&self) -> Box<dyn MembershipFilter> {
+        let mut bytes = self.spec.memory_bytes();
+        // A little is left for everything else.
+        while bytes > LEAST_FILTER_BYTES && !is_given(bytes + bytes / 4) {
+            bytes = (bytes / 2).max(LEAST_FILTER_BYTES);
+        }
+        let sizing = Sizing::Memory {
+            bytes,
+            expected: None,
+        };
+        let spec = FilterSpec::new(FilterKind::Subset, 1, sizing);
+        spec.as_ref().unwrap_or(&self.spec).build()
     }
 
     fn uniqueness(&self) -> Uniqueness {

@@ -9,7 +9,7 @@ use hashbrown::{HashSet, HashTable};
 /// tables of their own; longer ones in one growing array that a table points into. All are hashed with
 /// random keys, so that nobody can choose elements that collide.
 ///
-/// When more memory would be needed than the limit, the set gives up: it frees everything, and from
+/// When more memory would be needed than the limit, or than the system gives, the set gives up: it frees everything, and from
 /// then on it has no answer.
 #[derive(Debug)]
 pub struct ExactSet {
@@ -64,7 +64,8 @@ impl ExactSet {
             let full = self.pairs.len() == self.pairs.capacity();
             if full
                 && (self.pairs.contains(&pair)
-                    || !self.may_grow(self.pairs.allocation_size(), 1024))
+                    || !self.may_grow(self.pairs.allocation_size(), 1024)
+                    || self.is_refused(|set| set.pairs.try_reserve(1).is_err()))
             {
                 return false;
             }
@@ -75,7 +76,8 @@ impl ExactSet {
                 let full = self.short.len() == self.short.capacity();
                 if full
                     && (self.short.contains(&packed)
-                        || !self.may_grow(self.short.allocation_size(), 1024))
+                        || !self.may_grow(self.short.allocation_size(), 1024)
+                        || self.is_refused(|set| set.short.try_reserve(1).is_err()))
                 {
                     return false;
                 }
@@ -95,6 +97,7 @@ impl ExactSet {
             && !self.may_grow(self.long.allocation_size(), 1024))
             || (self.bytes.len() + key.len() > self.bytes.capacity()
                 && !self.may_grow(self.bytes.capacity(), key.len()))
+            || self.is_refused(|set| set.reserve_long(key.len()).is_none())
         {
             return false;
         }
@@ -123,6 +126,28 @@ impl ExactSet {
         }
         self.give_up();
         false
+    }
+
+    /// Room for one more long string of so many bytes; `None` if the system does not give it.
+    fn reserve_long(&mut self, length: usize) -> Option<()> {
+        let Self {
+            long,
+            bytes,
+            hasher,
+            ..
+        } = self;
+        bytes.try_reserve(length).ok()?;
+        let hash = |place: &Place| hasher.hash_one(place.of(bytes));
+        long.try_reserve(1, hash).ok()
+    }
+
+    /// Gives up where the system does not give the memory.
+    fn is_refused(&mut self, refused: impl FnOnce(&mut Self) -> bool) -> bool {
+        let refused = refused(self);
+        if refused {
+            self.give_up();
+        }
+        refused
     }
 
     fn give_up(&mut self) {

@@ -5,6 +5,7 @@ use crate::decode::Tunnel;
 use crate::elements::{ElementRule, Extractor};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec, HyperLogLog, Sizing, SpecError};
 use crate::hashing::Digester;
+use crate::memory::is_given;
 use crate::trace::{InputFormat, Source};
 
 /// How packet time is cut.
@@ -196,8 +197,7 @@ impl CountPlan {
     ///
     /// # Errors
     ///
-    /// A width of 0 or less, no or too many shards, several for combinations, nothing to count with, or filters that do not fit
-    /// into the memory that the system gives.
+    /// A width of 0 or less, no or too many shards, several for combinations, or nothing to count with.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slicing.width_ns.is_some_and(|width| width <= 0) {
             return Err(PlanError(
@@ -216,7 +216,7 @@ impl CountPlan {
                 "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact".into(),
             ));
         }
-        self.check_memory()
+        Ok(())
     }
 
     /// Parameters of a shard's filter, if it can be kept when the run is over: that of one slice over
@@ -245,15 +245,18 @@ impl CountPlan {
 
     /// Asks the system whether it would give the memory of all filters, before anything is read: later
     /// a refusal would end the program without a word.
-    fn check_memory(&self) -> Result<(), PlanError> {
+    ///
+    /// # Errors
+    ///
+    /// It would not.
+    #[doc(hidden)]
+    pub fn check_memory(&self) -> Result<(), PlanError> {
         let slices = self.open_slices();
         let bytes = self
             .counter_bytes()
             .unwrap_or(0)
             .saturating_mul(slices as u64);
-        let granted = usize::try_from(bytes)
-            .is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
-        if granted {
+        if is_given(bytes) {
             return Ok(());
         }
         Err(PlanError(format!(

@@ -78,6 +78,7 @@ pub fn count(
         None => None,
     };
     plan.check()?;
+    plan.check_memory()?;
     let extractor = plan.extractor(plan.needs_attributes(), plan.exact_limit_bytes.is_some());
     // Several inputs may be open at the same time, with a thread each.
     let readers = match plan.inputs.len() {

@@ -167,14 +167,16 @@ impl Meter {
             let Some(spread) = &mut self.spread else {
                 continue;
             };
+            let mut refused = false;
             for (of, &digest) in spread.iter_mut().zip(digests) {
-                *of.entry(digest).or_default() += 1;
+                refused |= of.try_reserve(1).is_err();
+                if !refused {
+                    *of.entry(digest).or_default() += 1;
+                }
             }
             // Twice the size while a table grows.
-            if spread
-                .iter()
-                .any(|of| 3 * of.allocation_size() as u64 > self.share)
-            {
+            let is_large = |of: &HashMap<_, _, _>| 3 * of.allocation_size() as u64 > self.share;
+            if refused || spread.iter().any(is_large) {
                 self.spread = None;
             }
         }

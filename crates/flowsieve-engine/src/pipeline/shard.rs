@@ -116,10 +116,26 @@ struct OpenSlice {
     journal: Option<Box<ShardJournal>>,
 }
 
+impl OpenSlice {
+    fn new(spec: &ShardSpec) -> Self {
+        Self {
+            counter: spec.counter.as_ref().map(CounterSpec::build),
+            exact: spec.exact_limit_bytes.map(ExactSet::new),
+            combinations: (spec.combinations.iter())
+                .filter_map(|_| spec.exact_limit_bytes.map(ExactSet::new))
+                .collect(),
+            used: false,
+            first: 0,
+            false_repeats: 0,
+            journal: spec.journal.then(Box::default),
+        }
+    }
+}
+
 impl Shard {
     pub(crate) fn new(spec: ShardSpec) -> Self {
         Self {
-            slices: (0..spec.open_slices).map(|_| None).collect(),
+            slices: Vec::new(),
             spec,
             sightings: Vec::new(),
             key: Vec::new(),
@@ -128,17 +144,13 @@ impl Shard {
 
     /// Takes elements of the slice in this slot of the table of open slices.
     pub(crate) fn add(&mut self, slot: usize, elements: &ElementColumns) {
-        let slice = self.slices[slot].get_or_insert_with(|| OpenSlice {
-            counter: self.spec.counter.as_ref().map(CounterSpec::build),
-            exact: self.spec.exact_limit_bytes.map(ExactSet::new),
-            combinations: (self.spec.combinations.iter())
-                .filter_map(|_| self.spec.exact_limit_bytes.map(ExactSet::new))
-                .collect(),
-            used: false,
-            first: 0,
-            false_repeats: 0,
-            journal: self.spec.journal.then(Box::default),
-        });
+        let spec = &self.spec;
+        if self.slices.is_empty() {
+            // All at once, while it is known that the system gives their memory.
+            let slices = (0..spec.open_slices).map(|_| Some(OpenSlice::new(spec)));
+            self.slices = slices.collect();
+        }
+        let slice = self.slices[slot].get_or_insert_with(|| OpenSlice::new(spec));
         slice.used = true;
         self.sightings.clear();
         if let Some(counter) = &mut slice.counter {
@@ -181,7 +193,8 @@ impl Shard {
         // Where no element came nothing has to be cleared: short slices would cost more than their
         // packets otherwise.
         let empty = self.spec.empty_tally();
-        let Some(slice) = self.slices[slot].as_mut().filter(|slice| slice.used) else {
+        let slice = self.slices.get_mut(slot).and_then(Option::as_mut);
+        let Some(slice) = slice.filter(|slice| slice.used) else {
             let kept = self.spec.counter.as_ref().filter(|_| self.spec.keep);
             return ShardTally {
                 filter: kept.and_then(|spec| spec.build().into_filter()),

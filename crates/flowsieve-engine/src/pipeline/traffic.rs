@@ -54,7 +54,7 @@ impl Traffic {
             let pair = self.prefixes(*addresses);
             if let Some(packets) = self.pairs.get_mut(&pair) {
                 *packets += 1;
-            } else if self.pairs.len() < self.limit {
+            } else if self.pairs.len() < self.limit && self.pairs.try_reserve(1).is_ok() {
                 self.pairs.insert(pair, 1);
             } else {
                 self.beyond += 1;
