@@ -192,7 +192,7 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
     Columns::default()
         .part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals))
         .field("not_compared", |summary| summary.not_compared)
-        .doc("packets that are kept in any case: without data, or without a flow")
+        .doc("packets that are kept in any case: without data, without a flow, or with a time outside 1677 to 2262 in a window of time")
         .field("out_of_order", |summary| summary.out_of_order)
         .doc("packets with an earlier time than the one before")
         .field("interrupted", |summary| summary.interrupted)

@@ -18,6 +18,7 @@ mod inputs;
 mod limits;
 mod output;
 mod page;
+mod pcapng;
 mod plan;
 mod privacy;
 mod reproduce;

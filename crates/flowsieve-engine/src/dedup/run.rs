@@ -9,8 +9,8 @@ use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
 use crate::guard::Broken;
 use crate::inputs::{InputResult, Merge, RecordInput, Watch};
-use crate::trace::RecordBatch;
 use crate::trace::write::{CaptureWriter, WriteError};
+use crate::trace::{RecordBatch, is_out_of_range};
 use ahash::RandomState;
 use std::io::Write;
 use std::ops::Range;
@@ -155,11 +155,15 @@ impl Run {
     fn compare(&mut self, batch: &RecordBatch<'_>, range: Range<usize>) {
         self.repeats.clear();
         let packets = &batch.packets[range];
-        for packet in packets {
+        let by_number = self.by_number;
+        for (packet, kind) in packets.iter().zip(&mut self.keys.kinds) {
             self.out_of_order += u64::from(packet.time_ns < self.last_ns);
             self.last_ns = packet.time_ns;
+            // Times beyond the range all look the same, and may be any time apart.
+            if !by_number && is_out_of_range(packet.time_ns) {
+                *kind = None;
+            }
         }
-        let by_number = self.by_number;
         let first = self.totals.packets;
         let keys = self.keys.digests.iter().zip(&self.keys.kinds);
         let compared = keys.zip(packets).zip(first..);

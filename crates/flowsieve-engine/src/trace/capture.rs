@@ -21,6 +21,7 @@ use super::record::{RecordBatch, Records};
 use super::segments::Segments;
 use super::sniff::{self, Container};
 use super::stop::{Ending, StopFlag, Stoppable};
+use super::time;
 use super::tsh::Tsh;
 
 /// How far a damaged compressed stream is read on to see whether its codec finds the damage too: more
@@ -47,6 +48,7 @@ pub struct Capture {
     container: Container,
     compression: Compression,
     bytes_read: Arc<AtomicU64>,
+    times_out_of_range: Arc<AtomicU64>,
     packets: Vec<PacketRef>,
     entries: Entries,
     /// What a writer needs besides, if it was asked for.
@@ -158,6 +160,7 @@ impl Capture {
             container: Container::Pcap,
             compression: Compression::None,
             bytes_read,
+            times_out_of_range: Arc::default(),
             packets: Vec::with_capacity(MAX_BATCH),
             entries: Entries::default(),
             records: None,
@@ -263,6 +266,7 @@ impl Capture {
         if let (Some(records), Reader::Erf(_) | Reader::Tsh(_)) = (records, &self.reader) {
             records.by_link(&self.packets);
         }
+        self.count_times();
         let nothing = self.packets.is_empty() && self.entries.is_empty();
         match result {
             Err(fault) if nothing => {
@@ -287,6 +291,27 @@ impl Capture {
                 packets: &self.packets,
             }
         }))
+    }
+
+    /// Counts the times of the present batch that are out of range. Other containers have no such times.
+    fn count_times(&self) {
+        let count = match &self.reader {
+            Reader::Pcapng(_) => {
+                let times = self.packets.iter().map(|packet| packet.time_ns);
+                times.filter(|&time| time::is_out_of_range(time)).count()
+            }
+            Reader::ZeekTsv(_) | Reader::ZeekJson(_) | Reader::DnsCsv(_) => {
+                let times = self.entries.batch().entries.iter();
+                times
+                    .filter(|entry| time::is_out_of_range(entry.time_ns))
+                    .count()
+            }
+            Reader::Pcap(_) | Reader::Erf(_) | Reader::Tsh(_) => return,
+        };
+        if count > 0 {
+            self.times_out_of_range
+                .fetch_add(count as u64, Ordering::Relaxed);
+        }
     }
 
     /// From now on decompresses in a thread of its own, if there is anything to decompress. Batches and errors
@@ -367,6 +392,13 @@ impl Capture {
     /// may be read from another thread.
     pub fn bytes_read(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.bytes_read)
+    }
+
+    /// Counter of the packets or records read so far whose times are outside 1677 to 2262, beyond what
+    /// nanoseconds in 64 bits can hold. They have the nearest time in that range.
+    #[doc(hidden)]
+    pub fn times_out_of_range(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.times_out_of_range)
     }
 
     /// Path, or name, under which it was opened.

@@ -59,3 +59,4 @@ pub use stop::StopFlag;
 #[doc(hidden)]
 pub use stop::Stoppable;
 pub use time::from_text as time_from_text;
+pub(crate) use time::is_out_of_range;
