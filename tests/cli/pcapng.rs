@@ -27,10 +27,13 @@ fn section(options: &[Vec<u8>]) -> Vec<u8> {
 
 /// An interface of Ethernet.
 fn interface(options: &[Vec<u8>]) -> Vec<u8> {
-    block(
-        1,
-        &[vec![1, 0, 0, 0, 0, 0, 0, 0], options.concat()].concat(),
-    )
+    interface_of(1, options)
+}
+
+/// An interface of this link type.
+fn interface_of(link: u8, options: &[Vec<u8>]) -> Vec<u8> {
+    let head = [link, 0, 0, 0, 0, 0, 0, 0];
+    block(1, &[&head[..], &options.concat()].concat())
 }
 
 fn packet(interface: u32, ticks: u64, frame: &[u8]) -> Vec<u8> {
@@ -136,4 +139,47 @@ fn times_out_of_range_are_counted_and_make_no_twins() {
     let one =
         "1 packet has a time outside 1677 to 2262; it counts at the nearest time in that range";
     assert!(run.err.contains(one), "{}", run.err);
+}
+
+#[test]
+fn copies_in_erf_records_are_copies_whatever_their_headers_say() {
+    const ERF: u8 = 197;
+    let folder = tempfile::tempdir().unwrap();
+    // Time, type, flags, length, loss counter, length on the wire; an extension header; then what is captured.
+    let record = |time: u64, kind: u8, content: &[u8]| {
+        let mut record = time.to_le_bytes().to_vec();
+        record.extend([
+            kind | 0x80,
+            time as u8,
+            0,
+            24 + content.len() as u8,
+            0,
+            time as u8,
+        ]);
+        record.extend((content.len() as u16).to_be_bytes());
+        record.extend([0, 0, 0, 0, 0, 0, 0, time as u8]);
+        record.extend(content);
+        record
+    };
+    let ethernet = [&[0, 0], &frame()[..]].concat();
+    let arp = [&[0, 0], &[2; 12][..], &[8, 6], &[7; 46]].concat();
+    // The last kind of record wraps nothing that can be decoded.
+    for (kind, content) in [(2, &ethernet[..]), (2, &arp), (27, &[9; 20])] {
+        let other = [&content[..content.len() - 1], &[99]].concat();
+        let capture = [
+            section(&[]),
+            interface_of(ERF, &[]),
+            packet(0, 5_000_000, &record(5 << 32, kind, content)),
+            packet(0, 5_000_001, &record(6 << 32, kind, content)),
+            packet(0, 5_000_002, &record(6 << 32, kind, &other)),
+        ]
+        .concat();
+        let capture = written(folder.path(), "erf.pcapng", &capture);
+        let out = folder.path().join("out.pcapng");
+        for by in ["packet", "frame"] {
+            let line = ["--by", by, &capture, "-w", out.to_str().unwrap()];
+            let (document, _) = dedup(&line);
+            assert_eq!(document["totals"]["kept"], 2, "{by}, type {kind}");
+        }
+    }
 }

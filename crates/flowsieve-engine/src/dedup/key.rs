@@ -16,7 +16,7 @@ use super::plan::{Difference, Sameness};
 use super::results::DropKind;
 use super::tcp::{Segment, TcpFlows};
 use crate::decode::{Addresses, Decoder, IpBytes, IpPacket, ip_bytes, vlan_ids};
-use crate::trace::{LinkType, RecordBatch};
+use crate::trace::{LinkType, RecordBatch, erf_content};
 use std::ops::Range;
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_secret};
 
@@ -74,17 +74,16 @@ impl Keyer {
         for index in range {
             let packet = &batch.packets[index];
             let frame = &batch.bytes[packet.start as usize..][..packet.captured as usize];
+            let frame = match packet.link {
+                LinkType::ERF => erf_content(frame),
+                _ => frame,
+            };
             let (digest, kind) = match self.by {
                 Sameness::Packet => {
                     let interface = || (input as u32, batch.record(index).interface);
                     self.packet(packet.link, frame, interface)
                 }
-                Sameness::Frame => {
-                    // As it stands in its container.
-                    let record = batch.record(index);
-                    let frame = &batch.bytes[record.start as usize..][..record.captured as usize];
-                    (self.digest(frame), Some(DropKind::Frame))
-                }
+                Sameness::Frame => (self.digest(frame), Some(DropKind::Frame)),
                 Sameness::Retransmission => self.segment(packet.link, frame),
                 Sameness::Flow => self.flow(packet.link, frame),
             };

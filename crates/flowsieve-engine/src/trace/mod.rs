@@ -48,6 +48,7 @@ pub use capture::{Capture, InputFormat, first_time_ns};
 #[doc(hidden)]
 pub use capture::{is_capture, standard_input};
 pub use compression::Compression;
+pub(crate) use erf::erf_content;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
 pub use range::{CaptureRange, RangeStart};
