@@ -195,7 +195,7 @@ impl CountArgs {
             inputs: inputs.into_iter().map(Into::into).collect(),
             input_format: self.trace.input.format.input_format,
             rule: self.trace.elements.rule(),
-            tunnel: self.trace.elements.packets.tunnel,
+            tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slicing(),
             counter,
             exact_limit_bytes: (!self.no_exact).then_some(self.exact.exact_limit),

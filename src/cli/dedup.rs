@@ -1,7 +1,9 @@
 //! `flowsieve dedup`: a capture without its duplicates.
 
 use super::anonymize_args::AnonymizeArgs;
-use super::options::{Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, named, one_of};
+use super::options::{
+    Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, TunnelArgs, named, one_of,
+};
 use super::output::{Output, is_standard, unwritten};
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
@@ -36,6 +38,9 @@ pub(crate) struct DedupArgs {
     /// What makes two packets the same
     #[arg(long, value_name = "RULE", default_value = "packet", value_parser = rules(), help_heading = "Duplicates")]
     by: Sameness,
+
+    #[command(flatten, next_help_heading = "Duplicates")]
+    headers: TunnelArgs,
 
     /// Keep packets that differ only in this
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(DIFFERENCES), help_heading = "Duplicates")]
@@ -289,6 +294,7 @@ impl DedupArgs {
             inputs,
             input_format: self.input.format.input_format,
             by: self.by,
+            tunnel: self.headers.tunnel,
             distinguish,
             window: self.window,
             filter: self.filter,

@@ -196,7 +196,7 @@ impl FlowsArgs {
         let plan = FlowPlan {
             inputs,
             input_format: self.input.format.input_format,
-            tunnel: self.packets.tunnel,
+            tunnel: self.packets.headers.tunnel,
             bidirectional: self.bidirectional,
             dns_ports: self.packets.dns.dns_port.clone(),
             idle_ns: self.idle,

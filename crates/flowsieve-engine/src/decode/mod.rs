@@ -242,4 +242,14 @@ impl Decoder {
         }
         layer::walk(link, frame, self.tunnel)
     }
+
+    /// The bytes of the IP packet that [`Self::decode`] finds.
+    ///
+    /// # Errors
+    ///
+    /// The reason why there is none.
+    #[inline]
+    pub fn ip_bytes<'a>(&self, link: LinkType, frame: &'a [u8]) -> Result<IpBytes<'a>, Skip> {
+        whole::find(link, frame, self.tunnel)
+    }
 }

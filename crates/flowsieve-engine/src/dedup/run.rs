@@ -94,7 +94,7 @@ impl Run {
     fn new(plan: &DedupPlan) -> Self {
         let seed = plan.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         Self {
-            keyer: Keyer::new(plan.by, plan.distinguish, seed),
+            keyer: Keyer::new(plan.by, plan.tunnel, plan.distinguish, seed),
             memory: if plan.approximate {
                 Memory::Approximate(Box::new(Approximate::new(plan.window, plan.memory_bytes)))
             } else {
