@@ -60,11 +60,63 @@ pub(super) fn v4(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         bytes: bytes.get(header..end).unwrap_or_default(),
     };
     let length = if stated == 0 { bytes.len() } else { stated };
-    Ok(upper.behind_extensions(false).of(addresses, length))
+    let upper = upper.behind_extensions(false, |_, _| {});
+    Ok(upper.of(addresses, length))
 }
 
 /// Reads an IPv6 header.
 pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
+    v6_seeing(bytes, |_, _| {})
+}
+
+/// Addresses of an IPv6 packet's pseudo-header (RFC 8200, RFC 6275) that do not stand in the IPv6 header but in an
+/// extension header.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Elsewhere {
+    /// The source is the home address of a mobile node.
+    pub source: bool,
+    /// The destination is the last one of a routing header that has not been followed to its end.
+    pub destination: bool,
+}
+
+/// Reads an IPv6 header, and where the addresses of the pseudo-header stand.
+pub(super) fn v6_with_pseudo_header(bytes: &[u8]) -> Result<(IpPacket<'_>, Elsewhere), Skip> {
+    let mut elsewhere = Elsewhere::default();
+    let packet = v6_seeing(bytes, |kind, header| match kind {
+        ROUTING => elsewhere.destination |= is_under_way(header),
+        DESTINATION_OPTIONS => elsewhere.source |= has_home_address(header),
+        _ => {}
+    })?;
+    Ok((packet, elsewhere))
+}
+
+/// Whether a routing header names a destination that is not yet in the IPv6 header.
+fn is_under_way(header: &[u8]) -> bool {
+    // Source route, home address of a mobile node, segment routing.
+    matches!(header, [_, _, 0 | 2 | 4, left, ..] if *left > 0)
+}
+
+/// Whether there is a home address among destination options.
+fn has_home_address(header: &[u8]) -> bool {
+    const PAD_1: u8 = 0;
+    const HOME_ADDRESS: u8 = 201;
+    let mut options = header.get(2..).unwrap_or_default();
+    while let &[kind, ref rest @ ..] = options {
+        if kind == HOME_ADDRESS {
+            return true;
+        }
+        options = match rest {
+            _ if kind == PAD_1 => rest,
+            [length, rest @ ..] => rest.get(usize::from(*length)..).unwrap_or_default(),
+            [] => rest,
+        };
+    }
+    false
+}
+
+/// Reads an IPv6 header; `see` gets each extension header, as far as it was captured, and its number.
+#[inline]
+fn v6_seeing(bytes: &[u8], see: impl FnMut(u8, &[u8])) -> Result<IpPacket<'_>, Skip> {
     if byte(bytes, 0)? >> 4 != 6 {
         return Err(Skip::BadIpHeader);
     }
@@ -88,7 +140,7 @@ pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
     } else {
         V6_HEADER + stated
     };
-    Ok(upper.behind_extensions(true).of(addresses, length))
+    Ok(upper.behind_extensions(true, see).of(addresses, length))
 }
 
 /// What stands behind a header.
@@ -101,7 +153,8 @@ struct Upper<'a> {
 impl<'a> Upper<'a> {
     /// Walks over extension headers. Each takes at least eight bytes, so the walk ends with the
     /// packet; one that was cut off still says what follows it, if its first bytes are there.
-    fn behind_extensions(mut self, v6: bool) -> Self {
+    #[inline]
+    fn behind_extensions(mut self, v6: bool, mut see: impl FnMut(u8, &[u8])) -> Self {
         while !self.later_fragment {
             let extension = match self.protocol {
                 AUTHENTICATION => true,
@@ -120,6 +173,7 @@ impl<'a> Upper<'a> {
                 }
                 _ => (usize::from(units) + 1) * 8,
             };
+            see(self.protocol, &self.bytes[..length.min(self.bytes.len())]);
             self.protocol = next;
             self.bytes = self.bytes.get(length..).unwrap_or_default();
         }

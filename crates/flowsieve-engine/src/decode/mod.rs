@@ -53,6 +53,7 @@ mod tunnel_tests;
 
 pub use dns::{DNS_PORT, DnsMessage, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text};
+pub use ip::Elsewhere;
 pub use places::{Carried, Place, address_places};
 pub use skip::Skip;
 pub use whole::{IpBytes, ip_bytes, vlan_ids};

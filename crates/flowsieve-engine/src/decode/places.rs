@@ -2,6 +2,7 @@
 
 use super::bytes::place_in;
 use super::ethernet::{ARP, REVERSE_ARP};
+use super::ip::Elsewhere;
 use super::layer::{Layer, STEPS_MAX, step};
 use super::{IpPacket, ip, tunnel};
 use crate::trace::LinkType;
@@ -23,6 +24,8 @@ pub enum Place {
         at: usize,
         /// What it carries.
         carried: Carried,
+        /// Addresses of the pseudo-header that are not those of this header.
+        elsewhere: Elsewhere,
     },
     /// What should be an IP header and cannot be read, or was cut off within its addresses. Nothing follows.
     Unreadable {
@@ -62,8 +65,11 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
     for _ in 0..STEPS_MAX {
         let at = offset(bytes);
         let (packet, v6) = match layer {
-            Layer::Ipv4 => (ip::v4(bytes), false),
-            Layer::Ipv6 => (ip::v6(bytes), true),
+            Layer::Ipv4 => (
+                ip::v4(bytes).map(|packet| (packet, Elsewhere::default())),
+                false,
+            ),
+            Layer::Ipv6 => (ip::v6_with_pseudo_header(bytes), true),
             Layer::EtherType(ARP | REVERSE_ARP) => {
                 places.push(Place::Arp { at });
                 return;
@@ -76,7 +82,7 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
                 Err(_) => return,
             },
         };
-        let Ok(packet) = packet else {
+        let Ok((packet, elsewhere)) = packet else {
             places.push(Place::Unreadable { at, v6 });
             return;
         };
@@ -87,7 +93,11 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
             later_fragment: packet.later_fragment,
         };
         places.push(if v6 {
-            Place::Ipv6 { at, carried }
+            Place::Ipv6 {
+                at,
+                carried,
+                elsewhere,
+            }
         } else {
             Place::Ipv4 { at, carried }
         });
