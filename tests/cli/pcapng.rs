@@ -183,3 +183,76 @@ fn copies_in_erf_records_are_copies_whatever_their_headers_say() {
         }
     }
 }
+
+/// A capture with secrets, names, a comment and a custom block, and a packet twice.
+fn annotated() -> Vec<u8> {
+    let secrets = [
+        &0x544c_534b_u32.to_le_bytes()[..],
+        &8_u32.to_le_bytes(),
+        b"CLIENT_R",
+    ]
+    .concat();
+    let names = [&[1, 0, 13, 0, 10, 9, 8, 7][..], b"my-host.a\0\0\0", &[0; 4]].concat();
+    let custom = [&32_473_u32.to_le_bytes()[..], b"of my own"].concat();
+    [
+        section(&[option(1, b"section comment")]),
+        interface(&[]),
+        block(10, &secrets),
+        packet(0, 5_000_000, &frame()),
+        block(0x0bad, &custom),
+        packet(0, 5_000_001, &frame()),
+        block(4, &names),
+    ]
+    .concat()
+}
+
+#[test]
+fn what_stands_besides_packets_is_kept_or_its_loss_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = written(folder.path(), "in.pcapng", &annotated());
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (out, dropped, pcap) = (path("out.pcapng"), path("dropped.pcapng"), path("out.pcap"));
+    let words: [&[u8]; 4] = [b"section comment", b"CLIENT_R", b"of my own", b"my-host.a"];
+    let has = |path: &str| {
+        let bytes = fs::read(path).unwrap();
+        words.map(|word| bytes.windows(word.len()).any(|part| part == word))
+    };
+    let (document, said) = dedup(&[&input, "-w", &out, "--dropped", &dropped]);
+    assert_eq!(document["totals"]["dropped"], 1);
+    assert_eq!(
+        (has(&out), has(&dropped), said.as_str()),
+        ([true; 4], [true; 4], "")
+    );
+
+    // Names and keys are what anonymizing is against, so they are dropped without a word.
+    let key = written(folder.path(), "key", &[7; 32]);
+    let (_, said) = dedup(&[&input, "-w", &out, "--anonymize-key", &key]);
+    assert_eq!((has(&out), said.as_str()), ([false; 4], ""));
+
+    let each = "what was written lacks 1 decryption secrets block, 1 name resolution block, 1 custom block \
+                and 1 section comment; ";
+    let (_, said) = dedup(&[&input, "-w", &pcap]);
+    let remedy = "pcap cannot store them, so give the output a name that ends in .pcapng\n";
+    assert_eq!(said, format!("flowsieve: {each}{remedy}"));
+    assert_eq!(has(&pcap), [false; 4]);
+    assert_eq!(dedup(&[&input, "-w", &pcap, "--quiet"]).1, "");
+    assert_eq!(dedup(&[&input, "--dry-run"]).1, "");
+    let (_, said) = dedup(&[&input, "traces/generated.pcap", "-w", &out]);
+    assert_eq!(
+        said,
+        format!("flowsieve: {each}only a single input has them copied, to pcapng\n")
+    );
+    assert_eq!(has(&out), [false; 4]);
+
+    // A file without packets has them, too.
+    let empty = [
+        section(&[option(1, b"section comment")]),
+        interface(&[]),
+        block(10, &[0; 8]),
+    ];
+    let empty = written(folder.path(), "empty.pcapng", &empty.concat());
+    dedup(&[&empty, "-w", &out]);
+    assert!(has(&out)[0]);
+    // pcap has nothing of the kind.
+    assert_eq!(dedup(&["traces/generated.pcap", "-w", &out]).1, "");
+}

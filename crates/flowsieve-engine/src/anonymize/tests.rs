@@ -314,7 +314,7 @@ fn a_message_of_zeros_keeps_its_checksum() {
 }
 
 /// A routing header has the last destination until it is reached, and a mobile node's option its home address: the
-/// checksums of TCP, UDP and ICMPv6 cover these in place of the addresses in the IPv6 header.
+/// checksums of TCP, UDP and `ICMPv6` cover these in place of the addresses in the IPv6 header.
 #[test]
 fn checksums_over_addresses_in_extension_headers_stay_right() {
     let (source, destination) = v6_ends();

@@ -8,10 +8,11 @@ use super::slices::Slices;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
 use crate::guard::Broken;
-use crate::inputs::{InputResult, Merge, RecordInput, Watch};
+use crate::inputs::{InputResult, Merge, RecordInput, Rest, Watch};
 use crate::trace::write::{CaptureWriter, WriteError};
 use crate::trace::{RecordBatch, is_out_of_range};
 use ahash::RandomState;
+use std::cell::RefCell;
 use std::io::Write;
 use std::ops::Range;
 
@@ -60,12 +61,16 @@ pub fn dedup<W: Write + Send + 'static>(
 ) -> Result<DedupSummary, DedupError> {
     plan.check()?;
     let mut run = Run::new(plan);
-    let begin = |capture, _| RecordInput::new(capture, None);
+    let rest = RefCell::default();
+    let begin = |capture, _| RecordInput::with_annotations(capture, &rest);
     let merge = Merge::new(&plan.inputs, plan.input_format, watch.stop(), begin);
     let (inputs, interrupted) = merge.drain(watch, |number, input, count| {
         let (batch, range) = input.next(count);
         run.take(number, &batch, range, writers)
     })?;
+    if writers.anonymizer.is_none() {
+        end(writers, &rest.borrow())?;
+    }
     Ok(run.finish(inputs, interrupted))
 }
 
@@ -200,7 +205,22 @@ impl Run {
     }
 }
 
-/// Writes packets of the same fate; both writers hear of the interfaces.
+/// Writes the annotations behind the last packet.
+fn end<W: Write + Send + 'static>(writers: &mut Writers<W>, rest: &Rest) -> Result<(), DedupError> {
+    let put = |writer: &mut CaptureWriter<W>| {
+        writer.lose(&rest.others);
+        writer.annotate(&rest.annotations)
+    };
+    if let Some(writer) = &mut writers.kept {
+        put(writer).map_err(DedupError::Kept)?;
+    }
+    if let Some(writer) = &mut writers.dropped {
+        put(writer).map_err(DedupError::Dropped)?;
+    }
+    Ok(())
+}
+
+/// Writes packets of the same fate; both writers hear of the interfaces, and of what stands between packets.
 fn write<W: Write + Send + 'static>(
     writers: &mut Writers<W>,
     input: usize,
@@ -209,21 +229,18 @@ fn write<W: Write + Send + 'static>(
     is_dropped: Option<bool>,
 ) -> Result<(), DedupError> {
     let Range { start, end } = range;
-    if let Some(writer) = &mut writers.kept {
-        let end = if is_dropped == Some(false) {
-            end
+    let put = |writer: &mut CaptureWriter<W>, wanted: bool| {
+        if wanted {
+            writer.write(input, batch, start, end)
         } else {
-            start
-        };
-        writer
-            .write(input, batch, start, end)
-            .map_err(DedupError::Kept)?;
+            writer.pass_over(input, batch, start, end)
+        }
+    };
+    if let Some(writer) = &mut writers.kept {
+        put(writer, is_dropped == Some(false)).map_err(DedupError::Kept)?;
     }
     if let Some(writer) = &mut writers.dropped {
-        let end = if is_dropped == Some(true) { end } else { start };
-        writer
-            .write(input, batch, start, end)
-            .map_err(DedupError::Dropped)?;
+        put(writer, is_dropped == Some(true)).map_err(DedupError::Dropped)?;
     }
     Ok(())
 }

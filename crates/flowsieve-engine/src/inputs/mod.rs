@@ -20,5 +20,6 @@ mod segments;
 pub(crate) use batch::{Batch, Maker, read_on};
 pub(crate) use feed::Feed;
 pub use merge::{Input, Merge};
+pub(crate) use records::Rest;
 pub use records::{Choose, RecordInput};
 pub use results::{InputResult, Watch};

@@ -240,6 +240,11 @@ impl Capture {
     /// The capture is cut or damaged here, or cannot be read on. All packets before that place have
     /// been returned; the next call returns `None`.
     pub fn next_batch(&mut self) -> Result<Option<TraceBatch<'_>>, TraceError> {
+        if let Some(records) = &mut self.records
+            && !self.finished
+        {
+            records.clear_batch();
+        }
         if let Some(fault) = self.pending.take() {
             self.finished = true;
             return Err(self.cause_of(fault).in_file(&self.path));
@@ -251,9 +256,6 @@ impl Capture {
         self.entries.clear();
         let (buffer, packets, entries) = (&mut self.buffer, &mut self.packets, &mut self.entries);
         let mut records = self.records.as_deref_mut();
-        if let Some(records) = &mut records {
-            records.batch.clear();
-        }
         let result = match &mut self.reader {
             Reader::Pcap(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
             Reader::Pcapng(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
@@ -333,6 +335,20 @@ impl Capture {
         self.records = Some(records);
     }
 
+    /// From now on takes down the annotations of pcapng, too; to be called behind [`Self::keep_records`]. At the end of
+    /// the capture those behind the last packet are in [`Self::record_batch`].
+    #[doc(hidden)]
+    pub fn keep_annotations(&mut self) {
+        if let Some(records) = &mut self.records {
+            records.keeps_annotations = true;
+        }
+    }
+
+    /// Annotations that were too long, or too many, to be kept.
+    pub(crate) fn unkept_annotations(&self) -> u64 {
+        self.records.as_ref().map_or(0, |records| records.unkept)
+    }
+
     /// The batch of packets that [`Self::next_batch`] read last, as [`Self::keep_records`] took it
     /// down; without it there are packets and nothing besides.
     #[doc(hidden)]
@@ -343,6 +359,7 @@ impl Capture {
             packets: &self.packets,
             records: records.map_or(&[], |records| &records.batch),
             interfaces: records.map_or(&[], |records| &records.interfaces),
+            annotations: records.map_or(&[], |records| &records.annotations),
             is_plain_pcap: records.is_some_and(|records| records.is_plain_pcap),
         }
     }

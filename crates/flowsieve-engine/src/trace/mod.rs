@@ -14,6 +14,7 @@
 )]
 
 mod ahead;
+mod annotation;
 mod boundary;
 mod capture;
 mod codecs;
@@ -44,6 +45,8 @@ mod time;
 mod tsh;
 pub mod write;
 
+#[doc(hidden)]
+pub use annotation::{Annotation, AnnotationKind, Lost};
 pub use capture::{Capture, InputFormat, first_time_ns};
 #[doc(hidden)]
 pub use capture::{is_capture, standard_input};
