@@ -296,80 +296,41 @@ fn recorded_duplicates_are_found() {
     assert_eq!(totals["dropped"], 32);
 }
 
-/// One packet as it is, and inside each tunnel: copies only if that is asked for.
+/// Frames with one packet: as it is, and inside tunnels.
+fn plain_and_inside_tunnels() -> Vec<Vec<u8>> {
+    let v4 = |protocol: u8, ttl: u8, parts: &[&[u8]]| {
+        let payload = parts.concat();
+        let mut packet = vec![0x45, 0, 0, 20 + payload.len() as u8, 0, 7, 0, 0];
+        packet.extend([ttl, protocol, 0, ttl, 10, 0, 0, protocol, 10, 0, 0, 2]);
+        [packet, payload].concat()
+    };
+    let ethernet = |packet: &[u8]| [&[2; 12][..], &[8, 0], packet].concat();
+    let mut tcp = vec![0; 20];
+    tcp[..8].copy_from_slice(&[0, 80, 0, 81, 0, 0, 0, 1]);
+    tcp[12..14].copy_from_slice(&[0x50, 0x10]);
+    let plain = |ttl: u8| v4(6, ttl, &[&tcp, b"data"]);
+    let udp = |port: u16, parts: &[&[u8]]| {
+        let payload = parts.concat();
+        let head = [9, port, 8 + payload.len() as u16, 0].map(u16::to_be_bytes);
+        v4(17, 64, &[&head.concat(), &payload])
+    };
+    let gre_of_ip = [0, 0, 8, 0];
+    let erspan = [&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 9][..], &[0x10; 8]].concat();
+    let packets = [
+        plain(64),
+        udp(4789, &[&[8, 0, 0, 0, 0, 0, 1, 0], &ethernet(&plain(63))]),
+        v4(47, 64, &[&gre_of_ip, &plain(62)]),
+        v4(47, 64, &[&erspan, &ethernet(&plain(61))]),
+        v4(4, 64, &[&plain(60)]),
+        udp(2152, &[&[0x30, 255, 0, 44, 0, 0, 0, 1], &plain(59)]),
+        v4(4, 64, &[&v4(47, 64, &[&gre_of_ip, &plain(58)])]),
+    ];
+    packets.iter().map(|packet| ethernet(packet)).collect()
+}
+
 #[test]
 fn copies_inside_tunnels_are_copies_when_asked_for() {
-    let v4 = |protocol: u8, ttl: u8, payload: &[u8]| {
-        let mut packet = vec![
-            0x45,
-            0,
-            0,
-            20 + payload.len() as u8,
-            0,
-            7,
-            0,
-            0,
-            ttl,
-            protocol,
-        ];
-        packet.extend([0, ttl, 10, 0, 0, protocol, 10, 0, 0, 2]);
-        packet.extend(payload);
-        packet
-    };
-    let ethernet =
-        |kind: u16, payload: &[u8]| [&[2; 12][..], &kind.to_be_bytes(), payload].concat();
-    let mut tcp = vec![
-        0, 80, 0, 81, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x10, 0, 0, 0, 0, 0, 0,
-    ];
-    tcp.extend(b"data");
-    let plain = |ttl: u8| v4(6, ttl, &tcp);
-    let udp = |port: u16, payload: &[u8]| {
-        let length = 8 + payload.len() as u16;
-        let head = [9, port, length, 0].map(u16::to_be_bytes).concat();
-        v4(17, 64, &[&head, payload].concat())
-    };
-    let inner = |ttl: u8| ethernet(0x0800, &plain(ttl));
-    let frames = [
-        ethernet(0x0800, &plain(64)),
-        // VXLAN, GRE, ERSPAN of type II, IP in IP, GTP-U, and GRE within IP in IP.
-        ethernet(
-            0x0800,
-            &udp(4789, &[&[8, 0, 0, 0, 0, 0, 1, 0][..], &inner(63)].concat()),
-        ),
-        ethernet(
-            0x0800,
-            &v4(47, 64, &[&[0, 0, 8, 0][..], &plain(62)].concat()),
-        ),
-        ethernet(
-            0x0800,
-            &v4(
-                47,
-                64,
-                &[
-                    &[0x10, 0, 0x88, 0xbe, 0, 0, 0, 9][..],
-                    &[0x10; 8],
-                    &inner(61),
-                ]
-                .concat(),
-            ),
-        ),
-        ethernet(0x0800, &v4(4, 64, &plain(60))),
-        ethernet(
-            0x0800,
-            &udp(
-                2152,
-                &[&[0x30, 255, 0, 44, 0, 0, 0, 1][..], &plain(59)].concat(),
-            ),
-        ),
-        ethernet(
-            0x0800,
-            &v4(
-                4,
-                64,
-                &v4(47, 64, &[&[0, 0, 8, 0][..], &plain(58)].concat()),
-            ),
-        ),
-    ];
+    let frames = plain_and_inside_tunnels();
     let mut capture = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1]
         .map(u32::to_le_bytes)
         .concat();
