@@ -60,13 +60,35 @@ pub(super) fn v4(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
         bytes: bytes.get(header..end).unwrap_or_default(),
     };
     let length = if stated == 0 { bytes.len() } else { stated };
-    let upper = upper.behind_extensions(false, |_, _| {});
-    Ok(upper.of(addresses, length))
+    Ok(upper.behind_extensions(false).of(addresses, length))
 }
 
 /// Reads an IPv6 header.
 pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
-    v6_seeing(bytes, |_, _| {})
+    if byte(bytes, 0)? >> 4 != 6 {
+        return Err(Skip::BadIpHeader);
+    }
+    let addresses = Addresses::V6 {
+        source: array(bytes, 8)?,
+        destination: array(bytes, 24)?,
+    };
+    let stated = usize::from(be16(bytes, 4)?);
+    let end = match stated {
+        // A jumbogram, or segmentation offload.
+        0 => bytes.len(),
+        _ => (V6_HEADER + stated).min(bytes.len()),
+    };
+    let upper = Upper {
+        protocol: byte(bytes, 6)?,
+        later_fragment: false,
+        bytes: bytes.get(V6_HEADER..end).unwrap_or_default(),
+    };
+    let length = if stated == 0 {
+        bytes.len()
+    } else {
+        V6_HEADER + stated
+    };
+    Ok(upper.behind_extensions(true).of(addresses, length))
 }
 
 /// Addresses of an IPv6 packet's pseudo-header (RFC 8200, RFC 6275) that do not stand in the IPv6 header but in an
@@ -79,15 +101,28 @@ pub struct Elsewhere {
     pub destination: bool,
 }
 
-/// Reads an IPv6 header, and where the addresses of the pseudo-header stand.
-pub(super) fn v6_with_pseudo_header(bytes: &[u8]) -> Result<(IpPacket<'_>, Elsewhere), Skip> {
+/// Where the addresses of an IPv6 packet's pseudo-header stand. Looks at the extension headers a second time, so
+/// that those who do not need it do not pay for it.
+pub(super) fn pseudo_header(bytes: &[u8]) -> Elsewhere {
     let mut elsewhere = Elsewhere::default();
-    let packet = v6_seeing(bytes, |kind, header| match kind {
-        ROUTING => elsewhere.destination |= is_under_way(header),
-        DESTINATION_OPTIONS => elsewhere.source |= has_home_address(header),
-        _ => {}
-    })?;
-    Ok((packet, elsewhere))
+    let mut kind = bytes.get(6).copied().unwrap_or_default();
+    let mut rest = bytes.get(V6_HEADER..).unwrap_or_default();
+    while let (HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS, &[next, units, ..]) =
+        (kind, rest)
+    {
+        let length = match kind {
+            FRAGMENT => 8,
+            _ => (usize::from(units) + 1) * 8,
+        };
+        let header = &rest[..length.min(rest.len())];
+        match kind {
+            ROUTING => elsewhere.destination |= is_under_way(header),
+            DESTINATION_OPTIONS => elsewhere.source |= has_home_address(header),
+            _ => {}
+        }
+        (kind, rest) = (next, &rest[header.len()..]);
+    }
+    elsewhere
 }
 
 /// Whether a routing header names a destination that is not yet in the IPv6 header.
@@ -114,35 +149,6 @@ fn has_home_address(header: &[u8]) -> bool {
     false
 }
 
-/// Reads an IPv6 header; `see` gets each extension header, as far as it was captured, and its number.
-#[inline]
-fn v6_seeing(bytes: &[u8], see: impl FnMut(u8, &[u8])) -> Result<IpPacket<'_>, Skip> {
-    if byte(bytes, 0)? >> 4 != 6 {
-        return Err(Skip::BadIpHeader);
-    }
-    let addresses = Addresses::V6 {
-        source: array(bytes, 8)?,
-        destination: array(bytes, 24)?,
-    };
-    let stated = usize::from(be16(bytes, 4)?);
-    let end = match stated {
-        // A jumbogram, or segmentation offload.
-        0 => bytes.len(),
-        _ => (V6_HEADER + stated).min(bytes.len()),
-    };
-    let upper = Upper {
-        protocol: byte(bytes, 6)?,
-        later_fragment: false,
-        bytes: bytes.get(V6_HEADER..end).unwrap_or_default(),
-    };
-    let length = if stated == 0 {
-        bytes.len()
-    } else {
-        V6_HEADER + stated
-    };
-    Ok(upper.behind_extensions(true, see).of(addresses, length))
-}
-
 /// What stands behind a header.
 struct Upper<'a> {
     protocol: u8,
@@ -153,8 +159,7 @@ struct Upper<'a> {
 impl<'a> Upper<'a> {
     /// Walks over extension headers. Each takes at least eight bytes, so the walk ends with the
     /// packet; one that was cut off still says what follows it, if its first bytes are there.
-    #[inline]
-    fn behind_extensions(mut self, v6: bool, mut see: impl FnMut(u8, &[u8])) -> Self {
+    fn behind_extensions(mut self, v6: bool) -> Self {
         while !self.later_fragment {
             let extension = match self.protocol {
                 AUTHENTICATION => true,
@@ -173,7 +178,6 @@ impl<'a> Upper<'a> {
                 }
                 _ => (usize::from(units) + 1) * 8,
             };
-            see(self.protocol, &self.bytes[..length.min(self.bytes.len())]);
             self.protocol = next;
             self.bytes = self.bytes.get(length..).unwrap_or_default();
         }

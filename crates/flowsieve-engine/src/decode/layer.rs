@@ -80,28 +80,6 @@ pub(super) fn step(layer: Layer, bytes: &[u8]) -> Step<'_> {
 /// Not inlined: the common frames never come here, and their path stays small without it.
 #[inline(never)]
 pub(super) fn walk(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpPacket<'_>, Skip> {
-    find(link, frame, tunnel).map(|(packet, _)| packet)
-}
-
-/// Walks from the beginning of a frame to its outermost IP header, and returns the bytes from there on.
-#[inline(never)]
-pub(super) fn to_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
-    find(link, frame, Tunnel::Outer).map(|(_, bytes)| bytes)
-}
-
-/// The same for the innermost one.
-#[inline(never)]
-pub(super) fn to_innermost_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
-    find(link, frame, Tunnel::Inner).map(|(_, bytes)| bytes)
-}
-
-/// The IP header that counts, and the bytes from it on.
-#[expect(
-    clippy::inline_always,
-    reason = "what a caller does not look at is never put together"
-)]
-#[inline(always)]
-fn find(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<(IpPacket<'_>, &[u8]), Skip> {
     let mut found = None;
     let mut vlan = None;
     let mut layer = Layer::Link(link);
@@ -125,14 +103,57 @@ fn find(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<(IpPacket<'_>, &
             Err(skip) => return found.ok_or(skip),
         };
         if tunnel == Tunnel::Outer {
-            return Ok((packet, bytes));
+            return Ok(packet);
         }
-        let inside = tunnel::inside(&packet);
-        found = Some((packet, bytes));
-        match inside {
+        match tunnel::inside(&packet) {
+            Some(next) => (layer, bytes) = next,
+            None => return Ok(packet),
+        }
+        found = Some(packet);
+    }
+    found.ok_or(Skip::TooDeep)
+}
+
+/// Walks from the beginning of a frame to its outermost IP header, and returns the bytes from there on.
+#[inline(never)]
+pub(super) fn to_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
+    let mut layer = Layer::Link(link);
+    let mut bytes = frame;
+    for _ in 0..STEPS_MAX {
+        match layer {
+            Layer::Ipv4 => return ip::v4(bytes).map(|_| bytes),
+            Layer::Ipv6 => return ip::v6(bytes).map(|_| bytes),
+            other => (layer, bytes) = step(other, bytes)?,
+        }
+    }
+    Err(Skip::TooDeep)
+}
+
+/// Walks from the beginning of a frame to its innermost IP header, and returns the bytes from there on. Apart from
+/// [`walk`], which gets slower if it also has to return these.
+#[inline(never)]
+pub(super) fn to_innermost_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
+    let mut found = to_ip(link, frame)?;
+    let (mut layer, mut bytes) = (Layer::Ip, found);
+    for _ in 0..STEPS_MAX {
+        let packet = match layer {
+            Layer::Ipv4 => ip::v4(bytes),
+            Layer::Ipv6 => ip::v6(bytes),
+            other => match step(other, bytes) {
+                Ok(next) => {
+                    (layer, bytes) = next;
+                    continue;
+                }
+                Err(skip) => Err(skip),
+            },
+        };
+        // If the inside cannot be read, the last IP header counts.
+        let Ok(packet) = packet else { break };
+        found = bytes;
+        match tunnel::inside(&packet) {
             Some(next) => (layer, bytes) = next,
             None => break,
         }
     }
-    found.ok_or(Skip::TooDeep)
+    Ok(found)
 }

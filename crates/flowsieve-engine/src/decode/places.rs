@@ -65,11 +65,8 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
     for _ in 0..STEPS_MAX {
         let at = offset(bytes);
         let (packet, v6) = match layer {
-            Layer::Ipv4 => (
-                ip::v4(bytes).map(|packet| (packet, Elsewhere::default())),
-                false,
-            ),
-            Layer::Ipv6 => (ip::v6_with_pseudo_header(bytes), true),
+            Layer::Ipv4 => (ip::v4(bytes), false),
+            Layer::Ipv6 => (ip::v6(bytes), true),
             Layer::EtherType(ARP | REVERSE_ARP) => {
                 places.push(Place::Arp { at });
                 return;
@@ -82,7 +79,7 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
                 Err(_) => return,
             },
         };
-        let Ok((packet, elsewhere)) = packet else {
+        let Ok(packet) = packet else {
             places.push(Place::Unreadable { at, v6 });
             return;
         };
@@ -96,7 +93,7 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
             Place::Ipv6 {
                 at,
                 carried,
-                elsewhere,
+                elsewhere: ip::pseudo_header(bytes),
             }
         } else {
             Place::Ipv4 { at, carried }
