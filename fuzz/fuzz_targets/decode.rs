@@ -20,7 +20,9 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(ip.transport.len() <= frame.len());
         let _ = (ip.ports(), ip.tcp_flags(), ip.icmp_type_and_code());
     }
-    if let Ok(ip) = ip_bytes(link, frame) {
+    let innermost = Decoder::new(Tunnel::Inner).ip_bytes(link, frame);
+    assert_eq!(innermost.map(|_| ()), inner.map(|_| ()));
+    for ip in [ip_bytes(link, frame), innermost].into_iter().flatten() {
         assert_eq!(&frame[ip.offset..][..ip.bytes.len()], ip.bytes);
     }
     assert!(vlan_ids(link, frame).count() <= frame.len() / 4);

@@ -29,10 +29,16 @@ fn sieve(path: &Path, choice: u8) {
         Sameness::Retransmission,
         Sameness::Flow,
     ];
+    let by = kinds[choice as usize % 4];
     let plan = DedupPlan {
         inputs: vec![path.to_path_buf()],
         input_format: InputFormat::Auto,
-        by: kinds[choice as usize % 4],
+        by,
+        tunnel: if choice & 32 != 0 && by != Sameness::Frame {
+            Tunnel::Inner
+        } else {
+            Tunnel::Outer
+        },
         distinguish: Difference::default(),
         window: WindowWidth::Packets(5),
         filter: WindowFilterKind::Rotating,

@@ -179,7 +179,7 @@ impl CompareArgs {
             inputs,
             input_format: self.trace.input.format.input_format,
             rule: self.trace.elements.rule(),
-            tunnel: self.trace.elements.packets.tunnel,
+            tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slicing(),
             contenders,
             memories: self.conditions.memory.clone(),

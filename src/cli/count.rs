@@ -204,7 +204,7 @@ impl CountArgs {
             inputs: self.live.sources(inputs),
             input_format: self.trace.input.format.input_format,
             rule: self.trace.elements.rule(),
-            tunnel: self.trace.elements.packets.tunnel,
+            tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slicing(),
             counter,
             exact_limit_bytes: (!self.no_exact).then_some(self.exact.exact_limit),

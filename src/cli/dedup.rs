@@ -1,7 +1,9 @@
 //! `flowsieve dedup`: a capture without its duplicates.
 
 use super::anonymize_args::AnonymizeArgs;
-use super::options::{Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, named, one_of};
+use super::options::{
+    Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, TunnelArgs, named, one_of,
+};
 use super::output::{Output, is_standard, unwritten};
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
@@ -17,7 +19,8 @@ use flowsieve::dedup::{
 };
 use flowsieve::pipeline::InputResult;
 use flowsieve::report::DedupReport;
-use flowsieve::trace::write::{CaptureWriter, WriteError, WriteFormat, Written};
+use flowsieve::trace::Lost;
+use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteError, WriteFormat, Written};
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -36,6 +39,9 @@ pub(crate) struct DedupArgs {
     /// What makes two packets the same
     #[arg(long, value_name = "RULE", default_value = "packet", value_parser = rules(), help_heading = "Duplicates")]
     by: Sameness,
+
+    #[command(flatten, next_help_heading = "Duplicates")]
+    headers: TunnelArgs,
 
     /// Keep packets that differ only in this
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(DIFFERENCES), help_heading = "Duplicates")]
@@ -196,13 +202,14 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     // The dropped packets first: if they cannot be written, the capture that lacks them must not be.
     let removed = finish(writers.dropped, files.dropped.as_deref())?;
     let kept = finish(writers.kept, files.write.as_deref())?;
-    let mut without_options = 0;
+    let (mut without_options, mut lost) = (0, Lost::default());
     for (output, count) in [removed, kept].into_iter().flatten() {
         // Half a capture looks like a whole one: it gets no name. What has gone down a pipe is there.
         if !summary.interrupted || !output.is_file() {
             output.commit()?;
         }
         without_options += count.without_options;
+        lost = lost.or(count.lost);
     }
     let report = DedupReport {
         plan: &plan,
@@ -214,9 +221,18 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         .context("cannot write the summary")?;
     output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));
+    run.times(&summary.inputs);
     if without_options > 0 && !args.quiet.quiet {
         say(format_args!(
             "flowsieve: the comments and flags of {without_options} packets are lost, since pcap cannot store them; give the output a name that ends in .pcapng"
+        ));
+    }
+    if let Some(lost) = lost.in_words()
+        && !args.quiet.quiet
+    {
+        let why = files.why_lost(single);
+        say(format_args!(
+            "flowsieve: what was written lacks {lost}{why}"
         ));
     }
     let mut captures = files.write.iter().chain(&files.dropped);
@@ -267,6 +283,18 @@ fn write_cause(error: WriteError, path: &Path) -> anyhow::Error {
 }
 
 impl CapturesArgs {
+    /// Why the annotations of inputs are not in all that was written.
+    fn why_lost(&self, single: bool) -> &'static str {
+        let mut written = self.write.iter().chain(&self.dropped);
+        if !single {
+            "; only a single input has them copied, to pcapng"
+        } else if written.any(|path| WriteFormat::of_name(path).container == CaptureFormat::Pcap) {
+            "; pcap cannot store them, so give the output a name that ends in .pcapng"
+        } else {
+            ""
+        }
+    }
+
     fn cause(&self, error: DedupError) -> anyhow::Error {
         let path = |path: &Option<PathBuf>| path.clone().unwrap_or_default();
         match error {
@@ -288,6 +316,7 @@ impl DedupArgs {
             inputs,
             input_format: self.input.format.input_format,
             by: self.by,
+            tunnel: self.headers.tunnel,
             distinguish,
             window: self.window,
             filter: self.filter,

@@ -204,7 +204,7 @@ impl FlowsArgs {
         let plan = FlowPlan {
             inputs: self.live.sources(inputs),
             input_format: self.input.format.input_format,
-            tunnel: self.packets.tunnel,
+            tunnel: self.packets.headers.tunnel,
             bidirectional: self.bidirectional,
             dns_ports: self.packets.dns.dns_port.clone(),
             idle_ns: self.idle,

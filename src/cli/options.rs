@@ -112,12 +112,19 @@ const INPUT_FORMATS: &[Choice<InputFormat>] = &[
     ("tsh", "NLANR's 44-byte records", InputFormat::Tsh),
 ];
 
-// What packets have in them.
-#[derive(Args, Clone, Debug)]
-pub(super) struct PacketArgs {
+// Which header of tunnelled packets counts.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct TunnelArgs {
     /// Which IP header of tunnelled packets counts
     #[arg(long, value_name = "WHICH", default_value = "outer", value_parser = one_of(HEADERS))]
     pub(super) tunnel: Tunnel,
+}
+
+// What packets have in them.
+#[derive(Args, Clone, Debug)]
+pub(super) struct PacketArgs {
+    #[command(flatten)]
+    pub(super) headers: TunnelArgs,
 
     #[command(flatten)]
     pub(super) dns: DnsPortArgs,

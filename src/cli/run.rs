@@ -12,7 +12,7 @@ use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
 use std::fmt::Display;
 use std::io::{IsTerminal, stderr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A run of a command: what may end it, and whether something was wrong on the way.
@@ -26,6 +26,8 @@ pub(crate) struct Run {
     others: usize,
     /// Remarks on inputs that may have been named by mistake.
     remarks: Vec<String>,
+    /// Remarks are not wanted.
+    quiet: bool,
     started: Instant,
 }
 
@@ -41,6 +43,7 @@ impl Run {
             problems: Vec::new(),
             others: 0,
             remarks: Vec::new(),
+            quiet: false,
             started: Instant::now(),
         })
     }
@@ -115,10 +118,9 @@ impl Run {
         files: &[PathBuf],
         work: impl FnOnce(&Progress) -> T,
     ) -> T {
+        self.quiet = quiet;
         for remark in std::mem::take(&mut self.remarks) {
-            if !quiet {
-                say(format_args!("flowsieve: {remark}"));
-            }
+            self.remark(remark);
         }
         self.started = Instant::now();
         let progress = Progress::start(!quiet, total_bytes(files), self.stop().clone());
@@ -140,6 +142,42 @@ impl Run {
     /// Says what is wrong with directories, then what is wrong with these inputs.
     pub(crate) fn problems(&mut self, inputs: &[InputResult]) {
         self.all_problems(inputs.iter().filter_map(|input| input.error.as_ref()));
+        self.times(inputs);
+    }
+
+    /// Says how many packets of these inputs have times that cannot be shown.
+    pub(crate) fn times(&self, inputs: &[InputResult]) {
+        let counts = inputs
+            .iter()
+            .map(|input| (input.path.as_path(), input.times_out_of_range));
+        self.times_out_of_range(counts);
+    }
+
+    /// Says how many packets of these inputs have times that cannot be shown.
+    pub(crate) fn times_out_of_range<'a>(&self, inputs: impl Iterator<Item = (&'a Path, u64)>) {
+        const BOUNDS: &str = "outside 1677 to 2262";
+        let inputs: Vec<_> = inputs.filter(|&(_, count)| count > 0).collect();
+        let packets: u64 = inputs.iter().map(|&(_, count)| count).sum();
+        let place = match inputs[..] {
+            [] => return,
+            [(path, _)] => in_one_line(&path.display().to_string()),
+            _ => format!("{} inputs", inputs.len()),
+        };
+        self.remark(match packets {
+            1 => format!(
+                "{place}: 1 packet has a time {BOUNDS}; it counts at the nearest time in that range"
+            ),
+            _ => format!(
+                "{place}: {packets} packets have times {BOUNDS}; they count at the nearest time in that range"
+            ),
+        });
+    }
+
+    /// Says something that makes no result incomplete, unless nobody wants to know.
+    fn remark(&self, remark: impl Display) {
+        if !self.quiet {
+            say(format_args!("flowsieve: {remark}"));
+        }
     }
 
     /// Says what is wrong with directories, then all of this.

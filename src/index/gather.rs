@@ -42,6 +42,8 @@ const DNS: u64 = 1 << 63;
 pub(super) struct Gathered {
     /// Packets, or entries of a log.
     pub(super) packets: u64,
+    /// Packets whose times are outside 1677 to 2262.
+    pub(super) times_out_of_range: u64,
     /// Why it could be read up to some place only.
     pub(super) error: Option<TraceError>,
     /// A signal ended it: there are no regions then.
@@ -83,6 +85,7 @@ pub(super) fn regions(
             let input = summary.inputs.remove(0);
             Gathered {
                 packets: input.packets,
+                times_out_of_range: input.times_out_of_range,
                 error: input.error,
                 interrupted: summary.totals.interrupted,
             }
@@ -152,12 +155,14 @@ impl Gather {
     fn log(&mut self, mut capture: Capture, watch: &dyn Watch) -> Result<Gathered, IndexError> {
         let path = capture.path().to_owned();
         let bytes = capture.bytes_read();
+        let out_of_range = capture.times_out_of_range();
         let mut gathered = Gathered::default();
         loop {
             match capture.next_batch() {
                 Ok(Some(TraceBatch::DnsLog(log))) => {
                     self.entries(&log).map_err(IndexError::io(&path))?;
                     gathered.packets += log.entries.len() as u64;
+                    gathered.times_out_of_range = out_of_range.load(Ordering::Relaxed);
                 }
                 Ok(Some(TraceBatch::Packets { .. })) => {}
                 Ok(None) => return Ok(gathered),

@@ -29,6 +29,7 @@ pub struct IndexWriter {
     filters: HashMap<usize, NodeFilter>,
     /// Filters of regions that are not yet on the disk.
     fresh: Fresh,
+    times_out_of_range: Vec<(PathBuf, u64)>,
     /// Nodes whose filters differ from those on the disk.
     changed: HashSet<usize>,
     /// Nodes whose filter has to be made anew before it is committed.
@@ -114,6 +115,7 @@ impl IndexWriter {
             catalog,
             filters: HashMap::new(),
             fresh: Fresh::new(),
+            times_out_of_range: Vec::new(),
             changed: HashSet::new(),
             stale: HashSet::new(),
             pending: false,
@@ -123,6 +125,13 @@ impl IndexWriter {
             threads: 2,
             _lock: lock,
         }
+    }
+
+    /// The captures that were added with packets whose times are outside 1677 to 2262, and how many packets.
+    #[doc(hidden)]
+    pub fn times_out_of_range(&self) -> impl Iterator<Item = (&Path, u64)> {
+        let captures = self.times_out_of_range.iter();
+        captures.map(|(path, count)| (path.as_path(), *count))
     }
 
     /// What the index holds.
@@ -189,6 +198,10 @@ impl IndexWriter {
         }
         self.fresh.extend(made.filters);
         entry.packets = gathered.packets;
+        if gathered.times_out_of_range > 0 {
+            let count = gathered.times_out_of_range;
+            self.times_out_of_range.push((path.clone(), count));
+        }
         entry.damage.clone_from(&damage);
         entry.regions = made.regions;
         let regions = entry.regions.len();

@@ -3,12 +3,14 @@
 use super::INTERRUPTED;
 use super::cell::{Cell, Time};
 use super::column::Columns;
+use super::count_model::tunnel_name;
 use super::format::ReportFormat;
 use super::inputs::{inputs_cell, inputs_section};
 use super::json::{Layout, object, write_document};
 use super::number::{duration, grouped, percent, size, time};
 use super::rows::{Frame, RowWriter, Section};
 use super::table::Heading;
+use crate::decode::Tunnel;
 use crate::dedup::{DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, WindowWidth};
 use std::io::{self, Write};
 
@@ -84,6 +86,8 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
     Columns::default()
         .field("by", |report: &DedupReport<'a>| report.plan.by.name())
         .doc("`packet`, `frame`, `retransmission` or `flow`")
+        .field("tunnel", |report| tunnel_name(report.plan.tunnel))
+        .doc("`outer` or `inner`: which IP packet of a frame is compared")
         .object("distinguish", difference_columns(), |report| {
             Some(report.plan.distinguish)
         })
@@ -192,7 +196,7 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
     Columns::default()
         .part(None, &drop_columns(), |summary: &DedupSummary| Some(summary.totals))
         .field("not_compared", |summary| summary.not_compared)
-        .doc("packets that are kept in any case: without data, or without a flow")
+        .doc("packets that are kept in any case: without data, without a flow, or with a time outside 1677 to 2262 in a window of time")
         .field("out_of_order", |summary| summary.out_of_order)
         .doc("packets with an earlier time than the one before")
         .field("interrupted", |summary| summary.interrupted)
@@ -223,9 +227,13 @@ fn write_table(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) ->
     } else {
         "exact"
     };
+    let inside = match plan.tunnel {
+        Tunnel::Outer => "",
+        Tunnel::Inner => " inside tunnels",
+    };
     writeln!(
         out,
-        "duplicates by {} in a window of {window}; {} filter, {how}",
+        "duplicates by {}{inside} in a window of {window}; {} filter, {how}",
         plan.by.name(),
         plan.filter.name()
     )?;

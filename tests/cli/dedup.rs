@@ -295,3 +295,74 @@ fn recorded_duplicates_are_found() {
     assert_eq!(totals["dropped_retransmission"], 32);
     assert_eq!(totals["dropped"], 32);
 }
+
+/// Frames with one packet: as it is, and inside tunnels.
+fn plain_and_inside_tunnels() -> Vec<Vec<u8>> {
+    let v4 = |protocol: u8, ttl: u8, parts: &[&[u8]]| {
+        let payload = parts.concat();
+        let mut packet = vec![0x45, 0, 0, 20 + payload.len() as u8, 0, 7, 0, 0];
+        packet.extend([ttl, protocol, 0, ttl, 10, 0, 0, protocol, 10, 0, 0, 2]);
+        [packet, payload].concat()
+    };
+    let ethernet = |packet: &[u8]| [&[2; 12][..], &[8, 0], packet].concat();
+    let mut tcp = vec![0; 20];
+    tcp[..8].copy_from_slice(&[0, 80, 0, 81, 0, 0, 0, 1]);
+    tcp[12..14].copy_from_slice(&[0x50, 0x10]);
+    let plain = |ttl: u8| v4(6, ttl, &[&tcp, b"data"]);
+    let udp = |port: u16, parts: &[&[u8]]| {
+        let payload = parts.concat();
+        let head = [9, port, 8 + payload.len() as u16, 0].map(u16::to_be_bytes);
+        v4(17, 64, &[&head.concat(), &payload])
+    };
+    let gre_of_ip = [0, 0, 8, 0];
+    let erspan = [&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 9][..], &[0x10; 8]].concat();
+    let packets = [
+        plain(64),
+        udp(4789, &[&[8, 0, 0, 0, 0, 0, 1, 0], &ethernet(&plain(63))]),
+        v4(47, 64, &[&gre_of_ip, &plain(62)]),
+        v4(47, 64, &[&erspan, &ethernet(&plain(61))]),
+        v4(4, 64, &[&plain(60)]),
+        udp(2152, &[&[0x30, 255, 0, 44, 0, 0, 0, 1], &plain(59)]),
+        v4(4, 64, &[&v4(47, 64, &[&gre_of_ip, &plain(58)])]),
+    ];
+    packets.iter().map(|packet| ethernet(packet)).collect()
+}
+
+#[test]
+fn copies_inside_tunnels_are_copies_when_asked_for() {
+    let frames = plain_and_inside_tunnels();
+    let mut capture = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1]
+        .map(u32::to_le_bytes)
+        .concat();
+    for frame in &frames {
+        let length = frame.len() as u32;
+        capture.extend([7, 0, length, length].map(u32::to_le_bytes).concat());
+        capture.extend(frame);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tunnels.pcap");
+    fs::write(&path, capture).unwrap();
+    let dropped = |more: &[&str]| {
+        let document = summary(&[&[name(&path), "--dry-run"], more].concat());
+        assert!(document["parameters"]["tunnel"].is_string());
+        document["totals"]["dropped"].as_u64().unwrap()
+    };
+    let copies = frames.len() as u64 - 1;
+    // Outside, the tunnels of one protocol are a flow.
+    for (by, outside) in [("packet", 0), ("retransmission", 0), ("flow", 2)] {
+        assert_eq!(dropped(&["--by", by, "--tunnel", "inner"]), copies, "{by}");
+        assert_eq!(dropped(&["--by", by]), outside, "{by}");
+        assert_eq!(dropped(&["--by", by, "--tunnel", "outer"]), outside, "{by}");
+    }
+    assert_eq!(dropped(&["--tunnel", "inner", "--distinguish", "ttl"]), 0);
+    let line = ["dedup", "--dry-run", "--tunnel", "inner", name(&path)];
+    let table = flowsieve(&line).done();
+    assert!(table.starts_with("duplicates by packet inside tunnels in a window of 50 ms;"));
+    let refused = flowsieve(&[&line[..], &["--by", "frame"]].concat());
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.err.contains("leave out --tunnel inner"),
+        "{}",
+        refused.err
+    );
+}

@@ -20,6 +20,7 @@ mod limits;
 mod live;
 mod output;
 mod page;
+mod pcapng;
 mod plan;
 mod privacy;
 mod reproduce;

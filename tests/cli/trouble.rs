@@ -62,6 +62,28 @@ fn what_is_no_capture() {
 }
 
 #[test]
+fn captures_of_other_tools_are_refused_with_the_command_that_converts_them() {
+    let snoop = [&b"snoop\0\0\0\0\0\0\x02\0\0\0\x04"[..], &[0; 24]].concat();
+    for (name, bytes, what) in [
+        ("a.snoop", &snoop[..], "a snoop (RFC 1761) capture"),
+        ("a.snoop.gz", &gzip(&snoop), "a snoop (RFC 1761) capture"),
+        (
+            "b.cap",
+            b"RTSS\x01\x01\x01\0",
+            "a Microsoft Network Monitor 1 capture",
+        ),
+        (
+            "c.cap",
+            b"GMBU\0\x02\x01\0",
+            "a Microsoft Network Monitor 2 capture",
+        ),
+    ] {
+        let command = "convert it with `editcap in out.pcapng` of Wireshark";
+        check_bytes(name, bytes, 0, &[what, command]);
+    }
+}
+
+#[test]
 fn what_ends_too_early() {
     let (_, bytes) = sample();
     let header = [

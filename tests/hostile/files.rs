@@ -136,6 +136,11 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
             inputs: vec![path.to_path_buf()],
             input_format,
             by,
+            tunnel: if number & 1024 != 0 && by != Sameness::Frame {
+                Tunnel::Inner
+            } else {
+                Tunnel::Outer
+            },
             distinguish: if by == Sameness::Packet {
                 distinguish
             } else {

@@ -28,7 +28,7 @@ impl PlanArgs {
         if kind != ElementKind::default() {
             add("--element", kind.name());
         }
-        if self.elements.packets.tunnel == Tunnel::Inner {
+        if self.elements.packets.headers.tunnel == Tunnel::Inner {
             add("--tunnel", "inner");
         }
         if kind == ElementKind::Dns {

@@ -29,7 +29,7 @@ impl PlanArgs {
             inputs,
             input_format: format,
             rule: self.elements.rule(),
-            tunnel: self.elements.packets.tunnel,
+            tunnel: self.elements.packets.headers.tunnel,
             masks,
             limit_bytes: self.exact.exact_limit,
         };

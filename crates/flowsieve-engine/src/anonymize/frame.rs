@@ -5,7 +5,7 @@
 //! that changed so far is what changed within the next one.
 
 use super::mapping::AddressMap;
-use crate::decode::{Carried, Place};
+use crate::decode::{Carried, Elsewhere, Place};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
@@ -31,7 +31,11 @@ pub(super) fn rewrite(frame: &mut [u8], places: &[Place], map: &mut AddressMap) 
     for place in places.iter().rev() {
         match *place {
             Place::Ipv4 { at, carried } => rewrite.v4(at, carried, map),
-            Place::Ipv6 { at, carried } => rewrite.v6(at, carried, map),
+            Place::Ipv6 {
+                at,
+                carried,
+                elsewhere,
+            } => rewrite.v6(at, carried, elsewhere, map),
             Place::Arp { at } => rewrite.arp(at, map),
             Place::Unreadable { at, v6 } => {
                 let addresses = if v6 { 8..40 } else { 12..20 };
@@ -61,7 +65,7 @@ impl Rewrite<'_> {
         self.fix(at + CHECKSUM, change, false);
     }
 
-    fn v6(&mut self, at: usize, carried: Carried, map: &mut AddressMap) {
+    fn v6(&mut self, at: usize, carried: Carried, elsewhere: Elsewhere, map: &mut AddressMap) {
         const TARGET: usize = 8;
         const REDIRECTED: usize = 24;
         if carried.protocol == ICMPV6 && !carried.later_fragment {
@@ -78,7 +82,14 @@ impl Rewrite<'_> {
             return;
         };
         let (new_source, new_destination) = (map.v6(source), map.v6(destination));
-        let change = changed(&source, &new_source) + changed(&destination, &new_destination);
+        // Addresses in extension headers stay as they are.
+        let mut change = 0;
+        if !elsewhere.source {
+            change += changed(&source, &new_source);
+        }
+        if !elsewhere.destination {
+            change += changed(&destination, &new_destination);
+        }
         self.fix_carried(carried, change);
         self.put(at + 8, &new_source);
         self.put(at + 24, &new_destination);
@@ -153,7 +164,9 @@ impl Rewrite<'_> {
         let Some(old) = self.array(at).map(u16::from_be_bytes) else {
             return;
         };
-        if optional && old == 0 {
+        // Of the two zeros of these numbers, one that was right is right where nothing changed; a message of
+        // nothing but zeros has 0xffff.
+        if (optional && old == 0) || change.is_multiple_of(MODULUS) {
             return;
         }
         let new = (u64::from(old) + MODULUS - change % MODULUS) % MODULUS;

@@ -74,6 +74,8 @@ impl PacketAnonymizer {
             packets: batch.packets,
             records: &self.records[..batch.records.len()],
             interfaces: &self.interfaces[input][..batch.interfaces.len()],
+            // Secrets, names and comments tell what is replaced.
+            annotations: &[],
             is_plain_pcap: batch.is_plain_pcap,
         }
     }

@@ -303,6 +303,99 @@ fn anonymized_quickly(frame: &[u8]) -> Vec<u8> {
     new
 }
 
+/// The sum of nothing but zeros is zero, and its checksum 0xffff: no other zero is right.
+#[test]
+fn a_message_of_zeros_keeps_its_checksum() {
+    let message = with_checksum(vec![0; 8], 2, &[]);
+    assert_eq!(message[2..4], [0xff, 0xff]);
+    let new = anonymized(&ethernet(0x0800, &ipv4(1, &message)));
+    check_sums(&new[14..]);
+    assert_eq!(new[34..], message);
+}
+
+/// A routing header has the last destination until it is reached, and a mobile node's option its home address: the
+/// checksums of TCP, UDP and `ICMPv6` cover these in place of the addresses in the IPv6 header.
+#[test]
+fn checksums_over_addresses_in_extension_headers_stay_right() {
+    let (source, destination) = v6_ends();
+    let (last, home) = (v6("2001:db8:9::77"), v6("2001:db8:aa::1"));
+    let routing = |kind: u8, left: u8, addresses: &[[u8; 16]]| {
+        let mut header = vec![0, 2 * addresses.len() as u8, kind, left, 0, 0, 0, 0];
+        header.extend(addresses.concat());
+        header
+    };
+    // Padding, and the home address.
+    let mobile = [&[0, 2, 1, 2, 0, 0, 201, 16][..], &home].concat();
+    let (routing_header, options) = (43, 60);
+    let hop = v6("2001:db8:7::7");
+    // Extension headers, and the ends that checksums cover; none for those of the IPv6 header.
+    let cases = [
+        (
+            vec![(routing_header, routing(4, 1, &[last, destination]))],
+            None,
+            Some(last),
+        ),
+        (
+            vec![(routing_header, routing(4, 2, &[last, destination, hop]))],
+            None,
+            Some(last),
+        ),
+        (
+            vec![(routing_header, routing(4, 0, &[destination, hop]))],
+            None,
+            None,
+        ),
+        (
+            vec![(routing_header, routing(2, 1, &[last]))],
+            None,
+            Some(last),
+        ),
+        (
+            vec![(routing_header, routing(0, 1, &[hop, last]))],
+            None,
+            Some(last),
+        ),
+        (vec![(options, mobile.clone())], Some(home), None),
+        (
+            vec![
+                (0, vec![0, 0, 1, 4, 0, 0, 0, 0]),
+                (routing_header, routing(4, 1, &[last, destination])),
+                (options, mobile),
+            ],
+            Some(home),
+            Some(last),
+        ),
+    ];
+    for (headers, from, to) in cases {
+        let ends = (from.unwrap_or(source), to.unwrap_or(destination));
+        let ends = (&ends.0[..], &ends.1[..]);
+        let echo = [&[128, 0, 0, 0][..], b"echo"].concat();
+        let over = pseudo(ends.0, ends.1, 58, echo.len());
+        for (protocol, upper) in [
+            (17, udp(9999, ends, b"words")),
+            (6, tcp(ends, b"words")),
+            (58, with_checksum(echo, 2, &over)),
+        ] {
+            // From the innermost outwards: each header names the next one.
+            let (mut kind, mut bytes) = (protocol, upper.clone());
+            for (number, header) in headers.iter().rev() {
+                let mut header = header.clone();
+                header[0] = kind;
+                (kind, bytes) = (*number, [header, bytes].concat());
+            }
+            let old = ethernet(0x86dd, &ipv6(kind, &bytes));
+            let new = anonymized(&old);
+            check_addresses(&old, &new);
+            let upper = &new[new.len() - upper.len()..];
+            let source = from.unwrap_or(new[14 + 8..][..16].try_into().unwrap());
+            let destination = to.unwrap_or(new[14 + 24..][..16].try_into().unwrap());
+            let over = pseudo(&source, &destination, protocol, upper.len());
+            let all = [&over, upper].concat();
+            assert_eq!(sum(&all), 0xffff, "protocol {protocol} behind {headers:?}");
+        }
+    }
+}
+
 /// VXLAN in UDP with a checksum, around IPv6 without one, around an odd header that shifts what is inside.
 #[test]
 fn tunnels_are_mended_outside_too() {

@@ -91,6 +91,64 @@ pub(super) fn v6(bytes: &[u8]) -> Result<IpPacket<'_>, Skip> {
     Ok(upper.behind_extensions(true).of(addresses, length))
 }
 
+/// Addresses of an IPv6 packet's pseudo-header (RFC 8200, RFC 6275) that do not stand in the IPv6 header but in an
+/// extension header.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Elsewhere {
+    /// The source is the home address of a mobile node.
+    pub source: bool,
+    /// The destination is the last one of a routing header that has not been followed to its end.
+    pub destination: bool,
+}
+
+/// Where the addresses of an IPv6 packet's pseudo-header stand. Looks at the extension headers a second time, so
+/// that those who do not need it do not pay for it.
+pub(super) fn pseudo_header(bytes: &[u8]) -> Elsewhere {
+    let mut elsewhere = Elsewhere::default();
+    let mut kind = bytes.get(6).copied().unwrap_or_default();
+    let mut rest = bytes.get(V6_HEADER..).unwrap_or_default();
+    while let (HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS, &[next, units, ..]) =
+        (kind, rest)
+    {
+        let length = match kind {
+            FRAGMENT => 8,
+            _ => (usize::from(units) + 1) * 8,
+        };
+        let header = &rest[..length.min(rest.len())];
+        match kind {
+            ROUTING => elsewhere.destination |= is_under_way(header),
+            DESTINATION_OPTIONS => elsewhere.source |= has_home_address(header),
+            _ => {}
+        }
+        (kind, rest) = (next, &rest[header.len()..]);
+    }
+    elsewhere
+}
+
+/// Whether a routing header names a destination that is not yet in the IPv6 header.
+fn is_under_way(header: &[u8]) -> bool {
+    // Source route, home address of a mobile node, segment routing.
+    matches!(header, [_, _, 0 | 2 | 4, left, ..] if *left > 0)
+}
+
+/// Whether there is a home address among destination options.
+fn has_home_address(header: &[u8]) -> bool {
+    const PAD_1: u8 = 0;
+    const HOME_ADDRESS: u8 = 201;
+    let mut options = header.get(2..).unwrap_or_default();
+    while let &[kind, ref rest @ ..] = options {
+        if kind == HOME_ADDRESS {
+            return true;
+        }
+        options = match rest {
+            _ if kind == PAD_1 => rest,
+            [length, rest @ ..] => rest.get(usize::from(*length)..).unwrap_or_default(),
+            [] => rest,
+        };
+    }
+    false
+}
+
 /// What stands behind a header.
 struct Upper<'a> {
     protocol: u8,

@@ -128,3 +128,32 @@ pub(super) fn to_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
     }
     Err(Skip::TooDeep)
 }
+
+/// Walks from the beginning of a frame to its innermost IP header, and returns the bytes from there on. Apart from
+/// [`walk`], which gets slower if it also has to return these.
+#[inline(never)]
+pub(super) fn to_innermost_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
+    let mut found = to_ip(link, frame)?;
+    let (mut layer, mut bytes) = (Layer::Ip, found);
+    for _ in 0..STEPS_MAX {
+        let packet = match layer {
+            Layer::Ipv4 => ip::v4(bytes),
+            Layer::Ipv6 => ip::v6(bytes),
+            other => match step(other, bytes) {
+                Ok(next) => {
+                    (layer, bytes) = next;
+                    continue;
+                }
+                Err(skip) => Err(skip),
+            },
+        };
+        // If the inside cannot be read, the last IP header counts.
+        let Ok(packet) = packet else { break };
+        found = bytes;
+        match tunnel::inside(&packet) {
+            Some(next) => (layer, bytes) = next,
+            None => break,
+        }
+    }
+    Ok(found)
+}

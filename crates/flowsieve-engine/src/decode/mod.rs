@@ -53,6 +53,7 @@ mod tunnel_tests;
 
 pub use dns::{DNS_PORT, DnsMessage, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text};
+pub use ip::Elsewhere;
 pub use places::{Carried, Place, address_places};
 pub use skip::Skip;
 pub use whole::{IpBytes, ip_bytes, vlan_ids};
@@ -242,5 +243,15 @@ impl Decoder {
             }
         }
         layer::walk(link, frame, self.tunnel)
+    }
+
+    /// The bytes of the IP packet that [`Self::decode`] finds.
+    ///
+    /// # Errors
+    ///
+    /// The reason why there is none.
+    #[inline]
+    pub fn ip_bytes<'a>(&self, link: LinkType, frame: &'a [u8]) -> Result<IpBytes<'a>, Skip> {
+        whole::find(link, frame, self.tunnel)
     }
 }

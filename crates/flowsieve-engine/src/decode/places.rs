@@ -2,6 +2,7 @@
 
 use super::bytes::place_in;
 use super::ethernet::{ARP, REVERSE_ARP};
+use super::ip::Elsewhere;
 use super::layer::{Layer, STEPS_MAX, step};
 use super::{IpPacket, ip, tunnel};
 use crate::trace::LinkType;
@@ -23,6 +24,8 @@ pub enum Place {
         at: usize,
         /// What it carries.
         carried: Carried,
+        /// Addresses of the pseudo-header that are not those of this header.
+        elsewhere: Elsewhere,
     },
     /// What should be an IP header and cannot be read, or was cut off within its addresses. Nothing follows.
     Unreadable {
@@ -87,7 +90,11 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
             later_fragment: packet.later_fragment,
         };
         places.push(if v6 {
-            Place::Ipv6 { at, carried }
+            Place::Ipv6 {
+                at,
+                carried,
+                elsewhere: ip::pseudo_header(bytes),
+            }
         } else {
             Place::Ipv4 { at, carried }
         });

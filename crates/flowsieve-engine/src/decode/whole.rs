@@ -2,13 +2,13 @@
 
 use super::bytes::place_in;
 use super::ip::{V4_HEADER, V6_HEADER};
-use super::{Skip, layer};
+use super::{Skip, Tunnel, common as frames, layer};
 use crate::trace::LinkType;
 
 const ETHERNET_HEADER: usize = 14;
 const TAG: usize = 4;
 
-/// The outermost IP packet of a frame.
+/// An IP packet of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct IpBytes<'a> {
     /// What was captured of it, from its header on, without what a link layer appends. The fixed
@@ -27,9 +27,18 @@ pub struct IpBytes<'a> {
 /// The reason why there is none.
 #[inline]
 pub fn ip_bytes(link: LinkType, frame: &[u8]) -> Result<IpBytes<'_>, Skip> {
-    let bytes = match common(link, frame) {
-        Some(bytes) => bytes,
-        None => layer::to_ip(link, frame)?,
+    find(link, frame, Tunnel::Outer)
+}
+
+/// Finds the IP packet of a frame whose header counts.
+#[inline]
+pub(super) fn find(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Result<IpBytes<'_>, Skip> {
+    let short = common(link, frame);
+    let bytes = match (tunnel, short) {
+        (Tunnel::Outer, Some(bytes)) => bytes,
+        (Tunnel::Outer, None) => layer::to_ip(link, frame)?,
+        (Tunnel::Inner, Some(bytes)) if frames::decode_no_tunnel(frame).is_some() => bytes,
+        (Tunnel::Inner, _) => layer::to_innermost_ip(link, frame)?,
     };
     let stated = match bytes {
         [first, _, high, low, ..] if first >> 4 == 4 => u16::from_be_bytes([*high, *low]).into(),
@@ -143,6 +152,32 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_innermost_packet_is_the_one_that_is_decoded(
+            tags in 0..3usize,
+            port in prop_oneof![Just(4789u16), Just(2152), Just(80)],
+            protocol in prop_oneof![Just(17u8), Just(4), Just(47), Just(6)],
+            payload in proptest::collection::vec(any::<u8>(), 0..20),
+            inner in proptest::collection::vec(any::<u8>(), 0..60),
+        ) {
+            use super::super::{Decoder, packets};
+            let inner = packets::ethernet(0x0800, &packets::v4(6, &inner));
+            let inside = match protocol {
+                17 => packets::udp(9, port, &[&[8, 0, 0, 0, 0, 0, 0, 0][..], &inner].concat()),
+                4 => inner[14..].to_vec(),
+                47 => [&[0, 0, 8, 0], &inner[14..]].concat(),
+                _ => payload,
+            };
+            let frame = frame(&[1, 2][..tags.min(2)], &packets::v4(protocol, &inside));
+            let decoder = Decoder::new(Tunnel::Inner);
+            let decoded = decoder.decode(LinkType::ETHERNET, &frame).unwrap();
+            let found = decoder.ip_bytes(LinkType::ETHERNET, &frame).unwrap();
+            prop_assert_eq!(found.bytes.len(), decoded.bytes as usize);
+            prop_assert!(found.bytes.ends_with(decoded.transport));
+            let inside_too = protocol == 4 || protocol == 47 || (protocol == 17 && port == 4789);
+            prop_assert_eq!(found.offset > 14 + 4 * tags.min(2), inside_too);
+        }
+
         #[test]
         fn the_short_way_and_the_walk_agree(
             tags in 0..3usize,

@@ -15,8 +15,8 @@
 use super::plan::{Difference, Sameness};
 use super::results::DropKind;
 use super::tcp::{Segment, TcpFlows};
-use crate::decode::{Addresses, Decoder, IpBytes, IpPacket, ip_bytes, vlan_ids};
-use crate::trace::{LinkType, RecordBatch};
+use crate::decode::{Addresses, Decoder, IpBytes, IpPacket, Tunnel, vlan_ids};
+use crate::trace::{LinkType, RecordBatch, erf_content};
 use std::ops::Range;
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_secret};
 
@@ -46,7 +46,7 @@ pub(super) struct Keyer {
 }
 
 impl Keyer {
-    pub(super) fn new(by: Sameness, distinguish: Difference, seed: u64) -> Self {
+    pub(super) fn new(by: Sameness, tunnel: Tunnel, distinguish: Difference, seed: u64) -> Self {
         let mut secret = [0; SECRET_BYTES];
         for (number, word) in secret.chunks_exact_mut(8).enumerate() {
             let random = xxh3_64_with_seed(&number.to_le_bytes(), seed);
@@ -56,7 +56,7 @@ impl Keyer {
             by,
             distinguish,
             secret,
-            decoder: Decoder::default(),
+            decoder: Decoder::new(tunnel),
             tcp: TcpFlows::default(),
         }
     }
@@ -74,17 +74,16 @@ impl Keyer {
         for index in range {
             let packet = &batch.packets[index];
             let frame = &batch.bytes[packet.start as usize..][..packet.captured as usize];
+            let frame = match packet.link {
+                LinkType::ERF => erf_content(frame),
+                _ => frame,
+            };
             let (digest, kind) = match self.by {
                 Sameness::Packet => {
                     let interface = || (input as u32, batch.record(index).interface);
                     self.packet(packet.link, frame, interface)
                 }
-                Sameness::Frame => {
-                    // As it stands in its container.
-                    let record = batch.record(index);
-                    let frame = &batch.bytes[record.start as usize..][..record.captured as usize];
-                    (self.digest(frame), Some(DropKind::Frame))
-                }
+                Sameness::Frame => (self.digest(frame), Some(DropKind::Frame)),
                 Sameness::Retransmission => self.segment(packet.link, frame),
                 Sameness::Flow => self.flow(packet.link, frame),
             };
@@ -105,7 +104,7 @@ impl Keyer {
         frame: &[u8],
         interface: impl Fn() -> (u32, u32),
     ) -> (u128, Option<DropKind>) {
-        let found = ip_bytes(link, frame);
+        let found = self.decoder.ip_bytes(link, frame);
         let mut encoding = [0_u128; ENCODING_BYTES / 16];
         if self.distinguish != Difference::default() {
             let ip = found.as_ref().ok();
@@ -198,7 +197,9 @@ impl Keyer {
     }
 
     fn segment(&mut self, link: LinkType, frame: &[u8]) -> (u128, Option<DropKind>) {
-        let (Ok(whole), Ok(ip)) = (ip_bytes(link, frame), self.decoder.decode(link, frame)) else {
+        let decoder = &self.decoder;
+        let (Ok(whole), Ok(ip)) = (decoder.ip_bytes(link, frame), decoder.decode(link, frame))
+        else {
             return (0, None);
         };
         let missing = whole.stated - whole.bytes.len();

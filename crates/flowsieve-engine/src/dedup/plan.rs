@@ -1,5 +1,6 @@
 //! What is asked for, as data.
 
+use crate::decode::Tunnel;
 use crate::trace::InputFormat;
 use std::path::PathBuf;
 
@@ -88,6 +89,8 @@ pub struct DedupPlan {
     pub input_format: InputFormat,
     /// What makes two packets the same.
     pub by: Sameness,
+    /// Which IP packet of a frame is compared.
+    pub tunnel: Tunnel,
     /// What makes IP packets different besides.
     pub distinguish: Difference,
     /// How far back a packet is compared.
@@ -130,6 +133,7 @@ impl DedupPlan {
             inputs: inputs.into_iter().map(Into::into).collect(),
             input_format: InputFormat::Auto,
             by: Sameness::Packet,
+            tunnel: Tunnel::Outer,
             distinguish: Difference::default(),
             window: WindowWidth::Time(50_000_000),
             filter: WindowFilterKind::Rotating,
@@ -150,6 +154,11 @@ impl DedupPlan {
         if self.by != Sameness::Packet && self.distinguish != Difference::default() {
             return fail(
                 "--distinguish belongs to --by packet: the others leave nothing out of account",
+            );
+        }
+        if self.by == Sameness::Frame && self.tunnel == Tunnel::Inner {
+            return fail(
+                "--by frame compares whole frames: leave out --tunnel inner, or choose another rule",
             );
         }
         if self.approximate && self.filter != WindowFilterKind::Rotating {

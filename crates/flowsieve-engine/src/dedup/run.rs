@@ -8,10 +8,11 @@ use super::slices::Slices;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
 use crate::guard::Broken;
-use crate::inputs::{InputResult, Merge, RecordInput, Watch};
-use crate::trace::RecordBatch;
+use crate::inputs::{InputResult, Merge, RecordInput, Rest, Watch};
 use crate::trace::write::{CaptureWriter, WriteError};
+use crate::trace::{RecordBatch, is_out_of_range};
 use ahash::RandomState;
+use std::cell::RefCell;
 use std::io::Write;
 use std::ops::Range;
 
@@ -60,12 +61,16 @@ pub fn dedup<W: Write + Send + 'static>(
 ) -> Result<DedupSummary, DedupError> {
     plan.check()?;
     let mut run = Run::new(plan);
-    let begin = |capture, _| RecordInput::new(capture, None);
+    let rest = RefCell::default();
+    let begin = |capture, _| RecordInput::with_annotations(capture, &rest);
     let merge = Merge::new(&plan.inputs, plan.input_format, watch.stop(), begin);
     let (inputs, interrupted) = merge.drain(watch, |number, input, count| {
         let (batch, range) = input.next(count);
         run.take(number, &batch, range, writers)
     })?;
+    if writers.anonymizer.is_none() {
+        end(writers, &rest.borrow())?;
+    }
     Ok(run.finish(inputs, interrupted))
 }
 
@@ -94,7 +99,7 @@ impl Run {
     fn new(plan: &DedupPlan) -> Self {
         let seed = plan.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         Self {
-            keyer: Keyer::new(plan.by, plan.distinguish, seed),
+            keyer: Keyer::new(plan.by, plan.tunnel, plan.distinguish, seed),
             memory: if plan.approximate {
                 Memory::Approximate(Box::new(Approximate::new(plan.window, plan.memory_bytes)))
             } else {
@@ -155,11 +160,15 @@ impl Run {
     fn compare(&mut self, batch: &RecordBatch<'_>, range: Range<usize>) {
         self.repeats.clear();
         let packets = &batch.packets[range];
-        for packet in packets {
+        let by_number = self.by_number;
+        for (packet, kind) in packets.iter().zip(&mut self.keys.kinds) {
             self.out_of_order += u64::from(packet.time_ns < self.last_ns);
             self.last_ns = packet.time_ns;
+            // Times beyond the range all look the same, and may be any time apart.
+            if !by_number && is_out_of_range(packet.time_ns) {
+                *kind = None;
+            }
         }
-        let by_number = self.by_number;
         let first = self.totals.packets;
         let keys = self.keys.digests.iter().zip(&self.keys.kinds);
         let compared = keys.zip(packets).zip(first..);
@@ -196,7 +205,22 @@ impl Run {
     }
 }
 
-/// Writes packets of the same fate; both writers hear of the interfaces.
+/// Writes the annotations behind the last packet.
+fn end<W: Write + Send + 'static>(writers: &mut Writers<W>, rest: &Rest) -> Result<(), DedupError> {
+    let put = |writer: &mut CaptureWriter<W>| {
+        writer.lose(&rest.others);
+        writer.annotate(&rest.annotations)
+    };
+    if let Some(writer) = &mut writers.kept {
+        put(writer).map_err(DedupError::Kept)?;
+    }
+    if let Some(writer) = &mut writers.dropped {
+        put(writer).map_err(DedupError::Dropped)?;
+    }
+    Ok(())
+}
+
+/// Writes packets of the same fate; both writers hear of the interfaces, and of what stands between packets.
 fn write<W: Write + Send + 'static>(
     writers: &mut Writers<W>,
     input: usize,
@@ -205,21 +229,18 @@ fn write<W: Write + Send + 'static>(
     is_dropped: Option<bool>,
 ) -> Result<(), DedupError> {
     let Range { start, end } = range;
-    if let Some(writer) = &mut writers.kept {
-        let end = if is_dropped == Some(false) {
-            end
+    let put = |writer: &mut CaptureWriter<W>, wanted: bool| {
+        if wanted {
+            writer.write(input, batch, start, end)
         } else {
-            start
-        };
-        writer
-            .write(input, batch, start, end)
-            .map_err(DedupError::Kept)?;
+            writer.pass_over(input, batch, start, end)
+        }
+    };
+    if let Some(writer) = &mut writers.kept {
+        put(writer, is_dropped == Some(false)).map_err(DedupError::Kept)?;
     }
     if let Some(writer) = &mut writers.dropped {
-        let end = if is_dropped == Some(true) { end } else { start };
-        writer
-            .write(input, batch, start, end)
-            .map_err(DedupError::Dropped)?;
+        put(writer, is_dropped == Some(true)).map_err(DedupError::Dropped)?;
     }
     Ok(())
 }

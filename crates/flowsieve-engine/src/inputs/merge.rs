@@ -110,6 +110,7 @@ struct Open<I> {
     number: usize,
     input: I,
     bytes: Arc<AtomicU64>,
+    times_out_of_range: Arc<AtomicU64>,
 }
 
 impl<'a, I: Input> Merge<'a, I> {
@@ -150,6 +151,7 @@ impl<'a, I: Input> Merge<'a, I> {
                 path: source.path().to_path_buf(),
                 container: None,
                 packets: 0,
+                times_out_of_range: 0,
                 error: None,
                 is_log: false,
             });
@@ -251,12 +253,14 @@ impl<'a, I: Input> Merge<'a, I> {
             result.container = Some(capture.description());
             result.is_log = capture.is_log();
             let bytes = capture.bytes_read();
+            let times_out_of_range = capture.times_out_of_range();
             let input = (self.begin)(capture, self.open.len());
             self.open.push(Open {
                 source,
                 number,
                 input,
                 bytes,
+                times_out_of_range,
             });
             let at = self.open.len() - 1;
             wait(&mut self.open[at].input)?;
@@ -285,9 +289,13 @@ impl<'a, I: Input> Merge<'a, I> {
             number,
             input,
             bytes,
+            times_out_of_range,
             ..
         } = &mut self.open[at];
-        match input.pass(packets) {
+        let more = input.pass(packets);
+        // Packets that were read ahead are in the number, so it is right at the end only.
+        self.inputs[*number].times_out_of_range = times_out_of_range.load(Ordering::Relaxed);
+        match more {
             Ok(true) => return true,
             Ok(false) => {}
             Err(_) if self.stop.is_set() => {}

@@ -3,7 +3,8 @@
 use super::batch::undecodable;
 use super::merge::{Input, count_until};
 use crate::guard::guarded;
-use crate::trace::{Capture, PacketRef, RecordBatch, TraceError};
+use crate::trace::{Annotation, Capture, Lost, PacketRef, RecordBatch, TraceError};
+use std::cell::RefCell;
 use std::ops::Range;
 
 /// Decides of a packet and the bytes that it points into.
@@ -19,6 +20,18 @@ pub struct RecordInput<'a> {
     before: u64,
     /// Which packets are wanted; all of them without it.
     choose: Option<Choose<'a>>,
+    /// Where annotations go that stand behind the last packet.
+    rest: Option<&'a RefCell<Rest>>,
+}
+
+/// The annotations of captures that are in no batch of packets.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    /// Those behind the last packet of the first capture that had come to its end.
+    pub(crate) annotations: Vec<Annotation>,
+    /// How many there were besides.
+    pub(crate) others: Lost,
+    has_ended: bool,
 }
 
 impl<'a> RecordInput<'a> {
@@ -30,6 +43,31 @@ impl<'a> RecordInput<'a> {
             at: 0,
             before: 0,
             choose,
+            rest: None,
+        }
+    }
+
+    /// A capture of which all packets and annotations are wanted.
+    pub(crate) fn with_annotations(capture: Capture, rest: &'a RefCell<Rest>) -> Self {
+        let mut input = Self::new(capture, None);
+        input.capture.keep_annotations();
+        input.rest = Some(rest);
+        input
+    }
+
+    /// Hands over the annotations behind the last packet.
+    fn leave(&self) {
+        if let Some(rest) = self.rest {
+            let mut rest = rest.borrow_mut();
+            let last = self.capture.record_batch().annotations;
+            // Those of several captures are counted only, so they need no memory.
+            if std::mem::replace(&mut rest.has_ended, true) {
+                rest.others.add(last, true);
+            } else {
+                rest.annotations.extend_from_slice(last);
+            }
+            rest.others
+                .add_unreadable(self.capture.unkept_annotations());
         }
     }
 
@@ -75,7 +113,10 @@ impl Input for RecordInput<'_> {
             let next = self.before + 1;
             match guarded(|| Ok(self.capture.next_batch()?.is_some())) {
                 Ok(Ok(true)) => {}
-                Ok(end) => return end,
+                Ok(end) => {
+                    self.leave();
+                    return end;
+                }
                 // What the reader holds is not to be used any more.
                 Err(gone) => return Err(undecodable(&self.capture, next, next, gone)),
             }

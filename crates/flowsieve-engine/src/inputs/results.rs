@@ -12,6 +12,8 @@ pub struct InputResult {
     pub container: Option<String>,
     /// Packets read (records of a DNS log).
     pub packets: u64,
+    /// Packets whose times are outside 1677 to 2262. They count at the nearest time in that range.
+    pub times_out_of_range: u64,
     /// Why reading it stopped early, if it did.
     pub error: Option<TraceError>,
     /// It is a DNS log, which has no packets.

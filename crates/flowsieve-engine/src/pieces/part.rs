@@ -128,6 +128,8 @@ pub struct InputPart {
     pub is_log: bool,
     /// Packets read.
     pub packets: u64,
+    /// Packets whose times are outside 1677 to 2262.
+    pub times_out_of_range: u64,
     /// Elements, repeats included.
     pub elements: u64,
     /// Packets that gave no element, by reason.
@@ -147,7 +149,13 @@ impl InputPart {
         out.number(self.input.into());
         out.number(self.range.into());
         out.maybe(self.entered, Writer::number);
-        for number in [self.left, self.packets_before, self.packets, self.elements] {
+        for number in [
+            self.left,
+            self.packets_before,
+            self.packets,
+            self.times_out_of_range,
+            self.elements,
+        ] {
             out.number(number);
         }
         out.maybe(self.container.as_ref(), |out, text| {
@@ -178,6 +186,7 @@ impl InputPart {
             left: from.number()?,
             packets_before: from.number()?,
             packets: from.number()?,
+            times_out_of_range: from.number()?,
             elements: from.number()?,
             container: from.maybe(Reader::text)?,
             is_log: from.flag()?,

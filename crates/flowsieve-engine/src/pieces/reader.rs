@@ -9,6 +9,7 @@ use crate::inputs::read_on;
 use crate::pipeline::{CountPlan, ExactSet, SliceGrid};
 use crate::trace::{Capture, TraceError, TraceErrorKind};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
 
 /// Bytes that a shard of a slice is charged besides its elements.
 const BYTES_A_SHARD: usize = 256;
@@ -138,6 +139,7 @@ impl PieceReader {
             Err(error) => self.input.error = Some(error.to_string()),
         }
         self.input.left = capture.offset();
+        self.input.times_out_of_range = capture.times_out_of_range().load(Ordering::Relaxed);
         self.capture = None;
         self.hand_on();
     }

@@ -60,6 +60,7 @@ impl InputTable {
                 path: path.to_path_buf(),
                 container: None,
                 packets: 0,
+                times_out_of_range: 0,
                 error: None,
                 is_log: false,
             };
@@ -97,6 +98,9 @@ impl InputTable {
                     *sum = sum.saturating_add(count);
                 }
                 result.packets = result.packets.saturating_add(part.packets);
+                result.times_out_of_range = result
+                    .times_out_of_range
+                    .saturating_add(part.times_out_of_range);
                 result.container.clone_from(&part.container);
                 result.is_log = part.is_log;
                 earlier_ns = earlier_ns.max(part.latest_ns.unwrap_or(i64::MIN));

@@ -21,6 +21,7 @@ use super::record::{RecordBatch, Records};
 use super::segments::Segments;
 use super::sniff::{self, Container};
 use super::stop::{Ending, StopFlag, Stoppable};
+use super::time;
 use super::tsh::Tsh;
 
 /// How far a damaged compressed stream is read on to see whether its codec finds the damage too: more
@@ -47,6 +48,7 @@ pub struct Capture {
     container: Container,
     compression: Compression,
     bytes_read: Arc<AtomicU64>,
+    times_out_of_range: Arc<AtomicU64>,
     packets: Vec<PacketRef>,
     entries: Entries,
     /// What a writer needs besides, if it was asked for.
@@ -158,6 +160,7 @@ impl Capture {
             container: Container::Pcap,
             compression: Compression::None,
             bytes_read,
+            times_out_of_range: Arc::default(),
             packets: Vec::with_capacity(MAX_BATCH),
             entries: Entries::default(),
             records: None,
@@ -237,6 +240,11 @@ impl Capture {
     /// The capture is cut or damaged here, or cannot be read on. All packets before that place have
     /// been returned; the next call returns `None`.
     pub fn next_batch(&mut self) -> Result<Option<TraceBatch<'_>>, TraceError> {
+        if let Some(records) = &mut self.records
+            && !self.finished
+        {
+            records.clear_batch();
+        }
         if let Some(fault) = self.pending.take() {
             self.finished = true;
             return Err(self.cause_of(fault).in_file(&self.path));
@@ -248,9 +256,6 @@ impl Capture {
         self.entries.clear();
         let (buffer, packets, entries) = (&mut self.buffer, &mut self.packets, &mut self.entries);
         let mut records = self.records.as_deref_mut();
-        if let Some(records) = &mut records {
-            records.batch.clear();
-        }
         let result = match &mut self.reader {
             Reader::Pcap(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
             Reader::Pcapng(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
@@ -263,6 +268,7 @@ impl Capture {
         if let (Some(records), Reader::Erf(_) | Reader::Tsh(_)) = (records, &self.reader) {
             records.by_link(&self.packets);
         }
+        self.count_times();
         let nothing = self.packets.is_empty() && self.entries.is_empty();
         match result {
             Err(fault) if nothing => {
@@ -289,6 +295,27 @@ impl Capture {
         }))
     }
 
+    /// Counts the times of the present batch that are out of range. Other containers have no such times.
+    fn count_times(&self) {
+        let count = match &self.reader {
+            Reader::Pcapng(_) => {
+                let times = self.packets.iter().map(|packet| packet.time_ns);
+                times.filter(|&time| time::is_out_of_range(time)).count()
+            }
+            Reader::ZeekTsv(_) | Reader::ZeekJson(_) | Reader::DnsCsv(_) => {
+                let times = self.entries.batch().entries.iter();
+                times
+                    .filter(|entry| time::is_out_of_range(entry.time_ns))
+                    .count()
+            }
+            Reader::Pcap(_) | Reader::Erf(_) | Reader::Tsh(_) => return,
+        };
+        if count > 0 {
+            self.times_out_of_range
+                .fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+
     /// From now on decompresses in a thread of its own, if there is anything to decompress. Batches and errors
     /// stay the same.
     pub(crate) fn decompress_ahead(&mut self) {
@@ -308,6 +335,20 @@ impl Capture {
         self.records = Some(records);
     }
 
+    /// From now on takes down the annotations of pcapng, too; to be called behind [`Self::keep_records`]. At the end of
+    /// the capture those behind the last packet are in [`Self::record_batch`].
+    #[doc(hidden)]
+    pub fn keep_annotations(&mut self) {
+        if let Some(records) = &mut self.records {
+            records.keeps_annotations = true;
+        }
+    }
+
+    /// Annotations that were too long, or too many, to be kept.
+    pub(crate) fn unkept_annotations(&self) -> u64 {
+        self.records.as_ref().map_or(0, |records| records.unkept)
+    }
+
     /// The batch of packets that [`Self::next_batch`] read last, as [`Self::keep_records`] took it
     /// down; without it there are packets and nothing besides.
     #[doc(hidden)]
@@ -318,6 +359,7 @@ impl Capture {
             packets: &self.packets,
             records: records.map_or(&[], |records| &records.batch),
             interfaces: records.map_or(&[], |records| &records.interfaces),
+            annotations: records.map_or(&[], |records| &records.annotations),
             is_plain_pcap: records.is_some_and(|records| records.is_plain_pcap),
         }
     }
@@ -367,6 +409,13 @@ impl Capture {
     /// may be read from another thread.
     pub fn bytes_read(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.bytes_read)
+    }
+
+    /// Counter of the packets or records read so far whose times are outside 1677 to 2262, beyond what
+    /// nanoseconds in 64 bits can hold. They have the nearest time in that range.
+    #[doc(hidden)]
+    pub fn times_out_of_range(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.times_out_of_range)
     }
 
     /// Path, or name, under which it was opened.

@@ -61,17 +61,31 @@ fn payload(kind: u8) -> (Payload, usize) {
     }
 }
 
+/// Length of the header and the extension headers of a record; `None` if they are not complete.
+fn headers_bytes(record: &[u8]) -> Option<usize> {
+    let mut more = record.first_chunk::<HEADER_BYTES>()?[8] & EXTENDED != 0;
+    let mut length = HEADER_BYTES;
+    while more {
+        more = record.get(length)? & EXTENDED != 0;
+        length += 8;
+    }
+    Some(length)
+}
+
+/// What a packet of link type ERF holds behind its headers, which have the time and other marks of the card
+/// that captured it. A record with incomplete headers stays whole.
+pub(crate) fn erf_content(record: &[u8]) -> &[u8] {
+    headers_bytes(record)
+        .and_then(|length| record.get(length..))
+        .unwrap_or(record)
+}
+
 /// Reads the headers of a record of which `record` was captured; `None` if they are not complete.
 fn inner(record: &[u8]) -> Option<Inner> {
     let header = record.first_chunk::<HEADER_BYTES>()?;
     let kind = header[8];
     let wire = u32::from(u16::from_be_bytes([header[14], header[15]]));
-    let mut start = HEADER_BYTES;
-    let mut more = kind & EXTENDED != 0;
-    while more {
-        more = record.get(start)? & EXTENDED != 0;
-        start += 8;
-    }
+    let mut start = headers_bytes(record)?;
     let (payload, multichannel) = payload(kind);
     start += multichannel;
     let rest = record.get(start..)?;

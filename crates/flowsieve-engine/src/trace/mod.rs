@@ -14,6 +14,7 @@
 )]
 
 mod ahead;
+mod annotation;
 mod boundary;
 mod capture;
 mod codecs;
@@ -45,10 +46,13 @@ mod time;
 mod tsh;
 pub mod write;
 
+#[doc(hidden)]
+pub use annotation::{Annotation, AnnotationKind, Lost};
 pub use capture::{Capture, InputFormat, first_time_ns};
 #[doc(hidden)]
 pub use capture::{is_capture, standard_input};
 pub use compression::Compression;
+pub(crate) use erf::erf_content;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
 pub use range::{CaptureRange, RangeStart};
@@ -60,3 +64,4 @@ pub use stop::StopFlag;
 #[doc(hidden)]
 pub use stop::Stoppable;
 pub use time::from_text as time_from_text;
+pub(crate) use time::is_out_of_range;

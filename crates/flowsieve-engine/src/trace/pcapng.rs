@@ -12,6 +12,7 @@ use pcap_parser::pcapng::{
     parse_sectionheaderblock,
 };
 
+use super::annotation;
 use super::erf;
 use super::error::{Fault, TraceErrorKind};
 use super::link_type;
@@ -230,19 +231,31 @@ impl Pcapng {
         })
     }
 
-    /// Takes down what a writer needs of a block that was read.
+    /// Takes down what a writer needs of a block that was read, behind so many packets of the batch.
     fn take_down(
         &self,
         kind: u32,
         block: &[u8],
         start: usize,
         packet: Option<&PacketRef>,
+        before: usize,
         records: &mut Records,
     ) -> Result<(), TraceErrorKind> {
         let Some(packet) = packet else {
+            const SECTION_OPTIONS_AT: usize = 24;
+            let body = |from: usize| block.get(from..block.len() - 4).unwrap_or_default();
             match kind {
-                SECTION_HEADER => records.section = records.interfaces.len() as u32,
+                SECTION_HEADER => {
+                    records.section = records.interfaces.len() as u32;
+                    if records.keeps_annotations {
+                        let options = body(SECTION_OPTIONS_AT);
+                        annotation::take_down_section(options, self.big_endian, before, records);
+                    }
+                }
                 INTERFACE => self.take_down_interface(block, records)?,
+                _ if records.keeps_annotations => {
+                    annotation::take_down(kind, body(8), self.big_endian, before, records);
+                }
                 _ => {}
             }
             return Ok(());
@@ -393,10 +406,16 @@ impl RecordReader for Pcapng {
                 );
             }
             let Some(block) = rest.get(..padded as usize) else {
-                let stop = if wanted {
-                    ScanEnd::Need(padded as usize)
-                } else {
-                    ScanEnd::PassOver(padded, length)
+                let records =
+                    records.filter(|records| records.keeps_annotations && annotation::is_one(kind));
+                let stop = match records {
+                    _ if wanted => ScanEnd::Need(padded as usize),
+                    Some(_) if length <= MAX_BLOCK_BYTES => ScanEnd::Need(padded as usize),
+                    Some(records) if out.is_empty() => {
+                        annotation::take_down_long(records);
+                        ScanEnd::PassOver(padded, length)
+                    }
+                    _ => ScanEnd::PassOver(padded, length),
                 };
                 return (at, stop);
             };
@@ -406,7 +425,8 @@ impl RecordReader for Pcapng {
                 .and_then(|()| self.read_block(kind, block, base + at))
                 .and_then(|packet| match records.as_deref_mut() {
                     Some(records) => {
-                        self.take_down(kind, block, base + at, packet.as_ref(), records)?;
+                        let before = out.len();
+                        self.take_down(kind, block, base + at, packet.as_ref(), before, records)?;
                         Ok(packet)
                     }
                     None => Ok(packet),

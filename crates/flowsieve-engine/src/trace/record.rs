@@ -3,6 +3,7 @@
 //! Only [`Capture::keep_records`](super::Capture::keep_records) makes readers take it down; a count
 //! does without.
 
+use super::annotation::Annotation;
 use super::packet::{LinkType, PacketRef};
 use super::pcapng_clock::Clock;
 use super::write::options;
@@ -109,6 +110,8 @@ pub struct RecordBatch<'a> {
     pub records: &'a [RecordRef],
     /// The interfaces met so far.
     pub interfaces: &'a [InterfaceInfo],
+    /// What stands between the packets, if it was asked for.
+    pub annotations: &'a [Annotation],
     /// The 16 bytes before each packet are its header of a little-endian pcap file of the resolution
     /// of the only interface.
     pub is_plain_pcap: bool,
@@ -134,9 +137,25 @@ pub(super) struct Records {
     /// Index of the first interface of the present section.
     pub(super) section: u32,
     pub(super) is_plain_pcap: bool,
+    /// What stands between packets is wanted, too.
+    pub(super) keeps_annotations: bool,
+    /// Annotations since the batch before.
+    pub(super) annotations: Vec<Annotation>,
+    pub(super) annotation_bytes: usize,
+    /// Annotations that were too long, or too many.
+    pub(super) unkept: u64,
+    /// A section has begun.
+    pub(super) in_section: bool,
 }
 
 impl Records {
+    /// Forgets the batch, for the next one.
+    pub(super) fn clear_batch(&mut self) {
+        self.batch.clear();
+        self.annotations.clear();
+        self.annotation_bytes = 0;
+    }
+
     /// Takes down packets of a container that knows no interfaces: one interface for each link type.
     pub(super) fn by_link(&mut self, packets: &[PacketRef]) {
         for packet in packets {

@@ -103,35 +103,24 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
 
 /// What a stream that cannot be read seems to be, and what to do with it.
 fn looks_like(head: &[u8]) -> Option<&'static str> {
+    // Formats that a converter reads.
+    macro_rules! convertible {
+        ($what:literal) => {
+            concat!(
+                "it is ",
+                $what,
+                " capture; convert it with `editcap in out.pcapng` of Wireshark"
+            )
+        };
+    }
     const REMEDIES: &[(&[u8], &str)] = &[
-        (
-            b"snoop\0\0\0",
-            "it is a snoop capture (RFC 1761); convert it with `editcap -F pcap`",
-        ),
-        (
-            b"\x1c\x00\x01\xac",
-            "it is an Ixia capture; convert it with `editcap -F pcap`",
-        ),
-        (
-            b"\xac\x01\x00\x1c",
-            "it is an Ixia capture; convert it with `editcap -F pcap`",
-        ),
-        (
-            b"GMBU",
-            "it is a Microsoft Network Monitor capture; convert it with `editcap -F pcap`",
-        ),
-        (
-            b"RTSS",
-            "it is a Microsoft Network Monitor capture; convert it with `editcap -F pcap`",
-        ),
-        (
-            b"XCP\0",
-            "it is a NetXRay or Sniffer capture; convert it with `editcap -F pcap`",
-        ),
-        (
-            b"TRSNIFF data",
-            "it is a Sniffer capture; convert it with `editcap -F pcap`",
-        ),
+        (b"snoop\0\0\0", convertible!("a snoop (RFC 1761)")),
+        (b"\x1c\x00\x01\xac", convertible!("an Ixia")),
+        (b"\xac\x01\x00\x1c", convertible!("an Ixia")),
+        (b"RTSS", convertible!("a Microsoft Network Monitor 1")),
+        (b"GMBU", convertible!("a Microsoft Network Monitor 2")),
+        (b"XCP\0", convertible!("a NetXRay or Sniffer")),
+        (b"TRSNIFF data", convertible!("a Sniffer")),
         (
             b"btsnoop\0",
             "it is a Bluetooth log, which holds no IP packets",

@@ -4,9 +4,16 @@ use chrono::{DateTime, FixedOffset};
 
 pub(super) const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// Clamps a time in nanoseconds to what an `i64` can hold.
+/// Clamps a time in nanoseconds to what an `i64` can hold. The ends of the range stand for all times beyond
+/// them; see [`is_out_of_range`].
 pub(super) fn saturate(nanoseconds: i128) -> i64 {
     i64::try_from(nanoseconds).unwrap_or(if nanoseconds < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Whether a time lies outside the range of nanoseconds in an `i64`, which is from 1677 to 2262. The first and
+/// the last nanosecond of the range count as outside.
+pub(crate) fn is_out_of_range(time_ns: i64) -> bool {
+    time_ns == i64::MIN || time_ns == i64::MAX
 }
 
 /// Seconds in 32.32 fixed point, as ERF has them, rounded to the nearest nanosecond.

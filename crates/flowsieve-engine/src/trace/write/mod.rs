@@ -21,6 +21,7 @@ use std::path::Path;
 use self::behind::Behind;
 use self::pcap::PcapWriter;
 use self::pcapng::PcapngWriter;
+use super::annotation::{Annotation, Lost};
 use super::compression::Compression;
 use super::packet::LinkType;
 use super::record::RecordBatch;
@@ -93,6 +94,17 @@ pub enum WriteError {
     Time(i64),
 }
 
+/// The annotations before packets `from..to` of a batch, and those behind its last packet if that is among them.
+fn between<'a>(batch: &RecordBatch<'a>, from: usize, to: usize) -> &'a [Annotation] {
+    let all = batch.annotations;
+    let place = |packet: usize| all.partition_point(|one| (one.before as usize) < packet);
+    match to {
+        _ if from == to => &[],
+        _ if to == batch.packets.len() => &all[place(from)..],
+        _ => &all[place(from)..place(to)],
+    }
+}
+
 fn name(link: LinkType) -> String {
     link.name()
         .map_or_else(|| link.0.to_string(), str::to_owned)
@@ -105,6 +117,9 @@ pub struct Written {
     pub packets: u64,
     /// Packets whose comments or other options had no place in pcap.
     pub without_options: u64,
+    /// Annotations that are not in the file.
+    #[doc(hidden)]
+    pub lost: Lost,
 }
 
 /// Writes packets of one or more captures.
@@ -112,6 +127,8 @@ pub struct CaptureWriter<W: Write + Send + 'static> {
     container: Container,
     out: Behind<W>,
     written: Written,
+    /// Annotations are kept. Those of several inputs might contradict each other.
+    annotates: bool,
 }
 
 enum Container {
@@ -132,6 +149,7 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
                 CaptureFormat::Pcapng => Container::Pcapng(PcapngWriter::default()),
             },
             out: Behind::new(out, format.compression)?,
+            annotates: single_input && format.container == CaptureFormat::Pcapng,
             written: Written::default(),
         })
     }
@@ -152,10 +170,56 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
             Container::Pcap(writer) => {
                 self.written.without_options += writer.write(batch, from, to, &mut self.out)?;
             }
-            Container::Pcapng(writer) => writer.write(input, batch, from, to, &mut self.out)?,
+            Container::Pcapng(writer) if self.annotates => {
+                writer.write(input, batch, from, to, &mut self.out)?;
+            }
+            Container::Pcapng(writer) => {
+                let batch = &RecordBatch {
+                    annotations: &[],
+                    ..*batch
+                };
+                writer.write(input, batch, from, to, &mut self.out)?;
+            }
         }
         self.written.packets += (to - from) as u64;
+        let annotations = between(batch, from, to);
+        self.written.lost.add(annotations, !self.annotates);
         Ok(())
+    }
+
+    /// Passes over packets `from..to` of a batch, which are not written; what stands between them is.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    #[doc(hidden)]
+    pub fn pass_over(
+        &mut self,
+        input: usize,
+        batch: &RecordBatch<'_>,
+        from: usize,
+        to: usize,
+    ) -> Result<(), WriteError> {
+        self.write(input, batch, from, from)?;
+        self.annotate(between(batch, from, to))
+    }
+
+    /// Writes annotations.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    #[doc(hidden)]
+    pub fn annotate(&mut self, annotations: &[Annotation]) -> Result<(), WriteError> {
+        if let (Container::Pcapng(writer), true) = (&mut self.container, self.annotates) {
+            writer.annotate(annotations, &mut self.out)?;
+        }
+        self.written.lost.add(annotations, !self.annotates);
+        Ok(())
+    }
+
+    /// Counts annotations that it will not get.
+    #[doc(hidden)]
+    pub fn lose(&mut self, annotations: &Lost) {
+        self.written.lost.add_all(annotations);
     }
 
     /// Writes what is still to be written, and gives back where it went.

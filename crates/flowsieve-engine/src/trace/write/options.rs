@@ -4,9 +4,11 @@ const END: u16 = 0;
 
 /// Kind of the block that options stand in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Block {
+pub(in crate::trace) enum Block {
     Interface,
     Packet,
+    /// One whose options have no numbers but those of custom options.
+    Other,
 }
 
 /// Width of the number that the option is; 1 for bytes, which have no order.
@@ -21,7 +23,7 @@ fn width(block: Block, code: u16) -> usize {
 }
 
 /// The well-formed options at the beginning of `bytes`, up to the end mark, one by one.
-fn each(mut bytes: &[u8], big_endian: bool, mut see: impl FnMut(u16, &[u8])) {
+pub(in crate::trace) fn each(mut bytes: &[u8], big_endian: bool, mut see: impl FnMut(u16, &[u8])) {
     while let Some((&[a, b, c, d], rest)) = bytes.split_first_chunk::<4>() {
         let (code, length) = if big_endian {
             (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
@@ -47,7 +49,7 @@ pub(super) fn push(code: u16, value: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends the options to `out`, without an end mark; returns whether there were any with `code`.
-pub(super) fn convert(
+pub(in crate::trace) fn convert(
     block: Block,
     bytes: &[u8],
     big_endian: bool,
@@ -83,7 +85,7 @@ pub(in crate::trace) fn about_packets(bytes: &[u8], big_endian: bool) -> Vec<u8>
 }
 
 /// Appends the end mark if options were appended since `out` had `before` bytes.
-pub(super) fn end(before: usize, out: &mut Vec<u8>) {
+pub(in crate::trace) fn end(before: usize, out: &mut Vec<u8>) {
     if out.len() > before {
         out.extend([0; 4]);
     }

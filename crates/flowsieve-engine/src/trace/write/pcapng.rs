@@ -2,17 +2,19 @@
 
 use std::io::Write;
 
+use super::super::annotation::{Annotation, AnnotationKind};
 use super::super::packet::LinkType;
 use super::super::record::{InterfaceInfo, RecordBatch};
-use super::WriteError;
 use super::behind::Behind;
 use super::options::{self, Block};
+use super::{WriteError, between};
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const INTERFACE: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 
+const COMMENT: u16 = 1;
 const SECTION_APPLICATION: u16 = 4;
 const INTERFACE_RESOLUTION: u16 = 9;
 const PACKET_FLAGS: u16 = 2;
@@ -40,7 +42,7 @@ impl PcapngWriter {
         to: usize,
         out: &mut Behind<W>,
     ) -> Result<(), WriteError> {
-        self.begin(out)?;
+        self.begin(batch.annotations, out)?;
         if self.numbers.len() <= input {
             self.numbers.resize(input + 1, Vec::new());
         }
@@ -49,13 +51,55 @@ impl PcapngWriter {
             self.numbers[input].push(self.interfaces);
             self.interfaces += 1;
         }
+        let mut annotations = between(batch, from, to);
         for index in from..to {
+            while let Some((next, rest)) = annotations.split_first()
+                && next.before as usize <= index
+            {
+                annotations = rest;
+                self.put_annotation(next, out)?;
+            }
             self.put_packet(input, batch, index, out)?;
+        }
+        self.annotate(annotations, out)
+    }
+
+    /// Writes annotations, which are perhaps all that there is in the file.
+    pub(super) fn annotate<W: Write + Send + 'static>(
+        &mut self,
+        annotations: &[Annotation],
+        out: &mut Behind<W>,
+    ) -> Result<(), WriteError> {
+        self.begin(annotations, out)?;
+        for annotation in annotations {
+            // Readers may look for the interface no further than this.
+            self.have_interface(out)?;
+            self.put_annotation(annotation, out)?;
         }
         Ok(())
     }
 
-    fn begin<W: Write + Send + 'static>(&mut self, out: &mut Behind<W>) -> Result<(), WriteError> {
+    fn put_annotation<W: Write + Send + 'static>(
+        &mut self,
+        annotation: &Annotation,
+        out: &mut Behind<W>,
+    ) -> Result<(), WriteError> {
+        let Some(kind) = annotation.kind.block() else {
+            return Ok(());
+        };
+        self.start(kind);
+        self.block.extend_from_slice(&annotation.body);
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+        self.end(out)
+    }
+
+    /// Writes the section header, if that is not done, with the comments that stand in the section header of the
+    /// input: they are among the first annotations.
+    fn begin<W: Write + Send + 'static>(
+        &mut self,
+        first: &[Annotation],
+        out: &mut Behind<W>,
+    ) -> Result<(), WriteError> {
         if self.begun {
             return Ok(());
         }
@@ -66,6 +110,12 @@ impl PcapngWriter {
         self.words(&[u32::MAX, u32::MAX]);
         let application = concat!("flowsieve ", env!("CARGO_PKG_VERSION"));
         let before = self.block.len();
+        for comment in first
+            .iter()
+            .filter(|annotation| annotation.kind == AnnotationKind::Comment)
+        {
+            options::push(COMMENT, &comment.body, &mut self.block);
+        }
         options::push(SECTION_APPLICATION, application.as_bytes(), &mut self.block);
         options::end(before, &mut self.block);
         self.end(out)
@@ -155,10 +205,18 @@ impl PcapngWriter {
         &mut self,
         out: &mut Behind<W>,
     ) -> Result<(), WriteError> {
-        self.begin(out)?;
+        self.begin(&[], out)?;
+        self.have_interface(out)
+    }
+
+    fn have_interface<W: Write + Send + 'static>(
+        &mut self,
+        out: &mut Behind<W>,
+    ) -> Result<(), WriteError> {
         if self.interfaces == 0 {
             let clock = super::super::pcapng_clock::Clock::of(MICROSECONDS);
             self.put_interface(&InterfaceInfo::plain(LinkType::ETHERNET, clock), out)?;
+            self.interfaces = 1;
         }
         Ok(())
     }

@@ -384,3 +384,177 @@ fn the_error_of_the_writing_thread_comes_out() {
         );
     }
 }
+
+/// Copies a capture with what stands between its packets, of which every second one is passed over.
+fn copy_annotated(bytes: &[u8], format: WriteFormat, single: bool) -> (Vec<u8>, Written) {
+    let mut writer = CaptureWriter::new(Vec::new(), format, single).unwrap();
+    let mut capture = read(bytes);
+    capture.keep_annotations();
+    while let Ok(Some(TraceBatch::Packets { packets, .. })) = capture.next_batch() {
+        let count = packets.len();
+        let batch = capture.record_batch();
+        for index in 0..count {
+            if index % 2 == 0 {
+                writer.write(0, &batch, index, index + 1).unwrap();
+            } else {
+                writer.pass_over(0, &batch, index, index + 1).unwrap();
+            }
+        }
+    }
+    writer.annotate(capture.record_batch().annotations).unwrap();
+    writer.finish().unwrap()
+}
+
+const SECRETS: u32 = 10;
+const NAMES: u32 = 4;
+const CUSTOM: u32 = 0x0bad;
+
+/// Packets, and everything that may stand before, between and behind them.
+fn annotated(big: bool) -> Vec<u8> {
+    let order = Order(big);
+    let head = |length: usize| [order.word(0x544c_534b), order.word(length as u32)].concat();
+    let half = |number: u16| order.word(number.into())[if big { 2..4 } else { 0..2 }].to_vec();
+    let name = |options: &[Vec<u8>]| {
+        let record = [half(1), half(12), vec![10, 0, 0, 1], b"a.local\0".to_vec()].concat();
+        order.block(NAMES, &[&record, &[0; 4], &options.concat()])
+    };
+    let options = [order.option(1, b"about names"), order.option(0, &[])];
+    let version = if big { [0, 1, 0, 0] } else { [1, 0, 0, 0] };
+    let section = |comments: &[&[u8]]| {
+        let comments = comments.iter().map(|text| order.option(1, text));
+        let comments: Vec<u8> = comments.flatten().collect();
+        let magic = order.word(0x1a2b_3c4d);
+        order.block(0x0a0d_0d0a, &[&magic, &version, &[0xff; 8], &comments])
+    };
+    [
+        section(&[b"first", b"second one"]),
+        order.block(SECRETS, &[&head(5), b"keys\n\0\0\0"]),
+        order.interface(1, 0, &[]),
+        name(&options),
+        order.packet(0, 1, b"one", &[]),
+        order.block(CUSTOM, &[&order.word(32_473), b"own data"]),
+        order.packet(0, 2, b"two", &[]),
+        order.block(0x4000_0bad, &[&order.word(32_473), b"not to copy!"]),
+        order.packet(0, 3, b"three", &[]),
+        section(&[b"of the second section"]),
+        order.block(NAMES, &[b"\xff\xff\xff\xff"]),
+        name(&[]),
+    ]
+    .concat()
+}
+
+#[test]
+fn what_stands_between_packets_stays_there() {
+    let wanted = blocks(&annotated(false));
+    for big in [false, true] {
+        let (written, count) = copy_annotated(&annotated(big), PCAPNG, true);
+        let found = blocks(&written);
+        let kinds: Vec<u32> = found.iter().map(|block| block.0).collect();
+        // The second packet was passed over.
+        let expected = [0x0a0d_0d0a, 1, SECRETS, NAMES, 6, CUSTOM, 6, NAMES];
+        assert_eq!(kinds, expected);
+        let [.., secrets, names, _, custom, _, last] = &found[..] else {
+            panic!("{kinds:?}");
+        };
+        assert_eq!(*secrets, wanted[1]);
+        assert_eq!(*names, wanted[3]);
+        assert_eq!(*custom, wanted[5]);
+        assert_eq!(*last, wanted[11]);
+        let comments = &wanted[0].1[16..];
+        assert_eq!(&found[0].1[16..][..comments.len()], comments);
+        assert_eq!(
+            count.lost.in_words().unwrap(),
+            "1 comment of later sections, 1 custom block marked as not to be copied and 1 block too large or \
+             too damaged to copy"
+        );
+        for (format, single) in [(PCAP, true), (PCAPNG, false)] {
+            let (written, count) = copy_annotated(&annotated(big), format, single);
+            assert_eq!(packets(&written).len(), 2);
+            let lost = count.lost.in_words().unwrap();
+            let all = "1 decryption secrets block, 2 name resolution blocks, 1 custom block, 2 section comments, ";
+            assert!(lost.starts_with(all), "{lost}");
+        }
+    }
+}
+
+/// Wherever a block with annotations is cut or damaged, the error is that of a reader that passes over it.
+#[test]
+fn annotations_change_no_error() {
+    for big in [false, true] {
+        let whole = annotated(big);
+        let outcome = |bytes: &[u8], annotations: bool| {
+            let mut capture = match Capture::from_reader(
+                Path::new("x"),
+                Box::new(Cursor::new(bytes.to_vec())),
+                InputFormat::Auto,
+            ) {
+                Ok(capture) => capture,
+                Err(error) => return (0, Some(error.to_string())),
+            };
+            capture.keep_records();
+            if annotations {
+                capture.keep_annotations();
+            }
+            let mut count = 0;
+            loop {
+                match capture.next_batch() {
+                    Ok(Some(TraceBatch::Packets { packets, .. })) => count += packets.len(),
+                    Ok(_) => return (count, None),
+                    Err(error) => return (count, Some(error.to_string())),
+                }
+            }
+        };
+        for at in 0..whole.len() {
+            assert_eq!(
+                outcome(&whole[..at], true),
+                outcome(&whole[..at], false),
+                "{at}"
+            );
+            for flip in [1, 0x80, 0xff] {
+                let mut damaged = whole.clone();
+                damaged[at] ^= flip;
+                assert_eq!(outcome(&damaged, true), outcome(&damaged, false), "{at}");
+            }
+        }
+    }
+}
+
+/// More secrets at once than memory is for, and a block that is longer than any that is kept: counted, not kept.
+#[test]
+fn annotations_take_bounded_memory() {
+    let order = Order(false);
+    let secrets = |length: u32| {
+        let head = [order.word(1), order.word(length)].concat();
+        order.block(SECRETS, &[&head, &vec![7; length as usize]])
+    };
+    let mut file = [order.section(), order.interface(1, 0, &[])].concat();
+    for _ in 0..20 {
+        file.extend(secrets(4 << 20));
+    }
+    file.extend(order.packet(0, 1, b"one", &[]));
+    file.extend(secrets(17 << 20));
+    file.extend(order.packet(0, 2, b"two", &[]));
+    let mut capture = read(&file);
+    capture.keep_annotations();
+    capture.next_batch().unwrap().unwrap();
+    let kept = capture.record_batch().annotations;
+    let bytes: usize = kept.iter().map(|one| one.body.len()).sum();
+    assert!((48 << 20..=64 << 20).contains(&bytes), "{bytes}");
+    assert_eq!((kept.len(), capture.unkept_annotations()), (15, 5));
+    capture.next_batch().unwrap().unwrap();
+    assert!(capture.record_batch().annotations.is_empty());
+    assert_eq!(capture.unkept_annotations(), 6);
+    // A long block that is cut is an error like others, whether it would be kept or not.
+    for length in [300_000, 17 << 20] {
+        let mut file = [order.section(), order.interface(1, 0, &[]), secrets(length)].concat();
+        file.truncate(file.len() - 100);
+        let errors = [false, true].map(|annotations| {
+            let mut capture = read(&file);
+            if annotations {
+                capture.keep_annotations();
+            }
+            capture.next_batch().unwrap_err().to_string()
+        });
+        assert_eq!(errors[0], errors[1]);
+    }
+}
