@@ -174,6 +174,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     }
     let plan = args.plan(run.find(&args.input, false)?);
     plan.check().map_err(UsageError::of)?;
+    plan.check_memory()?;
     let written = [
         ("-w", files.write.as_deref()),
         ("--dropped", files.dropped.as_deref()),

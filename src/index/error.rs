@@ -50,6 +50,9 @@ pub enum IndexError {
         /// The format that is known.
         known: &'static str,
     },
+    /// The system does not give the memory; a sentence.
+    #[error("{0}")]
+    Refused(String),
     /// Another process writes.
     #[error(
         "{}: another flowsieve is writing to this index; wait until it is done, searching works meanwhile", .0.display()

@@ -18,7 +18,7 @@ use crate::flows::{
     Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, SortedFlows, Upper, list,
 };
 use crate::trace::{Capture, DnsLogBatch, InputFormat, TraceBatch, TraceError};
-use flowsieve_engine::internal::Watch;
+use flowsieve_engine::internal::{Watch, given_of};
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -36,6 +36,23 @@ const MOST_QUESTIONS: usize = 1 << 16;
 
 /// In a record's number: it is of DNS messages.
 const DNS: u64 = 1 << 63;
+
+/// What making a region may take.
+const REGION_BYTES: u64 = 160 << 20;
+
+/// What flows get at least.
+const LEAST_BYTES: u64 = 1 << 20;
+
+/// Whether the system gives the least memory with which a capture can be indexed.
+pub(super) fn check_memory() -> Result<(), IndexError> {
+    let bytes = REGION_BYTES;
+    if given_of(bytes, LEAST_BYTES) == bytes {
+        return Ok(());
+    }
+    Err(IndexError::Refused(format!(
+        "indexing takes at least {bytes} bytes of memory, which this machine does not give; allow the program more (ulimit -v), or index on another machine"
+    )))
+}
 
 /// What reading a capture came to.
 #[derive(Debug, Default)]
@@ -59,6 +76,9 @@ pub(super) fn regions(
     watch: &dyn Watch,
     mut see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
 ) -> Result<Gathered, IndexError> {
+    // Regions are made while flows are in memory, and where the system gives less than that, flows get less.
+    let memory_bytes =
+        given_of(memory_bytes + REGION_BYTES, REGION_BYTES + LEAST_BYTES) - REGION_BYTES;
     let plan = FlowPlan {
         inputs: vec![path.into()],
         input_format: InputFormat::Auto,

@@ -51,4 +51,4 @@ pub use record::{Ends, Record};
 pub use search::{Explained, Hit, HitSink, search};
 #[doc(hidden)]
 pub use writer::cannot_be_indexed;
-pub use writer::{Added, IndexWriter};
+pub use writer::{Added, IndexWriter, LEAST_MEMORY_BYTES};

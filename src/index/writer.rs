@@ -45,6 +45,12 @@ pub struct IndexWriter {
     _lock: File,
 }
 
+/// Memory for the flows of a capture.
+const DEFAULT_MEMORY_BYTES: u64 = 256 << 20;
+
+/// Least such memory.
+pub const LEAST_MEMORY_BYTES: u64 = 1 << 20;
+
 /// What became of a capture.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Added {
@@ -81,6 +87,7 @@ impl IndexWriter {
                 archive.display()
             )));
         }
+        gather::check_memory()?;
         fs::create_dir_all(archive).map_err(IndexError::io(archive))?;
         let lock = folders::lock(archive)?;
         if archive.join(CATALOG).exists() {
@@ -103,6 +110,7 @@ impl IndexWriter {
     pub fn open(archive: &Path) -> Result<Self, IndexError> {
         // A folder that holds no index gets no lock file either.
         Catalog::load(archive)?;
+        gather::check_memory()?;
         let lock = folders::lock(archive)?;
         let catalog = Catalog::load(archive)?;
         folders::delete_leftovers(archive, &catalog)?;
@@ -121,7 +129,7 @@ impl IndexWriter {
             pending: false,
             leaving: Vec::new(),
             committed: Instant::now(),
-            memory_bytes: 256 << 20,
+            memory_bytes: DEFAULT_MEMORY_BYTES,
             threads: 2,
             _lock: lock,
         }
@@ -132,6 +140,15 @@ impl IndexWriter {
     pub fn times_out_of_range(&self) -> impl Iterator<Item = (&Path, u64)> {
         let captures = self.times_out_of_range.iter();
         captures.map(|(path, count)| (path.as_path(), *count))
+    }
+
+    /// Takes so much memory for the flows of a capture; with less, flows that last long are in more parts.
+    #[must_use]
+    pub fn with_memory(self, memory_bytes: u64) -> Self {
+        Self {
+            memory_bytes,
+            ..self
+        }
     }
 
     /// What the index holds.

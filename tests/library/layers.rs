@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Each folder of the library, and what it may import.
 const LAYERS: &[(&str, &[&str])] = &[
     ("threads", &["guard"]),
-    ("sorted", &[]),
+    ("sorted", &["memory"]),
     ("trace", &["guard"]),
     ("inputs", &["guard", "threads", "trace"]),
     ("generate", &[]),
@@ -16,8 +16,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "pipeline",
         &[
-            "decode", "elements", "filters", "guard", "hashing", "inputs", "sorted", "threads",
-            "trace",
+            "memory", "decode", "elements", "filters", "guard", "hashing", "inputs", "sorted",
+            "threads", "trace",
         ],
     ),
     (
@@ -29,6 +29,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "dedup",
         &[
+            "memory",
             "anonymize",
             "bits",
             "decode",
@@ -42,7 +43,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "flows",
         &[
-            "decode", "elements", "filters", "guard", "hashing", "inputs", "sorted", "trace",
+            "memory", "decode", "elements", "filters", "guard", "hashing", "inputs", "sorted",
+            "trace",
         ],
     ),
     (
@@ -62,7 +64,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "comparison",
         &[
-            "decode", "elements", "filters", "hashing", "pipeline", "threads", "trace",
+            "memory", "decode", "elements", "filters", "hashing", "pipeline", "threads", "trace",
         ],
     ),
     (

@@ -27,6 +27,7 @@ pub mod trace;
 pub mod internal {
     pub use crate::guard::{Broken, WorkerGone, guarded};
     pub use crate::inputs::{Choose, Input, Merge, RecordInput, Watch};
+    pub use crate::memory::given_of;
 }
 
 use flowsieve_filters as filters;

@@ -1,7 +1,23 @@
 //! Whether the system gives memory. Allocations that grow with the input or with options are tried: a refusal must
 //! not end the program.
 
-/// Whether the system would give so many bytes now.
+use crate::bits::is_given as pages_are_given;
+
+/// What everything else takes while the program runs: buffers, batches, stacks of threads.
+const ELSE_BYTES: u64 = 16 << 20;
+
+/// Below this the room for everything else is enough.
+const LEAST_BYTES: u64 = 64 << 10;
+
+/// Whether the system would give so many bytes now, and what everything else takes.
 pub(crate) fn is_given(bytes: u64) -> bool {
-    usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok())
+    bytes < LEAST_BYTES || pages_are_given(bytes.saturating_add(ELSE_BYTES))
+}
+
+/// The most of these bytes, halved as often as needed, that the system gives; but no less than `least`.
+pub fn given_of(mut bytes: u64, least: u64) -> u64 {
+    while bytes > least && !is_given(bytes) {
+        bytes = (bytes / 2).max(least);
+    }
+    bytes
 }

@@ -33,7 +33,7 @@ enum IndexCommand {
     /// Captures are recognised by their content, so one that was moved is not indexed again. A capture whose
     /// content changed is indexed anew.
     #[command(after_long_help = write::ADD_EXAMPLES)]
-    Add(write::ChangeArgs),
+    Add(write::AddArgs),
     Search(Box<search::SearchArgs>),
     /// Remove captures from an index; the captures themselves stay
     ///

@@ -9,11 +9,11 @@ use crate::cli::progress::Progress;
 use crate::cli::run::{Run, outcome};
 use crate::cli::say::say;
 use crate::cli::structure::filters_of_attributes;
-use crate::cli::units::{UnitError, parse_width_ns, with_values};
+use crate::cli::units::{UnitError, parse_size, parse_width_ns, with_values};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::filters::FilterKind;
-use flowsieve::index::{Added, IndexWriter, Settings, cannot_be_indexed};
+use flowsieve::index::{Added, IndexWriter, LEAST_MEMORY_BYTES, Settings, cannot_be_indexed};
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::{InputFormat, StopFlag};
 use std::cell::Cell;
@@ -59,7 +59,28 @@ pub(super) struct BuildArgs {
     dns: DnsPortArgs,
 
     #[command(flatten)]
+    memory: MemoryArgs,
+
+    #[command(flatten)]
     quiet: QuietArgs,
+}
+
+// How much memory is for flows.
+#[derive(Args, Clone, Copy, Debug)]
+struct MemoryArgs {
+    /// Memory for the flows of a capture; with less, long flows are in more parts
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_memory)]
+    memory: u64,
+}
+
+fn parse_memory(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text).map_err(|error| error.to_string())?;
+    if bytes < LEAST_MEMORY_BYTES {
+        return Err(format!(
+            "flows need at least {LEAST_MEMORY_BYTES} bytes (1MiB); 256MiB is the default"
+        ));
+    }
+    Ok(bytes)
 }
 
 // What is indexed, or was.
@@ -108,6 +129,16 @@ pub(super) struct ChangeArgs {
     quiet: QuietArgs,
 }
 
+// An index, and captures that are to be in it.
+#[derive(Args, Clone, Debug)]
+pub(super) struct AddArgs {
+    #[command(flatten)]
+    change: ChangeArgs,
+
+    #[command(flatten)]
+    memory: MemoryArgs,
+}
+
 /// Shortest region: shorter ones hold hardly more than they cost.
 const SHORTEST_REGION_NS: i64 = 1_000_000_000;
 
@@ -140,13 +171,19 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
     }
     let run = Run::begin()?;
     let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
+    let writer = writer.with_memory(args.memory.memory);
     fill(run, writer, &args.archive, inputs, args.quiet)
 }
 
-pub(super) fn add(args: &ChangeArgs) -> Result<Outcome> {
+pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
+    let AddArgs {
+        change: args,
+        memory,
+    } = args;
     let inputs = args.captures.find()?;
     let run = Run::begin()?;
     let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
+    let writer = writer.with_memory(memory.memory);
     fill(run, writer, &args.index.archive, inputs, args.quiet)
 }
 

@@ -1,5 +1,6 @@
 //! A set of byte strings from which one can be drawn: the truth about elements and their parts.
 
+use crate::memory::is_given;
 use ahash::RandomState;
 use hashbrown::HashTable;
 
@@ -35,7 +36,9 @@ impl ByteSet {
             || self.ends.len() == self.ends.capacity()
             || self.bytes.len() + string.len() > self.bytes.capacity();
         // Whatever grows doubles, and the old and the new one are there together for a while.
-        if (grows && 3 * self.memory_bytes() + 1024 + string.len() as u64 > limit)
+        if (grows
+            && (3 * self.memory_bytes() + 1024 + string.len() as u64 > limit
+                || !is_given(2 * self.memory_bytes())))
             || self.ends.len() > u32::MAX as usize
         {
             return None;

@@ -182,10 +182,12 @@ pub(super) struct Candidate {
 
 impl Candidate {
     pub(super) fn new(design: Design, plan: &ComparePlan) -> Self {
+        // All at once, while it is known that the system gives their memory.
+        let slots = (0..plan.open_slices()).map(|_| design.build());
         Self {
+            slots: slots.collect(),
             design,
             full: plan.rule.kind.all(),
-            slots: Vec::new(),
             sightings: Vec::new(),
             timing: plan.timing,
             time: (0, 0),

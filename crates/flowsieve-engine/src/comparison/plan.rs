@@ -63,6 +63,9 @@ impl From<FilterKind> for Contender {
     }
 }
 
+/// What has to be left for sets and threads when the structures are made.
+pub(super) const SETS_BYTES: u64 = 16 << 20;
+
 /// Everything that a comparison depends on.
 #[derive(Clone, Debug)]
 pub struct ComparePlan {
@@ -171,6 +174,15 @@ impl ComparePlan {
         self.check_probes()
     }
 
+    /// Bytes of all structures in all open slices.
+    pub(super) fn structure_bytes(&self) -> u64 {
+        let memories = self.memories.iter();
+        memories
+            .fold(0_u64, |sum, bytes| sum.saturating_add(*bytes))
+            .saturating_mul(self.contenders.len() as u64)
+            .saturating_mul(self.open_slices() as u64)
+    }
+
     /// Asks the system whether it would give the memory of all structures, before anything is read.
     ///
     /// # Errors
@@ -178,14 +190,8 @@ impl ComparePlan {
     /// It would not.
     #[doc(hidden)]
     pub fn check_memory(&self) -> Result<(), PlanError> {
-        let structures = self.contenders.len() as u64;
-        let bytes = self
-            .memories
-            .iter()
-            .fold(0_u64, |sum, bytes| sum.saturating_add(*bytes))
-            .saturating_mul(structures)
-            .saturating_mul(self.open_slices() as u64);
-        if is_given(bytes) {
+        let (structures, bytes) = (self.contenders.len(), self.structure_bytes());
+        if is_given(bytes.saturating_add(SETS_BYTES)) {
             return Ok(());
         }
         Err(PlanError::new(format!(

@@ -5,12 +5,14 @@ use super::candidate::{Candidate, Design, Unfit};
 use super::expected::expected;
 use super::gather::Gather;
 use super::negatives::Asking;
+use super::plan::SETS_BYTES;
 use super::results::{Expected, SliceCount};
 use super::truth::Counted;
 use super::workers::{self, Task, Truth, Worker};
 use super::{ComparePlan, Comparison, Contender, Entry};
 use crate::elements::ElementColumns;
 use crate::hashing::{Digest, Digester};
+use crate::memory::is_given;
 use crate::pipeline::{Closing, Stage, StageError};
 use crate::threads::Pool;
 use std::mem::size_of;
@@ -132,7 +134,7 @@ impl Stage for Bench<'_, '_, '_> {
             Phase::Holding { tasks, bytes } => {
                 tasks.push(task);
                 *bytes += size;
-                if *bytes >= HELD_BYTES {
+                if *bytes >= HELD_BYTES || !is_given(self.plan.structure_bytes() + SETS_BYTES) {
                     return self.start();
                 }
                 Ok(())

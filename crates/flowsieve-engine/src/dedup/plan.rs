@@ -1,6 +1,7 @@
 //! What is asked for, as data.
 
 use crate::decode::Tunnel;
+use crate::memory::is_given;
 use crate::trace::InputFormat;
 use std::path::PathBuf;
 
@@ -179,5 +180,21 @@ impl DedupPlan {
                 _ => Ok(()),
             },
         }
+    }
+
+    /// Asks the system whether it would give the memory of an approximate window, which is taken at once.
+    ///
+    /// # Errors
+    ///
+    /// It would not.
+    #[doc(hidden)]
+    pub fn check_memory(&self) -> Result<(), DedupPlanError> {
+        if !self.approximate || is_given(self.memory_bytes) {
+            return Ok(());
+        }
+        Err(DedupPlanError(format!(
+            "the window takes {} bytes, which this machine does not give; ask for less with --memory",
+            self.memory_bytes
+        )))
     }
 }

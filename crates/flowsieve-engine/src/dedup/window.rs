@@ -190,8 +190,8 @@ impl Window {
     /// they do when the memory that was asked for is full.
     fn grow(&mut self, room: u64) {
         let mut given = room;
-        // Digests of what moves are there besides for a while, and everything else needs a little.
-        while given > self.ring.len() as u64 && !is_given(given * BYTES_A_PACKET * 3 / 2) {
+        // Digests of what moves are there besides for a while.
+        while given > self.ring.len() as u64 && !is_given(given * (BYTES_A_PACKET + 8)) {
             given /= 2;
         }
         if given < room {

@@ -16,6 +16,7 @@
 use super::batch::{FlowPacket, UpperKind};
 use super::key::FlowKey;
 use super::record::{Direction, Ended, FlowRecord};
+use crate::memory::is_given;
 use hashbrown::HashTable;
 
 /// Memory of a flow: its entry, and its share of the index, which is up to 7/16 full and is there
@@ -189,17 +190,24 @@ impl FlowTable {
     /// flows to be ended.
     fn has_room(&mut self) -> bool {
         let length = self.entries.len();
-        let mut is_given = true;
+        let mut can_grow = true;
         if self.free.is_empty() && length == self.entries.capacity() {
             let most = usize::try_from(self.memory_bytes / FLOW_BYTES).unwrap_or(usize::MAX);
             let more = length.max(1024).min(most.saturating_sub(length)).max(1);
-            is_given = self.entries.try_reserve_exact(more).is_ok();
+            // Entries may move, and then they are there twice for a while.
+            let bytes = (length + more) * size_of::<Entry>();
+            can_grow = is_given(bytes as u64) && self.entries.try_reserve_exact(more).is_ok();
         }
-        is_given &= self
-            .index
-            .try_reserve(1, |place| Place::spread(place.hash))
-            .is_ok();
-        is_given || self.index.is_empty()
+        if self.index.len() == self.index.capacity() {
+            can_grow &= is_given(2 * self.index.allocation_size() as u64);
+        }
+        let hash = |place: &Place| Place::spread(place.hash);
+        can_grow &= self.index.try_reserve(1, hash).is_ok();
+        if !can_grow {
+            // It is not asked again for every flow.
+            self.memory_bytes = self.index.len() as u64 * FLOW_BYTES + self.names_bytes;
+        }
+        can_grow || self.index.is_empty()
     }
 
     /// Ends one flow, which leaves a free place.

@@ -16,7 +16,7 @@ use crate::filters::{
 };
 use crate::hashing::Digester;
 use crate::inputs::Watch;
-use crate::memory::is_given;
+use crate::memory::{given_of, is_given};
 use hashbrown::HashTable;
 use std::io;
 
@@ -113,15 +113,21 @@ impl Seen {
         let Answer::Exact(exact) = &mut self.answer else {
             return;
         };
-        let mut keys: Vec<FlowKey> = std::mem::take(exact)
-            .into_iter()
-            .map(|(_, key)| key)
-            .collect();
-        // The filter's count depends on the order, and the set's order is another in every run.
-        keys.sort_unstable();
+        let exact = std::mem::take(exact);
         let mut filter = self.filter();
-        for key in keys {
-            filter.insert(element(self.digester, key));
+        let mut keys: Vec<FlowKey> = Vec::new();
+        let bytes = (exact.len() * size_of::<FlowKey>()) as u64;
+        if is_given(bytes) && keys.try_reserve_exact(exact.len()).is_ok() {
+            // The filter's count depends on the order, and the set's order is another in every run.
+            keys.extend(exact.into_iter().map(|(_, key)| key));
+            keys.sort_unstable();
+            for key in keys {
+                filter.insert(element(self.digester, key));
+            }
+        } else {
+            for (_, key) in exact {
+                filter.insert(element(self.digester, key));
+            }
         }
         self.answer = Answer::Filter {
             first: 0,
@@ -132,11 +138,7 @@ impl Seen {
 
     /// A filter of the memory that is planned, or of half of it as often as the system gives less.
     fn filter(&self) -> Box<dyn MembershipFilter> {
-        let mut bytes = self.spec.memory_bytes();
-        // A little is left for everything else.
-        while bytes > LEAST_FILTER_BYTES && !is_given(bytes + bytes / 4) {
-            bytes = (bytes / 2).max(LEAST_FILTER_BYTES);
-        }
+        let bytes = given_of(self.spec.memory_bytes(), LEAST_FILTER_BYTES);
         let sizing = Sizing::Memory {
             bytes,
             expected: None,
@@ -171,7 +173,9 @@ impl Seen {
 /// Whether the exact set may take one more: its table is there twice while it grows.
 fn has_room(exact: &HashTable<(u64, FlowKey)>, limit_bytes: u64) -> bool {
     let grows = exact.len() == exact.capacity();
-    !grows || 3 * exact.allocation_size() as u64 <= limit_bytes
+    let bytes = exact.allocation_size() as u64;
+    // Both tables, and the least filter if there is no more.
+    !grows || (3 * bytes <= limit_bytes && is_given(2 * bytes))
 }
 
 fn element(digester: Digester, key: FlowKey) -> ElementDigests<'static> {

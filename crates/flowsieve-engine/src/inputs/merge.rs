@@ -111,6 +111,8 @@ struct Open<I> {
     input: I,
     bytes: Arc<AtomicU64>,
     times_out_of_range: Arc<AtomicU64>,
+    /// Times out of range in the captures of this input before.
+    times_before: u64,
 }
 
 impl<'a, I: Input> Merge<'a, I> {
@@ -254,6 +256,7 @@ impl<'a, I: Input> Merge<'a, I> {
             result.is_log = capture.is_log();
             let bytes = capture.bytes_read();
             let times_out_of_range = capture.times_out_of_range();
+            let times_before = result.times_out_of_range;
             let input = (self.begin)(capture, self.open.len());
             self.open.push(Open {
                 source,
@@ -261,6 +264,7 @@ impl<'a, I: Input> Merge<'a, I> {
                 input,
                 bytes,
                 times_out_of_range,
+                times_before,
             });
             let at = self.open.len() - 1;
             wait(&mut self.open[at].input)?;
@@ -290,11 +294,13 @@ impl<'a, I: Input> Merge<'a, I> {
             input,
             bytes,
             times_out_of_range,
+            times_before,
             ..
         } = &mut self.open[at];
         let more = input.pass(packets);
         // Packets that were read ahead are in the number, so it is right at the end only.
-        self.inputs[*number].times_out_of_range = times_out_of_range.load(Ordering::Relaxed);
+        let times = times_out_of_range.load(Ordering::Relaxed);
+        self.inputs[*number].times_out_of_range = *times_before + times;
         match more {
             Ok(true) => return true,
             Ok(false) => {}

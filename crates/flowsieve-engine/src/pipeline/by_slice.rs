@@ -7,6 +7,7 @@ use super::slice_set::SliceSet;
 use super::time_slice::SliceGrid;
 use crate::elements::{ElementBatch, ElementColumns};
 use crate::hashing::Digest;
+use crate::memory::given_of;
 use crate::sorted::{Item, Sorted};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -14,8 +15,11 @@ use std::io;
 use std::ops::Range;
 
 /// Bytes of elements that are gathered by slice before they are put in order, and of those that are in order.
-const GATHERED_BYTES: usize = 32 << 20;
+const GATHERED_BYTES: u64 = 32 << 20;
 const SORTED_BYTES: u64 = 64 << 20;
+
+/// Bytes that are enough for both, where the system gives no more.
+const LEAST_BYTES: u64 = 1 << 20;
 
 /// Bytes that a slice takes besides its elements, about.
 const BYTES_A_BLOCK: usize = 256;
@@ -52,6 +56,8 @@ pub(super) struct BySlice<'a> {
     wanted: Option<&'a SliceSet>,
     gathered: BTreeMap<i64, Block>,
     bytes: usize,
+    /// Bytes that may be gathered.
+    gathered_bytes: usize,
     blocks: u64,
     sorted: Sorted<Block>,
 }
@@ -64,8 +70,10 @@ impl<'a> BySlice<'a> {
             wanted,
             gathered: BTreeMap::new(),
             bytes: 0,
+            // Elements take more than their bytes, since vectors grow ahead.
+            gathered_bytes: given_of(2 * GATHERED_BYTES, LEAST_BYTES) as usize / 2,
             blocks: 0,
-            sorted: Sorted::new(SORTED_BYTES),
+            sorted: Sorted::new(given_of(SORTED_BYTES, LEAST_BYTES)),
         }
     }
 
@@ -120,7 +128,7 @@ impl<'a> BySlice<'a> {
                 self.bytes += from.keys.get(element).len() + size_of::<u32>();
             }
         }
-        if self.bytes >= GATHERED_BYTES {
+        if self.bytes >= self.gathered_bytes {
             self.put_in_order()?;
         }
         Ok(())

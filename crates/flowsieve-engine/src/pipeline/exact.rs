@@ -1,5 +1,6 @@
 //! The ground truth: the set of the elements themselves, with a limit on its memory.
 
+use crate::memory::is_given;
 use ahash::RandomState;
 use hashbrown::{HashSet, HashTable};
 
@@ -121,7 +122,7 @@ impl ExactSet {
     #[cold]
     fn may_grow(&mut self, part: usize, least: usize) -> bool {
         let growth = (2 * part).max(least) as u64;
-        if self.memory_bytes() + growth <= self.limit_bytes {
+        if self.memory_bytes() + growth <= self.limit_bytes && is_given(growth) {
             return true;
         }
         self.give_up();

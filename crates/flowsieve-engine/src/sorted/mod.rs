@@ -7,6 +7,7 @@
 mod run;
 
 use self::run::{Run, RunReader, RunWriter};
+use crate::memory::is_given;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cmp::Reverse;
@@ -67,7 +68,8 @@ impl<T: Item> Sorted<T> {
             let most = usize::try_from(self.limit_bytes).unwrap_or(usize::MAX) / size_of::<T>();
             let length = self.items.len();
             let more = length.max(1024).min(most.saturating_sub(length)).max(1);
-            if self.items.try_reserve_exact(more).is_err() {
+            let bytes = (length + more) * size_of::<T>();
+            if !is_given(bytes as u64) || self.items.try_reserve_exact(more).is_err() {
                 // What the system does not give, a file has.
                 self.spill()?;
                 self.items

@@ -18,6 +18,11 @@ pub struct Pages<T> {
     items: PhantomData<T>,
 }
 
+/// Whether the system would give so many bytes of pages now.
+pub fn is_given(bytes: u64) -> bool {
+    usize::try_from(bytes).is_ok_and(|bytes| MmapMut::map_anon(bytes).is_ok())
+}
+
 impl<T: Pod> Pages<T> {
     /// `len` zeros.
     ///
