@@ -163,7 +163,8 @@ fn structures(
         ),
         (
             "count ±".into(),
-            true,
+            // There is room for it beside one rate.
+            !weighted,
             Box::new(|row| row.count_std_error.map_or_else(none, share_text)),
         ),
         (
