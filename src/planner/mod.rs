@@ -104,6 +104,9 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
             };
         }
     }
+    for row in &mut rows {
+        row.predict_count(request);
+    }
     Ok(Plan {
         rows,
         recommended: recommended.structure,

@@ -1,7 +1,7 @@
 //! What the planner answers.
 
-use super::PlanRequest;
-use crate::filters::{FilterKind, FilterSpec, Shape, Structure};
+use super::{PlanRequest, sets};
+use crate::filters::{FilterKind, FilterSpec, Shape, Structure, Workload};
 
 /// The plan of every structure, and the one that is recommended.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,9 @@ pub struct PlanRow {
     pub rates: Vec<Option<f64>>,
     /// Weighted rate F, with 1 for what is not answered.
     pub weighted: Option<f64>,
+    /// Predicted standard error of the unbiased count of whole elements, as a share of them; `None` where there is no
+    /// formula for it.
+    pub count_std_error: Option<f64>,
     /// Bytes with which it would have the rate of the recommended structure.
     pub same_rate_bytes: Option<f64>,
     /// The most elements that fit, where that was asked.
@@ -71,6 +74,7 @@ impl PlanRow {
             fits: true,
             weighted: Some(request.with_workload(|asked| asked.weighted(&rates, Some(1.0)))),
             rates,
+            count_std_error: None,
             same_rate_bytes: None,
             elements: None,
             elements_unrounded: None,
@@ -88,6 +92,7 @@ impl PlanRow {
             fits: false,
             rates: vec![None; wanted],
             weighted: None,
+            count_std_error: None,
             same_rate_bytes: None,
             elements: None,
             elements_unrounded: None,
@@ -112,6 +117,28 @@ impl PlanRow {
             self.fits = false;
             self.notes.push(error.to_string());
         }
+    }
+
+    /// Predicts how exact its count is.
+    pub(super) fn predict_count(&mut self, request: &PlanRequest) {
+        let of_filter = |spec: &FilterSpec| {
+            let values = |mask: u32| match self.elements {
+                Some(elements) => elements as f64,
+                None => request.elements.of(mask),
+            };
+            spec.count_std_error(&Workload {
+                attributes: request.attributes.len(),
+                wanted: &[],
+                known: request.known,
+                values: &values,
+            })
+        };
+        self.count_std_error = match &self.design {
+            Some(Design::Filter(_)) => self.spec().and_then(of_filter),
+            Some(Design::Hll { registers, .. }) => Some(sets::hll_std_error(*registers)),
+            Some(Design::Exact) => Some(0.0),
+            None => None,
+        };
     }
 
     /// The sizes of what is planned.

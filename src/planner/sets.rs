@@ -25,6 +25,11 @@ pub(super) fn exact(request: &PlanRequest, goal: Target) -> PlanRow {
     row
 }
 
+/// Relative standard error of a `HyperLogLog`'s count of a stream: √(ln 2 / m).
+pub(super) fn hll_std_error(registers: u64) -> f64 {
+    (std::f64::consts::LN_2 / registers as f64).sqrt()
+}
+
 /// A count for each wanted combination, which answers no query.
 pub(super) fn hll(request: &PlanRequest, goal: Target) -> PlanRow {
     let counts = request.wanted.len() as u64;
@@ -43,7 +48,7 @@ pub(super) fn hll(request: &PlanRequest, goal: Target) -> PlanRow {
     row.weighted = None;
     row.notes.push(format!(
         "for comparison: counts with a standard error of {:.2} %, and answers no query",
-        83.255_461_1 / (registers as f64).sqrt()
+        100.0 * hll_std_error(registers)
     ));
     row
 }

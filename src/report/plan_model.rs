@@ -167,6 +167,9 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
         .field("weighted_fpr", |row| row.row.weighted)
         .doc("their weighted mean, with 1 where there is no answer")
         .unit("share")
+        .field("count_std_error", |row| row.row.count_std_error)
+        .doc("predicted standard error of the unbiased count of whole elements, as a share of them: of `subset`, `bloom`, `hll` and `exact`; null where there is no formula for it, or no filter")
+        .unit("share")
         .field("probes", |row| row.design(|design| design.probes))
         .doc("hash functions (k); of `subset` the bits of a whole element")
         .field("size", |row| row.design(|design| design.size))
@@ -210,7 +213,7 @@ fn stored_columns() -> Columns<(Vec<String>, u32)> {
 
 /// Columns of a flat table, in order.
 const COLUMNS: &str = "structure recommended rests_on fits wanted weight elements fpr weighted_fpr memory_bytes \
-    same_rate_bytes probes size unit arrays sizes cells cuts stored_probes remainder_bits \
+    same_rate_bytes count_std_error probes size unit arrays sizes cells cuts stored_probes remainder_bits \
     counter_bits most_elements most_elements_unrounded notes";
 
 /// The columns of a structure and a combination that is wanted.

@@ -150,7 +150,7 @@ fn structures(
         let rate = move |row: &PlanRow| rate_or(row, row.rates.get(number).copied().flatten());
         columns.push((format!("FPR [{}]", number + 1), in_line, Box::new(rate)));
     }
-    columns.extend::<[(String, bool, Text<'_>); 3]>([
+    columns.extend::<[(String, bool, Text<'_>); 4]>([
         (
             "weighted".into(),
             weighted,
@@ -160,6 +160,12 @@ fn structures(
             "for same FPR".into(),
             same,
             Box::new(|row| bytes(row.same_rate_bytes)),
+        ),
+        (
+            "count ±".into(),
+            // There is room for it beside one rate.
+            !weighted,
+            Box::new(|row| row.count_std_error.map_or_else(none, share_text)),
         ),
         (
             "parameters".into(),
@@ -336,6 +342,19 @@ fn rate_or(row: &PlanRow, rate: Option<f64>) -> String {
 }
 
 /// A rate with three significant digits.
+/// A share in per cent, in two digits.
+fn share_text(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent == 0.0 {
+        "0 %".into()
+    } else if percent < 0.000_1 {
+        "< 0.0001 %".into()
+    } else {
+        let decimals = (1 - percent.log10().floor() as i32).clamp(0, 5) as usize;
+        format!("{percent:.decimals$} %")
+    }
+}
+
 fn rate_text(rate: f64) -> String {
     if rate == 0.0 {
         "0".into()

@@ -471,3 +471,15 @@ fn a_plan_without_a_sample_says_what_it_rests_on() {
         "{reason}"
     );
 }
+
+/// At 0.5 bits an element the filter alone would predict an error without end.
+#[test]
+fn the_error_of_counts_is_predicted() {
+    let planned = plan(&["--expect", "1M", "--memory", "64KiB"]);
+    let error = |name| structure(&planned, name)["count_std_error"].as_f64();
+    // One filter: 3.7 % at most, and less before it is full.
+    assert!(error("subset").is_some_and(|error| (0.001..0.037).contains(&error)));
+    assert!(error("bloom").is_some_and(|error| (0.001..0.037).contains(&error)));
+    assert_eq!((error("mdbf"), error("exact")), (None, Some(0.0)));
+    assert!(error("hll").is_some_and(|error| (error - 0.003_252).abs() < 1e-6));
+}

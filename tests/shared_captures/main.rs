@@ -10,6 +10,7 @@
 
 mod comparison;
 mod counts;
+mod coverage;
 mod decoding;
 mod dedup;
 mod flows;
@@ -27,6 +28,9 @@ mod cli;
 #[allow(dead_code, unused_imports, reason = "used by the tests")]
 #[path = "../library/main.rs"]
 mod library;
+#[allow(dead_code, reason = "its main is that of a program")]
+#[path = "../../scripts/measure_coverage.rs"]
+mod measure_coverage;
 
 use libtest_mimic::{Arguments, Completion, Trial};
 use std::env;
@@ -38,7 +42,7 @@ const FOLDER: &str = "FLOWSIEVE_TRACES";
 
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 7] = [
+const TESTS: [Test; 8] = [
     (
         "comparison::the_truth_is_the_manifests",
         comparison::the_truth_is_the_manifests,
@@ -46,6 +50,10 @@ const TESTS: [Test; 7] = [
     (
         "counts::every_capture_has_the_counts_of_the_independent_tool",
         counts::every_capture_has_the_counts_of_the_independent_tool,
+    ),
+    (
+        "coverage::bounds_hold_on_all_captures",
+        coverage::bounds_hold_on_all_captures,
     ),
     (
         "decoding::the_short_path_gives_the_answer_of_the_general_path",

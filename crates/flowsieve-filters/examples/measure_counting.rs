@@ -1,8 +1,8 @@
 //! Bias, error and coverage of counts at any load, for `docs/accuracy.md`; `scripts/measure-counting` runs it.
 //!
 //! Arguments: bytes of memory, shards, bits an element (k), runs, and numbers of elements. One line each: the mean error
-//! and its standard error, the root of the mean squared error, the mean squared error over the stated variance, and how
-//! often the bounds hold.
+//! and its standard error, the root of the mean squared error, that of the mean stated variance, half the mean distance
+//! between the bounds, the mean squared error over the stated variance, and how often the bounds hold.
 
 use flowsieve_filters::hashing::{Digest, shard_of};
 use flowsieve_filters::{DigestColumns, Estimate, MembershipFilter, SubsetFilter};
@@ -11,6 +11,13 @@ use flowsieve_filters::{DigestColumns, Estimate, MembershipFilter, SubsetFilter}
 struct Random(u64);
 
 impl Random {
+    /// Numbers of a run: others for each memory, number of shards and number of elements, so that rows of the table are
+    /// independent of each other.
+    fn of_run(numbers: [u64; 5]) -> Self {
+        let join = |state: u64, number: u64| Self(state ^ number).next();
+        Self(numbers.into_iter().fold(0, join))
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -25,7 +32,7 @@ fn estimate(bytes: u64, shards: u64, probes: u32, elements: u64, seed: u64) -> E
     let mut filters: Vec<SubsetFilter> = (0..shards)
         .map(|_| SubsetFilter::new(lines, probes))
         .collect();
-    let mut random = Random(seed << 40);
+    let mut random = Random::of_run([bytes, shards, u64::from(probes), elements, seed]);
     let mut batches: Vec<Vec<Digest>> = vec![Vec::new(); shards as usize];
     let mut sightings = Vec::new();
     let mut insert = |filter: &mut SubsetFilter, batch: &mut Vec<Digest>| {
@@ -63,23 +70,27 @@ fn main() {
     };
     for &elements in all {
         let n = elements as f64;
-        let (mut sum, mut squares, mut stated, mut covered) = (0.0, 0.0, 0.0, 0);
+        let (mut sum, mut squares, mut stated, mut width, mut covered) = (0.0, 0.0, 0.0, 0.0, 0);
         for seed in 0..*runs {
             let estimate = estimate(*bytes, *shards, *probes as u32, elements, seed);
             let error = estimate.distinct - n;
             sum += error;
             squares += error * error;
             stated += estimate.variance;
-            covered += u32::from((estimate.lower()..=estimate.upper()).contains(&elements));
+            let (lower, upper) = (estimate.lower(), estimate.upper());
+            width += (upper - lower) as f64;
+            covered += u32::from((lower..=upper).contains(&elements));
         }
         let count = *runs as f64;
         let (mean, square) = (sum / count, squares / count);
         println!(
-            "{bytes} {shards} {probes} {elements} {runs} | bias {:+.5} % ± {:.5} ({:+.2}) | rmse {:.4} % | square/stated {:.3} | covered {:.2} %",
+            "{bytes} {shards} {probes} {elements} {runs} | bias {:+.5} % ± {:.5} ({:+.2}) | rmse {:.6} % | stated {:.6} % | bounds {:.6} % | square/stated {:.3} | covered {:.2} %",
             100.0 * mean / n,
             100.0 * (square / count).sqrt() / n,
             mean / (square / count).sqrt().max(1e-300),
             100.0 * square.sqrt() / n,
+            100.0 * (stated / count).sqrt() / n,
+            50.0 * width / count / n,
             squares / stated.max(1e-300),
             100.0 * f64::from(covered) / count,
         );

@@ -64,10 +64,13 @@
 use super::fill;
 use super::lines::{LineArray, LineCounter};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
-use super::sizing::{MAX_LINE_PROBES, MAX_PROBES, blocked_fpr, bloom_fpr, table_size};
+use super::sizing::{
+    MAX_LINE_PROBES, MAX_PROBES, blocked_count_variance, blocked_fpr, bloom_count_variance,
+    bloom_fpr, table_size,
+};
 use super::spec::{
     Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, Sizing, SpecError,
-    array_bits, check_bits, check_probes, probes_for,
+    Workload, array_bits, check_bits, check_probes, probes_for,
 };
 use super::subset::{LINE_BITS, line_size};
 use super::{
@@ -222,6 +225,14 @@ impl Parameters for BloomSpec {
         query.of_whole(|n| match self.layout {
             BloomLayout::Anywhere => bloom_fpr(self.bits as f64, self.probes, n),
             BloomLayout::Lines => blocked_fpr((self.bits / LINE_BITS) as f64, self.probes, n),
+        })
+    }
+
+    fn count_variance(&self, workload: &Workload<'_>) -> Option<f64> {
+        let (k, n) = (self.probes, workload.elements());
+        Some(match self.layout {
+            BloomLayout::Anywhere => bloom_count_variance(self.bits as f64, k, n),
+            BloomLayout::Lines => blocked_count_variance(self.bits / LINE_BITS, k, &[(n, k)], n),
         })
     }
 

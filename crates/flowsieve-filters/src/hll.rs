@@ -23,9 +23,8 @@
 //! | 12 | 4 kB | 1.3 % | 1.6 % |
 //! | 14 | 16 kB | 0.65 % | 0.81 % |
 //!
-//! A Bloom filter's own count ([`super::sizing::hip_variance`]) is more exact than this in equal
-//! memory until there are about four elements to a bit, and then worse: a filter that is hopelessly
-//! too small no longer counts.
+//! A Bloom filter's own count ([`super::sizing::bloom_count_variance`]) is more exact than this in equal
+//! memory until there are about four elements to a bit. Then it is that of the 512 registers beside the filter.
 //!
 //! # What it cannot do
 //!

@@ -15,7 +15,7 @@
 
 use crate::Estimate;
 use crate::hashing::Digest;
-use crate::martingale::{Chances, DistinctCounter, Rise};
+use crate::martingale::{Chances, DistinctCounter, Registers, Rise};
 
 /// Written bits a bit of the array, in 1024ths, at which s falls from 6 to 5, from 5 to 4, and so on
 /// to 0, for k = 1 to 8: -ln(1 - x) where (2^s - 1) (x + (1 - x) / 64)^k = 1/8. That is E p² / E p in place of p, with Poisson
@@ -240,6 +240,18 @@ impl LineCounter {
     #[inline]
     pub(super) const fn clear_bits(&self) -> u64 {
         self.count.clear_bits()
+    }
+
+    /// What is expected of the next value's part in the variance of the count after so many `elements`, if `written` bits have
+    /// been written and its bits are all set with probability `repeat`.
+    pub(crate) fn expected_variance(&self, elements: f64, written: f64, repeat: f64) -> f64 {
+        let clear = (-written / self.bits as f64).exp();
+        let unrisen = 1.0 - Registers::expected_rise(floor(self.bits), elements);
+        let missed = repeat * unrisen;
+        // E p² / E p in place of p, as for `FALLS_AT`.
+        let uneven = (1.0 - clear + clear / 64.0).powi(self.probes as i32) * unrisen;
+        let others = f64::from((1_u32 << self.shift_at(written as u64)) - 1);
+        missed * others.mul_add(uneven, 1.0) / (1.0 - missed)
     }
 
     fn shift_at(&self, written: u64) -> u32 {

@@ -58,6 +58,10 @@ pub(crate) trait Parameters: Debug {
 
     fn rate(&self, query: &Query<'_>) -> Option<f64>;
 
+    fn count_variance(&self, _workload: &Workload<'_>) -> Option<f64> {
+        None
+    }
+
     fn remarks(&self, _workload: &Workload<'_>) -> Vec<String> {
         Vec::new()
     }

@@ -253,6 +253,14 @@ impl FilterSpec {
         self.parameters().rate(query)
     }
 
+    /// Predicted standard error of the unbiased count of the whole elements, as a share of them; `None` where there is no
+    /// formula for it.
+    pub fn count_std_error(&self, workload: &Workload<'_>) -> Option<f64> {
+        let elements = workload.elements();
+        let variance = self.parameters().count_variance(workload)?;
+        (elements > 0.0).then(|| (variance / elements).sqrt())
+    }
+
     /// What there is to say about the predicted rates of these queries.
     pub fn remarks(&self, workload: &Workload<'_>) -> Vec<String> {
         self.parameters().remarks(workload)

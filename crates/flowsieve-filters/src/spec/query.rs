@@ -84,6 +84,11 @@ impl Workload<'_> {
         ((1_u64 << self.attributes) - 1) as u32
     }
 
+    /// Distinct elements.
+    pub fn elements(&self) -> f64 {
+        (self.values)(self.full())
+    }
+
     /// Predicted false-positive rate of each combination asked for; `None` where the filter does not
     /// answer it.
     pub fn rates(&self, spec: &FilterSpec) -> Vec<Option<f64>> {

@@ -7,8 +7,8 @@ use crate::bits::Lines;
 use crate::matrix_sizing::MAX_ATTRIBUTES;
 use crate::saved::{LoadError, StateReader, StateWriter};
 use crate::sizing::{
-    DEFAULT_PROBES, MAX_LINE_PROBES, best_line_probes, blocked_fpr, blocked_lines,
-    shared_blocked_fpr,
+    DEFAULT_PROBES, MAX_LINE_PROBES, best_line_probes, blocked_count_variance, blocked_fpr,
+    blocked_lines, shared_blocked_fpr,
 };
 use crate::spec::{
     Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing,
@@ -163,6 +163,15 @@ impl SubsetSpec {
         }
     }
 
+    /// All kinds of elements that are written, each with its bits.
+    fn written(&self, elements: f64, values: &dyn Fn(u32) -> f64) -> Vec<(f64, u32)> {
+        let parts = self.combinations.iter();
+        let parts = parts.map(|part| (values(part.mask), part.probes));
+        std::iter::once((elements, self.probes))
+            .chain(parts)
+            .collect()
+    }
+
     pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
         Ok(Self {
             attributes: input.u32()? as usize,
@@ -255,10 +264,19 @@ impl Parameters for SubsetSpec {
         } else {
             self.probes_of(query.mask)?
         };
-        let mut written = vec![(query.elements(), self.probes)];
-        let parts = self.combinations.iter();
-        written.extend(parts.map(|part| ((query.values)(part.mask), part.probes)));
+        let written = self.written(query.elements(), query.values);
         Some(shared_blocked_fpr(self.lines as f64, probes, &written))
+    }
+
+    fn count_variance(&self, workload: &Workload<'_>) -> Option<f64> {
+        let elements = workload.elements();
+        let written = self.written(elements, workload.values);
+        Some(blocked_count_variance(
+            self.lines,
+            self.probes,
+            &written,
+            elements,
+        ))
     }
 
     fn shape(&self) -> Shape {

@@ -1,0 +1,27 @@
+//! How often the bounds of a count hold on real captures; `scripts/measure-counting` measures it at more memories.
+
+use crate::measure_coverage::{Coverage, Memory, captures, measure};
+use std::path::Path;
+
+pub(crate) fn bounds_hold_on_all_captures(folder: &Path) {
+    let captures = captures(folder).unwrap();
+    // Small filters, which miss elements: nearly all slices have few.
+    let memories = [(64, 1), (512, 8)].map(|(bytes, shards)| Memory { bytes, shards });
+    let mut pooled = Coverage::default();
+    for memory in memories {
+        for width_ms in [100, 1_000, 10_000] {
+            measure(&captures, width_ms, memory, 0, &mut pooled).unwrap();
+        }
+    }
+    for seed in 1..4 {
+        measure(&captures, 1_000, memories[0], seed, &mut pooled).unwrap();
+    }
+    // Nearly every count is exact, and said to be.
+    assert!(pooled.all.slices > 100_000, "{pooled:?}");
+    assert!(pooled.all.percent() > 99.0, "{pooled:?}");
+    // Of the others the bounds hold in as many as they promise, and where an element was missed, too.
+    for share in [pooled.open, pooled.missed] {
+        assert!(share.slices > 500, "{pooled:?}");
+        assert!((95.0..=99.0).contains(&share.percent()), "{pooled:?}");
+    }
+}
