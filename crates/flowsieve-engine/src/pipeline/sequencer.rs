@@ -508,12 +508,23 @@ impl<S: Stage> Sequencer<S> {
         elements: Range<usize>,
     ) -> Result<(), StageError> {
         let shards = self.shard_count as u64;
+        let arity = self.arity;
+        // Asked once, and not for each element.
+        let with_attributes = !from.attributes.is_empty();
+        let with_keys = !from.keys.is_empty();
         let waiting = &mut self.slots[slot].waiting;
         for element in elements {
             let digest = from.digests[element];
             let shard = shard_of(digest, shards);
             let to = &mut waiting[shard];
-            to.push_from(from, element, self.arity);
+            to.digests.push(digest);
+            if with_attributes {
+                let attributes = &from.attributes[element * arity..(element + 1) * arity];
+                to.attributes.extend_from_slice(attributes);
+            }
+            if with_keys {
+                to.keys.push(from.keys.get(element));
+            }
             if to.len() == BATCH {
                 self.stage.add(shard, slot, to)?;
             }
