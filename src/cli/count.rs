@@ -123,6 +123,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     plan.delay_ns = args.live.delay_ns(args.format.format, &output);
     let saved = Output::named(args.save_filter.as_deref())?;
     let mut od = args.od.begin(args.speech.is_quiet())?;
+    // Rows that come meanwhile and a bar would write over each other.
+    let is_watched = plan.delay_ns.is_some() && plan.is_stream() && output.is_terminal();
     let styled = output.is_styled();
     let parameters = CountParameters {
         anonymized: args.od.is_anonymized(),
@@ -142,7 +144,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         traffic: od.traffic.as_mut(),
         filter_label: label,
     };
-    let result = run.watch(args.speech.is_quiet(), &files, |watch| {
+    let quiet = args.speech.is_quiet() || is_watched;
+    let result = run.watch(quiet, &files, |watch| {
         count(&plan, extras, &mut sinks, watch)
     });
     let mut summary = result.map_err(explained)?;

@@ -104,6 +104,8 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         ..FlowParameters::new(&plan, args.memory, args.unique, args.names)
     };
     let addresses = key.as_ref().map(AddressMap::new);
+    // Rows that come meanwhile and a bar would write over each other.
+    let is_watched = plan.delay_ns.is_some() && plan.is_stream() && output.is_terminal();
     let styled = output.is_styled();
     let begin = |output| -> Result<_> {
         let report = FlowReport::begin(args.format.format, &parameters, styled, output);
@@ -118,7 +120,9 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     let (summary, report) = if args.unique || is_live {
         let mut report = begin(output)?;
         let list = if args.unique { list_unique } else { list };
-        let summary = run.watch(quiet, &files, |watch| list(&plan, &mut report, watch));
+        let summary = run.watch(quiet || is_watched, &files, |watch| {
+            list(&plan, &mut report, watch)
+        });
         let summary = summary.map_err(explained)?;
         if run.read_nothing(&summary.inputs) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
@@ -126,7 +130,9 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
         (summary, report)
     } else {
         let mut sorted = SortedFlows::new(args.memory - plan.memory_bytes);
-        let summary = run.watch(quiet, &files, |watch| list(&plan, &mut sorted, watch));
+        let summary = run.watch(quiet || is_watched, &files, |watch| {
+            list(&plan, &mut sorted, watch)
+        });
         let summary = summary.map_err(explained)?;
         if run.read_nothing(&summary.inputs) {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
@@ -138,7 +144,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     let output = report.report.finish(&summary).context(UNWRITTEN)?;
     output.commit()?;
     run.problems(&summary.inputs);
-    // These formats have no place for it.
+    // These formats cannot hold it.
     let is_missing = matches!(
         args.format.format,
         ReportFormat::Csv | ReportFormat::Parquet

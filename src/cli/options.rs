@@ -81,10 +81,14 @@ pub(super) struct LiveArgs {
 }
 
 impl LiveArgs {
-    /// What these inputs are: files, or what follows them.
+    /// What these inputs are: files, or what follows them. Pipes and standard input are read until their end anyway.
     pub(super) fn sources(self, files: &[PathBuf]) -> Vec<Source> {
+        let is_pipe = |path: &PathBuf| {
+            let data = std::fs::metadata(path);
+            is_standard(path) || data.is_ok_and(|data| !data.is_file() && !data.is_dir())
+        };
         let source = |path: &PathBuf| {
-            if self.follow {
+            if self.follow && !is_pipe(path) {
                 Source::followed(path)
             } else {
                 Source::from(path)

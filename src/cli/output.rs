@@ -80,11 +80,14 @@ impl Output {
         self.out.as_ref().map(BufWriter::get_ref)
     }
 
+    /// Whether this is a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        matches!(self.target(), Some(Target::Standard(_))) && io::stdout().is_terminal()
+    }
+
     /// Whether this is a terminal that may be styled.
     pub(crate) fn is_styled(&self) -> bool {
-        matches!(self.target(), Some(Target::Standard(_)))
-            && io::stdout().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        self.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 
     /// Whether this is a file that is not there before it is put in place.

@@ -273,3 +273,12 @@ fn what_is_not_there_cannot_be_followed() {
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
     assert!(run.sentence().starts_with("missing: "), "{}", run.err);
 }
+
+/// A pipe ends where it ends, also if it is to be followed.
+#[test]
+fn a_pipe_that_is_followed_is_read_to_its_end() {
+    let bytes: Vec<u8> = header().into_iter().chain(second(100)).collect();
+    let run = super::feed(&["count", "--follow", "-", "--format", "csv"], &bytes);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    assert!(run.out.contains("1970-01-01T00:01:40"), "{}", run.out);
+}

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &IndexArgs) -> Result<Outcome> {
     }
 }
 
-/// A mistake of the user's is told apart from what the index is.
+/// A mistake of the user's has another exit code than a fault of the index.
 fn explained(error: IndexError) -> anyhow::Error {
     match error {
         IndexError::Plan(sentence) => UsageError::of(sentence).into(),

@@ -48,6 +48,7 @@ pub enum FlowError {
 
 impl FlowPlan {
     /// Whether an input cannot be read twice, as a pipe.
+    #[doc(hidden)]
     pub fn is_stream(&self) -> bool {
         !self.inputs.iter().all(Source::is_readable_twice)
     }

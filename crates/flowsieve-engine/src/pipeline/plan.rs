@@ -243,6 +243,12 @@ impl CountPlan {
             })
     }
 
+    /// Whether an input cannot be read twice, as a pipe.
+    #[doc(hidden)]
+    pub fn is_stream(&self) -> bool {
+        !self.inputs.iter().all(Source::is_readable_twice)
+    }
+
     /// Asks the system whether it would give the memory of all filters, before anything is read: later
     /// a refusal would end the program without a word.
     ///

@@ -85,7 +85,7 @@ pub fn count(
         1 => plan.threads / 2,
         _ => plan.threads.saturating_sub(1).min(1),
     };
-    let can_read_again = plan.inputs.iter().all(Source::is_readable_twice);
+    let can_read_again = !plan.is_stream();
     let has_slices = plan.slicing.width_ns.is_some();
     let mut reading = Reading {
         inputs: plan.inputs.clone(),
