@@ -119,6 +119,7 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     if !run.can_read(&plan.inputs, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
     }
+    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
     let output = args.output.open()?;
     plan.delay_ns = args.live.delay_ns(args.format.format, &output);
     let saved = Output::named(args.save_filter.as_deref())?;
@@ -206,6 +207,7 @@ impl CountArgs {
         let plan = CountPlan {
             inputs: self.live.sources(inputs),
             input_format: self.trace.input.format.input_format,
+            selection: self.trace.input.selection.selection()?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slicing(),

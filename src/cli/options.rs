@@ -5,7 +5,9 @@
 
 use super::UsageError;
 use super::output::{Output, is_standard};
-use super::units::{UnitError, parse_delay_ns, parse_seed, parse_size, parse_width_ns};
+use super::units::{
+    UnitError, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
+};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -13,6 +15,7 @@ use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::report::ReportFormat;
+use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::trace::{InputFormat, Source};
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
@@ -60,6 +63,42 @@ pub(super) struct InputArgs {
 
     #[command(flatten)]
     pub(super) format: InputFormatArgs,
+
+    #[command(flatten)]
+    pub(super) selection: SelectionArgs,
+}
+
+// Which packets take part.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+pub(super) struct SelectionArgs {
+    /// Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min
+    ///
+    /// RFC 3339, a date, seconds since 1970, a duration after the first packet (+90s), or one before the last packet of
+    /// files (-5min).
+    #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true)]
+    from: Option<TimeBound>,
+
+    /// Only packets before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true)]
+    to: Option<TimeBound>,
+}
+
+impl SelectionArgs {
+    /// What the user wants, with times that may be relative to the captures.
+    pub(super) fn selection(&self) -> Result<Selection, UsageError> {
+        if let (Some(TimeBound::At(from)), Some(TimeBound::At(to))) = (self.from, self.to)
+            && from >= to
+        {
+            return Err(UsageError::of(
+                "no packet comes from --from on and before --to; --to needs the later time",
+            ));
+        }
+        Ok(Selection {
+            from: self.from,
+            to: self.to,
+        })
+    }
 }
 
 // Captures that are still being written.

@@ -82,6 +82,7 @@ pub(super) fn regions(
     let plan = FlowPlan {
         inputs: vec![path.into()],
         input_format: InputFormat::Auto,
+        selection: crate::selection::Selection::default(),
         tunnel: Tunnel::Outer,
         bidirectional: true,
         dns_ports: settings.dns_ports.clone(),

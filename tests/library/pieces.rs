@@ -283,6 +283,7 @@ fn plan() -> impl Strategy<Value = CountPlan> {
                 CountPlan {
                     inputs: Vec::new(),
                     input_format: InputFormat::Auto,
+                    selection: flowsieve::selection::Selection::default(),
                     rule: ElementRule {
                         kind,
                         undirected: flags[0],

@@ -18,6 +18,7 @@ mod inputs;
 mod memory;
 pub mod pieces;
 pub mod pipeline;
+pub mod selection;
 mod sorted;
 mod threads;
 pub mod trace;

@@ -26,6 +26,7 @@ impl PlanArgs {
                 .collect()
         };
         let plan = SamplePlan {
+            selection: run.resolve(&self.selection.selection()?, &inputs, format)?,
             inputs,
             input_format: format,
             rule: self.elements.rule(),

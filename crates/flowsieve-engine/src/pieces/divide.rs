@@ -2,7 +2,7 @@
 
 use super::PieceError;
 use crate::pipeline::{Align, CountPlan, SliceGrid};
-use crate::trace::{Capture, CaptureRange, RangeStart, Source, StopFlag, first_time_ns};
+use crate::trace::{Capture, CaptureRange, RangeStart, StopFlag};
 use std::ops::Range;
 
 /// What is read at one place: an input, or a range of one.
@@ -111,20 +111,29 @@ pub fn divide(plan: &CountPlan, bytes: u64) -> Vec<Piece> {
     pieces
 }
 
-/// The slices of a plan. If they begin with the first packet, the heads of all inputs are read for its time.
+/// The slices of a plan. If they begin with the first packet, all inputs are read up to the first that takes part.
 ///
 /// # Errors
 ///
-/// The width is not above 0.
+/// The width is not above 0, or the range of time is relative to the captures.
 pub fn grid_of(plan: &CountPlan) -> Result<SliceGrid, PieceError> {
     plan.check()?;
+    if !plan.selection.is_resolved() {
+        return Err(PieceError::Mismatch(
+            "a piece does not know where the whole begins and ends, so the range of time has to be absolute".to_owned(),
+        ));
+    }
     let slicing = plan.slicing;
     let first_ns = match (slicing.width_ns, slicing.align) {
         (Some(_), Align::First) => {
-            let inputs = plan.inputs.iter().map(Source::path);
-            let times =
-                inputs.filter_map(|path| first_time_ns(path, plan.input_format).ok().flatten());
-            times.min().unwrap_or(0)
+            let inputs = plan.selection.of(&plan.inputs);
+            let times = inputs
+                .iter()
+                .map(|input| input.first_time_ns(plan.input_format));
+            times
+                .filter_map(|time| time.ok().flatten())
+                .min()
+                .unwrap_or(0)
         }
         _ => 0,
     };

@@ -126,8 +126,10 @@ pub struct InputPart {
     pub container: Option<String>,
     /// It is a DNS log, which has no packets.
     pub is_log: bool,
-    /// Packets read.
+    /// Packets read that take part.
     pub packets: u64,
+    /// Packets that take no part.
+    pub left_out: u64,
     /// Packets whose times are outside 1677 to 2262.
     pub times_out_of_range: u64,
     /// Elements, repeats included.
@@ -153,6 +155,7 @@ impl InputPart {
             self.left,
             self.packets_before,
             self.packets,
+            self.left_out,
             self.times_out_of_range,
             self.elements,
         ] {
@@ -186,6 +189,7 @@ impl InputPart {
             left: from.number()?,
             packets_before: from.number()?,
             packets: from.number()?,
+            left_out: from.number()?,
             times_out_of_range: from.number()?,
             elements: from.number()?,
             container: from.maybe(Reader::text)?,

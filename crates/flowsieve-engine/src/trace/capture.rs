@@ -19,6 +19,7 @@ use super::pcapng::Pcapng;
 use super::read_buffer::ReadBuffer;
 use super::record::{RecordBatch, Records};
 use super::segments::Segments;
+use super::select::{Chooser, Select};
 use super::sniff::{self, Container};
 use super::stop::{Ending, StopFlag, Stoppable};
 use super::time;
@@ -53,6 +54,8 @@ pub struct Capture {
     entries: Entries,
     /// What a writer needs besides, if it was asked for.
     records: Option<Box<Records>>,
+    /// Chooses among the packets, if not all of them are wanted.
+    chooser: Option<Box<Chooser>>,
     /// The error that follows the batch just delivered.
     pending: Option<Fault>,
     finished: bool,
@@ -164,6 +167,7 @@ impl Capture {
             packets: Vec::with_capacity(MAX_BATCH),
             entries: Entries::default(),
             records: None,
+            chooser: None,
             pending: None,
             finished: false,
             file: None,
@@ -183,6 +187,22 @@ impl Capture {
             Reader::Pcap(pcap),
             bytes_read,
         )
+    }
+
+    /// From now on yields only what is wanted.
+    #[doc(hidden)]
+    pub fn select(&mut self, select: Arc<dyn Select>) {
+        self.chooser = Some(Box::new(Chooser::new(select, Arc::default())));
+    }
+
+    pub(super) fn set_chooser(&mut self, chooser: Option<Chooser>) {
+        self.chooser = chooser.map(Box::new);
+    }
+
+    /// Counter of the packets or records read so far that were not wanted. It may be read from another thread.
+    pub(crate) fn left_out(&self) -> Arc<AtomicU64> {
+        let chooser = self.chooser.as_deref();
+        chooser.map_or_else(Arc::default, |chooser| Arc::clone(chooser.left_out()))
     }
 
     /// Goes on at `offset`, where its source was put, with the record after `packets` others, up to those
@@ -230,7 +250,16 @@ impl Capture {
         let pcap = self.enterable()?;
         let file = file.try_clone().ok()?;
         let bytes_read = Arc::clone(&self.bytes_read);
-        Segments::new(&self.path, file, pcap.clone(), bytes, stop, bytes_read)
+        let chooser = self.chooser.as_deref().map(Chooser::shared);
+        Segments::new(
+            &self.path,
+            file,
+            pcap.clone(),
+            bytes,
+            stop,
+            bytes_read,
+            chooser,
+        )
     }
 
     /// Reads the next batch, of at most [`MAX_BATCH`] packets or records and never empty; `None` at
@@ -245,17 +274,41 @@ impl Capture {
         {
             records.clear_batch();
         }
+        loop {
+            if !self.fill()? {
+                return Ok(None);
+            }
+            if !self.packets.is_empty() || !self.entries.is_empty() {
+                break;
+            }
+        }
+        Ok(Some(if self.packets.is_empty() {
+            TraceBatch::DnsLog(self.entries.batch())
+        } else {
+            TraceBatch::Packets {
+                bytes: self.buffer.buffered(),
+                packets: &self.packets,
+            }
+        }))
+    }
+
+    /// Reads packets or records, of which perhaps none are wanted; false at the end.
+    fn fill(&mut self) -> Result<bool, TraceError> {
         if let Some(fault) = self.pending.take() {
             self.finished = true;
             return Err(self.cause_of(fault).in_file(&self.path));
         }
         if self.finished {
-            return Ok(None);
+            return Ok(false);
         }
         self.packets.clear();
         self.entries.clear();
         let (buffer, packets, entries) = (&mut self.buffer, &mut self.packets, &mut self.entries);
         let mut records = self.records.as_deref_mut();
+        let annotations = records.as_deref().map_or(0, |kept| kept.annotations.len());
+        if let Some(records) = records.as_deref_mut() {
+            records.batch.clear();
+        }
         let result = match &mut self.reader {
             Reader::Pcap(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
             Reader::Pcapng(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
@@ -280,19 +333,38 @@ impl Capture {
                 self.finished = true;
                 return match self.entries.take_skipped() {
                     Some(fault) => Err(fault.in_file(&self.path)),
-                    None => Ok(None),
+                    None => Ok(false),
                 };
             }
             Ok(()) => {}
         }
-        Ok(Some(if self.packets.is_empty() {
-            TraceBatch::DnsLog(self.entries.batch())
-        } else {
-            TraceBatch::Packets {
-                bytes: self.buffer.buffered(),
-                packets: &self.packets,
+        self.choose(annotations);
+        Ok(true)
+    }
+
+    /// Time of the first packet or record that follows, if any does.
+    pub(super) fn first_time_ns(&mut self) -> Result<Option<i64>, TraceError> {
+        Ok(match self.next_batch()? {
+            Some(TraceBatch::Packets { packets, .. }) => {
+                packets.first().map(|packet| packet.time_ns)
             }
-        }))
+            Some(TraceBatch::DnsLog(log)) => log.entries.first().map(|entry| entry.time_ns),
+            None => None,
+        })
+    }
+
+    /// Removes what is not wanted of what was just read, before which there were so many annotations.
+    fn choose(&mut self, annotations: usize) {
+        let Some(chooser) = &mut self.chooser else {
+            return;
+        };
+        if self.packets.is_empty() {
+            self.entries.choose(chooser);
+        } else {
+            let records = self.records.as_deref_mut();
+            let bytes = self.buffer.buffered();
+            chooser.packets(bytes, &mut self.packets, records, annotations);
+        }
     }
 
     /// Counts the times of the present batch that are out of range. Other containers have no such times.
@@ -484,12 +556,7 @@ pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> 
 /// # Errors
 /// The file cannot be opened, or is damaged before its first packet.
 pub fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, TraceError> {
-    let mut capture = Capture::open(path, format)?;
-    Ok(match capture.next_batch()? {
-        Some(TraceBatch::Packets { packets, .. }) => packets.first().map(|packet| packet.time_ns),
-        Some(TraceBatch::DnsLog(batch)) => batch.entries.first().map(|entry| entry.time_ns),
-        None => None,
-    })
+    Capture::open(path, format)?.first_time_ns()
 }
 
 /// Standard input without a buffer of its own, in which bytes would be that no wait knows of.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::error::Fault;
 use super::packet::{DnsLogBatch, DnsLogEntry};
 use super::read_buffer::ReadBuffer;
+use super::select::Chooser;
 use super::time;
 
 /// Longest line that is read. A DNS name has at most 255 bytes; the rest is room for answers.
@@ -53,6 +54,11 @@ impl Entries {
             entries: &self.records,
             text: &self.text,
         }
+    }
+
+    /// Removes the records that are not wanted.
+    pub(super) fn choose(&mut self, chooser: &mut Chooser) {
+        chooser.entries(&mut self.records, &self.text);
     }
 
     /// Adds a record from its fields as written, or says which of them is wrong.

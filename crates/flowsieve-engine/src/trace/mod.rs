@@ -37,6 +37,7 @@ mod read_buffer;
 mod record;
 mod scan;
 mod segments;
+mod select;
 mod sniff;
 mod source;
 mod stop;
@@ -59,6 +60,8 @@ pub use range::{CaptureRange, RangeStart};
 #[doc(hidden)]
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
 pub(crate) use segments::{SegmentReader, Segments};
+#[doc(hidden)]
+pub use select::Select;
 pub use source::Source;
 pub use stop::StopFlag;
 #[doc(hidden)]

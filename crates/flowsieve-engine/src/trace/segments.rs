@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::capture::Capture;
 use super::pcap::{FILE_HEADER_BYTES, Pcap};
+use super::select::Chooser;
 use super::stop::StopFlag;
 
 /// Bytes that are looked through for a boundary at the begin of a segment: a packet of the longest common
@@ -31,6 +32,7 @@ pub(crate) struct Segments {
     count: u64,
     stop: StopFlag,
     bytes_read: Arc<AtomicU64>,
+    chooser: Option<Chooser>,
 }
 
 impl Segments {
@@ -45,6 +47,7 @@ impl Segments {
         bytes: u64,
         stop: &StopFlag,
         bytes_read: Arc<AtomicU64>,
+        chooser: Option<Chooser>,
     ) -> Option<Self> {
         let length = file.metadata().ok()?.len();
         let count = length / bytes;
@@ -61,6 +64,7 @@ impl Segments {
             count,
             stop: stop.clone(),
             bytes_read,
+            chooser,
         })
     }
 
@@ -69,7 +73,7 @@ impl Segments {
         self.count
     }
 
-    /// A reader of segments, with a buffer of its own.
+    /// A reader of segments, with a buffer of its own, and a count of its own of what it leaves out.
     pub(crate) fn reader(&self) -> SegmentReader {
         let place = Arc::new(Place::default());
         let source = FromPlace {
@@ -79,17 +83,33 @@ impl Segments {
             bytes_read: Arc::clone(&self.bytes_read),
         };
         let bytes_read = Arc::clone(&self.bytes_read);
+        let mut capture =
+            Capture::of_pcap(&self.path, Box::new(source), self.pcap.clone(), bytes_read);
+        capture.set_chooser(self.chooser.as_ref().map(Chooser::again));
         SegmentReader {
-            capture: Capture::of_pcap(&self.path, Box::new(source), self.pcap.clone(), bytes_read),
+            left_out: capture.left_out(),
+            capture,
             place,
             bytes: self.bytes,
         }
     }
 
-    /// The file from `offset` to its end, wherever that is by now; before it there were `packets`.
+    /// Counts what was left out of a segment that was taken.
+    pub(crate) fn leave_out(&self, packets: u64) {
+        if let Some(chooser) = &self.chooser {
+            chooser.left_out().fetch_add(packets, Ordering::Relaxed);
+        }
+    }
+
+    /// The file from `offset` to its end, wherever that is by now; before it `packets` were taken.
     pub(crate) fn rest(&self, offset: u64, packets: u64) -> Capture {
         let mut reader = self.reader();
-        reader.go_to(offset, packets, u64::MAX);
+        let mut before = packets;
+        if let Some(chooser) = &self.chooser {
+            before += chooser.left_out().load(Ordering::Relaxed);
+            reader.capture.set_chooser(Some(chooser.shared()));
+        }
+        reader.go_to(offset, before, u64::MAX);
         reader.capture
     }
 }
@@ -97,6 +117,7 @@ impl Segments {
 /// Reads one segment after the other, in any order.
 pub(crate) struct SegmentReader {
     capture: Capture,
+    left_out: Arc<AtomicU64>,
     place: Arc<Place>,
     bytes: u64,
 }
@@ -115,6 +136,11 @@ impl SegmentReader {
     /// What yields the packets of the segment entered, and then nothing.
     pub(crate) fn capture(&mut self) -> &mut Capture {
         &mut self.capture
+    }
+
+    /// Packets that were left out since this was asked last.
+    pub(crate) fn take_left_out(&self) -> u64 {
+        self.left_out.swap(0, Ordering::Relaxed)
     }
 
     /// Offset of the next record.

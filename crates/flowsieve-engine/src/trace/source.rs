@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::capture::{Capture, InputFormat};
 use super::error::{Fault, TraceError};
 use super::follow::Follow;
+use super::select::Select;
 use super::stop::{Ending, StopFlag};
 
 /// A capture to be read: the file at a path (standard input, if that is `-`), or whatever a reader gives.
@@ -18,6 +19,8 @@ use super::stop::{Ending, StopFlag};
 pub struct Source {
     path: PathBuf,
     origin: Origin,
+    /// Which of its packets are wanted; all of them without it.
+    select: Option<Arc<dyn Select>>,
 }
 
 #[derive(Clone)]
@@ -36,6 +39,7 @@ impl Source {
         Self {
             path: name.into(),
             origin: Origin::Reader(Arc::new(Mutex::new(Some(Box::new(reader))))),
+            select: None,
         }
     }
 
@@ -46,7 +50,15 @@ impl Source {
         Self {
             origin: Origin::Followed(Follow::new(&path)),
             path,
+            select: None,
         }
+    }
+
+    /// The same, of which only some packets are wanted.
+    #[must_use]
+    pub(crate) fn selected_by(mut self, select: Arc<dyn Select>) -> Self {
+        self.select = Some(select);
+        self
     }
 
     /// Its path, or name.
@@ -67,11 +79,27 @@ impl Source {
         matches!(&self.origin, Origin::Followed(follow) if follow.has_more())
     }
 
+    /// Time of its first packet that is wanted, in nanoseconds since the epoch. It is opened and read up to there.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is damaged before that packet.
+    pub(crate) fn first_time_ns(&self, format: InputFormat) -> Result<Option<i64>, TraceError> {
+        self.open(format, &StopFlag::default())?.first_time_ns()
+    }
+
     /// Opens it, as [`Capture::open_until`] does.
     ///
     /// # Errors
     /// As [`Capture::open`]; a reader was read already.
     pub fn open(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
+        let mut capture = self.open_whole(format, stop)?;
+        if let Some(select) = &self.select {
+            capture.select(Arc::clone(select));
+        }
+        Ok(capture)
+    }
+
+    fn open_whole(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
         let reader = match &self.origin {
             Origin::File => return Capture::open_until(&self.path, format, stop),
             Origin::Followed(follow) => return follow.open(format, stop),
@@ -95,6 +123,7 @@ impl<P: Into<PathBuf>> From<P> for Source {
         Self {
             path: path.into(),
             origin: Origin::File,
+            select: None,
         }
     }
 }

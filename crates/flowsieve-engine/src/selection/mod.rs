@@ -1,0 +1,51 @@
+//! Which packets of the captures take part: those that a capture filter lets through, in a range of time.
+//!
+//! A [`Selection`] is part of a plan. It works below everything else, on the packets that a reader yields, so
+//! what is left out is, for whatever comes after, not in the capture at all.
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, reason = "a test that panics has failed")
+)]
+
+mod bound;
+mod choose;
+
+pub use bound::{RelativeTime, TimeBound};
+
+use crate::trace::{Select, Source};
+use choose::Choose;
+use std::sync::Arc;
+
+/// The packets that take part in a run; by default all of them.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    /// Time from which on packets take part.
+    pub from: Option<TimeBound>,
+    /// Time before which they take part.
+    pub to: Option<TimeBound>,
+}
+
+impl Selection {
+    /// Whether all packets take part.
+    pub fn is_everything(&self) -> bool {
+        self.from.is_none() && self.to.is_none()
+    }
+
+    /// What chooses the packets, if not all of them take part. Captures of one run share it.
+    #[doc(hidden)]
+    pub fn select(&self) -> Option<Arc<dyn Select>> {
+        (!self.is_everything()).then(|| Arc::new(Choose::new(self)) as Arc<dyn Select>)
+    }
+
+    /// These inputs without the packets that take no part.
+    pub(crate) fn of<S: Clone + Into<Source>>(&self, sources: &[S]) -> Vec<Source> {
+        let select = self.select();
+        let sources = sources.iter().cloned().map(Into::into);
+        let selected = sources.map(|source: Source| match &select {
+            Some(select) => source.selected_by(Arc::clone(select)),
+            None => source,
+        });
+        selected.collect()
+    }
+}
