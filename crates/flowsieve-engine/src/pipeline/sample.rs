@@ -37,6 +37,8 @@ pub struct SamplePlan {
 /// What was measured.
 #[derive(Debug, Default)]
 pub struct SampleResult {
+    /// Which packets took part.
+    pub selection: Selection,
     /// What became of each input.
     pub inputs: Vec<InputResult>,
     /// Packets read.
@@ -105,7 +107,10 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
     let digester = Digester::new(0);
     let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
     let maker = Arc::new(extractor);
-    let mut result = SampleResult::default();
+    let mut result = SampleResult {
+        selection: plan.selection.clone(),
+        ..SampleResult::default()
+    };
     let read = thread::scope(|scope| {
         // No input is due before those in front of it are at their end.
         let sources = plan.selection.of(&plan.inputs).into_iter();
