@@ -128,9 +128,8 @@ pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
         (dotted && is_protocol(protocol)) || matches!(*word, "contains" | "matches")
     };
     // A protocol's name alone counts only where it was not understood: ports and hosts may have the same names.
-    let not_understood = |(at, word): &(usize, &str)| {
-        *at == other.place.start && find(PROTOCOLS, word).is_some()
-    };
+    let not_understood =
+        |(at, word): &(usize, &str)| *at == other.place.start && find(PROTOCOLS, word).is_some();
     let is_name = |number: usize| {
         let before = number.checked_sub(1).map(|before| words[before].1);
         matches!(before, Some("host" | "net" | "src" | "dst"))

@@ -207,7 +207,10 @@ fn word(text: &str, at: usize) -> Result<Kind, Problem> {
                 .with_hint("Numbers have 32 bits; those that begin with 0 are octal.")
         });
     }
-    if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+    if text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    {
         return dotted(text).ok_or_else(|| {
             let sentence = format!("\"{text}\" is no IPv4 address");
             Problem::new(place, sentence)

@@ -90,7 +90,11 @@ impl<'a> Packet<'a> {
             NetworkKind::Ipv4 => (12, 16),
             _ => (14, 24),
         };
-        let end = |offset| self.bytes(at + offset).map(u32::from_be_bytes).map(&matches);
+        let end = |offset| {
+            self.bytes(at + offset)
+                .map(u32::from_be_bytes)
+                .map(&matches)
+        };
         ends(direction, || end(source), || end(destination))
     }
 
