@@ -61,7 +61,9 @@ mod rows;
 #[doc(hidden)]
 pub use flowsieve_engine::{anonymize, comparison, decode};
 #[doc(inline)]
-pub use flowsieve_engine::{dedup, elements, flows, pieces, pipeline, selection, trace};
+pub use flowsieve_engine::{
+    capture_filter, dedup, elements, flows, pieces, pipeline, selection, trace,
+};
 
 // The program's module speaks of the library as others do.
 #[cfg(feature = "cli")]

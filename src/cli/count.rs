@@ -207,7 +207,11 @@ impl CountArgs {
         let plan = CountPlan {
             inputs: self.live.sources(inputs),
             input_format: self.trace.input.format.input_format,
-            selection: self.trace.input.selection.selection()?,
+            selection: self
+                .trace
+                .input
+                .selection
+                .selection(self.trace.elements.packets.headers.tunnel)?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slicing(),

@@ -317,7 +317,7 @@ impl DedupArgs {
         Ok(DedupPlan {
             inputs,
             input_format: self.input.format.input_format,
-            selection: self.input.selection.selection()?,
+            selection: self.input.selection.selection(self.headers.tunnel)?,
             by: self.by,
             tunnel: self.headers.tunnel,
             distinguish,

@@ -211,7 +211,10 @@ impl FlowsArgs {
         let plan = FlowPlan {
             inputs: self.live.sources(inputs),
             input_format: self.input.format.input_format,
-            selection: self.input.selection.selection()?,
+            selection: self
+                .input
+                .selection
+                .selection(self.packets.headers.tunnel)?,
             tunnel: self.packets.headers.tunnel,
             bidirectional: self.bidirectional,
             dns_ports: self.packets.dns.dns_port.clone(),

@@ -11,6 +11,7 @@ use super::units::{
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
@@ -72,6 +73,13 @@ pub(super) struct InputArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Input")]
 pub(super) struct SelectionArgs {
+    /// Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'
+    ///
+    /// The language is that of tcpdump and of Wireshark's capture filters (pcap-filter). VLAN tags and MPLS labels need no keyword,
+    /// and with `--tunnel inner` the inner packet is meant.
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    expression: Option<String>,
+
     /// Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min
     ///
     /// RFC 3339, a date, seconds since 1970, a duration after the first packet (+90s), or one before the last packet of
@@ -86,7 +94,8 @@ pub(super) struct SelectionArgs {
 
 impl SelectionArgs {
     /// What the user wants, with times that may be relative to the captures.
-    pub(super) fn selection(&self) -> Result<Selection, UsageError> {
+    /// A capture filter asks this IP header.
+    pub(super) fn selection(&self, tunnel: Tunnel) -> Result<Selection, UsageError> {
         if let (Some(TimeBound::At(from)), Some(TimeBound::At(to))) = (self.from, self.to)
             && from >= to
         {
@@ -94,7 +103,13 @@ impl SelectionArgs {
                 "no packet comes from --from on and before --to; --to needs the later time",
             ));
         }
+        let filter = self.expression.as_ref();
+        let filter = filter
+            .map(|text| CaptureFilter::parse(text, tunnel))
+            .transpose();
+        let filter = filter.map_err(|error| UsageError::of(format!("--where: {error}")))?;
         Ok(Selection {
+            capture_filter: filter,
             from: self.from,
             to: self.to,
         })

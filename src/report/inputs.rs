@@ -15,7 +15,7 @@ pub(super) fn input_columns() -> Columns<InputResult> {
         .field("packets", |input| input.packets)
         .doc("packets read (records of a DNS log), of those that were selected")
         .field("left_out", |input| input.left_out)
-        .doc("packets that were read and left out, as `from` and `to` say")
+        .doc("packets that were read and left out, as `where`, `from` and `to` say")
         .field("times_out_of_range", |input| input.times_out_of_range)
         .doc("packets with times outside 1677 to 2262, which count at the nearest time in that range")
         .field("error", |input| input.error.as_ref().map(ToString::to_string))

@@ -12,6 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("generate", &[]),
     ("decode", &["trace"]),
     ("anonymize", &["decode", "trace"]),
+    ("capture_filter", &["decode", "trace"]),
     ("elements", &["decode", "hashing", "trace"]),
     (
         "pipeline",

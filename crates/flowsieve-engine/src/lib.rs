@@ -6,6 +6,7 @@
 
 #[doc(hidden)]
 pub mod anonymize;
+pub mod capture_filter;
 #[doc(hidden)]
 pub mod comparison;
 #[doc(hidden)]

@@ -14,6 +14,7 @@
 //! | `ethernet`, `ieee80211`, `ppp`, `cooked`, `meta` | link layers by family |
 //! | `ip` | IPv4 and IPv6 with extension headers |
 //! | `tunnel`, `udp_tunnel` | what may stand inside an IP packet |
+//! | `network` | where the network layer begins, and what stands before it |
 //! | `places` | where in a frame addresses stand, for those who replace them |
 //! | `whole` | an IP packet as bytes, and the VLANs before it |
 //! | `dns`, `dns_name` | DNS messages, names |
@@ -35,6 +36,7 @@ mod ip;
 mod layer;
 mod link;
 mod meta;
+mod network;
 mod places;
 mod ppp;
 mod skip;
@@ -54,6 +56,7 @@ mod tunnel_tests;
 pub use dns::{DNS_PORT, DnsMessage, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text};
 pub use ip::Elsewhere;
+pub use network::{Network, NetworkKind, Shim, Upper, network, shims, upper};
 pub use places::{Carried, Place, address_places};
 pub use skip::Skip;
 pub use whole::{IpBytes, ip_bytes, vlan_ids};

@@ -45,6 +45,10 @@ impl Choose {
         let Some(&first_ns) = times_ns.peek() else {
             return;
         };
+        if self.selection.from.is_none() && self.selection.to.is_none() {
+            chosen.extend(times_ns.map(|_| true));
+            return;
+        }
         let Range { start, end } = *self.range(first_ns);
         // The latest time of all is outside only if somebody says where the range ends.
         let to_the_end = self.selection.to.is_none();
@@ -53,11 +57,24 @@ impl Choose {
 }
 
 impl Select for Choose {
-    fn choose_packets(&self, _bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>) {
+    fn choose_packets(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>) {
         self.choose_times(packets.iter().map(|packet| packet.time_ns), chosen);
+        if let Some(filter) = &self.selection.capture_filter {
+            // Packets at the wrong time are not looked into.
+            for (packet, chosen) in packets.iter().zip(chosen).filter(|(_, chosen)| **chosen) {
+                let frame = &bytes[packet.start as usize..][..packet.captured as usize];
+                *chosen = filter.matches(packet.link, frame, packet.wire);
+            }
+        }
     }
 
     fn choose_entries(&self, log: DnsLogBatch<'_>, chosen: &mut Vec<bool>) {
         self.choose_times(log.entries.iter().map(|entry| entry.time_ns), chosen);
+        if let Some(filter) = &self.selection.capture_filter {
+            let entries = log.entries.iter().zip(chosen);
+            for (entry, chosen) in entries.filter(|(_, chosen)| **chosen) {
+                *chosen = filter.matches_entry(entry);
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ mod choose;
 
 pub use bound::{RelativeTime, TimeBound};
 
+use crate::capture_filter::CaptureFilter;
 use crate::trace::{Select, Source};
 use choose::Choose;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use std::sync::Arc;
 /// The packets that take part in a run; by default all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
+    /// Lets packets through.
+    pub capture_filter: Option<CaptureFilter>,
     /// Time from which on packets take part.
     pub from: Option<TimeBound>,
     /// Time before which they take part.
@@ -29,7 +32,7 @@ pub struct Selection {
 impl Selection {
     /// Whether all packets take part.
     pub fn is_everything(&self) -> bool {
-        self.from.is_none() && self.to.is_none()
+        self.capture_filter.is_none() && self.from.is_none() && self.to.is_none()
     }
 
     /// What chooses the packets, if not all of them take part. Captures of one run share it.
