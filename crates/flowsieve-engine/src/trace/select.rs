@@ -77,7 +77,8 @@ impl Chooser {
         self.select.choose_entries(log, &mut self.chosen);
         debug_assert_eq!(self.chosen.len(), entries.len());
         if self.count() {
-            keep(entries, &self.chosen);
+            let mut chosen = self.chosen.iter();
+            entries.retain(|_| chosen.next().is_none_or(|&wanted| wanted));
         }
     }
 
@@ -91,10 +92,15 @@ impl Chooser {
     }
 }
 
-/// Keeps the items that were chosen, in their order. There may be no items at all.
-fn keep<T>(items: &mut Vec<T>, chosen: &[bool]) {
-    let mut chosen = chosen.iter();
-    items.retain(|_| chosen.next().is_none_or(|&wanted| wanted));
+/// Keeps the items that were chosen, in their order. There may be no items at all. No branch depends on the choice, which
+/// no predictor knows.
+fn keep<T: Copy>(items: &mut Vec<T>, chosen: &[bool]) {
+    let mut kept = 0;
+    for (from, &wanted) in (0..items.len()).zip(chosen) {
+        items[kept] = items[from];
+        kept += usize::from(wanted);
+    }
+    items.truncate(kept);
 }
 
 /// Annotations stand behind so many packets of their batch, of which only some stay.
