@@ -103,13 +103,8 @@ impl SelectionArgs {
                 "no packet comes from --from on and before --to; --to needs the later time",
             ));
         }
-        let filter = self.expression.as_ref();
-        let filter = filter
-            .map(|text| CaptureFilter::parse(text, tunnel))
-            .transpose();
-        let filter = filter.map_err(|error| UsageError::of(format!("--where: {error}")))?;
         Ok(Selection {
-            capture_filter: filter,
+            capture_filter: capture_filter(self.expression.as_deref(), tunnel)?,
             from: self.from,
             to: self.to,
         })
@@ -155,6 +150,16 @@ impl LiveArgs {
     pub(super) fn delay_ns(self, format: ReportFormat, output: &Output) -> Option<i64> {
         (format.is_line_by_line() && !output.is_file()).then_some(self.delay)
     }
+}
+
+/// Reads the value of `--where`; a capture filter asks this IP header.
+pub(super) fn capture_filter(
+    expression: Option<&str>,
+    tunnel: Tunnel,
+) -> Result<Option<CaptureFilter>, UsageError> {
+    let filter = expression.map(|text| CaptureFilter::parse(text, tunnel));
+    let filter = filter.transpose();
+    filter.map_err(|error| UsageError::of(format!("--where: {error}")))
 }
 
 // How captures are recognised.

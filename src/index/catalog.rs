@@ -16,7 +16,10 @@
 use super::IndexError;
 use super::disk::{self, FileMark};
 use super::path_text;
+use crate::capture_filter::CaptureFilter;
+use crate::decode::Tunnel;
 use crate::filters::{FilterKind, Structure};
+use crate::selection::{Selection, TimeBound};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs::{self, File};
@@ -138,8 +141,66 @@ pub struct CaptureEntry {
     pub packets: u64,
     /// Why it could be read up to some place only.
     pub damage: Option<String>,
+    /// Which of its packets were indexed, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<IndexedPart>,
     /// Its regions, in the order of time.
     pub regions: Vec<Region>,
+}
+
+/// Which packets of a capture were indexed.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct IndexedPart {
+    /// The capture filter that they match.
+    #[serde(rename = "where")]
+    pub expression: Option<String>,
+    /// Time from which on they came.
+    pub from_ns: Option<i64>,
+    /// Time before which they came.
+    pub to_ns: Option<i64>,
+}
+
+impl IndexedPart {
+    /// What takes part of a capture; none if that is everything.
+    pub(super) fn of(selection: &Selection) -> Option<Self> {
+        let time = |bound| match bound {
+            Some(TimeBound::At(time_ns)) => Some(time_ns),
+            _ => None,
+        };
+        let filter = selection.capture_filter.as_ref();
+        (!selection.is_everything()).then(|| Self {
+            expression: filter.map(|filter| filter.text().to_owned()),
+            from_ns: time(selection.from),
+            to_ns: time(selection.to),
+        })
+    }
+}
+
+impl CaptureEntry {
+    /// Which packets were indexed.
+    ///
+    /// # Errors
+    ///
+    /// The expression was written by another version, and is none for this one.
+    pub(super) fn selection(&self) -> Result<Selection, IndexError> {
+        let Some(part) = &self.part else {
+            return Ok(Selection::default());
+        };
+        let filter = part.expression.as_deref();
+        let filter = filter.map(|text| CaptureFilter::parse(text, Tunnel::Outer));
+        let filter = filter.transpose().map_err(|error| {
+            IndexError::Plan(format!(
+                "{}: the capture filter by which it was indexed cannot be read: {}",
+                self.path.display(),
+                error.problem()
+            ))
+        })?;
+        Ok(Selection {
+            capture_filter: filter,
+            from: part.from_ns.map(TimeBound::At),
+            to: part.to_ns.map(TimeBound::At),
+        })
+    }
 }
 
 /// Part of a capture: what began in a range of time.
@@ -182,6 +243,12 @@ impl Region {
 }
 
 impl Catalog {
+    /// How many captures were not indexed whole.
+    pub(super) fn captures_in_part(&self) -> u64 {
+        let in_part = self.captures.iter().filter(|entry| entry.part.is_some());
+        in_part.count() as u64
+    }
+
     pub(super) fn new(settings: Settings, nodes: Vec<PathBuf>) -> Self {
         let node = |folder| Node {
             folder,

@@ -1,12 +1,12 @@
 //! What an archive index holds, in every format.
 
-use super::cell::Cell;
+use super::cell::{Cell, Time};
 use super::column::Columns;
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
 use super::number::grouped;
 use super::rows::{Frame, RowWriter, Section};
-use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
+use crate::index::{CaptureEntry, IndexStats, IndexedPart, NodeStats, Region};
 use std::io::{self, Write};
 
 /// Name and version of the document.
@@ -109,6 +109,18 @@ pub(super) fn capture_columns() -> Columns<CaptureEntry> {
         .doc("its regions")
         .field("damage", |entry| entry.damage.clone())
         .doc("why it could not be read to its end")
+        .part(None, &part_columns(), |entry| entry.part.clone())
+}
+
+/// Which packets of a capture were indexed.
+fn part_columns() -> Columns<IndexedPart> {
+    Columns::default()
+        .field("where", |part: &IndexedPart| part.expression.clone())
+        .doc("capture filter that the indexed packets match; null for none")
+        .field("from_ns", |part| part.from_ns.map(Time))
+        .doc("time from which on packets were indexed; null for no bound")
+        .field("to_ns", |part| part.to_ns.map(Time))
+        .doc("time before which they were indexed; null for no bound")
 }
 
 /// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the table and
@@ -200,9 +212,10 @@ fn write_table(stats: &IndexStats, captures: bool, out: &mut dyn Write) -> io::R
     if captures {
         for entry in &stats.captures {
             let damage = entry.damage.as_ref().map_or("", |_| ", damaged");
+            let part = entry.part.as_ref().map_or("", |_| ", in part");
             writeln!(
                 out,
-                "capture          {}: {} packets in {} regions{damage}",
+                "capture          {}: {} packets in {} regions{damage}{part}",
                 entry.path.display(),
                 entry.packets,
                 entry.regions.len()

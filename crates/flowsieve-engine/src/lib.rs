@@ -28,7 +28,7 @@ pub mod trace;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::guard::{Broken, WorkerGone, guarded};
-    pub use crate::inputs::{Choose, Input, Merge, RecordInput, Watch};
+    pub use crate::inputs::{Input, Merge, RecordInput, Watch};
     pub use crate::memory::given_of;
 }
 

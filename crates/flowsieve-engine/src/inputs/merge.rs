@@ -409,6 +409,6 @@ mod tests {
                 trapped(begin, |feed, packets| feed.cursor += packets);
             });
         }
-        trapped(|capture, _| RecordInput::new(capture, None), |_, _| {});
+        trapped(|capture, _| RecordInput::new(capture), |_, _| {});
     }
 }

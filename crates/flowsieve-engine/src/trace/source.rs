@@ -55,8 +55,9 @@ impl Source {
     }
 
     /// The same, of which only some packets are wanted.
+    #[doc(hidden)]
     #[must_use]
-    pub(crate) fn selected_by(mut self, select: Arc<dyn Select>) -> Self {
+    pub fn selected_by(mut self, select: Arc<dyn Select>) -> Self {
         self.select = Some(select);
         self
     }
