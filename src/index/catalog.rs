@@ -16,10 +16,9 @@
 use super::IndexError;
 use super::disk::{self, FileMark};
 use super::path_text;
-use crate::capture_filter::CaptureFilter;
 use crate::decode::Tunnel;
 use crate::filters::{FilterKind, Structure};
-use crate::selection::{Selection, TimeBound};
+use crate::selection::{SelectedPart, Selection};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs::{self, File};
@@ -143,37 +142,9 @@ pub struct CaptureEntry {
     pub damage: Option<String>,
     /// Which of its packets were indexed, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub part: Option<IndexedPart>,
+    pub part: Option<SelectedPart>,
     /// Its regions, in the order of time.
     pub regions: Vec<Region>,
-}
-
-/// Which packets of a capture were indexed.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct IndexedPart {
-    /// The capture filter that they match.
-    #[serde(rename = "where")]
-    pub expression: Option<String>,
-    /// Time from which on they came.
-    pub from_ns: Option<i64>,
-    /// Time before which they came.
-    pub to_ns: Option<i64>,
-}
-
-impl IndexedPart {
-    /// What takes part of a capture; none if that is everything.
-    pub(super) fn of(selection: &Selection) -> Option<Self> {
-        let time = |bound| match bound {
-            Some(TimeBound::At(time_ns)) => Some(time_ns),
-            _ => None,
-        };
-        let filter = selection.capture_filter.as_ref();
-        (!selection.is_everything()).then(|| Self {
-            expression: filter.map(|filter| filter.text().to_owned()),
-            from_ns: time(selection.from),
-            to_ns: time(selection.to),
-        })
-    }
 }
 
 impl CaptureEntry {
@@ -186,19 +157,12 @@ impl CaptureEntry {
         let Some(part) = &self.part else {
             return Ok(Selection::default());
         };
-        let filter = part.expression.as_deref();
-        let filter = filter.map(|text| CaptureFilter::parse(text, Tunnel::Outer));
-        let filter = filter.transpose().map_err(|error| {
+        part.selection(Tunnel::Outer).map_err(|error| {
             IndexError::Plan(format!(
                 "{}: the capture filter by which it was indexed cannot be read: {}",
                 self.path.display(),
                 error.problem()
             ))
-        })?;
-        Ok(Selection {
-            capture_filter: filter,
-            from: part.from_ns.map(TimeBound::At),
-            to: part.to_ns.map(TimeBound::At),
         })
     }
 }

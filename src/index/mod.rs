@@ -36,7 +36,7 @@ mod region_filter;
 mod search;
 mod writer;
 
-pub use catalog::{CaptureEntry, IndexedPart, Settings, index_around};
+pub use catalog::{CaptureEntry, Settings, index_around};
 #[doc(hidden)]
 pub use catalog::{Catalog, FilterPlace, Node, Region};
 #[doc(hidden)]

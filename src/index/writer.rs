@@ -1,6 +1,6 @@
 //! Building, adding, dropping: the one who writes.
 
-use super::catalog::{CATALOG, CaptureEntry, Catalog, IndexedPart, Settings};
+use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings};
 use super::disk;
 use super::gather::{GatherPlan, Gathered};
 use super::node_filter::{NodeFilter, keys_of};
@@ -9,7 +9,7 @@ use super::path_text;
 use super::region::{elements_of, filters_of, write_region};
 use super::{IndexError, Region, anew, folders, gather};
 use crate::hashing::Digest;
-use crate::selection::Selection;
+use crate::selection::{SelectedPart, Selection};
 use flowsieve_engine::internal::Watch;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -204,7 +204,7 @@ impl IndexWriter {
             digest,
             packets: 0,
             damage: None,
-            part: IndexedPart::of(&self.selection),
+            part: (!self.selection.is_everything()).then(|| SelectedPart::from(&self.selection)),
             regions: Vec::new(),
         };
         let mut made = Made::default();

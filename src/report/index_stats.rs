@@ -1,12 +1,13 @@
 //! What an archive index holds, in every format.
 
-use super::cell::{Cell, Time};
+use super::cell::Cell;
 use super::column::Columns;
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
 use super::number::grouped;
 use super::rows::{Frame, RowWriter, Section};
-use crate::index::{CaptureEntry, IndexStats, IndexedPart, NodeStats, Region};
+use super::selection::part_columns;
+use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
 use std::io::{self, Write};
 
 /// Name and version of the document.
@@ -110,17 +111,6 @@ pub(super) fn capture_columns() -> Columns<CaptureEntry> {
         .field("damage", |entry| entry.damage.clone())
         .doc("why it could not be read to its end")
         .part(None, &part_columns(), |entry| entry.part.clone())
-}
-
-/// Which packets of a capture were indexed.
-fn part_columns() -> Columns<IndexedPart> {
-    Columns::default()
-        .field("where", |part: &IndexedPart| part.expression.clone())
-        .doc("capture filter that the indexed packets match; null for none")
-        .field("from_ns", |part| part.from_ns.map(Time))
-        .doc("time from which on packets were indexed; null for no bound")
-        .field("to_ns", |part| part.to_ns.map(Time))
-        .doc("time before which they were indexed; null for no bound")
 }
 
 /// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the table and

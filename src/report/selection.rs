@@ -1,9 +1,10 @@
 //! Which packets took part, in every format.
 
+use super::cell::Time;
 use super::column::Columns;
 use super::number::{grouped, rfc3339};
 use crate::pipeline::InputResult;
-use crate::selection::{Selection, TimeBound};
+use crate::selection::{SelectedPart, Selection, TimeBound};
 
 /// Which packets took part, as results say it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -11,9 +12,9 @@ pub struct Selected {
     /// The capture filter.
     pub expression: Option<String>,
     /// Beginning of the range of time.
-    pub from: Option<String>,
+    pub from: Option<TimeBound>,
     /// Its end.
-    pub to: Option<String>,
+    pub to: Option<TimeBound>,
 }
 
 impl From<&Selection> for Selected {
@@ -21,8 +22,8 @@ impl From<&Selection> for Selected {
         let filter = selection.capture_filter.as_ref();
         Self {
             expression: filter.map(|filter| filter.text().to_owned()),
-            from: selection.from.map(bound),
-            to: selection.to.map(bound),
+            from: selection.from,
+            to: selection.to,
         }
     }
 }
@@ -45,23 +46,35 @@ pub(super) fn selection_columns() -> Columns<Selected> {
     Columns::default()
         .field("where", |selected: &Selected| selected.expression.clone())
         .doc("capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none")
-        .field("from", |selected| selected.from.clone())
+        .field("from", |selected| selected.from.map(bound))
         .doc("packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound")
-        .field("to", |selected| selected.to.clone())
+        .field("from_ns", |selected| selected.from.and_then(nanoseconds))
+        .doc("the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe")
+        .field("to", |selected| selected.to.map(bound))
         .doc("packets from this time on took no part; null for no bound")
+        .field("to_ns", |selected| selected.to.and_then(nanoseconds))
+        .doc("the same in nanoseconds since the epoch")
+}
+
+/// A bound in nanoseconds since the epoch, if it is known.
+fn nanoseconds(bound: TimeBound) -> Option<i64> {
+    match bound {
+        TimeBound::At(time_ns) => Some(time_ns),
+        TimeBound::AfterStart(_) | TimeBound::BeforeEnd(_) => None,
+    }
 }
 
 impl Selected {
     /// Which packets took part, and how many did not; none if all did by design.
     pub(super) fn words(&self, inputs: &[InputResult]) -> Option<String> {
         let parts = [
-            ("where", &self.expression),
-            ("from", &self.from),
-            ("before", &self.to),
+            ("where", self.expression.clone()),
+            ("from", self.from.map(bound)),
+            ("before", self.to.map(bound)),
         ];
         let parts = parts.into_iter();
         let parts: Vec<String> = parts
-            .filter_map(|(name, text)| Some(format!("{name} {}", text.as_ref()?)))
+            .filter_map(|(name, text)| Some(format!("{name} {}", text?)))
             .collect();
         if parts.is_empty() {
             return None;
@@ -74,4 +87,15 @@ impl Selected {
             parts.join(", ")
         ))
     }
+}
+
+/// The columns of what is known of a selection later.
+pub(super) fn part_columns() -> Columns<SelectedPart> {
+    Columns::default()
+        .field("where", |part: &SelectedPart| part.expression.clone())
+        .doc("capture filter that the packets match; null for none")
+        .field("from_ns", |part| part.from_ns.map(Time))
+        .doc("time from which on packets took part; null for no bound")
+        .field("to_ns", |part| part.to_ns.map(Time))
+        .doc("time before which packets took part; null for no bound")
 }

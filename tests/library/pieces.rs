@@ -1,6 +1,7 @@
 //! A count put together from pieces has the report of one run, byte for byte.
 
 use super::common;
+use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, FilterSpec, PlannedCombination, Sizing, SubsetSpec};
@@ -11,6 +12,7 @@ use flowsieve::pieces::{
 };
 use flowsieve::pipeline::{Align, CountExtras, CountPlan, CounterChoice, Slicing, count};
 use flowsieve::report::{CountParameters, CountReport, ReportFormat};
+use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::trace::{Capture, InputFormat};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -262,6 +264,29 @@ fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<C
     }
 }
 
+/// Everything in half of the cases.
+fn selection(number: usize) -> Selection {
+    let filter = |text| CaptureFilter::parse(text, Tunnel::Outer).unwrap();
+    let at = |ns: i64| Some(TimeBound::At(1_700_000_000_000_000_000 + ns));
+    match number {
+        0 => Selection {
+            capture_filter: Some(filter("udp or port 443")),
+            ..Selection::default()
+        },
+        1 => Selection {
+            from: at(400_000_000),
+            to: at(1_300_000_000),
+            ..Selection::default()
+        },
+        2 => Selection {
+            capture_filter: Some(filter("not udp")),
+            from: at(700_000_000),
+            ..Selection::default()
+        },
+        _ => Selection::default(),
+    }
+}
+
 fn plan() -> impl Strategy<Value = CountPlan> {
     let width = prop_oneof![
         Just(None),
@@ -273,17 +298,17 @@ fn plan() -> impl Strategy<Value = CountPlan> {
     (
         (0_usize..15, 9_u32..15, 1_u32..9),
         (0_usize..5, any::<[bool; 5]>()),
-        (width, any::<u64>(), 1_usize..4),
+        (width, any::<u64>(), 1_usize..4, 0_usize..6),
     )
         .prop_map(
-            |((structure, memory, shards), (kind, flags), (width_ns, seed, threads))| {
+            |((structure, memory, shards), (kind, flags), (width_ns, seed, threads, selected))| {
                 let kind = ElementKind::ALL[kind];
                 let shards = if structure == 2 { 1 } else { shards };
                 let counter = counter(structure, kind, shards, u64::from(shards) << memory);
                 CountPlan {
                     inputs: Vec::new(),
                     input_format: InputFormat::Auto,
-                    selection: flowsieve::selection::Selection::default(),
+                    selection: selection(selected),
                     rule: ElementRule {
                         kind,
                         undirected: flags[0],

@@ -10,8 +10,10 @@
 
 mod bound;
 mod choose;
+mod part;
 
 pub use bound::{RelativeTime, TimeBound};
+pub use part::SelectedPart;
 
 use crate::capture_filter::CaptureFilter;
 use crate::trace::{Select, Source};
