@@ -193,7 +193,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Whether a header before the network layer is as asked for.
-    fn any_shim(&self, is_wanted: impl Fn(Shim) -> bool) -> Option<bool> {
+    fn any_shim(&self, mut is_wanted: impl FnMut(Shim) -> bool) -> Option<bool> {
         let mut found = false;
         let whole = shims(self.link, self.frame, |shim| found |= is_wanted(shim));
         // What was not captured might be the wanted one.
@@ -201,19 +201,21 @@ impl<'a> Packet<'a> {
     }
 
     fn ether_type(&mut self, number: u32) -> Option<bool> {
-        let is_ip = match number {
-            0x0800 => self.is_one_of(Networks::IPV4)?,
-            0x86dd => self.is_one_of(Networks::IPV6)?,
-            _ => false,
-        };
-        if is_ip && self.tunnel == Tunnel::Outer {
-            return Some(true);
-        }
-        self.any_shim(|shim| match shim {
-            Shim::EtherType(there) => u32::from(there) == number,
+        let mut any = false;
+        let found = self.any_shim(|shim| match shim {
+            Shim::EtherType(there) => {
+                any = true;
+                u32::from(there) == number
+            }
             Shim::Llc(there) => u32::from(there) == number,
             _ => false,
-        })
+        })?;
+        match number {
+            // Links that carry nothing but IP have no such number.
+            0x0800 if !any => self.is_one_of(Networks::IPV4),
+            0x86dd if !any => self.is_one_of(Networks::IPV6),
+            _ => Some(found),
+        }
     }
 
     fn upper(&mut self, networks: Networks) -> Option<Option<Upper>> {
