@@ -5,6 +5,9 @@ use super::program::{Direction, Header, Networks, Protocols, Test};
 use crate::decode::{Network, NetworkKind, Shim, Tunnel, Upper, network, shims, upper};
 use crate::trace::LinkType;
 
+/// The captured bytes end before the answer.
+struct CutShort;
+
 /// A captured frame; its network layer is looked for once, if it is asked for.
 #[derive(Debug)]
 pub(super) struct Packet<'a> {
@@ -41,10 +44,10 @@ impl<'a> Packet<'a> {
     #[inline]
     fn is_one_of(&mut self, networks: Networks) -> Option<bool> {
         match self.network().kind {
-            NetworkKind::Ipv4 => Some(networks.ipv4),
-            NetworkKind::Ipv6 => Some(networks.ipv6),
-            NetworkKind::Arp => Some(networks.arp),
-            NetworkKind::ReverseArp => Some(networks.reverse_arp),
+            NetworkKind::Ipv4 => Some(networks.has(Networks::IPV4)),
+            NetworkKind::Ipv6 => Some(networks.has(Networks::IPV6)),
+            NetworkKind::Arp => Some(networks.has(Networks::ARP)),
+            NetworkKind::ReverseArp => Some(networks.has(Networks::REVERSE_ARP)),
             NetworkKind::Other => Some(false),
             NetworkKind::CutShort => None,
         }
@@ -135,7 +138,7 @@ impl<'a> Packet<'a> {
         direction: Direction,
         matches: impl Fn(u16) -> bool,
     ) -> Option<bool> {
-        let Some(at) = self.ports(protocols)? else {
+        let Some(at) = self.ports(protocols).ok()? else {
             return Some(false);
         };
         let end = |at| self.be16(at).map(&matches);
@@ -144,31 +147,30 @@ impl<'a> Packet<'a> {
 
     /// Where the ports stand, if the packet has some.
     #[inline]
-    fn ports(&mut self, protocols: Protocols) -> Option<Option<usize>> {
+    fn ports(&mut self, protocols: Protocols) -> Result<Option<usize>, CutShort> {
         let network = self.network();
         if network.kind == NetworkKind::Ipv4
             && let Some(head) = self.bytes::<10>(network.at)
         {
             let at = network.at + usize::from(head[0] & 15) * 4;
-            let is_first = u16::from_be_bytes([head[6], head[7]]) & 0x1fff == 0;
+            let offset = u16::from_be_bytes([head[6], head[7]]) & 0x1fff;
             if protocols.has(head[9]) {
-                return Some(is_first.then_some(at));
+                return Ok((offset == 0).then_some(at));
             }
         }
         self.ports_behind_extensions(protocols)
     }
 
     #[inline(never)]
-    fn ports_behind_extensions(&mut self, protocols: Protocols) -> Option<Option<usize>> {
-        if !self.is_one_of(Networks::IP)? {
-            return Some(None);
-        }
-        let upper = upper(self.frame, self.network(), |_| {})?;
+    fn ports_behind_extensions(&mut self, protocols: Protocols) -> Result<Option<usize>, CutShort> {
+        let Some(upper) = self.upper(Networks::IP)? else {
+            return Ok(None);
+        };
         if upper.cut_short {
-            return None;
+            return Err(CutShort);
         }
         let found = protocols.has(upper.protocol) && !upper.later_fragment;
-        Some(found.then_some(upper.at))
+        Ok(found.then_some(upper.at))
     }
 
     /// Where the addresses of an Ethernet frame stand.
@@ -218,11 +220,12 @@ impl<'a> Packet<'a> {
         }
     }
 
-    fn upper(&mut self, networks: Networks) -> Option<Option<Upper>> {
-        if !self.is_one_of(networks)? {
-            return Some(None);
+    fn upper(&mut self, networks: Networks) -> Result<Option<Upper>, CutShort> {
+        if !self.is_one_of(networks).ok_or(CutShort)? {
+            return Ok(None);
         }
-        upper(self.frame, self.network(), |_| {}).map(Some)
+        let upper = upper(self.frame, self.network(), |_| {});
+        upper.map(Some).ok_or(CutShort)
     }
 }
 
@@ -249,7 +252,7 @@ impl Subject for Packet<'_> {
                 first,
                 last,
             } => self.port(protocols, direction, |there| {
-                (first <= there) & (there <= last)
+                (first..=last).contains(&there)
             }),
             Test::Ether { direction, address } => self.ether_address(direction, address),
             Test::Broadcast => self.ether_address(Direction::Destination, [0xff; 6]),
@@ -280,7 +283,7 @@ impl Subject for Packet<'_> {
             Header::Frame => Some(true),
             Header::Network(networks) => self.is_one_of(networks),
             Header::Upper { networks, protocol } => {
-                let Some(upper) = self.upper(networks)? else {
+                let Some(upper) = self.upper(networks).ok()? else {
                     return Some(false);
                 };
                 if upper.cut_short {
@@ -295,7 +298,7 @@ impl Subject for Packet<'_> {
         let start = match header {
             Header::Frame => 0,
             Header::Network(_) => self.network().at,
-            Header::Upper { networks, .. } => self.upper(networks)??.at,
+            Header::Upper { networks, .. } => self.upper(networks).ok()??.at,
         };
         let at = start.checked_add(offset as usize)?;
         match size {

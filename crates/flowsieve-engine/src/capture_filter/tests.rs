@@ -468,7 +468,7 @@ fn measure() {
         let [a, b, c, d, ..] = number.to_be_bytes();
         let port = if a & 1 == 0 { 80 } else { 443 };
         let mut packet = v4(
-            if b & 3 == 0 { 17 } else { 6 },
+            if b < 64 { 17 } else { 6 },
             &tcp(u16::from(c) << 8 | 1, port),
         );
         packet[12..16].copy_from_slice(&[10, 1, c, d & 3]);
@@ -483,6 +483,7 @@ fn measure() {
         bytes.extend(frame);
     }
     for expression in [
+        "",
         "ip",
         "host 10.1.2.3",
         "net 10.0.0.0/8",
