@@ -212,7 +212,7 @@ impl Binary {
 }
 
 /// Values that a comparison has on its stack at most.
-pub(super) const STACK_MAX: usize = 32;
+pub(super) const STACK_MAX: usize = 16;
 
 /// A piece of an expression in postfix order.
 #[derive(Clone, Debug)]
@@ -288,6 +288,14 @@ impl Program {
             ops,
             headers,
             steps,
+        }
+    }
+
+    /// The test and the answer that matches, if there is no other test.
+    pub(super) fn only_test(&self) -> Option<(&Test, bool)> {
+        match &self.ops[..] {
+            [op] => Some((&op.test, op.yes == ACCEPT)),
+            _ => None,
         }
     }
 }
