@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Captures that frames are taken from at most, of one link type.
-const CAPTURES_PER_LINK: usize = 24;
+const CAPTURES_PER_LINK: usize = 40;
 const FRAMES_PER_CAPTURE: usize = 60;
 const RANDOM_EXPRESSIONS: usize = 300;
 
@@ -595,6 +595,15 @@ pub(crate) fn keep_what_tcpdump_keeps(traces: &Path) -> Completion {
             }
         }
     }
+    let all = || frames.values().flatten();
+    let without = all().filter(|frame| frame.plain.is_some()).count();
+    let cut = all()
+        .filter(|frame| (frame.bytes.len() as u32) < frame.wire)
+        .count();
+    assert!(
+        without > 100 && cut > 100,
+        "{without} frames behind tags and the like, {cut} cut short"
+    );
     let counts: Vec<(u16, usize)> = frames
         .iter()
         .map(|(&link, frames)| (link, frames.len()))

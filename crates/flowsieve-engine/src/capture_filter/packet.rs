@@ -165,8 +165,8 @@ impl<'a> Packet<'a> {
             && head[9] != AUTHENTICATION
             && let Some(&[a, b, c, d]) = self.bytes_at(network.at + usize::from(head[0] & 15) * 4)
         {
-            let has_ports =
-                protocols.has(head[9]) & (u16::from_be_bytes([head[6], head[7]]) & 0x1fff == 0);
+            let fragment_offset = u16::from_be_bytes([head[6], head[7]]) & 0x1fff;
+            let has_ports = protocols.has(head[9]) & (fragment_offset == 0);
             return Some(has_ports & both_there(direction, is([a, b]), is([c, d])));
         }
         let Some(at) = self.ports(protocols).ok()? else {
