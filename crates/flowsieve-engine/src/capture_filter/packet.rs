@@ -166,7 +166,8 @@ impl<'a> Packet<'a> {
             && let Some(&[a, b, c, d]) = self.bytes_at(network.at + usize::from(head[0] & 15) * 4)
         {
             let fragment_offset = u16::from_be_bytes([head[6], head[7]]) & 0x1fff;
-            let has_ports = protocols.has(head[9]) & (fragment_offset == 0);
+            // Without a branch on the protocol, which traffic mixes at random.
+            let has_ports = u16::from(!protocols.has(head[9])) | fragment_offset == 0;
             return Some(has_ports & both_there(direction, is([a, b]), is([c, d])));
         }
         let Some(at) = self.ports(protocols).ok()? else {
