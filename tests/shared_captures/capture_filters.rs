@@ -56,9 +56,8 @@ impl Frame {
             Shim::Llc(_) => unusual = true,
         });
         let own_header = match link.0 {
-            9 | 50 | 104 => Some(4),
             1 => Some(14),
-            0 | 108 => Some(4),
+            0 | 9 | 50 | 104 | 108 => Some(4),
             12 | 14 | 101 | 228 | 229 => Some(0),
             113 => Some(16),
             276 => Some(20),
@@ -70,14 +69,18 @@ impl Frame {
             // PPP without address and control, and frames that are too short to tell.
             (9 | 50, _) => !bytes.starts_with(&[0xff, 3]) || bytes.len() < 4,
             // Cisco's own address resolution has the number of another.
-            (104, &[_, _, 0x80, 0x35, ..]) => true,
+            (104, &[_, _, a, b, ..]) => [a, b] == [0x80, 0x35],
             // Wireless frames that were cut short, or are encrypted: libpcap reads on regardless.
             (105 | 127, _) => !matches!(found.kind, NetworkKind::Ipv4 | NetworkKind::Ipv6),
-            (12 | 14 | 101 | 228 | 229, []) => true,
+            (12 | 14 | 101 | 228 | 229, _) => bytes.is_empty(),
             // Those that libpcap or flowsieve does not read, or has to guess.
             _ => !COMPARED.contains(&link.0),
         };
         if is_left_out {
+            return None;
+        }
+        // Cut short within tags: libpcap knows that it is no IP, since it does not look behind them.
+        if found.kind == NetworkKind::CutShort && own_header.is_some_and(|own| own <= bytes.len()) {
             return None;
         }
         let is_ip = matches!(found.kind, NetworkKind::Ipv4 | NetworkKind::Ipv6);
@@ -149,7 +152,9 @@ impl Frame {
     fn is_compared(&self, expression: &Expression) -> bool {
         let asks = |words: &[&str]| words.iter().any(|word| expression.text.contains(word));
         if expression.of_tags {
-            return self.tags <= 1 && (self.plain.is_none() || self.tags == 1);
+            // "ether proto" is meant to see every number before IP, and all others tags of any depth.
+            let one_tag = self.tags == 1 && self.network.at <= 22 && !asks(&["ether proto", "stp"]);
+            return self.plain.is_none() && self.tags == 0 || one_tag && !self.without_extensions;
         }
         if self.plain.is_some() && asks(&["ether["]) {
             return false;
@@ -450,7 +455,7 @@ impl Values {
                 numbers.one_of(&["less", "greater"]),
                 40 + numbers.below(300)
             ),
-            12 | 13 => self.relation(numbers),
+            12 | 13 => Self::relation(numbers),
             14 => {
                 let parts =
                     self.ether[numbers.below(self.ether.len())].map(|byte| format!("{byte:02x}"));
@@ -475,7 +480,7 @@ impl Values {
         }
     }
 
-    fn relation(&self, numbers: &mut Numbers) -> String {
+    fn relation(numbers: &mut Numbers) -> String {
         // One header a side: libpcap asks only the first operand of an operator for its protocol.
         let headers = [
             "ip", "ip", "ip6", "tcp", "tcp", "udp", "icmp", "icmp6", "arp", "ether",
@@ -529,81 +534,16 @@ pub(crate) fn keep_what_tcpdump_keeps(traces: &Path) -> Completion {
         of_tags: false,
     }));
     let folder = tempfile::tempdir().unwrap();
-    let mut wrong = String::new();
-    let mut differences = 0;
-    let (mut compared, mut kept) = (0_u64, 0_u64);
+    let mut outcome = Outcome::default();
     for (&link, frames) in &frames {
-        let (captured, plain) = (folder.path().join("captured"), folder.path().join("plain"));
-        write_pcap(
-            &captured,
-            link,
-            frames.iter().map(|frame| (&*frame.bytes, frame.wire)),
-        );
-        let without = |frame: &'_ Frame| frame.plain.clone().unwrap_or_else(|| frame.bytes.clone());
-        let stripped: Vec<(Vec<u8>, u32)> = frames
-            .iter()
-            .map(|frame| (without(frame), frame.wire))
-            .collect();
-        write_pcap(
-            &plain,
-            link,
-            stripped.iter().map(|(bytes, wire)| (&**bytes, *wire)),
-        );
-        // Most of the traffic is Ethernet; on other links every fifth expression is tried, not the same on all.
-        let every = if link == 1 { 1 } else { 5 };
-        for expression in expressions
-            .iter()
-            .skip(usize::from(link) % every)
-            .step_by(every)
-        {
-            let path = if expression.of_tags {
-                &captured
-            } else {
-                &plain
-            };
-            let theirs = kept_by_tcpdump(path, &expression.text);
-            let ours = CaptureFilter::parse(&expression.text, Tunnel::Outer);
-            let (theirs, ours) = match (theirs, ours) {
-                (Ok(theirs), Ok(ours)) => (theirs, ours),
-                (Err(_), Err(_)) => continue,
-                // libpcap takes the offset in ip[0] for the divisor.
-                (Err(error), Ok(_)) if error.contains("division by zero") => continue,
-                // libpcap knows what some link types cannot have.
-                (Err(_), Ok(_)) if link != 1 => continue,
-                (Err(error), Ok(_)) => {
-                    writeln!(wrong, "tcpdump refuses {}: {error}", expression.text).unwrap();
-                    continue;
-                }
-                (Ok(_), Err(error)) => {
-                    writeln!(wrong, "flowsieve refuses {}: {error}", expression.text).unwrap();
-                    continue;
-                }
-            };
-            let mut shown = 0;
-            for (number, frame) in frames.iter().enumerate() {
-                if !frame.is_compared(expression) {
-                    continue;
-                }
-                let wire = frame.wire.max(frame.bytes.len() as u32);
-                let ours = ours.matches(frame.link, &frame.bytes, wire);
-                compared += 1;
-                kept += u64::from(ours);
-                if !theirs.allows(number, ours) {
-                    differences += 1;
-                    shown += 1;
-                    if shown < 3 {
-                        let head = &frame.bytes[..frame.bytes.len().min(90)];
-                        writeln!(
-                            wrong,
-                            "{}: link {link}, kept: {ours}, {:?}, {head:02x?}",
-                            expression.text, frame.network
-                        )
-                        .unwrap();
-                    }
-                }
-            }
-        }
+        compare(link, frames, &expressions, folder.path(), &mut outcome);
     }
+    let Outcome {
+        compared,
+        kept,
+        differences,
+        wrong,
+    } = outcome;
     let all = || frames.values().flatten();
     let without = all().filter(|frame| frame.plain.is_some()).count();
     let cut = all()
@@ -627,4 +567,104 @@ pub(crate) fn keep_what_tcpdump_keeps(traces: &Path) -> Completion {
         "{compared} comparisons, {kept} kept"
     );
     Completion::Completed
+}
+
+/// What came of all comparisons.
+#[derive(Default)]
+struct Outcome {
+    compared: u64,
+    kept: u64,
+    differences: u64,
+    wrong: String,
+}
+
+/// Compares the frames of one link type.
+fn compare(
+    link: u16,
+    frames: &[Frame],
+    expressions: &[Expression],
+    folder: &Path,
+    outcome: &mut Outcome,
+) {
+    let (captured, plain) = (folder.join("captured"), folder.join("plain"));
+    write_pcap(
+        &captured,
+        link,
+        frames.iter().map(|frame| (&*frame.bytes, frame.wire)),
+    );
+    let without = |frame: &'_ Frame| frame.plain.clone().unwrap_or_else(|| frame.bytes.clone());
+    let stripped: Vec<(Vec<u8>, u32)> = frames
+        .iter()
+        .map(|frame| (without(frame), frame.wire))
+        .collect();
+    write_pcap(
+        &plain,
+        link,
+        stripped.iter().map(|(bytes, wire)| (&**bytes, *wire)),
+    );
+    // Most of the traffic is Ethernet; on other links every fifth expression is tried, not the same on all.
+    let every = if link == 1 { 1 } else { 5 };
+    for expression in expressions
+        .iter()
+        .skip(usize::from(link) % every)
+        .step_by(every)
+    {
+        let path = if expression.of_tags {
+            &captured
+        } else {
+            &plain
+        };
+        let theirs = kept_by_tcpdump(path, &expression.text);
+        let ours = CaptureFilter::parse(&expression.text, Tunnel::Outer);
+        let (theirs, ours) = match (theirs, ours) {
+            (Ok(theirs), Ok(ours)) => (theirs, ours),
+            (Err(_), Err(_)) => continue,
+            // libpcap takes the offset in ip[0] for the divisor.
+            (Err(error), Ok(_)) if error.contains("division by zero") => continue,
+            // libpcap knows what some link types cannot have.
+            (Err(_), Ok(_)) if link != 1 => continue,
+            (Err(error), Ok(_)) => {
+                writeln!(
+                    outcome.wrong,
+                    "tcpdump refuses {}: {error}",
+                    expression.text
+                )
+                .unwrap();
+                continue;
+            }
+            (Ok(_), Err(error)) => {
+                writeln!(
+                    outcome.wrong,
+                    "flowsieve refuses {}: {error}",
+                    expression.text
+                )
+                .unwrap();
+                continue;
+            }
+        };
+        let mut shown = 0;
+        for (number, frame) in frames.iter().enumerate() {
+            if !frame.is_compared(expression) {
+                continue;
+            }
+            let wire = frame.wire.max(frame.bytes.len() as u32);
+            let kept = ours.matches(frame.link, &frame.bytes, wire);
+            outcome.compared += 1;
+            outcome.kept += u64::from(kept);
+            if !theirs.allows(number, kept) {
+                outcome.differences += 1;
+                shown += 1;
+                if shown < 3 {
+                    let head = &frame.bytes[..frame.bytes.len().min(90)];
+                    let Expression { text, .. } = expression;
+                    writeln!(
+                        outcome.wrong,
+                        "{text}: link {link}, kept: {kept}, {:?}, {head:02x?}",
+                        frame.network
+                    )
+                    .unwrap();
+                }
+            }
+        }
+    }
 }
