@@ -29,6 +29,7 @@
 //! |---|---|
 //! | count what is distinct | [`Count`], or [`pipeline::count`] with a plan of all choices |
 //! | divide a count among processes or machines | [`pieces`] |
+//! | keep the packets that match an expression | [`capture_filter`] |
 //! | list flows | [`flows::list`] |
 //! | drop duplicates of packets | [`dedup`] |
 //! | index an archive of captures, and search it | [`index`] |

@@ -39,20 +39,45 @@ impl Program {
                 return Some(false);
             }
         }
-        let mut stack = Stack::default();
-        for step in self.steps.get(range(&relation.steps))? {
-            let value = match *step {
-                Step::Constant(value) => value,
-                Step::Length => subject.length()?,
-                Step::Load { header, size } => subject.load(header, stack.pop()?, size)?,
-                Step::Negate => stack.pop()?.wrapping_neg(),
-                Step::Binary(binary) => stack.binary(binary)?,
-            };
-            stack.push(value)?;
-        }
-        let (right, left) = (stack.pop()?, stack.pop()?);
+        let (left, right) = match *self.steps.get(range(&relation.steps))? {
+            // What is asked most, in short.
+            [
+                Step::Constant(offset),
+                Step::Load { header, size },
+                Step::Constant(right),
+            ] => (subject.load(header, offset, size)?, right),
+            [
+                Step::Constant(offset),
+                Step::Load { header, size },
+                Step::Constant(operand),
+                Step::Binary(binary),
+                Step::Constant(right),
+            ] => {
+                let left = subject.load(header, offset, size)?;
+                (binary.apply(left, operand)?, right)
+            }
+            ref steps => both_sides(steps, subject)?,
+        };
         Some(relation.comparison.holds(left, right))
     }
+}
+
+/// Both sides of a comparison.
+#[inline(never)]
+fn both_sides(steps: &[Step], subject: &mut impl Subject) -> Option<(u32, u32)> {
+    let mut stack = Stack::default();
+    for step in steps {
+        let value = match *step {
+            Step::Constant(value) => value,
+            Step::Length => subject.length()?,
+            Step::Load { header, size } => subject.load(header, stack.pop()?, size)?,
+            Step::Negate => stack.pop()?.wrapping_neg(),
+            Step::Binary(binary) => stack.binary(binary)?,
+        };
+        stack.push(value)?;
+    }
+    let (right, left) = (stack.pop()?, stack.pop()?);
+    Some((left, right))
 }
 
 fn range(range: &std::ops::Range<u32>) -> std::ops::Range<usize> {

@@ -200,8 +200,8 @@ fn word(text: &str, at: usize) -> Result<Kind, Problem> {
     if let Some(bytes) = mac(text.split('-')).or_else(|| mac_of_digits(text)) {
         return Ok(Kind::Mac(bytes));
     }
-    if let Some(number) = number(text) {
-        return number.map(Kind::Number).ok_or_else(|| {
+    if is_number(text) {
+        return number(text).map(Kind::Number).ok_or_else(|| {
             let sentence = format!("{text} is no number that a capture filter can hold");
             Problem::new(place, sentence)
                 .with_hint("Numbers have 32 bits; those that begin with 0 are octal.")
@@ -219,20 +219,25 @@ fn word(text: &str, at: usize) -> Result<Kind, Problem> {
     Ok(names::constant(text).map_or(Kind::Word, Kind::Number))
 }
 
-/// A decimal, hexadecimal or octal number; the inner None is one that is too large or has a wrong digit.
-fn number(text: &str) -> Option<Option<u32>> {
-    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-    match hexadecimal {
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
-            return Some(u32::from_str_radix(digits, 16).ok());
-        }
-        _ => {}
+/// The digits of a hexadecimal number.
+fn hexadecimal(text: &str) -> Option<&str> {
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
+}
+
+fn is_number(text: &str) -> bool {
+    match hexadecimal(text) {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => text.bytes().all(|byte| byte.is_ascii_digit()),
     }
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
+}
+
+/// A decimal, hexadecimal or octal number; none if it is too large or has a wrong digit.
+fn number(text: &str) -> Option<u32> {
+    if let Some(digits) = hexadecimal(text) {
+        return u32::from_str_radix(digits, 16).ok();
     }
     let radix = if text.starts_with('0') { 8 } else { 10 };
-    Some(u32::from_str_radix(text, radix).ok())
+    u32::from_str_radix(text, radix).ok()
 }
 
 /// Leading bytes of an IPv4 address.

@@ -12,11 +12,11 @@ pub(super) struct LogEntry<'a>(pub(super) &'a DnsLogEntry);
 impl LogEntry<'_> {
     fn is_one_of(&self, networks: Networks) -> bool {
         let is = |address: IpAddr| {
-            if address.is_ipv4() {
-                networks.ipv4
+            networks.has(if address.is_ipv4() {
+                Networks::IPV4
             } else {
-                networks.ipv6
-            }
+                Networks::IPV6
+            })
         };
         is(self.0.source) && is(self.0.destination)
     }
@@ -44,7 +44,7 @@ impl Subject for LogEntry<'_> {
             } => {
                 let end = |address| match address {
                     IpAddr::V4(address) => {
-                        Some(networks.ipv4 && address.to_bits() & mask == network)
+                        Some(networks.has(Networks::IPV4) && address.to_bits() & mask == network)
                     }
                     IpAddr::V6(_) => Some(false),
                 };

@@ -53,7 +53,7 @@ use crate::decode::Tunnel;
 use crate::trace::{DnsLogEntry, LinkType, PacketRef};
 use log_entry::LogEntry;
 use packet::Packet;
-use program::Program;
+use program::{Program, Test};
 use std::sync::Arc;
 
 /// A compiled capture filter. A clone shares the program.
@@ -103,9 +103,66 @@ impl CaptureFilter {
 
     /// Appends to `kept` those packets of a batch that match.
     pub fn retain(&self, bytes: &[u8], packets: &[PacketRef], kept: &mut Vec<PacketRef>) {
-        kept.extend(packets.iter().copied().filter(|packet| {
+        let program = &*self.program;
+        // The test is chosen once a batch and not once a packet.
+        let Some((test, wanted)) = program.only_test() else {
+            self.retain_if(bytes, packets, kept, |packet| program.run(packet));
+            return;
+        };
+        let is = |answer: Option<bool>| answer == Some(wanted);
+        match *test {
+            Test::Network(networks) => {
+                self.retain_if(
+                    bytes,
+                    packets,
+                    kept,
+                    |packet| is(packet.is_one_of(networks)),
+                );
+            }
+            Test::Address4 {
+                networks,
+                direction,
+                network,
+                mask,
+            } => self.retain_if(bytes, packets, kept, |packet| {
+                is(packet.address4(networks, direction, network, mask))
+            }),
+            Test::Address6 {
+                direction,
+                network,
+                mask,
+            } => self.retain_if(bytes, packets, kept, |packet| {
+                is(packet.address6(direction, network, mask))
+            }),
+            Test::Port {
+                protocols,
+                direction,
+                first,
+                last,
+            } => self.retain_if(bytes, packets, kept, |packet| {
+                is(packet.port(protocols, direction, first, last))
+            }),
+            _ => self.retain_if(bytes, packets, kept, |packet| program.run(packet)),
+        }
+    }
+
+    /// Appends packets without a branch on what the traffic mixes at random.
+    #[inline]
+    fn retain_if(
+        &self,
+        bytes: &[u8],
+        packets: &[PacketRef],
+        kept: &mut Vec<PacketRef>,
+        matches: impl Fn(&mut Packet<'_>) -> bool,
+    ) {
+        let mut end = kept.len();
+        kept.extend_from_slice(packets);
+        for packet in packets {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            self.matches(packet.link, frame, packet.wire)
-        }));
+            kept[end] = *packet;
+            let mut packet = Packet::new(packet.link, frame, packet.wire, self.tunnel);
+            end += usize::from(matches(&mut packet));
+        }
+        kept.truncate(end);
     }
 }

@@ -5,7 +5,14 @@ use super::program::{Direction, Header, Networks, Protocols, Test};
 use crate::decode::{Network, NetworkKind, Shim, Tunnel, Upper, network, shims, upper};
 use crate::trace::LinkType;
 
-/// A captured frame; its network layer is looked for once, if it is asked for.
+/// The protocol number of authentication headers.
+const AUTHENTICATION: u8 = 51;
+
+/// The captured bytes end before the answer.
+#[derive(Clone, Copy, Debug)]
+struct CutShort;
+
+/// A captured frame; its network layer and what that carries are looked for once, if they are asked for.
 #[derive(Debug)]
 pub(super) struct Packet<'a> {
     link: LinkType,
@@ -13,6 +20,7 @@ pub(super) struct Packet<'a> {
     wire: u32,
     tunnel: Tunnel,
     network: Option<Network>,
+    upper: Option<Result<Upper, CutShort>>,
 }
 
 impl<'a> Packet<'a> {
@@ -24,6 +32,7 @@ impl<'a> Packet<'a> {
             wire,
             tunnel,
             network: None,
+            upper: None,
         }
     }
 
@@ -39,15 +48,20 @@ impl<'a> Packet<'a> {
 
     /// Whether the network layer is one of these.
     #[inline]
-    fn is_one_of(&mut self, networks: Networks) -> Option<bool> {
+    pub(super) fn is_one_of(&mut self, networks: Networks) -> Option<bool> {
         match self.network().kind {
-            NetworkKind::Ipv4 => Some(networks.ipv4),
-            NetworkKind::Ipv6 => Some(networks.ipv6),
-            NetworkKind::Arp => Some(networks.arp),
-            NetworkKind::ReverseArp => Some(networks.reverse_arp),
+            NetworkKind::Ipv4 => Some(networks.has(Networks::IPV4)),
+            NetworkKind::Ipv6 => Some(networks.has(Networks::IPV6)),
+            NetworkKind::Arp => Some(networks.has(Networks::ARP)),
+            NetworkKind::ReverseArp => Some(networks.has(Networks::REVERSE_ARP)),
             NetworkKind::Other => Some(false),
             NetworkKind::CutShort => None,
         }
+    }
+
+    #[inline]
+    fn bytes_at<const N: usize>(&self, at: usize) -> Option<&[u8; N]> {
+        self.frame.get(at..)?.first_chunk()
     }
 
     #[inline]
@@ -76,30 +90,38 @@ impl<'a> Packet<'a> {
     }
 
     #[inline]
-    fn address4(
+    pub(super) fn address4(
         &mut self,
         networks: Networks,
         direction: Direction,
-        matches: impl Fn(u32) -> bool,
+        wanted: u32,
+        mask: u32,
     ) -> Option<bool> {
         if !self.is_one_of(networks)? {
             return Some(false);
         }
         let Network { kind, at } = self.network();
-        let (source, destination) = match kind {
-            NetworkKind::Ipv4 => (12, 16),
+        let is = |address: [u8; 4]| u32::from_be_bytes(address) & mask == wanted;
+        let offsets = match kind {
+            NetworkKind::Ipv4 => {
+                if let Some(&[a, b, c, d, e, f, g, h]) = self.bytes_at(at + 12) {
+                    return Some(both_there(direction, is([a, b, c, d]), is([e, f, g, h])));
+                }
+                (12, 16)
+            }
             _ => (14, 24),
         };
-        let end = |offset| {
-            self.bytes(at + offset)
-                .map(u32::from_be_bytes)
-                .map(&matches)
-        };
-        ends(direction, || end(source), || end(destination))
+        let end = |offset| self.bytes(at + offset).map(is);
+        ends(direction, || end(offsets.0), || end(offsets.1))
     }
 
     #[inline]
-    fn address6(&mut self, direction: Direction, network: u128, mask: u128) -> Option<bool> {
+    pub(super) fn address6(
+        &mut self,
+        direction: Direction,
+        network: u128,
+        mask: u128,
+    ) -> Option<bool> {
         if !self.is_one_of(Networks::IPV6)? {
             return Some(false);
         }
@@ -129,46 +151,43 @@ impl<'a> Packet<'a> {
     }
 
     #[inline]
-    fn port(
+    pub(super) fn port(
         &mut self,
         protocols: Protocols,
         direction: Direction,
-        matches: impl Fn(u16) -> bool,
+        first: u16,
+        last: u16,
     ) -> Option<bool> {
-        let Some(at) = self.ports(protocols)? else {
+        let is = |port: [u8; 2]| u16::from_be_bytes(port).wrapping_sub(first) <= last - first;
+        let network = self.network();
+        if network.kind == NetworkKind::Ipv4
+            && let Some(head) = self.bytes_at::<10>(network.at)
+            && head[9] != AUTHENTICATION
+            && let Some(&[a, b, c, d]) = self.bytes_at(network.at + usize::from(head[0] & 15) * 4)
+        {
+            let fragment_offset = u16::from_be_bytes([head[6], head[7]]) & 0x1fff;
+            // Without a branch on the protocol, which traffic mixes at random.
+            let has_ports = u16::from(!protocols.has(head[9])) | fragment_offset == 0;
+            return Some(has_ports & both_there(direction, is([a, b]), is([c, d])));
+        }
+        let Some(at) = self.ports(protocols).ok()? else {
             return Some(false);
         };
-        let end = |at| self.be16(at).map(&matches);
+        let end = |at| self.bytes(at).map(is);
         ends(direction, || end(at), || end(at + 2))
     }
 
     /// Where the ports stand, if the packet has some.
-    #[inline]
-    fn ports(&mut self, protocols: Protocols) -> Option<Option<usize>> {
-        let network = self.network();
-        if network.kind == NetworkKind::Ipv4
-            && let Some(head) = self.bytes::<10>(network.at)
-        {
-            let at = network.at + usize::from(head[0] & 15) * 4;
-            let is_first = u16::from_be_bytes([head[6], head[7]]) & 0x1fff == 0;
-            if protocols.has(head[9]) {
-                return Some(is_first.then_some(at));
-            }
-        }
-        self.ports_behind_extensions(protocols)
-    }
-
     #[inline(never)]
-    fn ports_behind_extensions(&mut self, protocols: Protocols) -> Option<Option<usize>> {
-        if !self.is_one_of(Networks::IP)? {
-            return Some(None);
-        }
-        let upper = upper(self.frame, self.network(), |_| {})?;
+    fn ports(&mut self, protocols: Protocols) -> Result<Option<usize>, CutShort> {
+        let Some(upper) = self.upper(Networks::IP)? else {
+            return Ok(None);
+        };
         if upper.cut_short {
-            return None;
+            return Err(CutShort);
         }
         let found = protocols.has(upper.protocol) && !upper.later_fragment;
-        Some(found.then_some(upper.at))
+        Ok(found.then_some(upper.at))
     }
 
     /// Where the addresses of an Ethernet frame stand.
@@ -193,7 +212,7 @@ impl<'a> Packet<'a> {
     }
 
     /// Whether a header before the network layer is as asked for.
-    fn any_shim(&self, is_wanted: impl Fn(Shim) -> bool) -> Option<bool> {
+    fn any_shim(&self, mut is_wanted: impl FnMut(Shim) -> bool) -> Option<bool> {
         let mut found = false;
         let whole = shims(self.link, self.frame, |shim| found |= is_wanted(shim));
         // What was not captured might be the wanted one.
@@ -201,26 +220,41 @@ impl<'a> Packet<'a> {
     }
 
     fn ether_type(&mut self, number: u32) -> Option<bool> {
-        let is_ip = match number {
-            0x0800 => self.is_one_of(Networks::IPV4)?,
-            0x86dd => self.is_one_of(Networks::IPV6)?,
-            _ => false,
-        };
-        if is_ip && self.tunnel == Tunnel::Outer {
-            return Some(true);
-        }
-        self.any_shim(|shim| match shim {
-            Shim::EtherType(there) => u32::from(there) == number,
+        let mut any = false;
+        let found = self.any_shim(|shim| match shim {
+            Shim::EtherType(there) => {
+                any = true;
+                u32::from(there) == number
+            }
             Shim::Llc(there) => u32::from(there) == number,
             _ => false,
-        })
+        })?;
+        match number {
+            // Links that carry nothing but IP have no such number.
+            0x0800 if !any => self.is_one_of(Networks::IPV4),
+            0x86dd if !any => self.is_one_of(Networks::IPV6),
+            _ => Some(found),
+        }
     }
 
-    fn upper(&mut self, networks: Networks) -> Option<Option<Upper>> {
-        if !self.is_one_of(networks)? {
-            return Some(None);
+    fn upper(&mut self, networks: Networks) -> Result<Option<Upper>, CutShort> {
+        if !self.is_one_of(networks).ok_or(CutShort)? {
+            return Ok(None);
         }
-        upper(self.frame, self.network(), |_| {}).map(Some)
+        let (frame, network) = (self.frame, self.network());
+        let find = || upper(frame, network, |_| {}).ok_or(CutShort);
+        (*self.upper.get_or_insert_with(find)).map(Some)
+    }
+}
+
+/// The answer of both ends, without a branch.
+#[inline]
+fn both_there(direction: Direction, source: bool, destination: bool) -> bool {
+    match direction {
+        Direction::Source => source,
+        Direction::Destination => destination,
+        Direction::Either => source | destination,
+        Direction::Both => source & destination,
     }
 }
 
@@ -235,7 +269,7 @@ impl Subject for Packet<'_> {
                 direction,
                 network,
                 mask,
-            } => self.address4(networks, direction, |there| there & mask == network),
+            } => self.address4(networks, direction, network, mask),
             Test::Address6 {
                 direction,
                 network,
@@ -246,9 +280,7 @@ impl Subject for Packet<'_> {
                 direction,
                 first,
                 last,
-            } => self.port(protocols, direction, |there| {
-                (first <= there) & (there <= last)
-            }),
+            } => self.port(protocols, direction, first, last),
             Test::Ether { direction, address } => self.ether_address(direction, address),
             Test::Broadcast => self.ether_address(Direction::Destination, [0xff; 6]),
             Test::Multicast => match self.ether() {
@@ -278,7 +310,7 @@ impl Subject for Packet<'_> {
             Header::Frame => Some(true),
             Header::Network(networks) => self.is_one_of(networks),
             Header::Upper { networks, protocol } => {
-                let Some(upper) = self.upper(networks)? else {
+                let Some(upper) = self.upper(networks).ok()? else {
                     return Some(false);
                 };
                 if upper.cut_short {
@@ -293,7 +325,7 @@ impl Subject for Packet<'_> {
         let start = match header {
             Header::Frame => 0,
             Header::Network(_) => self.network().at,
-            Header::Upper { networks, .. } => self.upper(networks)??.at,
+            Header::Upper { networks, .. } => self.upper(networks).ok()??.at,
         };
         let at = start.checked_add(offset as usize)?;
         match size {

@@ -206,7 +206,7 @@ impl Parser<'_> {
             direction: direction.unwrap_or_default(),
             what: what.unwrap_or(What::Host),
         };
-        self.check(&qualifiers, start)?;
+        Self::check(&qualifiers, start)?;
         self.inherited = Some(qualifiers);
         self.values(&qualifiers)
     }
@@ -389,7 +389,7 @@ impl Parser<'_> {
     }
 
     /// Whether the qualifiers go together.
-    fn check(&self, qualifiers: &Qualifiers, start: usize) -> Result<(), Problem> {
+    fn check(qualifiers: &Qualifiers, start: usize) -> Result<(), Problem> {
         let Some(Protocol { name, layer }) = qualifiers.protocol else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use super::error::Problem;
 use super::lexer::{Kind, Sign};
 use super::names;
 use super::parse::Parser;
-use super::program::{Networks, Protocols, SCTP, TCP, Test, UDP};
+use super::program::{Networks, Protocols, Test};
 use super::qualified::{Layer, Qualifiers, What};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -68,10 +68,11 @@ impl Parser<'_> {
         if with_mask && number > 0xff {
             return Err(self.problem("The first number of an IPv4 address is 255 at most"));
         }
-        let shift = match with_mask {
-            true => 24,
+        let shift = if with_mask {
+            24
+        } else {
             // Whole bytes.
-            false => number.leading_zeros() & !7,
+            number.leading_zeros() & !7
         };
         Ok((number << shift, 32 - shift))
     }
@@ -179,15 +180,9 @@ impl Parser<'_> {
     }
 
     fn port(&mut self, qualifiers: &Qualifiers) -> Result<Test, Problem> {
-        let only = match qualifiers.protocol.map(|protocol| protocol.layer) {
-            Some(Layer::Upper { number, .. }) => Some(number),
-            _ => None,
-        };
-        let has = |number| only.is_none_or(|only| only == number);
-        let protocols = Protocols {
-            tcp: has(TCP),
-            udp: has(UDP),
-            sctp: has(SCTP),
+        let protocols = match qualifiers.protocol.map(|protocol| protocol.layer) {
+            Some(Layer::Upper { number, .. }) => Protocols::only(number),
+            _ => Protocols::ALL,
         };
         let text = self.token_text().trim_start_matches('\\');
         let (first, last) = match self.kind() {

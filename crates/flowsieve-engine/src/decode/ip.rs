@@ -161,8 +161,8 @@ pub(super) fn is_extension(protocol: u8, v6: bool) -> bool {
 
 /// The length of an extension header that begins with `head`, and whether a fragment other than the first follows.
 #[inline]
-pub(super) fn extension(protocol: u8, head: &[u8; 4]) -> (usize, bool) {
-    let &[_, units, high, low] = head;
+pub(super) fn extension(protocol: u8, head: [u8; 4]) -> (usize, bool) {
+    let [_, units, high, low] = head;
     match protocol {
         AUTHENTICATION => ((usize::from(units) + 2) * 4, false),
         FRAGMENT => (8, u16::from_be_bytes([high, low]) & 0xfff8 != 0),
@@ -183,8 +183,8 @@ impl<'a> Upper<'a> {
     fn behind_extensions(mut self, v6: bool) -> Self {
         while !self.later_fragment {
             let extension = is_extension(self.protocol, v6);
-            let head: &[u8; 4] = match self.bytes.first_chunk() {
-                Some(head) if extension => head,
+            let head: [u8; 4] = match self.bytes.first_chunk() {
+                Some(head) if extension => *head,
                 _ => break,
             };
             let length;

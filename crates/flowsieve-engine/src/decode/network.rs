@@ -240,11 +240,11 @@ pub fn upper(frame: &[u8], network: Network, mut see: impl FnMut(u8)) -> Option<
     // Each takes at least eight bytes, so the walk ends with the frame.
     while !upper.later_fragment && ip::is_extension(upper.protocol, v6) {
         see(upper.protocol);
-        let Some(extension) = frame.get(upper.at..).and_then(<[u8]>::first_chunk) else {
+        let Some(extension) = frame.get(upper.at..).and_then(<[u8]>::first_chunk::<4>) else {
             upper.cut_short = true;
             break;
         };
-        let (length, later) = ip::extension(upper.protocol, extension);
+        let (length, later) = ip::extension(upper.protocol, *extension);
         upper.protocol = extension[0];
         upper.later_fragment = later;
         upper.at += length;
