@@ -16,6 +16,8 @@ pub(super) fn input_columns() -> Columns<InputResult> {
         .doc("packets read (records of a DNS log), of those that were selected")
         .field("left_out", |input| input.left_out)
         .doc("packets that were read and left out, as `where`, `from` and `to` say")
+        .field("unread_bytes", |input| input.unread_bytes)
+        .doc("bytes of a large pcap file in order of time that were not read, since no packet from `from` to `to` stands there; their packets are not in `left_out`")
         .field("times_out_of_range", |input| input.times_out_of_range)
         .doc("packets with times outside 1677 to 2262, which count at the nearest time in that range")
         .field("error", |input| input.error.as_ref().map(ToString::to_string))

@@ -79,11 +79,17 @@ impl Selected {
         if parts.is_empty() {
             return None;
         }
+        let unread: u64 = inputs.iter().map(|input| input.unread_bytes).sum();
+        let unread = if unread == 0 {
+            String::new()
+        } else {
+            format!(", {} bytes not read", grouped(unread))
+        };
         let left_out = inputs.iter().map(|input| input.left_out).sum();
         let packets = if left_out == 1 { "packet" } else { "packets" };
         let left_out = grouped(left_out);
         Some(format!(
-            "only packets {}: {left_out} other {packets} left out",
+            "only packets {}: {left_out} other {packets} left out{unread}",
             parts.join(", ")
         ))
     }

@@ -571,6 +571,38 @@ fn what_does_not_belong_together_is_refused() {
 }
 
 #[test]
+fn a_range_of_time_of_a_long_capture_is_read_in_pieces_as_at_once() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("long.pcap");
+    let generated = GeneratePlan {
+        duration_ns: 300_000_000_000,
+        ..GeneratePlan::new(GenerateKind::Traffic, 160_000)
+    };
+    let mut bytes = Vec::new();
+    generate(&generated, &mut bytes).unwrap();
+    fs::write(&path, bytes).unwrap();
+    let mut plan = common::plan(&[path], ElementKind::HostPair);
+    let at = |second: i64| Some(TimeBound::At((1_700_000_000 + second) * 1_000_000_000));
+    plan.selection = Selection {
+        from: at(100),
+        to: at(120),
+        ..Selection::default()
+    };
+    let expected = at_once(&plan);
+    assert!(
+        !expected.contains("\"unread_bytes\":0,"),
+        "nothing was skipped"
+    );
+    for range_bytes in [1 << 18, 1 << 20, 1 << 24, u64::MAX] {
+        let division = Division {
+            range_bytes,
+            ..WHOLE
+        };
+        assert_eq!(in_pieces(&plan, division).0, expected, "{range_bytes}");
+    }
+}
+
+#[test]
 fn a_reader_of_any_kind_makes_the_same_parts() {
     let plan = common::plan(&["traces/generated.pcap".into()], ElementKind::HostPair);
     let grid = grid_of(&plan).unwrap();
@@ -599,6 +631,7 @@ fn placed_elements_are_those_of_the_parts() {
     let plan = common::plan(&["traces/netns-dns.pcap".into()], ElementKind::Dns);
     let grid = grid_of(&plan).unwrap();
     let piece = Piece {
+        part: None,
         input: 0,
         range: 0,
         bytes: None,

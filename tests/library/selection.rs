@@ -156,6 +156,99 @@ fn selected_packets_count_as_a_capture_that_has_only_them() {
     assert!(some > 8, "hardly anything was selected: {some}");
 }
 
+/// A capture of 300 s, large enough that its parts are looked for by position.
+fn long(folder: &Path) -> PathBuf {
+    let path = folder.join("long.pcap");
+    let plan = GeneratePlan {
+        duration_ns: 300_000_000_000,
+        ..GeneratePlan::new(GenerateKind::Traffic, 160_000)
+    };
+    let mut bytes = Vec::new();
+    generate(&plan, &mut bytes).unwrap();
+    assert!(bytes.len() > 16 << 20, "{}", bytes.len());
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn of_a_long_capture_in_order_the_rest_is_not_read_and_nothing_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = long(folder.path());
+    let second = |s: i64| START_NS + s * 1_000_000_000;
+    for (times, is_left_unread) in [
+        (second(100)..second(120), true),
+        (i64::MIN..second(7), true),
+        (second(280)..i64::MAX, true),
+        (second(-500)..second(-400), true),
+        (second(1000)..second(2000), true),
+        (second(1)..second(299), false),
+    ] {
+        let alone = folder.path().join("alone.pcap");
+        let (bytes, others) = copy(&path, &times, |_| true);
+        fs::write(&alone, bytes).unwrap();
+        let expected = common::plan(std::slice::from_ref(&alone), ElementKind::Flow);
+        let (rows, summary) = common::run(&expected);
+        for threads in [1, 2, 4] {
+            let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::Flow);
+            (plan.selection, plan.threads) = (selection("", &times), threads);
+            let (found, selected) = common::run(&plan);
+            assert_eq!(found, rows, "{times:?}, {threads} threads");
+            assert_eq!(selected.totals, summary.totals);
+            let input = &selected.inputs[0];
+            assert_eq!(input.unread_bytes > 0, is_left_unread, "{times:?}");
+            assert_eq!(input.left_out < others, is_left_unread, "{times:?}");
+        }
+    }
+}
+
+#[test]
+fn of_a_long_capture_out_of_order_everything_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = long(folder.path());
+    // The second half comes first.
+    let middle = START_NS + 150_000_000_000;
+    let (mut turned, _) = copy(&path, &(middle..i64::MAX), |_| true);
+    turned.extend(&copy(&path, &(i64::MIN..middle), |_| true).0[24..]);
+    fs::write(&path, turned).unwrap();
+    let times = START_NS + 10_000_000_000..START_NS + 20_000_000_000;
+    let (bytes, others) = copy(&path, &times, |_| true);
+    let alone = folder.path().join("alone.pcap");
+    fs::write(&alone, bytes).unwrap();
+    let (rows, _) = common::run(&common::plan(&[alone], ElementKind::Flow));
+    let mut plan = common::plan(&[path], ElementKind::Flow);
+    plan.selection = selection("", &times);
+    let (found, selected) = common::run(&plan);
+    assert_eq!(found, rows);
+    let input = &selected.inputs[0];
+    assert_eq!((input.unread_bytes, input.left_out), (0, others));
+}
+
+#[test]
+fn damage_behind_what_is_not_read_has_the_number_of_its_packet() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = long(folder.path());
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 5]).unwrap();
+    let error = |selection, threads| {
+        let mut plan = common::plan(std::slice::from_ref(&path), ElementKind::Flow);
+        (plan.selection, plan.threads) = (selection, threads);
+        let (_, summary) = common::run(&plan);
+        let input = &summary.inputs[0];
+        (
+            input.error.as_ref().unwrap().to_string(),
+            input.unread_bytes,
+        )
+    };
+    let (expected, _) = error(Selection::default(), 1);
+    assert!(expected.contains("packet 160000"), "{expected}");
+    let times = START_NS + 200_000_000_000..i64::MAX;
+    for threads in [1, 2, 4] {
+        let (found, unread) = error(selection("", &times), threads);
+        assert_eq!(found, expected);
+        assert!(unread > 10 << 20, "{unread}");
+    }
+}
+
 /// Keeps the flows.
 #[derive(Default)]
 struct Flows(Vec<FlowRecord>);

@@ -64,7 +64,7 @@ pub fn dedup<W: Write + Send + 'static>(
     let rest = RefCell::default();
     let begin = |capture, _| RecordInput::with_annotations(capture, &rest);
     let merge = Merge::new(
-        &plan.selection.of(&plan.inputs),
+        &plan.selection.of(&plan.inputs, plan.input_format),
         plan.input_format,
         watch.stop(),
         begin,

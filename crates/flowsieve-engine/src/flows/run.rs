@@ -88,7 +88,7 @@ pub(super) fn read(
             None => Feed::start(scope, capture, &maker, threads, open),
         };
         Merge::new(
-            &plan.selection.of(&plan.inputs),
+            &plan.selection.of(&plan.inputs, plan.input_format),
             plan.input_format,
             watch.stop(),
             begin,

@@ -166,6 +166,7 @@ impl<'a, I: Input> Merge<'a, I> {
                 container: None,
                 packets: 0,
                 left_out: 0,
+                unread_bytes: 0,
                 times_out_of_range: 0,
                 error: None,
                 is_log: false,
@@ -267,6 +268,7 @@ impl<'a, I: Input> Merge<'a, I> {
             };
             result.container = Some(capture.description());
             result.is_log = capture.is_log();
+            result.unread_bytes = capture.unread_bytes();
             let bytes = capture.bytes_read();
             let times_out_of_range = Counter {
                 of_capture: capture.times_out_of_range(),

@@ -70,7 +70,7 @@ impl<M: Maker> SegmentFeed<M> {
         for _ in 0..batches {
             let _ = empty.send(M::Batch::default());
         }
-        let unclaimed = Arc::new(AtomicU64::new(0));
+        let unclaimed = Arc::new(AtomicU64::new(segments.first()));
         let count = segments.count();
         for _ in 0..threads {
             let mut reader = segments.reader();
@@ -92,10 +92,10 @@ impl<M: Maker> SegmentFeed<M> {
         }
         Self {
             reader: segments.reader(),
-            place: Segments::BEGIN,
+            place: segments.begin(),
+            next: segments.first(),
             segments,
             maker: Arc::clone(maker),
-            next: 0,
             unclaimed,
             ready: BTreeMap::new(),
             full,

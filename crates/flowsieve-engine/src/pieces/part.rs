@@ -130,6 +130,8 @@ pub struct InputPart {
     pub packets: u64,
     /// Packets that take no part.
     pub left_out: u64,
+    /// Bytes that were not read, since no packet in the range of time stands there.
+    pub unread_bytes: u64,
     /// Packets whose times are outside 1677 to 2262.
     pub times_out_of_range: u64,
     /// Elements, repeats included.
@@ -156,6 +158,7 @@ impl InputPart {
             self.packets_before,
             self.packets,
             self.left_out,
+            self.unread_bytes,
             self.times_out_of_range,
             self.elements,
         ] {
@@ -190,6 +193,7 @@ impl InputPart {
             packets_before: from.number()?,
             packets: from.number()?,
             left_out: from.number()?,
+            unread_bytes: from.number()?,
             times_out_of_range: from.number()?,
             elements: from.number()?,
             container: from.maybe(Reader::text)?,

@@ -80,6 +80,7 @@ impl PieceReader {
             range: piece.range,
             entered: open.entered,
             packets_before: open.packets_before,
+            unread_bytes: open.unread_bytes,
             is_log: open.capture.is_log(),
             container: Some(open.capture.description()),
             ..InputPart::default()

@@ -61,6 +61,7 @@ impl InputTable {
                 container: None,
                 packets: 0,
                 left_out: 0,
+                unread_bytes: 0,
                 times_out_of_range: 0,
                 error: None,
                 is_log: false,
@@ -101,6 +102,7 @@ impl InputTable {
                     *sum = sum.saturating_add(count);
                 }
                 result.packets = result.packets.saturating_add(part.packets);
+                result.unread_bytes = result.unread_bytes.saturating_add(part.unread_bytes);
                 result.left_out = result.left_out.saturating_add(part.left_out);
                 result.times_out_of_range = result
                     .times_out_of_range

@@ -88,7 +88,7 @@ pub fn count(
     let can_read_again = !plan.is_stream();
     let has_slices = plan.slicing.width_ns.is_some();
     let mut reading = Reading {
-        inputs: plan.selection.of(&plan.inputs),
+        inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
         extractor: Arc::new(match traffic {
             Some(_) => extractor.with_addresses(),

@@ -113,7 +113,10 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
     };
     let read = thread::scope(|scope| {
         // No input is due before those in front of it are at their end.
-        let sources = plan.selection.of(&plan.inputs).into_iter();
+        let sources = plan
+            .selection
+            .of(&plan.inputs, plan.input_format)
+            .into_iter();
         let sources = sources.map(|source| (source, i64::MAX));
         let begin = |capture, _| Feed::start(scope, capture, &maker, 0, 0);
         let merge = Merge::with_times(sources, plan.input_format, watch.stop(), begin);

@@ -16,8 +16,9 @@ pub use bound::{RelativeTime, TimeBound};
 pub use part::SelectedPart;
 
 use crate::capture_filter::CaptureFilter;
-use crate::trace::{Select, Source};
+use crate::trace::{InputFormat, Select, Source};
 use choose::Choose;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The packets that take part in a run; by default all of them.
@@ -44,13 +45,34 @@ impl Selection {
     }
 
     /// These inputs without the packets that take no part.
-    pub(crate) fn of<S: Clone + Into<Source>>(&self, sources: &[S]) -> Vec<Source> {
-        let select = self.select();
+    pub(crate) fn of<S: Clone + Into<Source>>(
+        &self,
+        sources: &[S],
+        format: InputFormat,
+    ) -> Vec<Source> {
         let sources = sources.iter().cloned().map(Into::into);
-        let selected = sources.map(|source: Source| match &select {
-            Some(select) => source.selected_by(Arc::clone(select)),
-            None => source,
+        let Some(select) = self.select() else {
+            return sources.collect();
+        };
+        let times_ns = self.times_ns();
+        let selected = sources.map(|source: Source| {
+            let source = source.selected_by(Arc::clone(&select));
+            match &times_ns {
+                Some(times_ns) => source.within_times(times_ns, format),
+                None => source,
+            }
         });
         selected.collect()
+    }
+
+    /// The range of time, if there is one and it is known.
+    fn times_ns(&self) -> Option<Range<i64>> {
+        let time = |bound: Option<TimeBound>, without| match bound {
+            None => Some(without),
+            Some(TimeBound::At(time_ns)) => Some(time_ns),
+            Some(_) => None,
+        };
+        let range = time(self.from, i64::MIN)?..time(self.to, i64::MAX)?;
+        (self.from.is_some() || self.to.is_some()).then_some(range)
     }
 }

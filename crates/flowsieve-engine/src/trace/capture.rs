@@ -1,7 +1,7 @@
 //! A capture: opened, recognised, and read batch by batch.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +18,7 @@ use super::pcap::Pcap;
 use super::pcapng::Pcapng;
 use super::read_buffer::ReadBuffer;
 use super::record::{RecordBatch, Records};
+use super::seek::FilePart;
 use super::segments::Segments;
 use super::select::{Chooser, Select};
 use super::sniff::{self, Container};
@@ -56,6 +57,8 @@ pub struct Capture {
     records: Option<Box<Records>>,
     /// Chooses among the packets, if not all of them are wanted.
     chooser: Option<Box<Chooser>>,
+    /// The part of the file that is read, if not all of it is.
+    part: Option<FilePart>,
     /// The error that follows the batch just delivered.
     pending: Option<Fault>,
     finished: bool,
@@ -168,6 +171,7 @@ impl Capture {
             entries: Entries::default(),
             records: None,
             chooser: None,
+            part: None,
             pending: None,
             finished: false,
             file: None,
@@ -187,6 +191,28 @@ impl Capture {
             Reader::Pcap(pcap),
             bytes_read,
         )
+    }
+
+    /// Reads only a part of a plain pcap file; to be asked for before the first batch.
+    pub(crate) fn read_part(&mut self, part: FilePart) {
+        let from = SeekFrom::Start(part.bytes.start);
+        let can_be_entered = self.enterable().is_some();
+        let file = self.file.as_mut().filter(|_| can_be_entered);
+        if file.is_some_and(|(file, _)| file.seek(from).is_ok()) {
+            self.bytes_read.store(part.bytes.start, Ordering::Relaxed);
+            self.restart(part.bytes.start, 0, part.bytes.end);
+            self.part = Some(part);
+        }
+    }
+
+    /// The part of the file that is read, of which the source was put to its begin by somebody else.
+    pub(crate) fn set_part(&mut self, part: Option<FilePart>) {
+        self.part = part;
+    }
+
+    /// Bytes of the file that are not read, since no packet that is wanted stands there.
+    pub(crate) fn unread_bytes(&self) -> u64 {
+        self.part.as_ref().map_or(0, |part| part.unread_bytes)
     }
 
     /// From now on yields only what is wanted.
@@ -251,15 +277,12 @@ impl Capture {
         let file = file.try_clone().ok()?;
         let bytes_read = Arc::clone(&self.bytes_read);
         let chooser = self.chooser.as_deref().map(Chooser::shared);
-        Segments::new(
-            &self.path,
-            file,
-            pcap.clone(),
-            bytes,
-            stop,
-            bytes_read,
-            chooser,
-        )
+        let mut segments = Segments::new(&self.path, file, pcap.clone(), bytes, stop, bytes_read)?;
+        segments.choose(chooser);
+        match &self.part {
+            Some(part) => segments.within(part.clone()),
+            None => Some(segments),
+        }
     }
 
     /// Reads the next batch, of at most [`MAX_BATCH`] packets or records and never empty; `None` at
@@ -440,7 +463,8 @@ impl Capture {
     /// is then not the cause, and not the place to look at.
     fn cause_of(&mut self, fault: Fault) -> Fault {
         if self.compression == Compression::None {
-            return fault;
+            let before = self.part.as_ref().map(|part| self.packets_before(part));
+            return fault.behind(before.unwrap_or(0));
         }
         match self.buffer.skip(DAMAGE_SEARCH_BYTES) {
             Err(cause) => cause,

@@ -36,6 +36,7 @@ mod range;
 mod read_buffer;
 mod record;
 mod scan;
+mod seek;
 mod segments;
 mod select;
 mod sniff;
@@ -59,6 +60,7 @@ pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, Trace
 pub use range::{CaptureRange, RangeStart};
 #[doc(hidden)]
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
+pub(crate) use seek::FilePart;
 pub(crate) use segments::{SegmentReader, Segments};
 #[doc(hidden)]
 pub use select::Select;

@@ -51,6 +51,16 @@ pub struct DnsLogBatch<'a> {
     pub text: &'a [u8],
 }
 
+impl TraceBatch<'_> {
+    /// How many packets or records it has.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Packets { packets, .. } => packets.len(),
+            Self::DnsLog(log) => log.entries.len(),
+        }
+    }
+}
+
 /// What one step of a reader yields; it borrows the reader's buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceBatch<'a> {

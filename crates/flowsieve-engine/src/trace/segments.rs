@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::capture::Capture;
 use super::pcap::{FILE_HEADER_BYTES, Pcap};
+use super::seek::FilePart;
 use super::select::Chooser;
 use super::stop::StopFlag;
 
@@ -33,10 +34,11 @@ pub(crate) struct Segments {
     stop: StopFlag,
     bytes_read: Arc<AtomicU64>,
     chooser: Option<Chooser>,
+    part: Option<FilePart>,
 }
 
 impl Segments {
-    /// Offset of the first record.
+    /// Offset of the first record of a file.
     pub(crate) const BEGIN: u64 = FILE_HEADER_BYTES as u64;
 
     /// The segments of a file, if there are several and the system can read from any place.
@@ -47,7 +49,6 @@ impl Segments {
         bytes: u64,
         stop: &StopFlag,
         bytes_read: Arc<AtomicU64>,
-        chooser: Option<Chooser>,
     ) -> Option<Self> {
         let length = file.metadata().ok()?.len();
         let count = length / bytes;
@@ -64,11 +65,36 @@ impl Segments {
             count,
             stop: stop.clone(),
             bytes_read,
-            chooser,
+            chooser: None,
+            part: None,
         })
     }
 
-    /// How many there are; they are numbered 0, 1, 2, …
+    /// From now on yields only what is wanted.
+    pub(super) fn choose(&mut self, chooser: Option<Chooser>) {
+        self.chooser = chooser;
+    }
+
+    /// The segments that a part of the file has, if there are several.
+    pub(super) fn within(mut self, part: FilePart) -> Option<Self> {
+        self.count = self.count.min(part.bytes.end / self.bytes);
+        self.bytes_read.store(part.bytes.start, Ordering::Relaxed);
+        self.part = Some(part);
+        (self.first() + 1 < self.count).then_some(self)
+    }
+
+    /// Number of the first.
+    pub(crate) fn first(&self) -> u64 {
+        self.begin() / self.bytes
+    }
+
+    /// Offset of the first record.
+    pub(crate) fn begin(&self) -> u64 {
+        let part = self.part.as_ref();
+        part.map_or(Self::BEGIN, |part| part.bytes.start)
+    }
+
+    /// Number behind that of the last. They are numbered from [`Self::first`] on.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
@@ -90,6 +116,7 @@ impl Segments {
             left_out: capture.left_out(),
             capture,
             place,
+            first: (self.first(), self.begin()),
             bytes: self.bytes,
         }
     }
@@ -109,7 +136,9 @@ impl Segments {
             before += chooser.left_out().load(Ordering::Relaxed);
             reader.capture.set_chooser(Some(chooser.shared()));
         }
-        reader.go_to(offset, before, u64::MAX);
+        let until = self.part.as_ref().map_or(u64::MAX, |part| part.bytes.end);
+        reader.go_to(offset, before, until);
+        reader.capture.set_part(self.part.clone());
         reader.capture
     }
 }
@@ -119,6 +148,8 @@ pub(crate) struct SegmentReader {
     capture: Capture,
     left_out: Arc<AtomicU64>,
     place: Arc<Place>,
+    /// Number of the first segment, and where its first record begins.
+    first: (u64, u64),
     bytes: u64,
 }
 
@@ -127,7 +158,8 @@ impl SegmentReader {
     /// Returns its offset; none if no place looks like one.
     pub(crate) fn enter(&mut self, number: u64, exact: Option<u64>) -> Option<u64> {
         let until = (number + 1) * self.bytes;
-        let known = exact.or((number == 0).then_some(Segments::BEGIN));
+        let (first, begin) = self.first;
+        let known = exact.or((number == first).then_some(begin));
         self.go_to(known.unwrap_or(number * self.bytes), 0, until);
         let found = known.is_some() || self.capture.step_to_boundary(BYTES_TO_LOOK_AT);
         found.then(|| self.capture.offset())

@@ -3,12 +3,14 @@
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::capture::{Capture, InputFormat};
 use super::error::{Fault, TraceError};
 use super::follow::Follow;
+use super::seek::{FilePart, part_in_time};
 use super::select::Select;
 use super::stop::{Ending, StopFlag};
 
@@ -21,6 +23,8 @@ pub struct Source {
     origin: Origin,
     /// Which of its packets are wanted; all of them without it.
     select: Option<Arc<dyn Select>>,
+    /// The part of the file in which they stand, if it is known.
+    part: Option<FilePart>,
 }
 
 #[derive(Clone)]
@@ -40,6 +44,7 @@ impl Source {
             path: name.into(),
             origin: Origin::Reader(Arc::new(Mutex::new(Some(Box::new(reader))))),
             select: None,
+            part: None,
         }
     }
 
@@ -51,6 +56,7 @@ impl Source {
             origin: Origin::Followed(Follow::new(&path)),
             path,
             select: None,
+            part: None,
         }
     }
 
@@ -60,6 +66,20 @@ impl Source {
     pub fn selected_by(mut self, select: Arc<dyn Select>) -> Self {
         self.select = Some(select);
         self
+    }
+
+    /// The same, of which only packets in this range of time are wanted: the rest of a file in order is not read.
+    #[must_use]
+    pub(crate) fn within_times(mut self, times_ns: &Range<i64>, format: InputFormat) -> Self {
+        if self.is_readable_twice() {
+            self.part = part_in_time(&self.path, format, times_ns, &StopFlag::default());
+        }
+        self
+    }
+
+    /// The part of the file that is read, if not all of it is.
+    pub(crate) fn part(&self) -> Option<&FilePart> {
+        self.part.as_ref()
     }
 
     /// Its path, or name.
@@ -94,6 +114,9 @@ impl Source {
     /// As [`Capture::open`]; a reader was read already.
     pub fn open(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
         let mut capture = self.open_whole(format, stop)?;
+        if let Some(part) = &self.part {
+            capture.read_part(part.clone());
+        }
         if let Some(select) = &self.select {
             capture.select(Arc::clone(select));
         }
@@ -125,6 +148,7 @@ impl<P: Into<PathBuf>> From<P> for Source {
             path: path.into(),
             origin: Origin::File,
             select: None,
+            part: None,
         }
     }
 }
