@@ -7,7 +7,7 @@
 
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::{Network, NetworkKind, Shim, Tunnel, network, shims, upper};
-use flowsieve::trace::{Capture, InputFormat, LinkType, TraceBatch};
+use flowsieve::trace::{Capture, InputFormat, LinkType, PacketRef, TraceBatch};
 use libtest_mimic::Completion;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -649,6 +649,16 @@ fn compare(
             }
             let wire = frame.wire.max(frame.bytes.len() as u32);
             let kept = ours.matches(frame.link, &frame.bytes, wire);
+            let packet = PacketRef {
+                time_ns: 0,
+                start: 0,
+                captured: frame.bytes.len() as u32,
+                wire,
+                link: frame.link,
+            };
+            let mut chosen = [true];
+            ours.choose(&frame.bytes, &[packet], &mut chosen);
+            assert_eq!(chosen, [kept], "{}", ours.text());
             outcome.compared += 1;
             outcome.kept += u64::from(kept);
             if !theirs.allows(number, kept) {

@@ -101,37 +101,34 @@ impl CaptureFilter {
         self.program.run(&mut LogEntry(entry))
     }
 
-    /// Appends to `kept` those packets of a batch that match.
-    pub fn retain(&self, bytes: &[u8], packets: &[PacketRef], kept: &mut Vec<PacketRef>) {
+    /// Takes the choice back of those packets of a batch that do not match; they point into `bytes`.
+    pub fn choose(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut [bool]) {
         let program = &*self.program;
         // The test is chosen once a batch and not once a packet.
         let Some((test, wanted)) = program.only_test() else {
-            self.retain_if(bytes, packets, kept, |packet| program.run(packet));
+            self.choose_if(bytes, packets, chosen, |packet| program.run(packet));
             return;
         };
         let is = |answer: Option<bool>| answer == Some(wanted);
         match *test {
             Test::Network(networks) => {
-                self.retain_if(
-                    bytes,
-                    packets,
-                    kept,
-                    |packet| is(packet.is_one_of(networks)),
-                );
+                self.choose_if(bytes, packets, chosen, |packet| {
+                    is(packet.is_one_of(networks))
+                });
             }
             Test::Address4 {
                 networks,
                 direction,
                 network,
                 mask,
-            } => self.retain_if(bytes, packets, kept, |packet| {
+            } => self.choose_if(bytes, packets, chosen, |packet| {
                 is(packet.address4(networks, direction, network, mask))
             }),
             Test::Address6 {
                 direction,
                 network,
                 mask,
-            } => self.retain_if(bytes, packets, kept, |packet| {
+            } => self.choose_if(bytes, packets, chosen, |packet| {
                 is(packet.address6(direction, network, mask))
             }),
             Test::Port {
@@ -139,30 +136,26 @@ impl CaptureFilter {
                 direction,
                 first,
                 last,
-            } => self.retain_if(bytes, packets, kept, |packet| {
+            } => self.choose_if(bytes, packets, chosen, |packet| {
                 is(packet.port(protocols, direction, first, last))
             }),
-            _ => self.retain_if(bytes, packets, kept, |packet| program.run(packet)),
+            _ => self.choose_if(bytes, packets, chosen, |packet| program.run(packet)),
         }
     }
 
-    /// Appends packets without a branch on what the traffic mixes at random.
+    /// Chooses without a branch on what the traffic mixes at random.
     #[inline]
-    fn retain_if(
+    fn choose_if(
         &self,
         bytes: &[u8],
         packets: &[PacketRef],
-        kept: &mut Vec<PacketRef>,
+        chosen: &mut [bool],
         matches: impl Fn(&mut Packet<'_>) -> bool,
     ) {
-        let mut end = kept.len();
-        kept.extend_from_slice(packets);
-        for packet in packets {
+        for (packet, chosen) in packets.iter().zip(chosen) {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            kept[end] = *packet;
             let mut packet = Packet::new(packet.link, frame, packet.wire, self.tunnel);
-            end += usize::from(matches(&mut packet));
+            *chosen &= matches(&mut packet);
         }
-        kept.truncate(end);
     }
 }

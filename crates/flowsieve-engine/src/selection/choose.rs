@@ -60,10 +60,9 @@ impl Select for Choose {
     fn choose_packets(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>) {
         self.choose_times(packets.iter().map(|packet| packet.time_ns), chosen);
         if let Some(filter) = &self.selection.capture_filter {
-            // Packets at the wrong time are not looked into.
-            for (packet, chosen) in packets.iter().zip(chosen).filter(|(_, chosen)| **chosen) {
-                let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-                *chosen = filter.matches(packet.link, frame, packet.wire);
+            // Packets at the wrong time are not looked into, but where others stand among them.
+            if chosen.contains(&true) {
+                filter.choose(bytes, packets, chosen);
             }
         }
     }
