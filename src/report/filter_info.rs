@@ -296,11 +296,12 @@ fn described(label: &ElementLabel) -> String {
         text.push_str(", of the innermost IP header");
     }
     if let Some(expression) = &label.part.expression {
-        text += &format!(", where {expression}");
+        text += ", where ";
+        text += expression;
     }
     for (word, time) in [("from", label.part.from_ns), ("before", label.part.to_ns)] {
         if let Some(time) = time {
-            text += &format!(", {word} {}", rfc3339(time));
+            text.extend([", ", word, " ", &rfc3339(time)]);
         }
     }
     text

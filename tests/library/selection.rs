@@ -55,7 +55,7 @@ fn look(frame: &[u8]) -> Seen {
 }
 
 /// A copy of a pcap file with the packets that are to be kept, and how many others there were.
-fn copy(path: &Path, times: &Range<i64>, keep: fn(Seen) -> bool) -> (Vec<u8>, u64) {
+fn copy(path: &Path, times: &Range<i64>, keep: Keep) -> (Vec<u8>, u64) {
     let bytes = fs::read(path).unwrap();
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let fraction = match word(0) {
@@ -77,8 +77,11 @@ fn copy(path: &Path, times: &Range<i64>, keep: fn(Seen) -> bool) -> (Vec<u8>, u6
     (out, others)
 }
 
+/// Whether a packet is kept.
+type Keep = fn(Seen) -> bool;
+
 /// Expressions, and what they say of a packet.
-const EXPRESSIONS: &[(&str, fn(Seen) -> bool)] = &[
+const EXPRESSIONS: &[(&str, Keep)] = &[
     ("", |_| true),
     ("udp", |packet| packet.protocol == 17),
     ("not tcp", |packet| packet.protocol != 6),

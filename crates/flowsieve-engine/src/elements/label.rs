@@ -95,9 +95,12 @@ fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for byte in text.bytes() {
         match byte {
-            b'%' => escaped += "%25",
-            0x21..=0x7e => escaped.push(byte.into()),
-            _ => escaped += &format!("%{byte:02x}"),
+            0x21..=0x24 | 0x26..=0x7e => escaped.push(byte.into()),
+            _ => {
+                const DIGITS: &[u8; 16] = b"0123456789abcdef";
+                let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+                escaped.extend(['%', high.into(), low.into()]);
+            }
         }
     }
     escaped
