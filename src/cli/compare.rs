@@ -123,7 +123,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let files = run.find(&args.trace.input, false)?;
     let plan = args.plan(files.clone())?;
     plan.check_memory()?;
-    if !run.can_read(&files, args.trace.input.format.input_format) {
+    if !run.can_read(&files, args.trace.input.format.format()) {
         return Ok(run.end(false, PARTIAL));
     }
     let output = args.output.open()?;
@@ -177,7 +177,7 @@ impl CompareArgs {
         }
         let plan = ComparePlan {
             inputs,
-            input_format: self.trace.input.format.input_format,
+            input_format: self.trace.input.format.format(),
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slicing(),

@@ -205,7 +205,7 @@ impl CountArgs {
         };
         let plan = CountPlan {
             inputs: self.live.sources(inputs),
-            input_format: self.trace.input.format.input_format,
+            input_format: self.trace.input.format.format(),
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slicing(),

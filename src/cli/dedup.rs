@@ -315,7 +315,7 @@ impl DedupArgs {
         }
         DedupPlan {
             inputs,
-            input_format: self.input.format.input_format,
+            input_format: self.input.format.format(),
             by: self.by,
             tunnel: self.headers.tunnel,
             distinguish,

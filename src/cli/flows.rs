@@ -209,7 +209,7 @@ impl FlowsArgs {
         keep_apart([("--output", self.output.path())], inputs)?;
         let plan = FlowPlan {
             inputs: self.live.sources(inputs),
-            input_format: self.input.format.input_format,
+            input_format: self.input.format.format(),
             tunnel: self.packets.headers.tunnel,
             bidirectional: self.bidirectional,
             dns_ports: self.packets.dns.dns_port.clone(),

@@ -1,19 +1,22 @@
 //! Which container a stream is in, recognised by its content, never from its name.
 
+use super::dnstap;
 use super::erf;
 use super::error::{Fault, TraceErrorKind};
+use super::frame_streams;
 use super::read_buffer::ReadBuffer;
 
 /// How much of a stream is looked at when it has no magic number.
 const SNIFF_BYTES: usize = 64 * 1024;
 
-/// What a stream of packets or of DNS records is written in.
+/// What a stream of packets or of records is written in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Container {
     Pcap,
     Pcapng,
     Erf,
     Tsh,
+    Dnstap,
     ZeekDnsTsv,
     ZeekDnsJson,
     DnsCsv,
@@ -26,6 +29,7 @@ impl Container {
             Self::Pcapng => "pcapng",
             Self::Erf => "erf",
             Self::Tsh => "tsh",
+            Self::Dnstap => "dnstap",
             Self::ZeekDnsTsv => "zeek-dns-tsv",
             Self::ZeekDnsJson => "zeek-dns-json",
             Self::DnsCsv => "dns-csv",
@@ -46,6 +50,9 @@ pub(super) fn sniff(buffer: &mut ReadBuffer) -> Result<Container, Fault> {
         | [0x34, 0xcd, 0xb2, 0xa1, ..] => return Ok(Container::Pcap),
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => return Ok(Container::Pcapng),
         _ => {}
+    }
+    if frame_streams::content_type(buffer) == Some(dnstap::CONTENT_TYPE) {
+        return Ok(Container::Dnstap);
     }
     buffer.fill(SNIFF_BYTES);
     let head = buffer.unread();
@@ -91,7 +98,7 @@ fn dns_log(head: &[u8]) -> Option<Container> {
             .iter()
             .any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()))
     };
-    super::dns_csv::REQUIRED
+    super::log_csv::REQUIRED
         .iter()
         .all(|name| has(name))
         .then_some(Container::DnsCsv)

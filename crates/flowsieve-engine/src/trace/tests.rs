@@ -61,7 +61,7 @@ fn read_all(mut capture: Capture) -> Outcome {
                 }
                 outcome.packets.extend_from_slice(packets);
             }
-            Ok(Some(TraceBatch::DnsLog(batch))) => {
+            Ok(Some(TraceBatch::Log(batch))) => {
                 assert!((1..=super::MAX_BATCH).contains(&batch.entries.len()));
                 for entry in batch.entries {
                     let name = entry.name.clone().unwrap_or_default();

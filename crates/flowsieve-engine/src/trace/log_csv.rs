@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 
-use super::dns_entries::{Entries, Fields, MAX_LINE_BYTES};
+use super::log_entries::{Content, Entries, Fields, MAX_LINE_BYTES};
 use super::error::{Fault, TraceErrorKind};
 use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
@@ -14,7 +14,7 @@ pub(super) const REQUIRED: [&str; 4] = ["ts", "src", "dst", "qname"];
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-pub(super) struct DnsCsv {
+pub(super) struct LogCsv {
     reader: csv::Reader<Bounded>,
     columns: Columns,
     record: ByteRecord,
@@ -28,7 +28,7 @@ struct Columns {
     destination_port: Option<usize>,
 }
 
-impl DnsCsv {
+impl LogCsv {
     /// Reads the header line.
     pub(super) fn open(buffer: ReadBuffer) -> Result<Self, Fault> {
         let reader = ReaderBuilder::new()
@@ -101,8 +101,11 @@ impl DnsCsv {
             protocol: optional(self.columns.protocol),
             source_port: optional(self.columns.source_port),
             destination_port: optional(self.columns.destination_port),
-            name: (!name.is_empty()).then_some(name),
-            escaped: false,
+            content: Content::Dns {
+                name: (!name.is_empty()).then_some(name),
+                escaped: false,
+                is_response: false,
+            },
         })
     }
 
@@ -152,7 +155,7 @@ impl Read for Bounded {
 
 #[cfg(test)]
 mod tests {
-    use super::super::dns_tests::{names, read};
+    use super::super::log_tests::{names, read};
     use super::super::error::TraceErrorKind;
 
     #[test]

@@ -1,10 +1,10 @@
-//! What all DNS logs have in common: records and the text of their names, line by line.
+//! What all logs have in common: records and the text of their names; and lines, for those that are text.
 
 use std::net::IpAddr;
 use std::ops::Range;
 
 use super::error::Fault;
-use super::packet::{DnsLogBatch, DnsLogEntry};
+use super::packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow};
 use super::read_buffer::ReadBuffer;
 use super::time;
 
@@ -14,7 +14,7 @@ pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 /// The records of one batch, reused for the next.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    records: Vec<DnsLogEntry>,
+    records: Vec<LogEntry>,
     text: Vec<u8>,
     /// The first line that was skipped, and how many were after it.
     skipped: Option<(Fault, u64)>,
@@ -23,10 +23,20 @@ pub(super) struct Entries {
 impl Entries {
     /// Notes a line that is not a record.
     pub(super) fn skip(&mut self, offset: u64, line: u64, reason: String) {
+        self.skip_for(|| Fault::line(offset, line, reason));
+    }
+
+    /// Notes a record that cannot be used. Only of the first the fault is made.
+    pub(super) fn skip_for(&mut self, fault: impl FnOnce() -> Fault) {
         match &mut self.skipped {
             Some((_, others)) => *others += 1,
-            None => self.skipped = Some((Fault::line(offset, line, reason), 0)),
+            None => self.skipped = Some((fault(), 0)),
         }
+    }
+
+    /// Adds a record whose ranges point into another text than that of this batch: see [`Self::batch_in`].
+    pub(super) fn add(&mut self, entry: LogEntry) {
+        self.records.push(entry);
     }
 
     /// The error that reports the skipped lines.
@@ -48,19 +58,23 @@ impl Entries {
         self.records.is_empty()
     }
 
-    pub(super) fn batch(&self) -> DnsLogBatch<'_> {
-        DnsLogBatch {
+    pub(super) fn batch(&self) -> LogBatch<'_> {
+        LogBatch {
             entries: &self.records,
             text: &self.text,
         }
     }
 
+    /// The records, which point into this text.
+    pub(super) fn batch_in<'a>(&'a self, text: &'a [u8]) -> LogBatch<'a> {
+        LogBatch {
+            entries: &self.records,
+            text,
+        }
+    }
+
     /// Adds a record from its fields as written, or says which of them is wrong.
     pub(super) fn push(&mut self, fields: &Fields<'_>) -> Result<(), String> {
-        let bad = |name: &str, value: &str, wanted: &str| {
-            let value: String = value.chars().take(60).collect();
-            format!("{name} is \"{value}\", not {wanted}")
-        };
         let address = |name: &str, value: &str| {
             value
                 .parse::<IpAddr>()
@@ -70,14 +84,27 @@ impl Entries {
             .ok_or_else(|| bad("the time", fields.time, "epoch seconds or an RFC 3339 time"))?;
         let source = address("the source", fields.source)?;
         let destination = address("the destination", fields.destination)?;
-        let name = fields.name.map(|name| self.push_name(name, fields.escaped));
         let transport = fields.transport();
-        self.records.push(DnsLogEntry {
+        let content = match &fields.content {
+            Content::Dns {
+                name,
+                escaped,
+                is_response,
+            } => LogContent::Dns {
+                question: match name {
+                    Some(name) => LogQuestion::Name(self.push_name(name, *escaped)),
+                    None => LogQuestion::None,
+                },
+                is_response: *is_response,
+            },
+            Content::Flow(flow) => LogContent::Flow(flow.read(time_ns)?),
+        };
+        self.records.push(LogEntry {
             time_ns,
-            source,
-            destination,
+            source: Some(source),
+            destination: Some(destination),
             transport,
-            name,
+            content,
         });
         Ok(())
     }
@@ -119,20 +146,122 @@ pub(super) struct Fields<'a> {
     pub(super) protocol: Option<&'a str>,
     pub(super) source_port: Option<&'a str>,
     pub(super) destination_port: Option<&'a str>,
-    /// None if the record has no query.
-    pub(super) name: Option<&'a [u8]>,
-    /// The name may hold bytes as `\x2e`.
-    pub(super) escaped: bool,
+    pub(super) content: Content<'a>,
+}
+
+/// What the record is about, as written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content<'a> {
+    Dns {
+        /// None if the record has no query.
+        name: Option<&'a [u8]>,
+        /// The name may hold bytes as `\x2e`.
+        escaped: bool,
+        is_response: bool,
+    },
+    Flow(FlowFields<'a>),
+}
+
+/// What a log says of a flow, as written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowFields<'a> {
+    pub(super) end: Option<End<'a>>,
+    pub(super) packets: [Option<&'a str>; 2],
+    pub(super) bytes: [Option<&'a str>; 2],
+    pub(super) tcp_flags: [Option<&'a str>; 2],
+}
+
+/// How a log says when a flow ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End<'a> {
+    Time(&'a str),
+    /// In seconds.
+    Duration(&'a str),
+}
+
+impl FlowFields<'_> {
+    /// The numbers. One that is not there, or is no number, is 0.
+    fn read(&self, time_ns: i64) -> Result<LoggedFlow, String> {
+        let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let end_ns = match self.end {
+            None | Some(End::Time("") | End::Duration("")) => time_ns,
+            Some(End::Time(text)) => time::from_text(text)
+                .ok_or_else(|| bad("the end", text, "a time"))?
+                .max(time_ns),
+            Some(End::Duration(text)) => {
+                let duration = time::from_decimal_seconds(text)
+                    .ok_or_else(|| bad("the duration", text, "a number of seconds"))?;
+                time_ns.saturating_add(duration.max(0))
+            }
+        };
+        Ok(LoggedFlow {
+            end_ns,
+            packets: self.packets.map(number),
+            bytes: self.bytes.map(number),
+            tcp_flags: self.tcp_flags.map(flags),
+        })
+    }
+}
+
+/// TCP flags as a number, or as the letters of those that are set.
+fn flags(text: Option<&str>) -> u8 {
+    let Some(text) = text else { return 0 };
+    text.parse().unwrap_or_else(|_| {
+        const LETTERS: [(char, u8); 8] = [
+            ('F', 1),
+            ('S', 2),
+            ('R', 4),
+            ('P', 8),
+            ('A', 16),
+            ('U', 32),
+            ('E', 64),
+            ('C', 128),
+        ];
+        let set = LETTERS.iter().filter(|(letter, _)| text.contains(*letter));
+        set.fold(0, |flags, (_, bit)| flags | bit)
+    })
+}
+
+fn bad(name: &str, value: &str, wanted: &str) -> String {
+    let value: String = value.chars().take(60).collect();
+    format!("{name} is \"{value}\", not {wanted}")
+}
+
+/// Number of a protocol by its number or name. Of ICMP the name does not say which version it is.
+fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
+    const NAMES: [(&str, u8); 9] = [
+        ("udp", 17),
+        ("tcp", 6),
+        ("icmp", 1),
+        ("icmp6", 58),
+        ("ipv6-icmp", 58),
+        ("sctp", 132),
+        ("gre", 47),
+        ("esp", 50),
+        ("igmp", 2),
+    ];
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let known = NAMES
+        .iter()
+        .find(|(name, _)| text.eq_ignore_ascii_case(name));
+    known.map(|&(_, number)| if number == 1 && is_v6 { 58 } else { number })
+}
+
+/// Whether what a log writes into the columns of the ports are ports: of ICMP it may be type and code.
+const fn has_ports(protocol: u8) -> bool {
+    const SCTP: u8 = 132;
+    matches!(protocol, 6 | 17 | SCTP)
 }
 
 impl Fields<'_> {
     /// Protocol and ports, if all three are there and make sense.
     fn transport(&self) -> Option<(u8, u16, u16)> {
-        let protocol = match self.protocol? {
-            name if name.eq_ignore_ascii_case("udp") => 17,
-            name if name.eq_ignore_ascii_case("tcp") => 6,
-            number => number.parse().ok()?,
-        };
+        let protocol = protocol_number(self.protocol?, self.source.contains(':'))?;
+        if !has_ports(protocol) {
+            return Some((protocol, 0, 0));
+        }
         Some((
             protocol,
             self.source_port?.parse().ok()?,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::dns_entries::{Entries, Fields, Lines};
+use super::log_entries::{Content, Entries, Fields, Lines};
 use super::error::Fault;
 use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
@@ -141,8 +141,11 @@ impl ZeekTsv {
             protocol: optional(columns.protocol),
             source_port: optional(columns.source_port),
             destination_port: optional(columns.destination_port),
-            name,
-            escaped: true,
+            content: Content::Dns {
+                name,
+                escaped: true,
+                is_response: false,
+            },
         })
     }
 }
@@ -201,14 +204,17 @@ fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
         protocol: record.protocol.as_deref(),
         source_port: source_port.as_deref(),
         destination_port: destination_port.as_deref(),
-        name: record.query.as_deref().map(str::as_bytes),
-        escaped: true,
+        content: Content::Dns {
+            name: record.query.as_deref().map(str::as_bytes),
+            escaped: true,
+            is_response: false,
+        },
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::dns_tests::{names, read};
+    use super::super::log_tests::{names, read};
     use super::super::error::TraceErrorKind;
 
     const TSV: &str = "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n\
@@ -227,7 +233,7 @@ mod tests {
         assert_eq!(log.without_query, 1);
         assert_eq!(log.entries[0].time_ns, 1_700_000_000_123_456_000);
         assert_eq!(log.entries[0].transport, Some((17, 5353, 53)));
-        assert_eq!(log.entries[0].destination.to_string(), "2001:db8::1");
+        assert_eq!(log.entries[0].destination.unwrap().to_string(), "2001:db8::1");
         assert_eq!(log.entries[1].transport, None);
         assert_eq!(log.container, "zeek-dns-tsv");
     }
