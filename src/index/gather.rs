@@ -13,9 +13,7 @@
 use super::catalog::Settings;
 use super::record::addresses;
 use super::{IndexError, Record};
-use crate::decode::{
-    Addresses, NAME_MAX, Tunnel, dns_message, labels_from_text, logged_addresses,
-};
+use crate::decode::{Addresses, NAME_MAX, Tunnel, dns_message, labels_from_text, logged_addresses};
 use crate::flows::{
     Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, SortedFlows, Upper, list,
 };

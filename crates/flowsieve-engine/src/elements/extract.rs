@@ -26,9 +26,7 @@ use crate::decode::{
     labels_from_text, logged_addresses,
 };
 use crate::hashing::Digester;
-use crate::trace::{
-    LinkType, LogBatch, LogContent, LogEntry, LogQuestion, PacketRef, TraceBatch,
-};
+use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, PacketRef, TraceBatch};
 use std::net::IpAddr;
 
 /// Turns packets into elements.

@@ -11,6 +11,7 @@ use super::compression::Compression;
 use super::dnstap::{Dnstap, DnstapTypes};
 use super::erf::Erf;
 use super::error::{Fault, TraceError, TraceErrorKind};
+use super::eve::Eve;
 use super::log_csv::LogCsv;
 use super::log_entries::Entries;
 use super::packet::{MAX_BATCH, PacketRef, TraceBatch};
@@ -73,6 +74,7 @@ enum Reader {
     ZeekJson(ZeekJson),
     LogCsv(Box<LogCsv>),
     Dnstap(Dnstap),
+    Eve(Eve),
 }
 
 impl Capture {
@@ -270,6 +272,7 @@ impl Capture {
             Reader::ZeekJson(reader) => reader.fill(buffer, entries),
             Reader::LogCsv(reader) => reader.fill(entries),
             Reader::Dnstap(reader) => reader.fill(buffer, entries),
+            Reader::Eve(reader) => reader.fill(buffer, entries),
         };
         if let (Some(records), Reader::Erf(_) | Reader::Tsh(_)) = (records, &self.reader) {
             records.by_link(&self.packets);
@@ -385,8 +388,8 @@ impl Capture {
         }
     }
 
-    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `zeek-dns-tsv`, `zeek-dns-json`
-    /// or `dns-csv`.
+    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `zeek-dns-tsv`, `zeek-dns-json`,
+    /// `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`, `flow-csv` or `nfdump-csv`.
     pub fn container(&self) -> &'static str {
         self.container.name()
     }
@@ -460,9 +463,10 @@ fn open_container(
             InputFormat::AutoWith(types) => types,
             _ => DnstapTypes::default(),
         })),
-        Container::ZeekDnsTsv => Reader::ZeekTsv(ZeekTsv::default()),
-        Container::ZeekDnsJson => Reader::ZeekJson(ZeekJson::default()),
-        Container::DnsCsv => {
+        Container::ZeekDnsTsv | Container::ZeekConnTsv => Reader::ZeekTsv(ZeekTsv::default()),
+        Container::ZeekDnsJson | Container::ZeekConnJson => Reader::ZeekJson(ZeekJson::default()),
+        Container::EveJson => Reader::Eve(Eve::default()),
+        Container::DnsCsv | Container::FlowCsv | Container::NfdumpCsv => {
             let taken = std::mem::replace(buffer, ReadBuffer::new(Box::new(io::empty())));
             Reader::LogCsv(Box::new(LogCsv::open(taken)?))
         }

@@ -114,11 +114,7 @@ impl Dnstap {
 }
 
 /// The record in a frame; none if it is no message.
-fn read(
-    bytes: &[u8],
-    frame: Range<usize>,
-    types: DnstapTypes,
-) -> Result<Option<LogEntry>, Broken> {
+fn read(bytes: &[u8], frame: Range<usize>, types: DnstapTypes) -> Result<Option<LogEntry>, Broken> {
     const MESSAGE: u64 = 14;
     let mut message = None;
     let mut fields = Fields::new(bytes, frame);
@@ -204,9 +200,7 @@ impl Message {
             content: if types.has(self.kind) {
                 LogContent::Dns {
                     question: match message {
-                        Some(range) => {
-                            LogQuestion::Message(range.start as u32..range.end as u32)
-                        }
+                        Some(range) => LogQuestion::Message(range.start as u32..range.end as u32),
                         None => LogQuestion::None,
                     },
                     is_response,
@@ -244,5 +238,239 @@ fn protocol(number: u64) -> Option<u8> {
         1 | 5 | 7 => Some(UDP),
         2 | 3 | 4 | 6 => Some(TCP),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::TraceErrorKind;
+    use super::super::frame_streams::MAX_FRAME;
+    use super::super::log_tests::{Log, read, read_as};
+    use super::super::{Capture, InputFormat};
+    use super::*;
+
+    fn varint(mut number: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        while number >= 0x80 {
+            out.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        out.push(number as u8);
+        out
+    }
+
+    fn number(field: u64, value: u64) -> Vec<u8> {
+        [varint(field << 3), varint(value)].concat()
+    }
+
+    fn fixed(field: u64, value: u32) -> Vec<u8> {
+        [varint(field << 3 | 5), value.to_le_bytes().to_vec()].concat()
+    }
+
+    fn bytes(field: u64, value: &[u8]) -> Vec<u8> {
+        [
+            varint(field << 3 | 2),
+            varint(value.len() as u64),
+            value.to_vec(),
+        ]
+        .concat()
+    }
+
+    fn frame(payload: &[u8]) -> Vec<u8> {
+        [&(payload.len() as u32).to_be_bytes(), payload].concat()
+    }
+
+    /// A data frame with a message of these fields.
+    fn message(fields: &[Vec<u8>]) -> Vec<u8> {
+        frame(
+            &[
+                bytes(1, b"identity"),
+                bytes(14, &fields.concat()),
+                number(15, 1),
+            ]
+            .concat(),
+        )
+    }
+
+    fn start(content: &[u8]) -> Vec<u8> {
+        let mut out = vec![0, 0, 0, 0];
+        out.extend((12 + content.len() as u32).to_be_bytes());
+        out.extend([0, 0, 0, 2, 0, 0, 0, 1]);
+        out.extend((content.len() as u32).to_be_bytes());
+        out.extend(content);
+        out
+    }
+
+    const STOP: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 3];
+    const QUERY: &[u8] = b"a query";
+    const RESPONSE: &[u8] = b"a response";
+
+    /// Between a client and a resolver, of this type.
+    fn of_client(kind: u64) -> Vec<u8> {
+        message(&[
+            number(1, kind),
+            number(2, 1),
+            number(3, 1),
+            bytes(4, &[192, 0, 2, 1]),
+            bytes(5, &[192, 0, 2, 53]),
+            number(6, 40_000),
+            number(7, 53),
+            number(8, 1_700_000_000),
+            fixed(9, 5),
+            bytes(10, QUERY),
+            bytes(11, b"\0"),
+            number(12, 1_700_000_001),
+            fixed(13, 6),
+            bytes(14, RESPONSE),
+        ])
+    }
+
+    fn file(frames: &[Vec<u8>]) -> Vec<u8> {
+        [start(CONTENT_TYPE), frames.concat(), STOP.to_vec()].concat()
+    }
+
+    fn selected(log: &Log) -> usize {
+        let chosen = |entry: &&LogEntry| entry.content != LogContent::NotSelected;
+        log.entries.iter().filter(chosen).count()
+    }
+
+    #[test]
+    fn queries_and_responses_are_read() {
+        let log = read(&file(&[of_client(5), of_client(6)]));
+        assert!(log.error.is_none(), "{:?}", log.error);
+        assert_eq!(log.container, "dnstap");
+        assert_eq!(log.names, [QUERY, RESPONSE]);
+        let [query, response] = &log.entries[..] else {
+            panic!("two records")
+        };
+        assert_eq!(query.time_ns, 1_700_000_000_000_000_005);
+        assert_eq!(response.time_ns, 1_700_000_001_000_000_006);
+        assert_eq!(query.source.unwrap().to_string(), "192.0.2.1");
+        assert_eq!(query.destination.unwrap().to_string(), "192.0.2.53");
+        assert_eq!(query.transport, Some((17, 40_000, 53)));
+        assert_eq!(
+            (response.source, response.destination),
+            (query.destination, query.source)
+        );
+        assert_eq!(response.transport, Some((17, 53, 40_000)));
+    }
+
+    #[test]
+    fn what_a_message_does_not_have_is_not_there() {
+        let log = read(&file(&[message(&[
+            number(1, 5),
+            number(3, 4),
+            bytes(5, &[0x20; 16]),
+            number(12, 7),
+            bytes(14, RESPONSE),
+        ])]));
+        assert!(log.error.is_none(), "{:?}", log.error);
+        // The time and the question are those of the response.
+        assert_eq!(log.entries[0].time_ns, 7_000_000_000);
+        assert_eq!(log.names, [RESPONSE]);
+        assert_eq!(log.entries[0].source, None);
+        assert_eq!(log.entries[0].transport, None);
+    }
+
+    #[test]
+    fn types_are_selected() {
+        let bytes = file(&(1..=15).map(of_client).collect::<Vec<_>>());
+        for (names, count) in [
+            ("client", 2),
+            ("client-query", 1),
+            ("auth-response", 1),
+            ("update", 2),
+            ("all", 15),
+        ] {
+            let types = DnstapTypes::of_name(names).unwrap();
+            let log = read_as(&bytes, InputFormat::AutoWith(types));
+            assert_eq!((log.entries.len(), selected(&log)), (15, count), "{names}");
+        }
+        let one = |name| DnstapTypes::of_name(name).unwrap();
+        assert_eq!(one("client").and(one("auth")), DnstapTypes::default());
+        assert_eq!(
+            one("client-query").and(one("client-response")),
+            one("client")
+        );
+        assert_eq!(selected(&read(&bytes)), 4);
+        for bad in ["", "clients", "client-", "-query", "ALL"] {
+            assert_eq!(DnstapTypes::of_name(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn every_message_before_a_cut_is_there() {
+        let whole = [of_client(5), of_client(6), of_client(5)];
+        let bytes = file(&whole);
+        let head = start(CONTENT_TYPE).len();
+        let length = whole[0].len();
+        for cut in head..bytes.len() {
+            let log = read(&bytes[..cut]);
+            let expected = ((cut - head) / length).min(3);
+            assert_eq!(log.entries.len(), expected, "{cut}");
+            let at_a_frame = (cut - head).is_multiple_of(length) && cut - head <= 3 * length;
+            assert_eq!(log.error.is_none(), at_a_frame, "{cut}");
+        }
+    }
+
+    #[test]
+    fn files_put_together_are_one() {
+        let one = file(&[of_client(5)]);
+        let log = read(&[one.clone(), one].concat());
+        assert!(log.error.is_none(), "{:?}", log.error);
+        assert_eq!(log.entries.len(), 2);
+    }
+
+    #[test]
+    fn a_frame_that_cannot_be_used_is_skipped_and_named() {
+        let no_time = message(&[number(1, 5)]);
+        let bad = frame(b"\xff\xff");
+        let other = frame(&number(15, 2));
+        let log = read(&file(&[of_client(5), no_time, bad, other, of_client(6)]));
+        assert_eq!(log.entries.len(), 2);
+        let error = log.error.unwrap();
+        assert!(
+            matches!(
+                error.kind,
+                TraceErrorKind::RecordsSkipped {
+                    record: 2,
+                    others: 1,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        let sentence = error.to_string();
+        assert!(sentence.contains("the message has no time"), "{sentence}");
+    }
+
+    #[test]
+    fn a_length_that_is_claimed_is_an_error_and_no_memory() {
+        for (length, limit) in [(u32::MAX, MAX_FRAME), (MAX_FRAME + 1, MAX_FRAME)] {
+            let mut bytes = [start(CONTENT_TYPE), of_client(5)].concat();
+            bytes.extend(length.to_be_bytes());
+            bytes.extend([7; 100]);
+            let log = read(&bytes);
+            assert_eq!(log.entries.len(), 1);
+            let kind = log.error.unwrap().kind;
+            let expected = (u64::from(length), u64::from(limit));
+            assert!(
+                matches!(kind, TraceErrorKind::RecordTooLong { packet: 2, length, limit } if (length, limit) == expected),
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn other_frame_streams_are_not_dnstap() {
+        for bytes in [start(b"protobuf:other.Other"), start(b""), vec![0; 200]] {
+            let source = Box::new(std::io::Cursor::new(bytes));
+            let opened = Capture::from_reader(std::path::Path::new("x"), source, InputFormat::Auto);
+            let kind = opened.unwrap_err().kind;
+            assert!(
+                matches!(kind, TraceErrorKind::NotACapture { .. }),
+                "{kind:?}"
+            );
+        }
     }
 }

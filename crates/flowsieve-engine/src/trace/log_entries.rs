@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
+use serde_json::value::RawValue;
+
 use super::error::Fault;
 use super::packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow};
 use super::read_buffer::ReadBuffer;
@@ -80,8 +82,13 @@ impl Entries {
                 .parse::<IpAddr>()
                 .map_err(|_| bad(name, value, "an IP address"))
         };
-        let time_ns = time::from_text(fields.time)
-            .ok_or_else(|| bad("the time", fields.time, "epoch seconds or an RFC 3339 time"))?;
+        let time_ns = fields.time.read().ok_or_else(|| {
+            bad(
+                "the time",
+                fields.time.text(),
+                "epoch seconds or an RFC 3339 time",
+            )
+        })?;
         let source = address("the source", fields.source)?;
         let destination = address("the destination", fields.destination)?;
         let transport = fields.transport();
@@ -140,7 +147,7 @@ fn escaped_byte(text: &[u8]) -> Option<u8> {
 /// Fields of a record, as written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {
-    pub(super) time: &'a str,
+    pub(super) time: Time<'a>,
     pub(super) source: &'a str,
     pub(super) destination: &'a str,
     pub(super) protocol: Option<&'a str>,
@@ -174,9 +181,33 @@ pub(super) struct FlowFields<'a> {
 /// How a log says when a flow ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum End<'a> {
-    Time(&'a str),
+    Time(Time<'a>),
     /// In seconds.
     Duration(&'a str),
+}
+
+/// A time, as written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Time<'a> {
+    /// In one of the ways of logs.
+    Text(&'a str),
+    /// As a number of nanoseconds since the epoch.
+    Nanoseconds(&'a str),
+}
+
+impl<'a> Time<'a> {
+    fn text(self) -> &'a str {
+        match self {
+            Self::Text(text) | Self::Nanoseconds(text) => text,
+        }
+    }
+
+    fn read(self) -> Option<i64> {
+        match self {
+            Self::Text(text) => time::from_log(text),
+            Self::Nanoseconds(text) => text.parse().ok(),
+        }
+    }
 }
 
 impl FlowFields<'_> {
@@ -184,9 +215,10 @@ impl FlowFields<'_> {
     fn read(&self, time_ns: i64) -> Result<LoggedFlow, String> {
         let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
         let end_ns = match self.end {
-            None | Some(End::Time("") | End::Duration("")) => time_ns,
-            Some(End::Time(text)) => time::from_text(text)
-                .ok_or_else(|| bad("the end", text, "a time"))?
+            None => time_ns,
+            Some(End::Time(end)) => end
+                .read()
+                .ok_or_else(|| bad("the end", end.text(), "a time"))?
                 .max(time_ns),
             Some(End::Duration(text)) => {
                 let duration = time::from_decimal_seconds(text)
@@ -268,6 +300,11 @@ impl Fields<'_> {
             self.destination_port?.parse().ok()?,
         ))
     }
+}
+
+/// A value of JSON as it is written.
+pub(super) fn as_written(value: Option<&RawValue>) -> Option<&str> {
+    value.map(RawValue::get)
 }
 
 /// Lines of a buffer, counted; none longer than [`MAX_LINE_BYTES`].

@@ -22,6 +22,7 @@ mod compression;
 mod dnstap;
 mod erf;
 mod error;
+mod eve;
 mod follow;
 mod frame_streams;
 mod link_type;
@@ -59,7 +60,8 @@ pub use dnstap::DnstapTypes;
 pub(crate) use erf::erf_content;
 pub use error::{TraceError, TraceErrorKind};
 pub use packet::{
-    LinkType, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH, PacketRef, TraceBatch,
+    LinkType, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH, PacketRef,
+    TraceBatch,
 };
 pub use range::{CaptureRange, RangeStart};
 #[doc(hidden)]
