@@ -498,7 +498,9 @@ fn dnstap() -> Sample {
         .concat();
         let at = sample.bytes.len();
         // The length of the frame, of its first field, and what comes first in the message.
-        sample.fields.extend([at, at + 5, at + 13, at + 15, at + 21]);
+        sample
+            .fields
+            .extend([at, at + 5, at + 13, at + 15, at + 21]);
         sample.bytes.extend((message.len() as u32).to_be_bytes());
         sample.bytes.extend(message);
         sample.ends.push(sample.bytes.len());

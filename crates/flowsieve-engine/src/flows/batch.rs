@@ -23,9 +23,6 @@ pub(super) struct FlowBatch {
     pub(super) messages: Vec<Message>,
     /// The names of `messages`.
     pub(super) names: Keys,
-    /// Of a record in a log that tells of both directions of a flow the other direction, by the number of the
-    /// first among `flows`, ascending.
-    pub(super) answers: Vec<(u32, FlowPacket)>,
 }
 
 /// One packet's part of its flow.
@@ -118,7 +115,6 @@ pub(super) struct Cursor {
     pub(super) flow: usize,
     pub(super) skipped: usize,
     pub(super) message: usize,
-    pub(super) answer: usize,
 }
 
 impl Batch for FlowBatch {
@@ -134,7 +130,6 @@ impl Batch for FlowBatch {
         self.skipped.clear();
         self.messages.clear();
         self.names.clear();
-        self.answers.clear();
     }
 
     fn taken(cursor: &Cursor) -> usize {
@@ -205,7 +200,7 @@ impl FlowMaker {
         Ok(())
     }
 
-    /// The flow of a record; of one that has two, both.
+    /// The flow of a record, in the direction of who began it, also if packets went in both.
     fn log_entry(
         &self,
         log: &LogBatch<'_>,
@@ -217,64 +212,55 @@ impl FlowMaker {
         }
         let addresses = logged_addresses(entry)?;
         let (protocol, source, destination) = entry.transport.ok_or(Skip::NoTransportInLog)?;
-        let packet = |addresses, ports| {
-            let key = FlowKey::new(addresses, protocol, ports);
-            let (key, reversed) = if self.bidirectional {
-                key.undirected()
-            } else {
-                (key, false)
-            };
-            FlowPacket {
-                key,
-                hash: key.hash_with(&self.hasher),
-                bytes: 0,
-                tcp_flags: 0,
-                reversed,
-                vlan: None,
-                icmp: [0; 2],
-                upper: if has_ports(protocol) {
-                    UpperKind::Ports
-                } else {
-                    UpperKind::Unknown
-                },
-            }
+        let is_answer = match &entry.content {
+            LogContent::Flow(flow) => flow.directions() == [false, true],
+            _ => false,
         };
-        let there = packet(addresses, (source, destination));
-        let back = packet(addresses.reversed(), (destination, source));
+        let key = FlowKey::new(addresses, protocol, (source, destination));
+        let key = if is_answer { key.reversed() } else { key };
+        let (key, reversed) = if self.bidirectional {
+            key.undirected()
+        } else {
+            (key, false)
+        };
         let number = out.flows.len() as u32;
-        match &entry.content {
-            LogContent::NotSelected => {}
-            LogContent::Flow(flow) => match flow.directions() {
-                [true, true] if !self.bidirectional => {
-                    out.flows.push(there);
-                    out.answers.push((number, back));
-                }
-                [false, true] => out.flows.push(back),
-                _ => out.flows.push(there),
+        out.flows.push(FlowPacket {
+            key,
+            hash: key.hash_with(&self.hasher),
+            bytes: 0,
+            tcp_flags: 0,
+            reversed,
+            vlan: None,
+            icmp: [0; 2],
+            upper: if has_ports(protocol) {
+                UpperKind::Ports
+            } else {
+                UpperKind::Unknown
             },
-            LogContent::Dns {
-                question,
-                is_response,
-            } => {
-                out.flows.push(there);
-                let mut message = |name: &[u8]| {
-                    out.messages.push(Message {
-                        packet: number,
-                        is_response: *is_response,
-                    });
-                    out.names.push(name);
-                };
-                let mut labels = [0; NAME_MAX];
-                match question {
-                    LogQuestion::None => {}
-                    LogQuestion::Name(range) => {
-                        labels_from_text(log.at(range), &mut labels).map(message);
-                    }
-                    LogQuestion::Message(range) => {
-                        // No question is no error: the flow is there.
-                        let _ = dns_message(log.at(range), |found| message(found.name));
-                    }
-                }
+        });
+        let LogContent::Dns {
+            question,
+            is_response,
+        } = &entry.content
+        else {
+            return Ok(());
+        };
+        let mut message = |name: &[u8]| {
+            out.messages.push(Message {
+                packet: number,
+                is_response: *is_response,
+            });
+            out.names.push(name);
+        };
+        let mut labels = [0; NAME_MAX];
+        match question {
+            LogQuestion::None => {}
+            LogQuestion::Name(range) => {
+                labels_from_text(log.at(range), &mut labels).map(message);
+            }
+            LogQuestion::Message(range) => {
+                // No question is no error: the flow is there.
+                let _ = dns_message(log.at(range), |found| message(found.name));
             }
         }
         Ok(())

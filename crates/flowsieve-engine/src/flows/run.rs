@@ -186,12 +186,6 @@ impl Output<'_> {
             };
             let name = message_here(cursor).map(|_| batch.names.get(cursor.message));
             taker.take(time_ns, packet, name, self)?;
-            if let Some((flow, answer)) = batch.answers.get(cursor.answer)
-                && *flow as usize == cursor.flow
-            {
-                taker.take(time_ns, answer, None, self)?;
-                cursor.answer += 1;
-            }
             while let Some(message) = message_here(cursor) {
                 let name = batch.names.get(cursor.message);
                 self.sink.dns(&message.record(time_ns, packet, name))?;
