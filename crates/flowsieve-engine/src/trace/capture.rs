@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::cdns::Cdns;
 use super::codecs;
 use super::compression::Compression;
 use super::dnstap::{Dnstap, DnstapTypes};
@@ -74,6 +75,7 @@ enum Reader {
     ZeekJson(ZeekJson),
     LogCsv(Box<LogCsv>),
     Dnstap(Dnstap),
+    Cdns(Cdns),
     Eve(Eve),
 }
 
@@ -272,6 +274,7 @@ impl Capture {
             Reader::ZeekJson(reader) => reader.fill(buffer, entries),
             Reader::LogCsv(reader) => reader.fill(entries),
             Reader::Dnstap(reader) => reader.fill(buffer, entries),
+            Reader::Cdns(reader) => reader.fill(buffer, entries),
             Reader::Eve(reader) => reader.fill(buffer, entries),
         };
         if let (Some(records), Reader::Erf(_) | Reader::Tsh(_)) = (records, &self.reader) {
@@ -388,7 +391,7 @@ impl Capture {
         }
     }
 
-    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `zeek-dns-tsv`, `zeek-dns-json`,
+    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`,
     /// `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`, `flow-csv` or `nfdump-csv`.
     pub fn container(&self) -> &'static str {
         self.container.name()
@@ -463,6 +466,7 @@ fn open_container(
             InputFormat::AutoWith(types) => types,
             _ => DnstapTypes::default(),
         })),
+        Container::Cdns => Reader::Cdns(Cdns::open(buffer)?),
         Container::ZeekDnsTsv | Container::ZeekConnTsv => Reader::ZeekTsv(ZeekTsv::default()),
         Container::ZeekDnsJson | Container::ZeekConnJson => Reader::ZeekJson(ZeekJson::default()),
         Container::EveJson => Reader::Eve(Eve::default()),

@@ -41,6 +41,19 @@ impl Entries {
         self.records.push(entry);
     }
 
+    /// Adds a message that has a question of this name, in wire form, and nothing else; says where it is.
+    pub(super) fn add_question(&mut self, name: &[u8]) -> Range<u32> {
+        const ONE_QUESTION: [u8; 12] = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        const TYPE_AND_CLASS: [u8; 4] = [0, 1, 0, 1];
+        // No name is longer; one that is will be found to be none.
+        let name = &name[..name.len().min(256)];
+        let start = self.text.len() as u32;
+        for part in [&ONE_QUESTION[..], name, &TYPE_AND_CLASS] {
+            self.text.extend_from_slice(part);
+        }
+        start..self.text.len() as u32
+    }
+
     /// The error that reports the skipped lines.
     pub(super) fn take_skipped(&mut self) -> Option<Fault> {
         let (fault, others) = self.skipped.take()?;

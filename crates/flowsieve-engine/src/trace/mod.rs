@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   file ─► codecs ─► buffer ─► pcap │ pcapng │ erf │ tsh ─► batches of packets
-//!                            └► dnstap │ zeek │ eve │ csv ─► batches of records
+//!                            └► dnstap │ c-dns │ zeek │ eve │ csv ─► batches of records
 //! ```
 //!
 //! Packets are never copied: [`PacketRef`] points into the buffer that `read` filled.
@@ -17,6 +17,8 @@ mod ahead;
 mod annotation;
 mod boundary;
 mod capture;
+mod cbor;
+mod cdns;
 mod codecs;
 mod compression;
 mod dnstap;

@@ -1,5 +1,6 @@
 //! Which container a stream is in, recognised by its content, never from its name.
 
+use super::cdns;
 use super::dnstap;
 use super::erf;
 use super::error::{Fault, TraceErrorKind};
@@ -19,6 +20,7 @@ pub(super) enum Container {
     Erf,
     Tsh,
     Dnstap,
+    Cdns,
     ZeekDnsTsv,
     ZeekDnsJson,
     ZeekConnTsv,
@@ -37,6 +39,7 @@ impl Container {
             Self::Erf => "erf",
             Self::Tsh => "tsh",
             Self::Dnstap => "dnstap",
+            Self::Cdns => "cdns",
             Self::ZeekDnsTsv => "zeek-dns-tsv",
             Self::ZeekDnsJson => "zeek-dns-json",
             Self::ZeekConnTsv => "zeek-conn-tsv",
@@ -65,6 +68,10 @@ pub(super) fn sniff(buffer: &mut ReadBuffer) -> Result<Container, Fault> {
     }
     if frame_streams::content_type(buffer) == Some(dnstap::CONTENT_TYPE) {
         return Ok(Container::Dnstap);
+    }
+    let may_be_cdns = matches!(buffer.unread(), [_, b'\x65', b'C', b'-', ..]);
+    if may_be_cdns && buffer.fill(cdns::MARK_BYTES) > 0 && cdns::is_one(buffer.unread()) {
+        return Ok(Container::Cdns);
     }
     buffer.fill(SNIFF_BYTES);
     let head = buffer.unread();
