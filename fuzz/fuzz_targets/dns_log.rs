@@ -14,12 +14,13 @@ const EVE: &[u8] = b"{\"timestamp\":\"2023-11-14T22:13:21.000000+0000\",\"event_
 const FLOWS: &[u8] = b"start_ns,src,dst,src_port,dst_port,proto,end_ns,packets,bytes,tcp_flags\n";
 const NFDUMP: &[u8] = b"ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n";
 const DNSTAP: &[u8] = b"\0\0\0\0\0\0\0\x22\0\0\0\x02\0\0\0\x01\0\0\0\x16protobuf:dnstap.Dnstap";
+const CDNS: &[u8] = b"\x83\x65C-DNS\xa2\x00\x01\x03\x81\xa1\x00\xa1\x00\x19\x03\xe8\x9f";
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, rest)) = bytes.split_first() else {
         return;
     };
-    let heads = [TSV, JSON, CSV, CONNECTIONS, EVE, FLOWS, NFDUMP, DNSTAP];
+    let heads = [TSV, JSON, CSV, CONNECTIONS, EVE, FLOWS, NFDUMP, DNSTAP, CDNS];
     let head = heads[choice as usize % heads.len()];
     common::read(&[head, rest].concat(), InputFormat::Auto, choice);
 });

@@ -249,7 +249,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
 fn problems(input: &InputResult) -> impl Iterator<Item = String> {
     let is_log = input.is_log.then(|| {
         let path = input.path.display();
-        format!("{path}: a DNS log has no packets; dedup reads captures")
+        format!("{path}: a log has no packets; dedup reads captures")
     });
     let error = input.error.as_ref().map(ToString::to_string);
     error.into_iter().chain(is_log)

@@ -13,7 +13,7 @@ pub(super) fn input_columns() -> Columns<InputResult> {
         .field("container", |input| input.container.clone())
         .doc("`pcap`, `pcapng`, `erf`, `tsh`, `zeek-dns-tsv`, `zeek-dns-json`, `dns-csv`, with the compression (`pcap in gzip`); null if it was not recognised")
         .field("packets", |input| input.packets)
-        .doc("packets read (records of a DNS log)")
+        .doc("packets read (records of a log)")
         .field("times_out_of_range", |input| input.times_out_of_range)
         .doc("packets with times outside 1677 to 2262, which count at the nearest time in that range")
         .field("error", |input| input.error.as_ref().map(ToString::to_string))

@@ -510,6 +510,73 @@ fn dnstap() -> Sample {
     sample
 }
 
+/// Queries and responses as C-DNS, in two blocks. It is not among [`all`]: a file that ends between two queries is
+/// cut, too.
+pub(crate) fn cdns() -> Sample {
+    let item = |major: u8, length: usize, inside: Vec<u8>| {
+        let head = match length {
+            0..24 => vec![major << 5 | length as u8],
+            _ => vec![
+                major << 5 | 26,
+                (length >> 24) as u8,
+                (length >> 16) as u8,
+                (length >> 8) as u8,
+                length as u8,
+            ],
+        };
+        [head, inside].concat()
+    };
+    let number = |value: usize| item(0, value, Vec::new());
+    let string = |bytes: &[u8]| item(2, bytes.len(), bytes.to_vec());
+    let array = |items: &[Vec<u8>]| item(4, items.len(), items.concat());
+    let map = |pairs: &[(usize, Vec<u8>)]| {
+        let inside = pairs
+            .iter()
+            .map(|(key, value)| [number(*key), value.clone()].concat());
+        item(5, pairs.len(), inside.collect::<Vec<_>>().concat())
+    };
+    let exchange = |offset: usize| {
+        map(&[
+            (0, number(offset)),
+            (1, number(offset % 2)),
+            (2, number(40_000 + offset)),
+            (4, number(offset % 2)),
+            (6, number(7)),
+            (7, number(offset % 2)),
+        ])
+    };
+    let signature = |server: usize, transport: usize, flags: usize| {
+        map(&[
+            (0, number(server)),
+            (1, number(53)),
+            (2, number(transport)),
+            (4, number(flags)),
+        ])
+    };
+    let addresses = [&[192, 0, 2, 1][..], &[0x20; 16], &[192, 0, 2, 53]].map(string);
+    let names = [&b"\x03www\x07example\0"[..], b"\0"].map(string);
+    let tables = map(&[
+        (0, array(&addresses)),
+        (2, array(&names)),
+        (3, array(&[signature(2, 0, 3), signature(1, 3, 1)])),
+    ]);
+    let start = array(&[number(1_700_000_000), number(5)]);
+    let block = map(&[
+        (0, map(&[(0, start), (1, number(0))])),
+        (2, tables),
+        (3, array(&[1, 2, 3, 4].map(exchange))),
+    ]);
+    let parameters = map(&[(0, map(&[(0, number(1000))]))]);
+    let preamble = map(&[(0, number(1)), (1, number(0)), (3, array(&[parameters]))]);
+    let mut sample = Sample::new("cdns");
+    let begin = [&[0x83, 0x65][..], b"C-DNS", &preamble, &[0x9f]].concat();
+    sample.header = begin.len();
+    sample.bytes = [&begin[..], &block, &block, &[0xff]].concat();
+    // Everywhere are lengths.
+    sample.fields = (0..sample.bytes.len()).step_by(3).collect();
+    sample
+}
+
 /// Logs of flows.
 fn flow_logs() -> Vec<Sample> {
     vec![

@@ -139,7 +139,8 @@ impl Cdns {
                         Ok(None) => break,
                         Err(trouble) => {
                             let trouble = block.trouble.unwrap_or(trouble);
-                            return Err(fault(offset, self.number, bytes.len(), trouble));
+                            let place = offset + block.next as u64;
+                            return Err(fault(place, self.number, bytes.len(), trouble));
                         }
                     }
                 }

@@ -164,7 +164,10 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
             b"\x5d\x00\x00",
             "it is compressed with lzma; unpack it with `xz --format=lzma -d`",
         ),
-        (b"PAR1", "it is a Parquet file, not a capture"),
+        (
+            b"PAR1",
+            "it is a Parquet file, not a capture; of lists of flows CSV is read",
+        ),
         (b"\x7fELF", "it is a program, not a capture"),
         (b"%PDF", "it is a PDF document, not a capture"),
     ];
