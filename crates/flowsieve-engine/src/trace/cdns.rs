@@ -182,7 +182,7 @@ impl Cdns {
                     break (cursor.at, None);
                 }
                 Err(Trouble::Short) if present >= needed && present <= MAX_BLOCK => {
-                    needed = present * 2;
+                    needed = (present * 2).min(MAX_BLOCK + 1);
                 }
                 Err(trouble) => break (present, Some(trouble)),
             }
