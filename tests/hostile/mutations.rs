@@ -113,7 +113,7 @@ fn damaged_cdns_is_read_without_panic_and_errors_have_a_place() {
     let samples = [cdns()];
     let whole = read(&samples[0].bytes, samples[0].format, 0);
     assert!(whole.error.is_none(), "{:?}", whole.error);
-    assert_eq!((whole.packets, whole.container.as_ref()), (12, "cdns"));
+    assert_eq!((whole.packets, whole.container), (12, "cdns"));
     let records = in_parallel(CASES / 10, |number| {
         let (sample, bytes) = damaged(&samples, number);
         let _tell = Tell(number, sample.name);

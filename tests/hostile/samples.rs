@@ -517,7 +517,7 @@ pub(crate) fn cdns() -> Sample {
         let head = match length {
             0..24 => vec![major << 5 | length as u8],
             _ => vec![
-                major << 5 | 26,
+                major << 5 | 0x1a,
                 (length >> 24) as u8,
                 (length >> 16) as u8,
                 (length >> 8) as u8,

@@ -298,9 +298,10 @@ impl Maker for FlowMaker {
             TraceBatch::Log(log) => {
                 for (number, entry) in (first..).zip(log.entries) {
                     out.times_ns.push(entry.time_ns);
-                    let flow = match self.logs {
-                        true => self.log_entry(&log, entry, out),
-                        false => Err(Skip::LogRecord),
+                    let flow = if self.logs {
+                        self.log_entry(&log, entry, out)
+                    } else {
+                        Err(Skip::LogRecord)
                     };
                     if let Err(skip) = flow {
                         out.skipped.push((number, skip));

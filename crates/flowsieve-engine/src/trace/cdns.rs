@@ -547,7 +547,7 @@ mod tests {
         match number {
             0..24 => vec![major << 5 | number as u8],
             _ => [
-                vec![major << 5 | 26],
+                vec![major << 5 | 0x1a],
                 (number as u32).to_be_bytes().to_vec(),
             ]
             .concat(),

@@ -21,8 +21,8 @@ pub(super) struct Eve {
 struct Event<'a> {
     #[serde(borrow)]
     timestamp: Cow<'a, str>,
-    #[serde(borrow)]
-    event_type: Cow<'a, str>,
+    #[serde(borrow, rename = "event_type")]
+    kind: Cow<'a, str>,
     #[serde(borrow, default)]
     src_ip: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -104,7 +104,7 @@ impl Eve {
 
 fn read(line: &[u8], out: &mut Entries) -> Result<(), String> {
     let event: Event<'_> = parse(line)?;
-    match &*event.event_type {
+    match &*event.kind {
         "flow" => flow(&event, out),
         "dns" => dns(&event, out),
         _ => Ok(()),

@@ -229,9 +229,12 @@ impl LogCsv {
             let text = column.and_then(|column| field(column).ok());
             text.filter(|text| !text.is_empty())
         };
-        let time = |text, is_nanoseconds| match is_nanoseconds {
-            true => Time::Nanoseconds(text),
-            false => Time::Text(text),
+        let time = |text, is_nanoseconds| {
+            if is_nanoseconds {
+                Time::Nanoseconds(text)
+            } else {
+                Time::Text(text)
+            }
         };
         let content = match columns.content {
             ContentColumns::Dns { name } => {

@@ -269,9 +269,12 @@ fn flags(text: Option<&str>) -> u8 {
 
 fn bad(name: &str, value: &str, wanted: &str) -> String {
     // A sentence stays in one line, whatever stands in a cell.
-    let shown = |character: char| match character.is_control() {
-        true => char::REPLACEMENT_CHARACTER,
-        false => character,
+    let shown = |character: char| {
+        if character.is_control() {
+            char::REPLACEMENT_CHARACTER
+        } else {
+            character
+        }
     };
     let value: String = value.chars().take(60).map(shown).collect();
     format!("{name} is \"{value}\", not {wanted}")
