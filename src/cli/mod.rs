@@ -102,7 +102,8 @@ pub(crate) enum Command {
     /// Datagrams are not put together: only the first fragment has ports, and the later ones are
     /// another flow, with the same addresses and protocol and with ports 0.
     /// Several captures are one trace in the order of time; formats and directories are those of
-    /// `flowsieve count`.
+    /// `flowsieve count`. Records of logs are no packets: --unique lists them, and without it they are
+    /// tallied as skipped.
     Flows(flows::FlowsArgs),
     /// Generate a capture with known counts, the same bytes on every machine
     ///
