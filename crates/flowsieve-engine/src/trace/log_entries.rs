@@ -13,6 +13,10 @@ use super::time;
 /// Longest line that is read. A DNS name has at most 255 bytes; the rest is room for answers.
 pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 
+/// Most of a name as written that is kept. A byte of a name takes at most seven: more than this is no name, and
+/// what is left of it is none, either.
+const MAX_NAME_TEXT: usize = 2048;
+
 /// The records of one batch, reused for the next.
 #[derive(Debug, Default)]
 pub(super) struct Entries {
@@ -131,7 +135,7 @@ impl Entries {
 
     fn push_name(&mut self, name: &[u8], escaped: bool) -> Range<u32> {
         let start = self.text.len();
-        let mut rest = name;
+        let mut rest = &name[..name.len().min(MAX_NAME_TEXT)];
         while let Some((&first, tail)) = rest.split_first() {
             if let (true, Some(byte)) = (escaped, escaped_byte(rest)) {
                 self.text.push(byte);
@@ -400,6 +404,13 @@ mod tests {
 
         let mut buffer = ReadBuffer::new(Box::new(std::io::repeat(b'x')));
         assert!(Lines::default().advance(&mut buffer).is_err());
+    }
+
+    #[test]
+    fn a_name_that_is_far_too_long_is_not_kept_whole() {
+        let mut entries = Entries::default();
+        let range = entries.push_name(&vec![b'x'; MAX_LINE_BYTES], true);
+        assert_eq!(range, 0..MAX_NAME_TEXT as u32);
     }
 
     #[test]
