@@ -752,7 +752,7 @@ fn samples_are_written_where_asked() {
     let Some(folder) = std::env::var_os("FLOWSIEVE_WRITE_SEEDS") else {
         return;
     };
-    for sample in samples {
+    for sample in samples.into_iter().chain([cdns()]) {
         std::fs::write(
             std::path::Path::new(&folder).join(sample.name),
             &sample.bytes,
