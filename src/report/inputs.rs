@@ -11,7 +11,7 @@ pub(super) fn input_columns() -> Columns<InputResult> {
         .field("path", |input: &InputResult| input.path.display().to_string())
         .doc("as given; files of a directory by their path")
         .field("container", |input| input.container.clone())
-        .doc("`pcap`, `pcapng`, `erf`, `tsh`, `zeek-dns-tsv`, `zeek-dns-json`, `dns-csv`, with the compression (`pcap in gzip`); null if it was not recognised")
+        .doc("`pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`, `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `nfdump-csv`, `flow-csv`, `dns-csv`, with the compression (`pcap in gzip`); null if it was not recognised")
         .field("packets", |input| input.packets)
         .doc("packets read (records of a log)")
         .field("times_out_of_range", |input| input.times_out_of_range)
