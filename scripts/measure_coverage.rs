@@ -119,6 +119,7 @@ pub(crate) fn measure(
             } else {
                 InputFormat::Auto
             },
+            selection: flowsieve::selection::Selection::default(),
             rule: ElementRule {
                 kind,
                 ..ElementRule::default()

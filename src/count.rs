@@ -8,7 +8,8 @@ use crate::pipeline::{
     SliceSink, Slicing, count,
 };
 use crate::rows::CountRows;
-use crate::trace::{InputFormat, Source};
+use crate::selection::Selection;
+use crate::trace::{InputFormat, Source, StopFlag};
 use std::io;
 use std::time::Duration;
 
@@ -40,6 +41,7 @@ const DEFAULT_EXACT_BYTES: u64 = 4 << 30;
 pub struct Count {
     inputs: Vec<Source>,
     input_format: InputFormat,
+    selection: Selection,
     rule: ElementRule,
     tunnel: Tunnel,
     slicing: Slicing,
@@ -60,6 +62,7 @@ impl Count {
         Self {
             inputs: inputs.into_iter().map(Into::into).collect(),
             input_format: InputFormat::Auto,
+            selection: Selection::default(),
             rule: ElementRule::default(),
             tunnel: Tunnel::Outer,
             slicing: Slicing {
@@ -117,6 +120,26 @@ impl Count {
     #[must_use]
     pub fn input_format(mut self, format: InputFormat) -> Self {
         self.input_format = format;
+        self
+    }
+
+    /// Only some of the packets take part.
+    ///
+    /// ```
+    /// use flowsieve::{Count, selection::{Selection, TimeBound}};
+    ///
+    /// let first_two_seconds = Selection {
+    ///     to: Some(TimeBound::AfterStart(2_000_000_000)),
+    ///     ..Selection::default()
+    /// };
+    /// let counted = Count::of(["traces/generated.pcap"]).only(first_two_seconds).run()?;
+    /// let [input] = &counted.summary.inputs[..] else { unreachable!("there is one") };
+    /// assert_eq!(input.packets + input.left_out, 8_000);
+    /// # Ok::<(), flowsieve::pipeline::RunError>(())
+    /// ```
+    #[must_use]
+    pub fn only(mut self, selection: Selection) -> Self {
+        self.selection = selection;
         self
     }
 
@@ -227,7 +250,7 @@ impl Count {
         self
     }
 
-    /// Everything that the count depends on.
+    /// Everything that the count depends on. If the range of time is relative to the captures, they are opened for a look.
     ///
     /// # Errors
     ///
@@ -245,6 +268,11 @@ impl Count {
         let plan = CountPlan {
             inputs: self.inputs.clone(),
             input_format: self.input_format,
+            selection: self.selection.resolved(
+                &self.inputs,
+                self.input_format,
+                &StopFlag::default(),
+            )?,
             rule: self.rule.clone(),
             tunnel: self.tunnel,
             slicing: self.slicing,

@@ -29,6 +29,7 @@
 //! |---|---|
 //! | count what is distinct | [`Count`], or [`pipeline::count`] with a plan of all choices |
 //! | divide a count among processes or machines | [`pieces`] |
+//! | keep the packets that match an expression | [`capture_filter`] |
 //! | list flows | [`flows::list`] |
 //! | drop duplicates of packets | [`dedup`] |
 //! | index an archive of captures, and search it | [`index`] |
@@ -61,7 +62,9 @@ mod rows;
 #[doc(hidden)]
 pub use flowsieve_engine::{anonymize, comparison, decode};
 #[doc(inline)]
-pub use flowsieve_engine::{dedup, elements, flows, pieces, pipeline, trace};
+pub use flowsieve_engine::{
+    capture_filter, dedup, elements, flows, pieces, pipeline, selection, trace,
+};
 
 // The program's module speaks of the library as others do.
 #[cfg(feature = "cli")]

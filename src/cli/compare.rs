@@ -121,11 +121,12 @@ const USUAL: [Contender; 9] = [
 pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input, false)?;
-    let plan = args.plan(files.clone())?;
+    let mut plan = args.plan(files.clone())?;
     plan.check_memory()?;
     if !run.can_read(&files, args.trace.input.format.format()) {
         return Ok(run.end(false, PARTIAL));
     }
+    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
     let output = args.output.open()?;
     let mut od = args.od.begin(args.speech.is_quiet())?;
     let result = run.watch(args.speech.is_quiet(), &plan.inputs, |watch| {
@@ -178,6 +179,11 @@ impl CompareArgs {
         let plan = ComparePlan {
             inputs,
             input_format: self.trace.input.format.format(),
+            selection: self
+                .trace
+                .input
+                .selection
+                .selection(self.trace.elements.packets.headers.tunnel)?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slicing(),

@@ -20,6 +20,7 @@ use flowsieve::filters::{Sizing, Structure};
 use flowsieve::pipeline::{CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, count};
 use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport};
+use flowsieve::selection::SelectedPart;
 use std::io;
 use std::path::PathBuf;
 
@@ -119,6 +120,12 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     if !run.can_read(&plan.inputs, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
     }
+    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
+    if args.save_filter.is_some() && !plan.selection.is_resolved() {
+        return Err(UsageError::of(
+            "a saved filter states its range of time, and that of a pipe is not known beforehand; name a date and time, or leave out --save-filter",
+        ).into());
+    }
     let output = args.output.open()?;
     plan.delay_ns = args.live.delay_ns(args.format.format, &output);
     let saved = Output::named(args.save_filter.as_deref())?;
@@ -137,8 +144,11 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         page: args.od.page.is_wanted().then(CountPage::default),
     };
     let label = saved.as_ref().map(|_| {
-        let label = ElementLabel::new(&plan.rule, plan.tunnel).to_string();
-        label.into_bytes()
+        let label = ElementLabel {
+            part: SelectedPart::from(&plan.selection),
+            ..ElementLabel::new(&plan.rule, plan.tunnel)
+        };
+        label.to_string().into_bytes()
     });
     let extras = CountExtras {
         traffic: od.traffic.as_mut(),
@@ -206,6 +216,11 @@ impl CountArgs {
         let plan = CountPlan {
             inputs: self.live.sources(inputs),
             input_format: self.trace.input.format.format(),
+            selection: self
+                .trace
+                .input
+                .selection
+                .selection(self.trace.elements.packets.headers.tunnel)?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slicing(),

@@ -172,7 +172,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
             "a report has no addresses that could be replaced; leave out --dry-run or --anonymize"
         ));
     }
-    let plan = args.plan(run.find(&args.input, false)?);
+    let mut plan = args.plan(run.find(&args.input, false)?)?;
     plan.check().map_err(UsageError::of)?;
     plan.check_memory()?;
     let written = [
@@ -185,6 +185,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     if !run.can_read(&plan.inputs, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
     }
+    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
     let key = args.anonymize.key(args.quiet.quiet)?;
     let single = plan.inputs.len() == 1;
     let mut writers = Writers {
@@ -308,14 +309,15 @@ impl CapturesArgs {
 }
 
 impl DedupArgs {
-    fn plan(&self, inputs: Vec<PathBuf>) -> DedupPlan {
+    fn plan(&self, inputs: Vec<PathBuf>) -> Result<DedupPlan, UsageError> {
         let mut distinguish = Difference::default();
         for mark in &self.distinguish {
             mark(&mut distinguish);
         }
-        DedupPlan {
+        Ok(DedupPlan {
             inputs,
             input_format: self.input.format.format(),
+            selection: self.input.selection.selection(self.headers.tunnel)?,
             by: self.by,
             tunnel: self.headers.tunnel,
             distinguish,
@@ -326,6 +328,6 @@ impl DedupArgs {
             slice_ns: self.slice,
             // What is approximate depends on the seed, so it is the same every time.
             seed: self.seed.or(self.approximate.then_some(0)),
-        }
+        })
     }
 }

@@ -271,7 +271,13 @@ fn union(args: &UnionArgs, stop: &StopFlag) -> Result<bool> {
         if stop.is_set() {
             break;
         }
-        let other = load(path)?;
+        let mut other = load(path)?;
+        let labels = ElementLabel::parse(united.label()).zip(ElementLabel::parse(other.label()));
+        if let Some(label) = labels.and_then(|(label, other)| label.united(&other)) {
+            for filter in [&mut united, &mut other] {
+                filter.set_label(label.to_string().into_bytes());
+            }
+        }
         united
             .unite(&other)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;

@@ -96,6 +96,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     if !run.can_read(&plan.inputs, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
     }
+    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
     let key = args.anonymize.key(args.speech.is_quiet())?;
     let output = args.output.open()?;
     plan.delay_ns = args.live.delay_ns(args.format.format, &output);
@@ -210,6 +211,10 @@ impl FlowsArgs {
         let plan = FlowPlan {
             inputs: self.live.sources(inputs),
             input_format: self.input.format.format(),
+            selection: self
+                .input
+                .selection
+                .selection(self.packets.headers.tunnel)?,
             tunnel: self.packets.headers.tunnel,
             bidirectional: self.bidirectional,
             dns_ports: self.packets.dns.dns_port.clone(),

@@ -26,7 +26,10 @@ mod units;
 mod wanted;
 
 use anyhow::anyhow;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
+use flowsieve::capture_filter::CaptureFilter;
+use flowsieve::decode::Tunnel;
 use say::say;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -168,7 +171,28 @@ fn parse<W>(words: impl IntoIterator<Item = W>) -> Result<Command, clap::Error>
 where
     W: Into<OsString> + Clone,
 {
-    Arguments::try_parse_from(words).map(|arguments| arguments.command)
+    let arguments = Arguments::try_parse_from(words).map_err(with_tip)?;
+    Ok(arguments.command)
+}
+
+/// `--filter` names a structure. Whoever gives it a capture filter means `--where`.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let is_of_filter =
+        text(ContextKind::InvalidArg).is_some_and(|arg| arg.starts_with("--filter "));
+    let expression = text(ContextKind::InvalidValue).filter(|_| is_of_filter);
+    let expression = expression.filter(|text| CaptureFilter::parse(text, Tunnel::Outer).is_ok());
+    if let Some(expression) = expression {
+        let tip = format!(
+            "--filter names the structure; to choose packets, write --where '{expression}'"
+        );
+        let tip = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    error
 }
 
 /// What is wrong with a command line, if anything is; nothing is run.

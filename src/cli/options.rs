@@ -5,14 +5,18 @@
 
 use super::UsageError;
 use super::output::{Output, is_standard};
-use super::units::{UnitError, parse_delay_ns, parse_seed, parse_size, parse_width_ns};
+use super::units::{
+    UnitError, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
+};
 use anyhow::Result;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::report::ReportFormat;
+use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
@@ -60,6 +64,51 @@ pub(super) struct InputArgs {
 
     #[command(flatten)]
     pub(super) format: InputFormatArgs,
+
+    #[command(flatten)]
+    pub(super) selection: SelectionArgs,
+}
+
+// Which packets take part.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+pub(super) struct SelectionArgs {
+    /// Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'
+    ///
+    /// The language is that of tcpdump and of Wireshark's capture filters (pcap-filter). VLAN tags and MPLS labels need no keyword,
+    /// and with `--tunnel inner` the inner packet is meant.
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    expression: Option<String>,
+
+    /// Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min
+    ///
+    /// RFC 3339, a date, seconds since 1970, a duration after the first packet (+90s), or one before the last packet of
+    /// files (-5min).
+    #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true)]
+    from: Option<TimeBound>,
+
+    /// Only packets before this time
+    #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true)]
+    to: Option<TimeBound>,
+}
+
+impl SelectionArgs {
+    /// What the user wants, with times that may be relative to the captures.
+    /// A capture filter asks this IP header.
+    pub(super) fn selection(&self, tunnel: Tunnel) -> Result<Selection, UsageError> {
+        if let (Some(TimeBound::At(from)), Some(TimeBound::At(to))) = (self.from, self.to)
+            && from >= to
+        {
+            return Err(UsageError::of(
+                "no packet comes from --from on and before --to; --to needs the later time",
+            ));
+        }
+        Ok(Selection {
+            capture_filter: capture_filter(self.expression.as_deref(), tunnel)?,
+            from: self.from,
+            to: self.to,
+        })
+    }
 }
 
 // Captures that are still being written.
@@ -101,6 +150,16 @@ impl LiveArgs {
     pub(super) fn delay_ns(self, format: ReportFormat, output: &Output) -> Option<i64> {
         (format.is_line_by_line() && !output.is_file()).then_some(self.delay)
     }
+}
+
+/// Reads the value of `--where`; a capture filter asks this IP header.
+pub(super) fn capture_filter(
+    expression: Option<&str>,
+    tunnel: Tunnel,
+) -> Result<Option<CaptureFilter>, UsageError> {
+    let filter = expression.map(|text| CaptureFilter::parse(text, tunnel));
+    let filter = filter.transpose();
+    filter.map_err(|error| UsageError::of(format!("--where: {error}")))
 }
 
 // How captures are recognised.

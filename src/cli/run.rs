@@ -9,6 +9,7 @@ use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use flowsieve::pipeline::{InputResult, RunError};
+use flowsieve::selection::Selection;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
 use std::fmt::Display;
 use std::io::{IsTerminal, stderr};
@@ -89,6 +90,18 @@ impl Run {
         }
         self.all_problems(problems);
         false
+    }
+
+    /// Puts times in the place of those that are relative to these inputs.
+    pub(crate) fn resolve(
+        &self,
+        selection: &Selection,
+        inputs: &[impl Clone + Into<Source>],
+        format: InputFormat,
+    ) -> Result<Selection, UsageError> {
+        let inputs: Vec<Source> = inputs.iter().cloned().map(Into::into).collect();
+        let resolved = selection.resolved(&inputs, format, self.stop());
+        resolved.map_err(UsageError::of)
     }
 
     /// Whether no input could be opened. If so, reports why, and the command must drop its results.

@@ -4,6 +4,7 @@
 //! is said to people in [`VALUES`].
 
 use chrono::{NaiveDate, NaiveDateTime};
+use flowsieve::selection::TimeBound;
 use flowsieve::trace::time_from_text;
 use std::hash::{BuildHasher, RandomState};
 
@@ -50,6 +51,12 @@ pub(crate) enum UnitError {
          seconds since 1970"
     )]
     Time,
+    /// See [`parse_bound`].
+    #[error(
+        "a time is a date such as 2014-01-01, RFC 3339 such as 2026-11-20T12:00:00Z, a number of seconds since 1970, \
+         +90s after the first packet, or -5min before the last"
+    )]
+    Bound,
     /// See [`parse_seed`].
     #[error("a seed is a number from 0 to 2^64 - 1, or random")]
     Seed,
@@ -132,6 +139,20 @@ pub(crate) fn parse_time_ns(text: &str) -> Result<i64, UnitError> {
         Some(time.timestamp_nanos_opt().unwrap_or(beyond))
     };
     time_from_text(text).or_else(utc).ok_or(UnitError::Time)
+}
+
+/// An end of a range of time: a time as [`parse_time_ns`] reads it, or `+90s` after the first packet, or `-5min` before the last.
+pub(crate) fn parse_bound(text: &str) -> Result<TimeBound, UnitError> {
+    let relative = |sign| parse_delay_ns(text.strip_prefix(sign)?).ok();
+    if let Some(after) = relative('+') {
+        Ok(TimeBound::AfterStart(after))
+    } else if let Some(before) = relative('-') {
+        Ok(TimeBound::BeforeEnd(before))
+    } else {
+        parse_time_ns(text)
+            .map(TimeBound::At)
+            .map_err(|_| UnitError::Bound)
+    }
 }
 
 /// A number, or `random`: one that nobody knows beforehand, of 53 bits, which every reader of JSON keeps.

@@ -167,6 +167,7 @@ fn count_capture(
     let plan = CountPlan {
         inputs: vec![path.into()],
         input_format: InputFormat::Auto,
+        selection: crate::selection::Selection::default(),
         rule: ElementRule {
             kind,
             ..ElementRule::default()

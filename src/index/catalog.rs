@@ -16,7 +16,9 @@
 use super::IndexError;
 use super::disk::{self, FileMark};
 use super::path_text;
+use crate::decode::Tunnel;
 use crate::filters::{FilterKind, Structure};
+use crate::selection::{SelectedPart, Selection};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::fs::{self, File};
@@ -138,8 +140,31 @@ pub struct CaptureEntry {
     pub packets: u64,
     /// Why it could be read up to some place only.
     pub damage: Option<String>,
+    /// Which of its packets were indexed, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<SelectedPart>,
     /// Its regions, in the order of time.
     pub regions: Vec<Region>,
+}
+
+impl CaptureEntry {
+    /// Which packets were indexed.
+    ///
+    /// # Errors
+    ///
+    /// The expression was written by another version, and is none for this one.
+    pub(super) fn selection(&self) -> Result<Selection, IndexError> {
+        let Some(part) = &self.part else {
+            return Ok(Selection::default());
+        };
+        part.selection(Tunnel::Outer).map_err(|error| {
+            IndexError::Plan(format!(
+                "{}: the capture filter by which it was indexed cannot be read: {}",
+                self.path.display(),
+                error.problem()
+            ))
+        })
+    }
 }
 
 /// Part of a capture: what began in a range of time.
@@ -182,6 +207,12 @@ impl Region {
 }
 
 impl Catalog {
+    /// How many captures were not indexed whole.
+    pub(super) fn captures_in_part(&self) -> u64 {
+        let in_part = self.captures.iter().filter(|entry| entry.part.is_some());
+        in_part.count() as u64
+    }
+
     pub(super) fn new(settings: Settings, nodes: Vec<PathBuf>) -> Self {
         let node = |folder| Node {
             folder,

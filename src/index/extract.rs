@@ -5,24 +5,47 @@ use super::record::Ends;
 use super::{IndexError, IndexQuery, disk};
 use crate::anonymize::PacketAnonymizer;
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
+use crate::selection::Selection;
 use crate::trace::write::{CaptureWriter, WriteError, WriteFormat};
-use crate::trace::{InputFormat, PacketRef, StopFlag};
-use flowsieve_engine::internal::{Choose, Merge, RecordInput};
+use crate::trace::{InputFormat, LogBatch, PacketRef, Select, Source, StopFlag};
+use flowsieve_engine::internal::{Merge, RecordInput};
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use tempfile::TempDir;
 
-/// Decides of packets.
-struct Chooser<'a> {
-    query: &'a IndexQuery,
+/// Chooses the packets of a capture.
+#[derive(Debug)]
+struct Chooser {
+    query: IndexQuery,
+    /// What is to be written besides, and what of the capture was indexed.
+    selections: Vec<Arc<dyn Select>>,
     decoder: Decoder,
     /// Finds DNS messages inside tunnels, as the index did.
     inner: Decoder,
     dns_ports: Vec<u16>,
 }
 
-impl Chooser<'_> {
+impl Select for Chooser {
+    fn choose_packets(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>) {
+        chosen.extend(packets.iter().map(|packet| self.takes(packet, bytes)));
+        let mut selected = Vec::new();
+        for selection in &self.selections {
+            selected.clear();
+            selection.choose_packets(bytes, packets, &mut selected);
+            let both = chosen.iter_mut().zip(&selected);
+            both.for_each(|(chosen, selected)| *chosen &= selected);
+        }
+    }
+
+    /// Logs have no packets.
+    fn choose_entries(&self, log: LogBatch<'_>, chosen: &mut Vec<bool>) {
+        chosen.extend(log.entries.iter().map(|_| false));
+    }
+}
+
+impl Chooser {
     fn takes(&self, packet: &PacketRef, bytes: &[u8]) -> bool {
         if !self.query.takes_times(packet.time_ns, packet.time_ns) {
             return false;
@@ -86,6 +109,8 @@ pub struct Extracted {
 pub struct ExtractPlan<'a> {
     /// What is asked for.
     pub query: &'a IndexQuery,
+    /// Packets that match that, too, are written.
+    pub selection: &'a Selection,
     /// The captures that have some of it.
     pub captures: &'a [CaptureEntry],
     /// How they are written.
@@ -108,20 +133,21 @@ pub fn extract<W: Write + Send + 'static>(
     problems: &mut Vec<String>,
 ) -> Result<(W, Extracted), IndexError> {
     let settings = Catalog::load(archive)?.settings;
-    let chooser = Chooser {
-        query: plan.query,
-        decoder: Decoder::new(Tunnel::Outer),
-        inner: Decoder::new(Tunnel::Inner),
-        dns_ports: [&[DNS_PORT], &settings.dns_ports[..]].concat(),
-    };
-    let mut sources: Vec<Source> = plan
-        .captures
-        .iter()
-        .map(|entry| source(entry, plan.stop, problems))
-        .collect();
+    let mut sources = Vec::new();
+    for entry in plan.captures {
+        let mut selections: Vec<_> = plan.selection.select().into_iter().collect();
+        selections.extend(entry.selection()?.select());
+        let chooser = Chooser {
+            query: plan.query.clone(),
+            selections,
+            decoder: Decoder::new(Tunnel::Outer),
+            inner: Decoder::new(Tunnel::Inner),
+            dns_ports: [&[DNS_PORT], &settings.dns_ports[..]].concat(),
+        };
+        sources.push(source(entry, Arc::new(chooser), plan.stop, problems));
+    }
     sources.sort_by_key(|source| source.1);
     let mut extraction = Extraction {
-        choose: Some(&|packet, bytes| chooser.takes(packet, bytes)),
         stop: plan.stop,
         logs: 0,
         problems,
@@ -140,10 +166,9 @@ pub fn extract<W: Write + Send + 'static>(
             let out = File::create(&path).map_err(IndexError::io(&path))?;
             let format = WriteFormat::of_name(&path);
             extraction.write(group, out, format, None)?;
-            merged.push((path, group[0].1));
+            merged.push((path.into(), group[0].1));
         }
         sources = merged;
-        extraction.choose = None;
     }
     let (out, packets) = extraction.write(&sources, out, plan.format, plan.anonymizer)?;
     let extracted = Extracted {
@@ -155,9 +180,14 @@ pub fn extract<W: Write + Send + 'static>(
 }
 
 /// A capture to be read, and the earliest time that a packet of it may have.
-type Source = (PathBuf, i64);
+type Timed = (Source, i64);
 
-fn source(entry: &CaptureEntry, stop: &StopFlag, problems: &mut Vec<String>) -> Source {
+fn source(
+    entry: &CaptureEntry,
+    chooser: Arc<Chooser>,
+    stop: &StopFlag,
+    problems: &mut Vec<String>,
+) -> Timed {
     let changed = has_changed(entry, stop);
     if changed {
         problems.push(format!(
@@ -168,7 +198,7 @@ fn source(entry: &CaptureEntry, stop: &StopFlag, problems: &mut Vec<String>) -> 
     let first_ns = entry.regions.iter().map(|region| region.start_ns).min();
     // Of one that changed nobody knows: it is opened first.
     let first_ns = first_ns.filter(|_| !changed).unwrap_or(i64::MIN);
-    (entry.path.clone(), first_ns)
+    (Source::from(&entry.path).selected_by(chooser), first_ns)
 }
 
 /// Whether a capture is there and not what was indexed. Its bytes are read for it: length and time can be those of
@@ -187,7 +217,6 @@ fn has_changed(entry: &CaptureEntry, stop: &StopFlag) -> bool {
 
 /// How captures are read, and what came of it.
 struct Extraction<'a> {
-    choose: Option<Choose<'a>>,
     stop: &'a StopFlag,
     /// DNS logs among the captures.
     logs: u64,
@@ -195,17 +224,17 @@ struct Extraction<'a> {
 }
 
 impl Extraction<'_> {
-    /// Writes the chosen packets of some captures; how many there are.
+    /// Writes the packets of some captures; how many there are.
     fn write<W: Write + Send + 'static>(
         &mut self,
-        sources: &[Source],
+        sources: &[Timed],
         out: W,
         format: WriteFormat,
         mut anonymizer: Option<&mut PacketAnonymizer>,
     ) -> Result<(W, u64), IndexError> {
         let mut writer = CaptureWriter::new(out, format, sources.len() == 1)
             .map_err(|error| unwritten(error.into()))?;
-        let begin = |capture, _| RecordInput::new(capture, self.choose);
+        let begin = |capture, _| RecordInput::new(capture);
         let sources = sources.iter().cloned();
         let merge = Merge::with_times(sources, InputFormat::Auto, self.stop.clone(), begin);
         let (inputs, _) = merge.drain(&(), |number, input, count| {

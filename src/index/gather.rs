@@ -17,6 +17,7 @@ use crate::decode::{Addresses, NAME_MAX, Tunnel, dns_message, labels_from_text, 
 use crate::flows::{
     Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, SortedFlows, Upper, list,
 };
+use crate::selection::Selection;
 use crate::trace::{
     Capture, InputFormat, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, TraceBatch,
     TraceError,
@@ -70,21 +71,39 @@ pub(super) struct Gathered {
     pub(super) interrupted: bool,
 }
 
+/// How captures are read.
+#[derive(Debug)]
+pub(super) struct GatherPlan<'a> {
+    /// Those of the index.
+    pub(super) settings: &'a Settings,
+    /// Which packets are indexed.
+    pub(super) selection: &'a Selection,
+    /// Memory for the flows of a capture.
+    pub(super) memory_bytes: u64,
+    /// Threads that decode.
+    pub(super) threads: usize,
+}
+
 /// Reads a capture, or a log, and hands its regions to `see`.
 pub(super) fn regions(
     path: &Path,
-    settings: &Settings,
-    memory_bytes: u64,
-    threads: usize,
+    plan: &GatherPlan<'_>,
     watch: &dyn Watch,
     mut see: impl FnMut(Vec<Record>) -> Result<(), IndexError>,
 ) -> Result<Gathered, IndexError> {
+    let &GatherPlan {
+        settings,
+        selection,
+        memory_bytes,
+        threads,
+    } = plan;
     // Regions are made while flows are in memory, and where the system gives less than that, flows get less.
     let memory_bytes =
         given_of(memory_bytes + REGION_BYTES, REGION_BYTES + LEAST_BYTES) - REGION_BYTES;
     let plan = FlowPlan {
         inputs: vec![path.into()],
         input_format: InputFormat::Auto,
+        selection: selection.clone(),
         tunnel: Tunnel::Outer,
         bidirectional: true,
         dns_ports: settings.dns_ports.clone(),
@@ -101,7 +120,12 @@ pub(super) fn regions(
         number: 0,
     };
     let gathered = match Capture::open_until(path, InputFormat::Auto, &watch.stop()) {
-        Ok(capture) if capture.is_log() => gather.log(capture, watch)?,
+        Ok(mut capture) if capture.is_log() => {
+            if let Some(select) = selection.select() {
+                capture.select(select);
+            }
+            gather.log(capture, watch)?
+        }
         _ => {
             let summary = list(&plan, &mut gather, watch);
             let mut summary = summary.map_err(|error| IndexError::of_flows(path, error))?;

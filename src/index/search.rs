@@ -58,6 +58,8 @@ pub struct Explained {
     pub regions_by_time: u64,
     /// Regions ruled out by their filter.
     pub regions_by_filter: u64,
+    /// Captures of which not all packets were indexed.
+    pub captures_in_part: u64,
     /// Regions whose lists were opened.
     pub regions_opened: u64,
     /// Those of them without an answer.
@@ -126,6 +128,7 @@ pub fn search(
             may_be_stale: tries < MOST_TRIES,
         };
         let mut explained = Explained {
+            captures_in_part: catalog.captures_in_part(),
             filters_asked: routes.iter().all(Route::knows_something),
             ..Explained::default()
         };

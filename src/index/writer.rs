@@ -2,13 +2,14 @@
 
 use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings};
 use super::disk;
-use super::gather::Gathered;
+use super::gather::{GatherPlan, Gathered};
 use super::node_filter::{NodeFilter, keys_of};
 use super::packed::{self, Fresh};
 use super::path_text;
 use super::region::{elements_of, filters_of, write_region};
 use super::{IndexError, Region, anew, folders, gather};
 use crate::hashing::Digest;
+use crate::selection::{SelectedPart, Selection};
 use flowsieve_engine::internal::Watch;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -41,6 +42,8 @@ pub struct IndexWriter {
     committed: Instant,
     /// Memory for the flows of a capture.
     memory_bytes: u64,
+    /// Which packets are indexed.
+    selection: Selection,
     threads: usize,
     _lock: File,
 }
@@ -130,6 +133,7 @@ impl IndexWriter {
             leaving: Vec::new(),
             committed: Instant::now(),
             memory_bytes: DEFAULT_MEMORY_BYTES,
+            selection: Selection::default(),
             threads: 2,
             _lock: lock,
         }
@@ -149,6 +153,12 @@ impl IndexWriter {
             memory_bytes,
             ..self
         }
+    }
+
+    /// Indexes these packets of the captures that are added from now on. Times in it are absolute.
+    #[must_use]
+    pub fn with_selection(self, selection: Selection) -> Self {
+        Self { selection, ..self }
     }
 
     /// What the index holds.
@@ -194,6 +204,7 @@ impl IndexWriter {
             digest,
             packets: 0,
             damage: None,
+            part: (!self.selection.is_everything()).then(|| SelectedPart::from(&self.selection)),
             regions: Vec::new(),
         };
         let mut made = Made::default();
@@ -261,8 +272,13 @@ impl IndexWriter {
             made.regions.push(region);
             Ok(())
         };
-        let (memory, threads) = (self.memory_bytes, self.threads);
-        let gathered = gather::regions(&entry.path, settings, memory, threads, watch, &mut see)?;
+        let plan = GatherPlan {
+            settings,
+            selection: &self.selection,
+            memory_bytes: self.memory_bytes,
+            threads: self.threads,
+        };
+        let gathered = gather::regions(&entry.path, &plan, watch, &mut see)?;
         let nodes: HashSet<usize> = made.regions.iter().map(|region| region.node).collect();
         for node in nodes {
             disk::sync_folder(&self.catalog.capture_folder(&self.archive, node, entry.id))?;

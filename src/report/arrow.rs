@@ -289,6 +289,7 @@ mod tests {
         CountPlan {
             inputs: vec![PATH.into()],
             input_format: FlowPlan::of([PATH]).input_format,
+            selection: crate::selection::Selection::default(),
             rule: ElementRule::default(),
             tunnel: Tunnel::Outer,
             slicing: Slicing {

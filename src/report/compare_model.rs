@@ -5,6 +5,7 @@ use super::column::Columns;
 use super::count_combinations::{StoredCombination, names, stored_columns};
 use super::count_model::tunnel_name;
 use super::number::grouped;
+use super::selection::{Selected, selection_columns};
 use crate::comparison::{
     ComparePlan, Comparison, Contender, CountErrors, Entry, ExpectedFrom, JudgedSlice, QueryResult,
 };
@@ -29,6 +30,9 @@ pub(super) fn parameter_columns<'a>() -> Columns<CompareReport<'a>> {
         .field("queries_only", |report| report.plan.rule.queries_only)
         .field("dns_ports", |report| report.plan.rule.dns_ports.clone())
         .field("tunnel", |report| tunnel_name(report.plan.tunnel))
+        .part(None, &selection_columns(), |report| {
+            Some(Selected::from(&report.plan.selection))
+        })
         .field("slice_ns", |report| report.plan.slicing.width_ns)
         .field("align", |report| report.plan.slicing.align.name())
         .field("filters", |report| {

@@ -2,6 +2,7 @@
 
 use super::compare_model::CompareReport;
 use super::number::{grouped, size, slices_of};
+use super::selection::Selected;
 use crate::comparison::{Contender, Entry, ExpectedFrom, Negatives};
 
 /// An error that is called small: 1 %.
@@ -93,6 +94,9 @@ pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
             ));
         }
     }
+    let selected = Selected::from(&report.plan.selection);
+    let selected = selected.words(&report.comparison.inputs);
+    sentences.extend(selected.map(|words| format!("{words}.")));
     sentences.extend(full_filters(report));
     sentences.extend(over_memories(report));
     sentences.extend(useless_answers(report));

@@ -6,6 +6,7 @@ use super::count_combinations::{CountDesign, combination_columns, design_columns
 use super::inputs::{inputs_cell, inputs_section};
 use super::number::{grouped, time};
 use super::rows::{Frame, Section};
+use super::selection::{Selected, selection_columns};
 use super::table::Heading;
 use crate::decode::{Skip, Tunnel};
 use crate::filters::FilterSpec;
@@ -27,6 +28,8 @@ pub struct CountParameters {
     pub dns_ports: Vec<u16>,
     /// Which IP header counts.
     pub tunnel: &'static str,
+    /// Which packets took part.
+    pub selected: Selected,
     /// Width of a time slice; null for one slice.
     pub slice_ns: Option<i64>,
     /// Where slice boundaries lie.
@@ -60,6 +63,7 @@ impl From<&CountPlan> for CountParameters {
             queries_only: plan.rule.queries_only,
             dns_ports: plan.rule.dns_ports.clone(),
             tunnel: tunnel_name(plan.tunnel),
+            selected: Selected::from(&plan.selection),
             slice_ns: plan.slicing.width_ns,
             align: plan.slicing.align.name(),
             filter: plan.counter.as_ref().map_or("exact", |c| c.name),
@@ -100,6 +104,7 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
         .doc("DNS ports besides 53")
         .field("tunnel", |p| p.tunnel)
         .doc("`outer` or `inner`: which IP header counts")
+        .part(None, &selection_columns(), |p| Some(p.selected.clone()))
         .field("slice_ns", |p| p.slice_ns)
         .doc("width of a slice; null for one slice over everything")
         .field("align", |p| p.align)

@@ -252,6 +252,8 @@ impl CountPage {
                 reason.name()
             ),
         });
+        let selected = parameters.selected.words(&summary.inputs);
+        words.extend(selected.map(|words| format!("{words}.")));
         if totals.uncounted > 0 {
             words.push(format!(
                 "{} packets are in no slice, since they came too late.",

@@ -5,6 +5,7 @@ use super::column::Columns;
 use super::count_combinations::{CountDesign, cell, heading, remark};
 use super::count_model::{CountParameters, slice_columns};
 use super::number::{duration, grouped, size, slices_of};
+use super::selection::Selected;
 use super::sparkline::Sparkline;
 use super::table::bold;
 use crate::decode::Skip;
@@ -21,6 +22,7 @@ pub(super) struct CountTable<W: Write> {
     last_end_ns: Option<i64>,
     /// Slices whose exact set passed its limit.
     over_limit: u64,
+    selected: Selected,
 }
 
 impl<W: Write> CountTable<W> {
@@ -39,6 +41,7 @@ impl<W: Write> CountTable<W> {
             series: Sparkline::default(),
             last_end_ns: None,
             over_limit: 0,
+            selected: parameters.selected.clone(),
         })
     }
 
@@ -108,6 +111,9 @@ impl<W: Write> CountTable<W> {
             )?;
         }
         write_read(&mut self.out, totals)?;
+        if let Some(words) = self.selected.words(&summary.inputs) {
+            writeln!(self.out, "{words}")?;
+        }
         Ok(self.out)
     }
 

@@ -9,6 +9,7 @@ use super::inputs::{inputs_cell, inputs_section};
 use super::json::{Layout, object, write_document};
 use super::number::{duration, grouped, percent, size, time};
 use super::rows::{Frame, RowWriter, Section};
+use super::selection::{Selected, selection_columns};
 use super::table::Heading;
 use crate::decode::Tunnel;
 use crate::dedup::{DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, WindowWidth};
@@ -88,6 +89,9 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
         .doc("`packet`, `frame`, `retransmission` or `flow`")
         .field("tunnel", |report| tunnel_name(report.plan.tunnel))
         .doc("`outer` or `inner`: which IP packet of a frame is compared")
+        .part(None, &selection_columns(), |report| {
+            Some(Selected::from(&report.plan.selection))
+        })
         .object("distinguish", difference_columns(), |report| {
             Some(report.plan.distinguish)
         })
@@ -279,6 +283,9 @@ fn write_totals(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -
         if count > 0 {
             line(name, count, "")?;
         }
+    }
+    if let Some(words) = Selected::from(&plan.selection).words(&summary.inputs) {
+        writeln!(out, "{words}")?;
     }
     if summary.interrupted {
         writeln!(out, "{INTERRUPTED}")?;

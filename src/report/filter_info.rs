@@ -6,8 +6,9 @@ use super::count_combinations::{cell, names};
 use super::count_model::{count_columns, tunnel_name};
 use super::format::ReportFormat;
 use super::json::{Layout, object, write_document};
-use super::number::{grouped, percent, size};
+use super::number::{grouped, percent, rfc3339, size};
 use super::rows::{Frame, RowWriter};
+use super::selection::part_columns;
 use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
@@ -65,6 +66,7 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         .field("queries_only", |row| row.of_label(|label| label.rule.queries_only))
         .field("dns_ports", |row| row.of_label(|label| label.rule.dns_ports.clone()))
         .field("tunnel", |row| row.of_label(|label| tunnel_name(label.tunnel)))
+        .part(None, &part_columns(), |row| row.of_label(|label| label.part.clone()))
         .field("filter", |row| row.spec.name())
         .doc("the structure")
         .field("probes", |row| row.spec.probes())
@@ -292,6 +294,14 @@ fn described(label: &ElementLabel) -> String {
     }
     if label.tunnel == Tunnel::Inner {
         text.push_str(", of the innermost IP header");
+    }
+    if let Some(expression) = &label.part.expression {
+        text += &format!(", where {expression}");
+    }
+    for (word, time) in [("from", label.part.from_ns), ("before", label.part.to_ns)] {
+        if let Some(time) = time {
+            text += &format!(", {word} {}", rfc3339(time));
+        }
     }
     text
 }

@@ -6,6 +6,7 @@ use super::count_model::{tally, tunnel_name};
 use super::inputs::{inputs_cell, inputs_section};
 use super::number::time;
 use super::rows::{Frame, Section};
+use super::selection::{Selected, selection_columns};
 use super::table::Heading;
 use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary};
 use etherparse::IpNumber;
@@ -46,6 +47,8 @@ pub struct FlowParameters {
     pub unique: bool,
     /// Which IP header counts.
     pub tunnel: &'static str,
+    /// Which packets took part.
+    pub selected: Selected,
     /// DNS ports besides 53.
     pub dns_ports: Vec<u16>,
     /// Idle timeout; null for none.
@@ -67,6 +70,7 @@ impl FlowParameters {
             bidirectional: plan.bidirectional,
             unique,
             tunnel: tunnel_name(plan.tunnel),
+            selected: Selected::from(&plan.selection),
             dns_ports: plan.dns_ports.clone(),
             idle_ns: plan.idle_ns,
             active_ns: plan.active_ns,
@@ -95,6 +99,7 @@ pub(super) fn parameter_columns() -> Columns<FlowParameters> {
         .doc("each flow once, when its first packet is seen")
         .field("tunnel", |p| p.tunnel)
         .doc("`outer` or `inner`: which IP header counts")
+        .part(None, &selection_columns(), |p| Some(p.selected.clone()))
         .field("dns_ports", |p| p.dns_ports.clone())
         .doc("DNS ports besides 53")
         .field("idle_ns", |p| p.idle_ns)

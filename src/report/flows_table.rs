@@ -5,6 +5,7 @@ use super::column::Columns;
 use super::count_table::reasons;
 use super::flows_model::{FlowParameters, FlowShape, flow_columns};
 use super::number::{duration, grouped, size};
+use super::selection::Selected;
 use super::table::bold;
 use crate::flows::{Ended, FlowRecord, FlowSummary};
 use std::io::{self, Write};
@@ -13,6 +14,7 @@ use std::io::{self, Write};
 pub(super) struct FlowTable<W: Write> {
     out: W,
     columns: Columns<FlowRecord>,
+    selected: Selected,
 }
 
 impl<W: Write> FlowTable<W> {
@@ -20,7 +22,11 @@ impl<W: Write> FlowTable<W> {
         let columns = flow_columns(parameters.shape(), parameters.names);
         writeln!(out, "{}", title(parameters))?;
         bold(&mut out, styled, &columns.head())?;
-        Ok(Self { out, columns })
+        Ok(Self {
+            out,
+            columns,
+            selected: parameters.selected.clone(),
+        })
     }
 
     pub(super) fn flow(&mut self, flow: &FlowRecord) -> io::Result<()> {
@@ -39,6 +45,9 @@ impl<W: Write> FlowTable<W> {
             self.out,
             "{flows}: {packets} packets, {ip} of them IP with {bytes} bytes"
         )?;
+        if let Some(words) = self.selected.words(&summary.inputs) {
+            writeln!(self.out, "{words}")?;
+        }
         if totals.interrupted {
             writeln!(self.out, "{INTERRUPTED}")?;
         }

@@ -100,6 +100,8 @@ pub(super) fn explained_columns() -> Columns<Explained> {
         .unit("share")
         .field("captures", |explained| explained.captures)
         .doc("captures in the index")
+        .field("captures_in_part", |explained| explained.captures_in_part)
+        .doc("captures of which not all packets were indexed (`index build --where`)")
         .field("regions", |explained| explained.regions)
         .doc("regions in the index")
         .field("regions_ruled_out_by_node", |explained| explained.regions_by_node)

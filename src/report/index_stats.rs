@@ -6,6 +6,7 @@ use super::format::ReportFormat;
 use super::json::{Layout, write_document};
 use super::number::grouped;
 use super::rows::{Frame, RowWriter, Section};
+use super::selection::part_columns;
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
 use std::io::{self, Write};
 
@@ -109,6 +110,7 @@ pub(super) fn capture_columns() -> Columns<CaptureEntry> {
         .doc("its regions")
         .field("damage", |entry| entry.damage.clone())
         .doc("why it could not be read to its end")
+        .part(None, &part_columns(), |entry| entry.part.clone())
 }
 
 /// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the table and
@@ -200,9 +202,10 @@ fn write_table(stats: &IndexStats, captures: bool, out: &mut dyn Write) -> io::R
     if captures {
         for entry in &stats.captures {
             let damage = entry.damage.as_ref().map_or("", |_| ", damaged");
+            let part = entry.part.as_ref().map_or("", |_| ", in part");
             writeln!(
                 out,
-                "capture          {}: {} packets in {} regions{damage}",
+                "capture          {}: {} packets in {} regions{damage}{part}",
                 entry.path.display(),
                 entry.packets,
                 entry.regions.len()

@@ -50,6 +50,7 @@ mod reproduce_model;
 mod reproduce_page;
 mod reproduce_table;
 mod rows;
+mod selection;
 mod sparkline;
 pub mod svg;
 mod table;
@@ -78,6 +79,7 @@ pub use index_verify::write_index_verify;
 pub use plan_model::PlanReport;
 pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
+pub use selection::Selected;
 
 use self::rows::RowWriter;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};

@@ -4,6 +4,7 @@ use super::cell::{Cell, IntoCell as _, Joined, Whole};
 use super::column::Columns;
 use super::json::object;
 use super::rows::Frame;
+use super::selection::{Selected, selection_columns};
 use crate::filters::{FilterKind, Shape};
 use crate::pipeline::SampleResult;
 use crate::planner::{Goal, Plan, PlanRequest, PlanRow, RateRule, Structure, Wanted};
@@ -94,6 +95,9 @@ pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest
             row.0.packets
         })
         .doc("packets read")
+        .part(None, &selection_columns(), |row| {
+            Some(Selected::from(&row.0.selection))
+        })
         .field("elements", |row| row.0.elements)
         .doc("elements seen, repeats included")
         .field("interrupted", |row| row.0.interrupted)

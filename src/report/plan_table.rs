@@ -3,6 +3,7 @@
 use super::INTERRUPTED;
 use super::number::{grouped, size};
 use super::plan_model::PlanReport;
+use super::selection::Selected;
 use super::table::{Heading, bold, fitted, hanging, head, line};
 use crate::filters::{FilterKind, Shape};
 use crate::planner::{Goal, PlanRow, RateRule, Structure};
@@ -61,6 +62,9 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
             );
         }
         paragraph(out, "  ", text.trim_end_matches(';'))?;
+        if let Some(words) = Selected::from(&sample.selection).words(&sample.inputs) {
+            paragraph(out, "  ", &words)?;
+        }
         if sample.interrupted {
             paragraph(out, "  ", INTERRUPTED)?;
         }

@@ -125,6 +125,34 @@ fn a_row_comes_by_the_clock_while_no_packet_does_and_not_before() {
     }
 }
 
+/// A stream remembers 65,536 closed slices. A packet for an older one is reported, and nothing else is lost.
+#[test]
+fn a_packet_for_a_slice_that_is_no_longer_remembered_is_reported_as_uncounted() {
+    let mut child = start(&["count", "-", "--slice", "1ms", "--format", "jsonl"]);
+    let lines = lines(child.stdout.take().unwrap());
+    let mut pipe = child.stdin.take().unwrap();
+    let slices = (1 << 16) + 2000;
+    pipe.write_all(&header()).unwrap();
+    pipe.write_all(&packets((0..slices).map(|slice| slice * 1000)))
+        .unwrap();
+    // One for the oldest slice, and one for a slice that is remembered.
+    pipe.write_all(&packets([0, (slices - 1000) * 1000]))
+        .unwrap();
+    drop(pipe);
+    let records: Vec<Value> = lines
+        .iter()
+        .map(|line| serde_json::from_str(&line).unwrap())
+        .collect();
+    let totals = records.iter().find(|line| line["record"] == "totals");
+    let totals = &totals.unwrap()["totals"];
+    assert_eq!(
+        (&totals["packets"], &totals["late"], &totals["uncounted"]),
+        (&(slices + 2).into(), &1.into(), &1.into())
+    );
+    assert_eq!(totals["slices"], slices);
+    assert!(child.wait().unwrap().success());
+}
+
 /// A table grows, too, and the formats that are one document have final rows only.
 #[test]
 fn only_rows_that_stand_by_themselves_come_early() {

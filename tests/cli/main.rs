@@ -27,6 +27,7 @@ mod privacy;
 mod reproduce;
 mod same_file;
 mod saved;
+mod selection;
 mod signals;
 mod trouble;
 mod usage;

@@ -32,6 +32,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
     CountPlan {
         inputs: inputs.iter().map(Into::into).collect(),
         input_format: InputFormat::Auto,
+        selection: flowsieve::selection::Selection::default(),
         rule: ElementRule {
             kind,
             ..ElementRule::default()

@@ -81,6 +81,7 @@ fn damaged_captures_are_counted_as_far_as_they_are_read() {
         let plan = CountPlan {
             inputs: vec![(&*path).into()],
             input_format,
+            selection: flowsieve::selection::Selection::default(),
             rule: ElementRule {
                 kind,
                 ..ElementRule::default()
@@ -135,6 +136,7 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
         let plan = DedupPlan {
             inputs: vec![path.to_path_buf()],
             input_format,
+            selection: flowsieve::selection::Selection::default(),
             by,
             tunnel: if number & 1024 != 0 && by != Sameness::Frame {
                 Tunnel::Inner
@@ -195,6 +197,7 @@ fn flows_of_damaged_captures_hold_all_their_packets() {
         let plan = FlowPlan {
             inputs: vec![PathBuf::from(&*path).into()],
             input_format,
+            selection: flowsieve::selection::Selection::default(),
             tunnel: Tunnel::Inner,
             bidirectional: number % 2 == 0,
             dns_ports: vec![5000],

@@ -50,6 +50,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> C
     ComparePlan {
         inputs: inputs.to_vec(),
         input_format: InputFormat::Auto,
+        selection: flowsieve::selection::Selection::default(),
         rule: ElementRule {
             kind,
             ..ElementRule::default()

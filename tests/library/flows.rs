@@ -17,6 +17,7 @@ pub(crate) fn plan(input: &Path) -> FlowPlan {
     FlowPlan {
         inputs: vec![input.into()],
         input_format: InputFormat::Auto,
+        selection: flowsieve::selection::Selection::default(),
         tunnel: Tunnel::Outer,
         bidirectional: false,
         dns_ports: Vec::new(),

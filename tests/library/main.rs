@@ -19,3 +19,4 @@ mod layers;
 mod pieces;
 mod pipeline;
 mod planned_filters;
+mod selection;

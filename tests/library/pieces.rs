@@ -1,6 +1,7 @@
 //! A count put together from pieces has the report of one run, byte for byte.
 
 use super::common;
+use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, FilterSpec, PlannedCombination, Sizing, SubsetSpec};
@@ -11,6 +12,7 @@ use flowsieve::pieces::{
 };
 use flowsieve::pipeline::{Align, CountExtras, CountPlan, CounterChoice, Slicing, count};
 use flowsieve::report::{CountParameters, CountReport, ReportFormat};
+use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::trace::{Capture, InputFormat};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -262,6 +264,29 @@ fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<C
     }
 }
 
+/// Everything in half of the cases.
+fn selection(number: usize) -> Selection {
+    let filter = |text| CaptureFilter::parse(text, Tunnel::Outer).unwrap();
+    let at = |ns: i64| Some(TimeBound::At(1_700_000_000_000_000_000 + ns));
+    match number {
+        0 => Selection {
+            capture_filter: Some(filter("udp or port 443")),
+            ..Selection::default()
+        },
+        1 => Selection {
+            from: at(400_000_000),
+            to: at(1_300_000_000),
+            ..Selection::default()
+        },
+        2 => Selection {
+            capture_filter: Some(filter("not udp")),
+            from: at(700_000_000),
+            ..Selection::default()
+        },
+        _ => Selection::default(),
+    }
+}
+
 fn plan() -> impl Strategy<Value = CountPlan> {
     let width = prop_oneof![
         Just(None),
@@ -273,16 +298,17 @@ fn plan() -> impl Strategy<Value = CountPlan> {
     (
         (0_usize..15, 9_u32..15, 1_u32..9),
         (0_usize..5, any::<[bool; 5]>()),
-        (width, any::<u64>(), 1_usize..4),
+        (width, any::<u64>(), 1_usize..4, 0_usize..6),
     )
         .prop_map(
-            |((structure, memory, shards), (kind, flags), (width_ns, seed, threads))| {
+            |((structure, memory, shards), (kind, flags), (width_ns, seed, threads, selected))| {
                 let kind = ElementKind::ALL[kind];
                 let shards = if structure == 2 { 1 } else { shards };
                 let counter = counter(structure, kind, shards, u64::from(shards) << memory);
                 CountPlan {
                     inputs: Vec::new(),
                     input_format: InputFormat::Auto,
+                    selection: selection(selected),
                     rule: ElementRule {
                         kind,
                         undirected: flags[0],
@@ -545,6 +571,38 @@ fn what_does_not_belong_together_is_refused() {
 }
 
 #[test]
+fn a_range_of_time_of_a_long_capture_is_read_in_pieces_as_at_once() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("long.pcap");
+    let generated = GeneratePlan {
+        duration_ns: 300_000_000_000,
+        ..GeneratePlan::new(GenerateKind::Traffic, 160_000)
+    };
+    let mut bytes = Vec::new();
+    generate(&generated, &mut bytes).unwrap();
+    fs::write(&path, bytes).unwrap();
+    let mut plan = common::plan(&[path], ElementKind::HostPair);
+    let at = |second: i64| Some(TimeBound::At((1_700_000_000 + second) * 1_000_000_000));
+    plan.selection = Selection {
+        from: at(100),
+        to: at(120),
+        ..Selection::default()
+    };
+    let expected = at_once(&plan);
+    assert!(
+        !expected.contains("\"unread_bytes\":0,"),
+        "nothing was skipped"
+    );
+    for range_bytes in [1 << 18, 1 << 20, 1 << 24, u64::MAX] {
+        let division = Division {
+            range_bytes,
+            ..WHOLE
+        };
+        assert_eq!(in_pieces(&plan, division).0, expected, "{range_bytes}");
+    }
+}
+
+#[test]
 fn a_reader_of_any_kind_makes_the_same_parts() {
     let plan = common::plan(&["traces/generated.pcap".into()], ElementKind::HostPair);
     let grid = grid_of(&plan).unwrap();
@@ -573,6 +631,7 @@ fn placed_elements_are_those_of_the_parts() {
     let plan = common::plan(&["traces/netns-dns.pcap".into()], ElementKind::Dns);
     let grid = grid_of(&plan).unwrap();
     let piece = Piece {
+        part: None,
         input: 0,
         range: 0,
         bytes: None,

@@ -31,6 +31,7 @@ fn plan(path: &Path, kind: FilterKind, bytes: u64, shards: u32, seed: u64) -> Co
     CountPlan {
         inputs: vec![path.into()],
         input_format: InputFormat::Auto,
+        selection: flowsieve::selection::Selection::default(),
         rule: ElementRule::default(),
         tunnel: Tunnel::Outer,
         slicing: Slicing {

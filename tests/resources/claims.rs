@@ -262,6 +262,7 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
     let plan = CountPlan {
         inputs: vec![file.path().into()],
         input_format: InputFormat::Auto,
+        selection: flowsieve::selection::Selection::default(),
         rule: ElementRule::default(),
         tunnel: Tunnel::Outer,
         slicing: Slicing {

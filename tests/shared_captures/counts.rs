@@ -200,6 +200,7 @@ fn measure_flows(path: &Path, name: &str) -> (FlowFigures, FlowSummary) {
         } else {
             InputFormat::Auto
         },
+        selection: flowsieve::selection::Selection::default(),
         tunnel: Tunnel::Outer,
         bidirectional: false,
         dns_ports: dns_ports.map_or(Vec::new(), |(_, ports)| ports.to_vec()),

@@ -8,6 +8,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+mod capture_filters;
 mod comparison;
 mod counts;
 mod coverage;
@@ -80,7 +81,11 @@ const TESTS: [Test; 8] = [
 /// Tests that are ignored where another program is missing.
 type TestWithPeer = (&'static str, fn(&Path) -> Completion);
 
-const TESTS_WITH_PEERS: [TestWithPeer; 2] = [
+const TESTS_WITH_PEERS: [TestWithPeer; 3] = [
+    (
+        "capture_filters::keep_what_tcpdump_keeps",
+        capture_filters::keep_what_tcpdump_keeps,
+    ),
     (
         "dedup::by_frame_keeps_what_editcap_keeps",
         dedup::by_frame_keeps_what_editcap_keeps,

@@ -6,6 +6,7 @@
 
 #[doc(hidden)]
 pub mod anonymize;
+pub mod capture_filter;
 #[doc(hidden)]
 pub mod comparison;
 #[doc(hidden)]
@@ -18,6 +19,7 @@ mod inputs;
 mod memory;
 pub mod pieces;
 pub mod pipeline;
+pub mod selection;
 mod sorted;
 mod threads;
 pub mod trace;
@@ -26,7 +28,7 @@ pub mod trace;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::guard::{Broken, WorkerGone, guarded};
-    pub use crate::inputs::{Choose, Input, Merge, RecordInput, Watch};
+    pub use crate::inputs::{Input, Merge, RecordInput, Watch};
     pub use crate::memory::given_of;
 }
 

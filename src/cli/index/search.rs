@@ -3,7 +3,7 @@
 use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::AnonymizeArgs;
-use crate::cli::options::{FormatArgs, OutputArgs};
+use crate::cli::options::{FormatArgs, OutputArgs, capture_filter};
 use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::{keep_apart, within_index};
@@ -12,11 +12,13 @@ use crate::cli::units::{parse_time_ns, with_values};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
+use flowsieve::decode::Tunnel;
 use flowsieve::index::{
     AddressRange, CaptureEntry, Catalog, DomainRange, ExtractPlan, Hit, HitSink, IndexError,
     IndexQuery, extract, search,
 };
 use flowsieve::report::SearchReport;
+use flowsieve::selection::Selection;
 use flowsieve::trace::StopFlag;
 use flowsieve::trace::write::WriteFormat;
 use std::collections::BTreeMap;
@@ -82,6 +84,15 @@ pub(super) struct SearchArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     write: Option<PathBuf>,
 
+    /// Write only packets that match a capture filter, too, such as 'tcp[tcpflags] & tcp-syn != 0'
+    #[arg(
+        long = "where",
+        value_name = "EXPRESSION",
+        requires = "write",
+        help_heading = "Output"
+    )]
+    expression: Option<String>,
+
     #[command(flatten)]
     anonymize: AnonymizeArgs,
 
@@ -135,6 +146,10 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         to_ns: args.to,
     };
     query.check().map_err(explained)?;
+    let selection = Selection {
+        capture_filter: capture_filter(args.expression.as_deref(), Tunnel::Outer)?,
+        ..Selection::default()
+    };
     args.format.check(&args.output)?;
     check_files(args)?;
     let key = args.anonymize.key(false)?;
@@ -155,6 +170,12 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         report, captures, ..
     } = noting;
     report.finish(&explanation).context(UNWRITTEN)?.commit()?;
+    if explanation.captures_in_part > 0 {
+        say(format_args!(
+            "of {} captures the index holds only some packets, as `flowsieve index stats --captures` lists; what it lacks was not searched",
+            explanation.captures_in_part
+        ));
+    }
     let (mut problems, mut interrupted) = (explanation.problems, explanation.interrupted);
     let mut what = PARTIAL;
     if let Some(path) = &args.write {
@@ -164,7 +185,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
             interrupted = write(
                 path,
                 archive,
-                &query,
+                (&query, &selection),
                 &captures,
                 key,
                 run.stop(),
@@ -214,7 +235,7 @@ fn check_files(args: &SearchArgs) -> Result<()> {
 fn write(
     path: &Path,
     archive: &Path,
-    query: &IndexQuery,
+    (query, selection): (&IndexQuery, &Selection),
     captures: &[CaptureEntry],
     key: Option<&AnonymizeKey>,
     stop: &StopFlag,
@@ -224,6 +245,7 @@ fn write(
     let mut anonymizer = key.map(PacketAnonymizer::new);
     let plan = ExtractPlan {
         query,
+        selection,
         captures,
         format: WriteFormat::of_name(path),
         anonymizer: anonymizer.as_mut(),

@@ -3,7 +3,7 @@
 use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::inputs::Inputs;
-use crate::cli::options::{DnsPortArgs, QuietArgs};
+use crate::cli::options::{DnsPortArgs, QuietArgs, SelectionArgs};
 use crate::cli::output::is_standard;
 use crate::cli::progress::Progress;
 use crate::cli::run::{Run, outcome};
@@ -12,9 +12,11 @@ use crate::cli::structure::filters_of_attributes;
 use crate::cli::units::{UnitError, parse_size, parse_width_ns, with_values};
 use anyhow::{Result, anyhow};
 use clap::Args;
+use flowsieve::decode::Tunnel;
 use flowsieve::filters::FilterKind;
 use flowsieve::index::{Added, IndexWriter, LEAST_MEMORY_BYTES, Settings, cannot_be_indexed};
 use flowsieve::pipeline::Watch;
+use flowsieve::selection::Selection;
 use flowsieve::trace::{InputFormat, StopFlag};
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -60,6 +62,9 @@ pub(super) struct BuildArgs {
 
     #[command(flatten)]
     memory: MemoryArgs,
+
+    #[command(flatten)]
+    selection: SelectionArgs,
 
     #[command(flatten)]
     quiet: QuietArgs,
@@ -137,6 +142,9 @@ pub(super) struct AddArgs {
 
     #[command(flatten)]
     memory: MemoryArgs,
+
+    #[command(flatten)]
+    selection: SelectionArgs,
 }
 
 /// Shortest region: shorter ones hold hardly more than they cost.
@@ -170,8 +178,10 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
         return Err(anyhow!("there is nothing to index, so no index was made"));
     }
     let run = Run::begin()?;
+    let selection = selection(&run, &args.selection, &inputs)?;
     let writer = IndexWriter::create(&args.archive, settings, &args.nodes).map_err(explained)?;
     let writer = writer.with_memory(args.memory.memory);
+    let writer = writer.with_selection(selection);
     fill(run, writer, &args.archive, inputs, args.quiet)
 }
 
@@ -179,12 +189,21 @@ pub(super) fn add(args: &AddArgs) -> Result<Outcome> {
     let AddArgs {
         change: args,
         memory,
+        selection: wanted,
     } = args;
     let inputs = args.captures.find()?;
     let run = Run::begin()?;
     let writer = IndexWriter::open(&args.index.archive).map_err(explained)?;
+    let selection = selection(&run, wanted, &inputs)?;
     let writer = writer.with_memory(memory.memory);
+    let writer = writer.with_selection(selection);
     fill(run, writer, &args.index.archive, inputs, args.quiet)
+}
+
+/// Which packets of these captures are indexed.
+fn selection(run: &Run, wanted: &SelectionArgs, inputs: &Inputs) -> Result<Selection, UsageError> {
+    let selection = wanted.selection(Tunnel::Outer)?;
+    run.resolve(&selection, &inputs.files, InputFormat::Auto)
 }
 
 pub(super) fn remove(args: &ChangeArgs) -> Result<Outcome> {

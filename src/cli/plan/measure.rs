@@ -26,6 +26,13 @@ impl PlanArgs {
                 .collect()
         };
         let plan = SamplePlan {
+            selection: run.resolve(
+                &self
+                    .selection
+                    .selection(self.elements.packets.headers.tunnel)?,
+                &inputs,
+                format,
+            )?,
             inputs,
             input_format: format,
             rule: self.elements.rule(),

@@ -6,7 +6,7 @@ mod request;
 
 use super::design::DesignArgs;
 use super::options::{
-    ElementArgs, ExactLimitArgs, FormatArgs, InputFormatArgs, OutputArgs, QuietArgs,
+    ElementArgs, ExactLimitArgs, FormatArgs, InputFormatArgs, OutputArgs, QuietArgs, SelectionArgs,
 };
 use super::run::Run;
 use super::structure::structures;
@@ -70,6 +70,9 @@ pub(crate) struct PlanArgs {
 
     #[command(flatten, next_help_heading = "Sample")]
     format_of_sample: InputFormatArgs,
+
+    #[command(flatten, next_help_heading = "Sample")]
+    selection: SelectionArgs,
 
     #[command(flatten)]
     exact: ExactLimitArgs,

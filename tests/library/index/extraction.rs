@@ -29,6 +29,7 @@ fn extracted(archive: &Path, question: &Question, out: &Path) -> (Vec<(i64, Ends
     let mut problems = Vec::new();
     let plan = ExtractPlan {
         query: &query,
+        selection: &flowsieve::selection::Selection::default(),
         captures: &captures,
         format: WriteFormat::of_name(out),
         anonymizer: None,

@@ -7,6 +7,7 @@ use crate::elements::{ElementKind, ElementRule};
 use crate::filters::{FilterKind, Structure};
 use crate::memory::is_given;
 use crate::pipeline::{PlanError, Slicing};
+use crate::selection::Selection;
 use crate::trace::InputFormat;
 use std::path::PathBuf;
 
@@ -73,6 +74,8 @@ pub struct ComparePlan {
     pub inputs: Vec<PathBuf>,
     /// How to recognise them.
     pub input_format: InputFormat,
+    /// Which packets take part.
+    pub selection: Selection,
     /// Which elements.
     pub rule: ElementRule,
     /// Which IP header counts.

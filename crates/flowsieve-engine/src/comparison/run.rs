@@ -33,7 +33,7 @@ pub fn compare(
         .map(Source::from)
         .all(|input| input.is_readable_twice());
     let mut reading = Reading {
-        inputs: plan.inputs.iter().map(Into::into).collect(),
+        inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
         extractor: Arc::new(match traffic {
             Some(_) => extractor.with_addresses(),

@@ -149,6 +149,27 @@ fn has_home_address(header: &[u8]) -> bool {
     false
 }
 
+/// Whether a protocol number is that of an extension header.
+#[inline]
+pub(super) fn is_extension(protocol: u8, v6: bool) -> bool {
+    match protocol {
+        AUTHENTICATION => true,
+        HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS | SHIM6 => v6,
+        _ => false,
+    }
+}
+
+/// The length of an extension header that begins with `head`, and whether a fragment other than the first follows.
+#[inline]
+pub(super) fn extension(protocol: u8, head: [u8; 4]) -> (usize, bool) {
+    let [_, units, high, low] = head;
+    match protocol {
+        AUTHENTICATION => ((usize::from(units) + 2) * 4, false),
+        FRAGMENT => (8, u16::from_be_bytes([high, low]) & 0xfff8 != 0),
+        _ => ((usize::from(units) + 1) * 8, false),
+    }
+}
+
 /// What stands behind a header.
 struct Upper<'a> {
     protocol: u8,
@@ -161,24 +182,14 @@ impl<'a> Upper<'a> {
     /// packet; one that was cut off still says what follows it, if its first bytes are there.
     fn behind_extensions(mut self, v6: bool) -> Self {
         while !self.later_fragment {
-            let extension = match self.protocol {
-                AUTHENTICATION => true,
-                HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS | SHIM6 => v6,
-                _ => false,
-            };
-            let &[next, units, high, low] = match self.bytes.first_chunk() {
-                Some(head) if extension => head,
+            let extension = is_extension(self.protocol, v6);
+            let head: [u8; 4] = match self.bytes.first_chunk() {
+                Some(head) if extension => *head,
                 _ => break,
             };
-            let length = match self.protocol {
-                AUTHENTICATION => (usize::from(units) + 2) * 4,
-                FRAGMENT => {
-                    self.later_fragment = u16::from_be_bytes([high, low]) & 0xfff8 != 0;
-                    8
-                }
-                _ => (usize::from(units) + 1) * 8,
-            };
-            self.protocol = next;
+            let length;
+            (length, self.later_fragment) = self::extension(self.protocol, head);
+            self.protocol = head[0];
             self.bytes = self.bytes.get(length..).unwrap_or_default();
         }
         self

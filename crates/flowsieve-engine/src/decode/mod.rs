@@ -14,6 +14,7 @@
 //! | `ethernet`, `ieee80211`, `ppp`, `cooked`, `meta` | link layers by family |
 //! | `ip` | IPv4 and IPv6 with extension headers |
 //! | `tunnel`, `udp_tunnel` | what may stand inside an IP packet |
+//! | `network` | where the network layer begins, and what stands before it |
 //! | `places` | where in a frame addresses stand, for those who replace them |
 //! | `whole` | an IP packet as bytes, and the VLANs before it |
 //! | `dns`, `dns_name` | DNS messages, names |
@@ -36,6 +37,7 @@ mod layer;
 mod link;
 mod logged;
 mod meta;
+mod network;
 mod places;
 mod ppp;
 mod skip;
@@ -58,6 +60,7 @@ pub use ip::Elsewhere;
 #[doc(hidden)]
 pub use logged::logged_addresses;
 pub(crate) use logged::{addresses_of, has_ports};
+pub use network::{Network, NetworkKind, Shim, Upper, network, shims, upper};
 pub use places::{Carried, Place, address_places};
 pub use skip::Skip;
 pub use whole::{IpBytes, ip_bytes, vlan_ids};

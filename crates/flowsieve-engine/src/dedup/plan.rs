@@ -2,6 +2,7 @@
 
 use crate::decode::Tunnel;
 use crate::memory::is_given;
+use crate::selection::Selection;
 use crate::trace::InputFormat;
 use std::path::PathBuf;
 
@@ -88,6 +89,8 @@ pub struct DedupPlan {
     pub inputs: Vec<PathBuf>,
     /// How their containers are found.
     pub input_format: InputFormat,
+    /// Which packets take part.
+    pub selection: Selection,
     /// What makes two packets the same.
     pub by: Sameness,
     /// Which IP packet of a frame is compared.
@@ -133,6 +136,7 @@ impl DedupPlan {
         Self {
             inputs: inputs.into_iter().map(Into::into).collect(),
             input_format: InputFormat::Auto,
+            selection: Selection::default(),
             by: Sameness::Packet,
             tunnel: Tunnel::Outer,
             distinguish: Difference::default(),

@@ -63,7 +63,12 @@ pub fn dedup<W: Write + Send + 'static>(
     let mut run = Run::new(plan);
     let rest = RefCell::default();
     let begin = |capture, _| RecordInput::with_annotations(capture, &rest);
-    let merge = Merge::new(&plan.inputs, plan.input_format, watch.stop(), begin);
+    let merge = Merge::new(
+        &plan.selection.of(&plan.inputs, plan.input_format),
+        plan.input_format,
+        watch.stop(),
+        begin,
+    );
     let (inputs, interrupted) = merge.drain(watch, |number, input, count| {
         let (batch, range) = input.next(count);
         run.take(number, &batch, range, writers)

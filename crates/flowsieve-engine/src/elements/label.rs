@@ -2,6 +2,7 @@
 
 use super::{ElementKind, ElementRule};
 use crate::decode::Tunnel;
+use crate::selection::SelectedPart;
 use std::fmt;
 
 /// The rule by which elements were taken from packets.
@@ -11,6 +12,8 @@ pub struct ElementLabel {
     pub rule: ElementRule,
     /// Which IP header counts.
     pub tunnel: Tunnel,
+    /// Which packets took part.
+    pub part: SelectedPart,
 }
 
 /// Beginning of a label: name and version.
@@ -28,7 +31,23 @@ impl ElementLabel {
             rule.queries_only = false;
             rule.dns_ports.clear();
         }
-        Self { rule, tunnel }
+        Self {
+            rule,
+            tunnel,
+            part: SelectedPart::default(),
+        }
+    }
+
+    /// The label of a union, of which one part was labelled so and the other as `other`; none if they have other elements. Only
+    /// ranges of time may differ: the union's begins with the earlier and ends with the later.
+    pub fn united(&self, other: &Self) -> Option<Self> {
+        let united = |label: &Self| {
+            Some(Self {
+                part: self.part.united(&other.part)?,
+                ..label.clone()
+            })
+        };
+        united(self).filter(|label| united(other).as_ref() == Some(label))
     }
 
     /// Reads a label; `None` if it is not exactly one that is written here.
@@ -57,9 +76,49 @@ impl ElementLabel {
                 .filter(|port| !port.is_empty());
             rule.dns_ports = ports.map(|port| port.parse().ok()).collect::<Option<_>>()?;
         }
-        let label = Self::new(&rule, tunnel);
+        let mut label = Self::new(&rule, tunnel);
+        for field in fields {
+            let (name, value) = field.split_once('=')?;
+            match name {
+                "where" => label.part.expression = Some(unescaped(value)?),
+                "from" => label.part.from_ns = Some(value.parse().ok()?),
+                "to" => label.part.to_ns = Some(value.parse().ok()?),
+                _ => return None,
+            }
+        }
         (label.to_string() == text).then_some(label)
     }
+}
+
+/// The text in printable ASCII without spaces: other bytes as `%20`.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'%' => escaped += "%25",
+            0x21..=0x7e => escaped.push(byte.into()),
+            _ => escaped += &format!("%{byte:02x}"),
+        }
+    }
+    escaped
+}
+
+/// Reverses [`escaped`].
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, behind) = rest.split_at_checked(2)?;
+        let digits = std::str::from_utf8(digits).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = behind;
+    }
+    String::from_utf8(bytes).ok()
 }
 
 /// Whether this is the kind that the text names.
@@ -86,6 +145,14 @@ impl fmt::Display for ElementLabel {
             let queries = yes(rule.queries_only);
             write!(f, " queries_only={queries} dns_ports={}", ports.join(","))?;
         }
+        if let Some(expression) = &self.part.expression {
+            write!(f, " where={}", escaped(expression))?;
+        }
+        for (name, time) in [("from", self.part.from_ns), ("to", self.part.to_ns)] {
+            if let Some(time) = time {
+                write!(f, " {name}={time}")?;
+            }
+        }
         Ok(())
     }
 }
@@ -93,6 +160,33 @@ impl fmt::Display for ElementLabel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unions_have_one_label_if_only_their_times_differ() {
+        let label = |expression: &str, from_ns, to_ns| ElementLabel {
+            part: SelectedPart {
+                expression: Some(expression.to_owned()),
+                from_ns,
+                to_ns,
+            },
+            ..ElementLabel::new(&ElementRule::default(), Tunnel::Outer)
+        };
+        let (first, second) = (
+            label("tcp", Some(1), Some(2)),
+            label("tcp", Some(2), Some(5)),
+        );
+        assert_eq!(first.united(&second), Some(label("tcp", Some(1), Some(5))));
+        assert_eq!(second.united(&first), Some(label("tcp", Some(1), Some(5))));
+        assert_eq!(first.united(&first), Some(first.clone()));
+        let unbounded = label("tcp", None, Some(3));
+        assert_eq!(second.united(&unbounded), Some(label("tcp", None, Some(5))));
+        assert_eq!(first.united(&label("udp", Some(1), Some(2))), None);
+        let inner = ElementLabel {
+            tunnel: Tunnel::Inner,
+            ..first.clone()
+        };
+        assert_eq!(first.united(&inner), None);
+    }
 
     #[test]
     fn labels_are_read_as_they_are_written() {
@@ -109,7 +203,14 @@ mod tests {
                     dns_ports,
                 };
                 for tunnel in [Tunnel::Outer, Tunnel::Inner] {
-                    let label = ElementLabel::new(&rule, tunnel);
+                    let mut label = ElementLabel::new(&rule, tunnel);
+                    if undirected {
+                        label.part = SelectedPart {
+                            expression: Some("host ::1 and ip[8] & 0x80 != 0 or  port 5%3".into()),
+                            from_ns: Some(-5),
+                            to_ns: (!queries_only).then_some(i64::MAX),
+                        };
+                    }
                     let text = label.to_string();
                     assert_eq!(ElementLabel::parse(text.as_bytes()), Some(label));
                     for end in 0..text.len() {

@@ -3,6 +3,7 @@
 use super::table::LEAST_MEMORY;
 use crate::decode::Tunnel;
 use crate::guard::Broken;
+use crate::selection::Selection;
 use crate::trace::{InputFormat, Source};
 use std::io;
 
@@ -13,6 +14,8 @@ pub struct FlowPlan {
     pub inputs: Vec<Source>,
     /// How to recognise them.
     pub input_format: InputFormat,
+    /// Which packets take part.
+    pub selection: Selection,
     /// Which IP header counts.
     pub tunnel: Tunnel,
     /// Both directions are one flow; its originator is the sender of its first packet.
@@ -58,6 +61,7 @@ impl FlowPlan {
         Self {
             inputs: inputs.into_iter().map(Into::into).collect(),
             input_format: InputFormat::Auto,
+            selection: Selection::default(),
             tunnel: Tunnel::Outer,
             bidirectional: false,
             dns_ports: Vec::new(),

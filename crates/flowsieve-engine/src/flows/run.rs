@@ -95,8 +95,13 @@ pub(super) fn read<T: FlowTaker>(
             Some(_) => Feed::start_prompt(scope, capture, &maker),
             None => Feed::start(scope, capture, &maker, threads, open),
         };
-        Merge::new(&plan.inputs, plan.input_format, watch.stop(), begin)
-            .drain_into(watch, &mut taking)
+        Merge::new(
+            &plan.selection.of(&plan.inputs, plan.input_format),
+            plan.input_format,
+            watch.stop(),
+            begin,
+        )
+        .drain_into(watch, &mut taking)
     });
     let (inputs, interrupted) = read?;
     let mut totals = taking.output.totals;

@@ -110,9 +110,21 @@ struct Open<I> {
     number: usize,
     input: I,
     bytes: Arc<AtomicU64>,
-    times_out_of_range: Arc<AtomicU64>,
-    /// Times out of range in the captures of this input before.
-    times_before: u64,
+    times_out_of_range: Counter,
+    left_out: Counter,
+}
+
+/// Counts for the captures of an input, of which there may be several.
+struct Counter {
+    of_capture: Arc<AtomicU64>,
+    before: u64,
+}
+
+impl Counter {
+    /// Packets that were read ahead are in the number, so it is right at the end only.
+    fn value(&self) -> u64 {
+        self.before + self.of_capture.load(Ordering::Relaxed)
+    }
 }
 
 impl<'a, I: Input> Merge<'a, I> {
@@ -153,6 +165,8 @@ impl<'a, I: Input> Merge<'a, I> {
                 path: source.path().to_path_buf(),
                 container: None,
                 packets: 0,
+                left_out: 0,
+                unread_bytes: 0,
                 times_out_of_range: 0,
                 error: None,
                 is_log: false,
@@ -254,9 +268,16 @@ impl<'a, I: Input> Merge<'a, I> {
             };
             result.container = Some(capture.description());
             result.is_log = capture.is_log();
+            result.unread_bytes = capture.unread_bytes();
             let bytes = capture.bytes_read();
-            let times_out_of_range = capture.times_out_of_range();
-            let times_before = result.times_out_of_range;
+            let times_out_of_range = Counter {
+                of_capture: capture.times_out_of_range(),
+                before: result.times_out_of_range,
+            };
+            let left_out = Counter {
+                of_capture: capture.left_out(),
+                before: result.left_out,
+            };
             let input = (self.begin)(capture, self.open.len());
             self.open.push(Open {
                 source,
@@ -264,7 +285,7 @@ impl<'a, I: Input> Merge<'a, I> {
                 input,
                 bytes,
                 times_out_of_range,
-                times_before,
+                left_out,
             });
             let at = self.open.len() - 1;
             wait(&mut self.open[at].input)?;
@@ -294,13 +315,13 @@ impl<'a, I: Input> Merge<'a, I> {
             input,
             bytes,
             times_out_of_range,
-            times_before,
+            left_out,
             ..
         } = &mut self.open[at];
         let more = input.pass(packets);
-        // Packets that were read ahead are in the number, so it is right at the end only.
-        let times = times_out_of_range.load(Ordering::Relaxed);
-        self.inputs[*number].times_out_of_range = *times_before + times;
+        let result = &mut self.inputs[*number];
+        result.times_out_of_range = times_out_of_range.value();
+        result.left_out = left_out.value();
         match more {
             Ok(true) => return true,
             Ok(false) => {}
@@ -390,6 +411,6 @@ mod tests {
                 trapped(begin, |feed, packets| feed.cursor += packets);
             });
         }
-        trapped(|capture, _| RecordInput::new(capture, None), |_, _| {});
+        trapped(|capture, _| RecordInput::new(capture), |_, _| {});
     }
 }

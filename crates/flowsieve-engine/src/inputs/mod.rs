@@ -23,6 +23,6 @@ pub(crate) use clock::{A_WHILE, CaptureClock};
 pub(crate) use feed::Feed;
 pub(crate) use merge::Taker;
 pub use merge::{Input, Merge};
+pub use records::RecordInput;
 pub(crate) use records::Rest;
-pub use records::{Choose, RecordInput};
 pub use results::{InputResult, Watch};

@@ -3,23 +3,18 @@
 use super::batch::undecodable;
 use super::merge::{Input, count_until};
 use crate::guard::guarded;
-use crate::trace::{Annotation, Capture, Lost, PacketRef, RecordBatch, TraceError};
+use crate::trace::{Annotation, Capture, Lost, RecordBatch, TraceError};
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Decides of a packet and the bytes that it points into.
-pub type Choose<'a> = &'a dyn Fn(&PacketRef, &[u8]) -> bool;
-
 /// A capture that is being read. A DNS log has no packets.
-#[expect(missing_debug_implementations, reason = "it holds a closure")]
+#[derive(Debug)]
 pub struct RecordInput<'a> {
     capture: Capture,
     /// The next packet of the present batch.
     at: usize,
     /// Packets in the batches before.
     before: u64,
-    /// Which packets are wanted; all of them without it.
-    choose: Option<Choose<'a>>,
     /// Where annotations go that stand behind the last packet.
     rest: Option<&'a RefCell<Rest>>,
 }
@@ -35,21 +30,20 @@ pub(crate) struct Rest {
 }
 
 impl<'a> RecordInput<'a> {
-    /// A capture of which some packets, or all of them, are wanted.
-    pub fn new(mut capture: Capture, choose: Option<Choose<'a>>) -> Self {
+    /// A capture whose packets are wanted.
+    pub fn new(mut capture: Capture) -> Self {
         capture.keep_records();
         Self {
             capture,
             at: 0,
             before: 0,
-            choose,
             rest: None,
         }
     }
 
-    /// A capture of which all packets and annotations are wanted.
+    /// A capture whose packets and annotations are wanted.
     pub(crate) fn with_annotations(capture: Capture, rest: &'a RefCell<Rest>) -> Self {
-        let mut input = Self::new(capture, None);
+        let mut input = Self::new(capture);
         input.capture.keep_annotations();
         input.rest = Some(rest);
         input
@@ -75,18 +69,6 @@ impl<'a> RecordInput<'a> {
     pub fn next(&self, count: usize) -> (RecordBatch<'_>, Range<usize>) {
         (self.capture.record_batch(), self.at..self.at + count)
     }
-
-    /// Goes on to the next wanted packet of the present batch; false if there is none.
-    fn skip(&mut self) -> bool {
-        let batch = self.capture.record_batch();
-        if let Some(choose) = self.choose {
-            let ahead = batch.packets[self.at..].iter();
-            self.at += ahead
-                .take_while(|packet| !choose(packet, batch.bytes))
-                .count();
-        }
-        self.at < batch.packets.len()
-    }
 }
 
 impl Input for RecordInput<'_> {
@@ -95,9 +77,6 @@ impl Input for RecordInput<'_> {
     }
 
     fn ready(&self, until_ns: Option<i64>) -> usize {
-        if self.choose.is_some() {
-            return 1;
-        }
         let packets = &self.capture.record_batch().packets[self.at..];
         count_until(packets.iter().map(|packet| packet.time_ns), until_ns)
     }
@@ -107,7 +86,7 @@ impl Input for RecordInput<'_> {
             return Ok(false);
         }
         self.at += packets;
-        while !self.skip() {
+        while self.at >= self.capture.record_batch().packets.len() {
             self.before += self.at as u64;
             self.at = 0;
             let next = self.before + 1;
@@ -156,7 +135,7 @@ mod tests {
         bytes.truncate(bytes.len() - 1);
         let source = Box::new(Trap(Cursor::new(bytes)));
         let capture = Capture::from_reader(path, source, InputFormat::Auto).unwrap();
-        let mut input = RecordInput::new(capture, None);
+        let mut input = RecordInput::new(capture);
         let (mut ready, mut packets) = (0, 0);
         let error = loop {
             match input.pass(ready) {

@@ -10,8 +10,12 @@ pub struct InputResult {
     pub path: PathBuf,
     /// Name of the container, and of the compression if there is one; none if it was not opened.
     pub container: Option<String>,
-    /// Packets read (records of a DNS log).
+    /// Packets read (records of a DNS log), of those that were wanted.
     pub packets: u64,
+    /// Packets that were left out by the capture filter, or are outside the range of time.
+    pub left_out: u64,
+    /// Bytes of the file that were not read, since no packet in the range of time stands there.
+    pub unread_bytes: u64,
     /// Packets whose times are outside 1677 to 2262. They count at the nearest time in that range.
     pub times_out_of_range: u64,
     /// Why reading it stopped early, if it did.

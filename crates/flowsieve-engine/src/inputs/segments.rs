@@ -45,6 +45,8 @@ struct Made<B> {
     /// Where it ended.
     left: u64,
     batch: B,
+    /// Packets that were not wanted.
+    left_out: u64,
     failed: bool,
 }
 
@@ -68,7 +70,7 @@ impl<M: Maker> SegmentFeed<M> {
         for _ in 0..batches {
             let _ = empty.send(M::Batch::default());
         }
-        let unclaimed = Arc::new(AtomicU64::new(0));
+        let unclaimed = Arc::new(AtomicU64::new(segments.first()));
         let count = segments.count();
         for _ in 0..threads {
             let mut reader = segments.reader();
@@ -90,10 +92,10 @@ impl<M: Maker> SegmentFeed<M> {
         }
         Self {
             reader: segments.reader(),
-            place: Segments::BEGIN,
+            place: segments.begin(),
+            next: segments.first(),
             segments,
             maker: Arc::clone(maker),
-            next: 0,
             unclaimed,
             ready: BTreeMap::new(),
             full,
@@ -115,6 +117,7 @@ impl<M: Maker> SegmentFeed<M> {
             }
             self.next += 1;
             self.place = made.left;
+            self.segments.leave_out(made.left_out);
             std::mem::swap(used, &mut made.batch);
             made.batch.clear();
             // The threads may be gone: then nobody needs it.
@@ -180,6 +183,7 @@ fn make<M: Maker>(
     mut batch: M::Batch,
 ) -> Made<M::Batch> {
     batch.clear();
+    reader.take_left_out();
     let entered = guarded(|| reader.enter(number, exact));
     let mut failed = entered.is_err();
     let entered = entered.unwrap_or(None);
@@ -194,6 +198,7 @@ fn make<M: Maker>(
         entered,
         left: reader.offset(),
         batch,
+        left_out: reader.take_left_out(),
         failed,
     }
 }

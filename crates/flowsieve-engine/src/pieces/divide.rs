@@ -2,7 +2,7 @@
 
 use super::PieceError;
 use crate::pipeline::{Align, CountPlan, SliceGrid};
-use crate::trace::{Capture, CaptureRange, RangeStart, Source, StopFlag, first_time_ns};
+use crate::trace::{Capture, CaptureRange, FilePart, RangeStart, StopFlag};
 use std::ops::Range;
 
 /// What is read at one place: an input, or a range of one.
@@ -16,6 +16,8 @@ pub struct Piece {
     pub bytes: Option<Range<u64>>,
     /// Where the first of them begins, if that is known.
     pub start: Option<RangeStart>,
+    /// Where the records of the input begin that are read at all; none if all of them are.
+    pub part: Option<Range<u64>>,
 }
 
 /// A piece that can be read.
@@ -24,12 +26,14 @@ pub struct OpenPiece {
     pub(super) capture: Capture,
     pub(super) entered: Option<u64>,
     pub(super) packets_before: u64,
+    pub(super) unread_bytes: u64,
 }
 
 impl OpenPiece {
     /// A whole input.
     pub fn whole(capture: Capture) -> Self {
         Self {
+            unread_bytes: capture.unread_bytes(),
             capture,
             entered: Some(0),
             packets_before: 0,
@@ -42,6 +46,7 @@ impl OpenPiece {
             capture: range.capture,
             entered: range.entered,
             packets_before: start.map_or(0, |start| start.packets),
+            unread_bytes: 0,
         }
     }
 
@@ -55,17 +60,35 @@ impl OpenPiece {
             PieceError::Mismatch(format!("the plan has no input number {}", piece.input))
         })?;
         let stop = StopFlag::default();
+        let path = source.path();
+        let part = piece.part.clone().map(|bytes| {
+            let length = std::fs::metadata(path).map_or(0, |data| data.len());
+            FilePart::of(bytes, length)
+        });
         let Some(bytes) = &piece.bytes else {
-            let capture = source.open(plan.input_format, &stop)?;
+            let mut capture = source.open(plan.input_format, &stop)?;
+            if let Some(part) = part {
+                capture.read_part(part);
+            }
             return Ok(Self::whole(capture));
         };
-        let path = source.path();
         let range = Capture::open_range(path, bytes.clone(), piece.start, &stop)?;
         let range = range.ok_or_else(|| {
             let path = path.display();
             PieceError::Mismatch(format!("{path} is no plain pcap file, and has no ranges"))
         })?;
-        Ok(Self::range(range, piece.start))
+        let mut open = Self::range(range, piece.start);
+        // All pieces of an input together have it once.
+        let is_first = part
+            .as_ref()
+            .is_some_and(|part| part.bytes.start == bytes.start);
+        open.capture.set_part(part);
+        open.unread_bytes = if is_first {
+            open.capture.unread_bytes()
+        } else {
+            0
+        };
+        Ok(open)
     }
 }
 
@@ -77,14 +100,19 @@ impl OpenPiece {
 pub fn divide(plan: &CountPlan, bytes: u64) -> Vec<Piece> {
     assert!(bytes > 0, "a range has bytes");
     let mut pieces = Vec::new();
-    for (input, source) in (0..).zip(&plan.inputs) {
+    for (input, source) in (0..).zip(plan.selection.of(&plan.inputs, plan.input_format)) {
         let path = source.path();
-        let count = if source.is_readable_twice() {
-            std::fs::metadata(path).map_or(0, |data| data.len()) / bytes
+        let length = if source.is_readable_twice() {
+            std::fs::metadata(path).map_or(0, |data| data.len())
         } else {
             0
         };
-        let divided = count >= 2
+        let part = source.part().map(|part| part.bytes.clone());
+        let (begin, end) = part
+            .clone()
+            .map_or((0, u64::MAX), |part| (part.start, part.end));
+        let (first, count) = (begin / bytes, end.min(length) / bytes);
+        let divided = count >= first + 2
             && Capture::open(path, plan.input_format).is_ok_and(|capture| capture.has_ranges());
         if !divided {
             pieces.push(Piece {
@@ -92,39 +120,53 @@ pub fn divide(plan: &CountPlan, bytes: u64) -> Vec<Piece> {
                 range: 0,
                 bytes: None,
                 start: None,
+                part,
             });
             continue;
         }
-        pieces.extend((0..count).map(|range| Piece {
+        pieces.extend((first..count).map(|range| Piece {
             input,
-            range: range as u32,
+            range: (range - first) as u32,
             bytes: Some(
-                range * bytes..if range + 1 == count {
-                    u64::MAX
+                (range * bytes).max(begin)..if range + 1 == count {
+                    end
                 } else {
                     (range + 1) * bytes
                 },
             ),
-            start: None,
+            start: (range == first && begin > 0).then_some(RangeStart {
+                offset: begin,
+                packets: 0,
+            }),
+            part: part.clone(),
         }));
     }
     pieces
 }
 
-/// The slices of a plan. If they begin with the first packet, the heads of all inputs are read for its time.
+/// The slices of a plan. If they begin with the first packet, all inputs are read up to the first that takes part.
 ///
 /// # Errors
 ///
-/// The width is not above 0.
+/// The width is not above 0, or the range of time is relative to the captures.
 pub fn grid_of(plan: &CountPlan) -> Result<SliceGrid, PieceError> {
     plan.check()?;
+    if !plan.selection.is_resolved() {
+        return Err(PieceError::Mismatch(
+            "a piece does not know where the whole begins and ends, so the range of time has to be absolute".to_owned(),
+        ));
+    }
     let slicing = plan.slicing;
     let first_ns = match (slicing.width_ns, slicing.align) {
         (Some(_), Align::First) => {
-            let inputs = plan.inputs.iter().map(Source::path);
-            let times =
-                inputs.filter_map(|path| first_time_ns(path, plan.input_format).ok().flatten());
-            times.min().unwrap_or(0)
+            let inputs = plan.selection.of(&plan.inputs, plan.input_format);
+            let times = inputs
+                .iter()
+                .map(|input| input.first_time_ns(plan.input_format));
+            times
+                .filter_map(|time| time.ok().flatten())
+                .min()
+                .unwrap_or(0)
         }
         _ => 0,
     };

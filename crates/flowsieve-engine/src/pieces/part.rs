@@ -126,8 +126,12 @@ pub struct InputPart {
     pub container: Option<String>,
     /// It is a DNS log, which has no packets.
     pub is_log: bool,
-    /// Packets read.
+    /// Packets read that take part.
     pub packets: u64,
+    /// Packets that take no part.
+    pub left_out: u64,
+    /// Bytes that were not read, since no packet in the range of time stands there.
+    pub unread_bytes: u64,
     /// Packets whose times are outside 1677 to 2262.
     pub times_out_of_range: u64,
     /// Elements, repeats included.
@@ -153,6 +157,8 @@ impl InputPart {
             self.left,
             self.packets_before,
             self.packets,
+            self.left_out,
+            self.unread_bytes,
             self.times_out_of_range,
             self.elements,
         ] {
@@ -186,6 +192,8 @@ impl InputPart {
             left: from.number()?,
             packets_before: from.number()?,
             packets: from.number()?,
+            left_out: from.number()?,
+            unread_bytes: from.number()?,
             times_out_of_range: from.number()?,
             elements: from.number()?,
             container: from.maybe(Reader::text)?,

@@ -80,6 +80,7 @@ impl PieceReader {
             range: piece.range,
             entered: open.entered,
             packets_before: open.packets_before,
+            unread_bytes: open.unread_bytes,
             is_log: open.capture.is_log(),
             container: Some(open.capture.description()),
             ..InputPart::default()
@@ -90,11 +91,14 @@ impl PieceReader {
     fn of(
         plan: &CountPlan,
         grid: SliceGrid,
-        capture: Option<Capture>,
+        mut capture: Option<Capture>,
         input: InputPart,
         budget: usize,
     ) -> Self {
         let with_keys = hands_on_keys(plan);
+        if let (Some(capture), Some(select)) = (&mut capture, plan.selection.select()) {
+            capture.select(select);
+        }
         Self {
             capture,
             extractor: plan.extractor(false, with_keys),
@@ -139,6 +143,7 @@ impl PieceReader {
             Err(error) => self.input.error = Some(error.to_string()),
         }
         self.input.left = capture.offset();
+        self.input.left_out = capture.left_out().load(Ordering::Relaxed);
         self.input.times_out_of_range = capture.times_out_of_range().load(Ordering::Relaxed);
         self.capture = None;
         self.hand_on();

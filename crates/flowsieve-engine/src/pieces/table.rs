@@ -60,6 +60,8 @@ impl InputTable {
                 path: path.to_path_buf(),
                 container: None,
                 packets: 0,
+                left_out: 0,
+                unread_bytes: 0,
                 times_out_of_range: 0,
                 error: None,
                 is_log: false,
@@ -71,7 +73,9 @@ impl InputTable {
                 let fits = |part: &&&InputPart| {
                     part.entered.is_some()
                         && (place.is_none() || part.entered == place)
-                        && (part.error.is_none() || part.packets_before == result.packets)
+                        && (part.error.is_none()
+                            || part.packets_before
+                                == result.packets.saturating_add(result.left_out))
                 };
                 let Some((part, entered)) = candidates
                     .iter()
@@ -81,7 +85,7 @@ impl InputTable {
                     again.push(Piece {
                         start: place.map(|offset| RangeStart {
                             offset,
-                            packets: result.packets,
+                            packets: result.packets.saturating_add(result.left_out),
                         }),
                         ..(*piece).clone()
                     });
@@ -98,6 +102,8 @@ impl InputTable {
                     *sum = sum.saturating_add(count);
                 }
                 result.packets = result.packets.saturating_add(part.packets);
+                result.unread_bytes = result.unread_bytes.saturating_add(part.unread_bytes);
+                result.left_out = result.left_out.saturating_add(part.left_out);
                 result.times_out_of_range = result
                     .times_out_of_range
                     .saturating_add(part.times_out_of_range);

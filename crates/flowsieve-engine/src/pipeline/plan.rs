@@ -6,6 +6,7 @@ use crate::elements::{ElementRule, Extractor};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec, HyperLogLog, Sizing, SpecError};
 use crate::hashing::Digester;
 use crate::memory::is_given;
+use crate::selection::{RelativeTime, Selection};
 use crate::trace::{InputFormat, Source};
 
 /// How packet time is cut.
@@ -37,6 +38,8 @@ pub struct CountPlan {
     pub inputs: Vec<Source>,
     /// How to recognise them.
     pub input_format: InputFormat,
+    /// Which packets take part.
+    pub selection: Selection,
     /// What is counted.
     pub rule: ElementRule,
     /// Which IP header counts.
@@ -67,6 +70,12 @@ pub struct PlanError(String);
 impl PlanError {
     pub(crate) fn new(rule: impl Into<String>) -> Self {
         Self(rule.into())
+    }
+}
+
+impl From<RelativeTime> for PlanError {
+    fn from(error: RelativeTime) -> Self {
+        Self::new(error.to_string())
     }
 }
 

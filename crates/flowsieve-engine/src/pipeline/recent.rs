@@ -26,8 +26,10 @@ const FILE_BYTES: u64 = 64 << 20;
 const FILE_BYTES_IN_MEMORY: usize = 4 << 20;
 
 /// Closed slices that can be counted on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Recent {
+    /// Slices, and bytes of their elements, at most.
+    limits: (usize, u64),
     slices: BTreeMap<i64, Closed>,
     /// Those whose rows the sink does not have.
     unshown: BTreeSet<i64>,
@@ -58,7 +60,23 @@ struct Extent {
     bytes: u64,
 }
 
+impl Default for Recent {
+    fn default() -> Self {
+        Self::within(MAX_RECENT, JOURNAL_BYTES)
+    }
+}
+
 impl Recent {
+    fn within(slices: usize, bytes: u64) -> Self {
+        Self {
+            limits: (slices, bytes),
+            slices: BTreeMap::new(),
+            unshown: BTreeSet::new(),
+            bytes: 0,
+            file: None,
+        }
+    }
+
     /// Takes a slice that was closed, for the first time or again.
     pub(super) fn insert(&mut self, mut sum: SliceSum, journal: &Journal) {
         let index = sum.slice.index;
@@ -74,7 +92,8 @@ impl Recent {
 
     /// The lowest slice, if there are too many.
     pub(super) fn overflow(&mut self) -> Option<SliceSum> {
-        if self.slices.len() <= MAX_RECENT && self.bytes <= JOURNAL_BYTES {
+        let (slices, bytes) = self.limits;
+        if self.slices.len() <= slices && self.bytes <= bytes {
             return None;
         }
         let (&index, _) = self.slices.first_key_value()?;
@@ -145,5 +164,72 @@ impl Extent {
         let mut encoded = Vec::new();
         (&mut *file).take(self.bytes).read_to_end(&mut encoded)?;
         postcard::from_bytes(&encoded).map_err(io::Error::other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::*;
+    use crate::hashing::Digest;
+
+    fn closed(index: i64) -> SliceSum {
+        let slice = ClosedSlice {
+            index,
+            start_ns: index,
+            end_ns: index + 1,
+            packets: 1,
+            elements: 1,
+        };
+        SliceSum::of(slice, std::iter::empty())
+    }
+
+    fn journal(elements: usize) -> Journal {
+        vec![ElementColumns {
+            digests: vec![Digest::from_value(u64::MAX); elements],
+            ..ElementColumns::default()
+        }]
+    }
+
+    #[test]
+    fn slices_beyond_the_limit_leave_in_the_order_of_time() {
+        let mut recent = Recent::within(3, u64::MAX);
+        let mut left = Vec::new();
+        for index in [4, 1, 5, 2, 3] {
+            recent.insert(closed(index), &journal(2));
+            left.extend(std::iter::from_fn(|| recent.overflow()).map(|sum| sum.slice.index));
+        }
+        assert_eq!(left, [1, 2]);
+        assert!(recent.recall(1).is_none(), "what left cannot be counted on");
+        let (slice, elements) = recent.recall(4).unwrap();
+        assert_eq!((slice.index, elements[0].digests.len()), (4, 2));
+        assert_eq!(
+            recent.recall(4).map(|(slice, _)| slice.index),
+            None,
+            "it was taken"
+        );
+        let rest: Vec<i64> = recent.into_rows().map(|sum| sum.slice.index).collect();
+        assert_eq!(rest, [3, 4, 5]);
+    }
+
+    #[test]
+    fn bytes_of_elements_beyond_the_limit_make_slices_leave_and_what_stays_can_be_read() {
+        const LIMIT: u64 = 100_000;
+        // Files are longer than what stays in memory, and several are needed.
+        let mut recent = Recent::within(usize::MAX, LIMIT);
+        let mut left = 0;
+        for index in 0..3000 {
+            recent.insert(closed(index), &journal(index as usize));
+            left += std::iter::from_fn(|| recent.overflow()).count();
+            assert!(recent.bytes <= LIMIT);
+        }
+        assert!(left > 2000, "{left}");
+        for index in 0..3000 {
+            let found = recent.recall(index).map(|(_, read)| read[0].digests.len());
+            let stays = index >= left as i64;
+            assert_eq!(found, stays.then_some(index as usize), "{index}");
+        }
+        assert_eq!(recent.bytes, 0);
     }
 }

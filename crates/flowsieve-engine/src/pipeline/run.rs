@@ -88,7 +88,7 @@ pub fn count(
     let can_read_again = !plan.is_stream();
     let has_slices = plan.slicing.width_ns.is_some();
     let mut reading = Reading {
-        inputs: plan.inputs.clone(),
+        inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
         extractor: Arc::new(match traffic {
             Some(_) => extractor.with_addresses(),
@@ -331,6 +331,7 @@ mod tests {
                     concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap").into(),
                 ],
                 input_format: InputFormat::Auto,
+                selection: crate::selection::Selection::default(),
                 rule: ElementRule::default(),
                 tunnel: Tunnel::Outer,
                 slicing: Slicing {

@@ -7,6 +7,7 @@ use crate::elements::{ElementBatch, ElementKind, ElementRule, Extractor};
 use crate::guard::Broken;
 use crate::hashing::{Digest, Digester};
 use crate::inputs::{Feed, InputResult, Merge, Watch};
+use crate::selection::Selection;
 use crate::trace::InputFormat;
 use hashbrown::HashMap;
 use std::ops::Range;
@@ -21,6 +22,8 @@ pub struct SamplePlan {
     pub inputs: Vec<PathBuf>,
     /// How to recognise them.
     pub input_format: InputFormat,
+    /// Which packets take part.
+    pub selection: Selection,
     /// Which elements.
     pub rule: ElementRule,
     /// Which IP header counts.
@@ -34,6 +37,8 @@ pub struct SamplePlan {
 /// What was measured.
 #[derive(Debug, Default)]
 pub struct SampleResult {
+    /// Which packets took part.
+    pub selection: Selection,
     /// What became of each input.
     pub inputs: Vec<InputResult>,
     /// Packets read.
@@ -102,10 +107,17 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
     let digester = Digester::new(0);
     let extractor = Extractor::new(plan.rule.clone(), plan.tunnel, digester, true, true);
     let maker = Arc::new(extractor);
-    let mut result = SampleResult::default();
+    let mut result = SampleResult {
+        selection: plan.selection.clone(),
+        ..SampleResult::default()
+    };
     let read = thread::scope(|scope| {
         // No input is due before those in front of it are at their end.
-        let sources = plan.inputs.iter().map(|path| (path.clone(), i64::MAX));
+        let sources = plan
+            .selection
+            .of(&plan.inputs, plan.input_format)
+            .into_iter();
+        let sources = sources.map(|source| (source, i64::MAX));
         let begin = |capture, _| Feed::start(scope, capture, &maker, 0, 0);
         let merge = Merge::with_times(sources, plan.input_format, watch.stop(), begin);
         merge.drain(watch, |_, feed, packets| {

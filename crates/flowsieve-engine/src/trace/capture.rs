@@ -1,7 +1,7 @@
 //! A capture: opened, recognised, and read batch by batch.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,9 @@ use super::pcap::Pcap;
 use super::pcapng::Pcapng;
 use super::read_buffer::ReadBuffer;
 use super::record::{RecordBatch, Records};
+use super::seek::FilePart;
 use super::segments::Segments;
+use super::select::{Chooser, Select};
 use super::sniff::{self, Container};
 use super::stop::{Ending, StopFlag, Stoppable};
 use super::time;
@@ -59,6 +61,10 @@ pub struct Capture {
     entries: Entries,
     /// What a writer needs besides, if it was asked for.
     records: Option<Box<Records>>,
+    /// Chooses among the packets, if not all of them are wanted.
+    chooser: Option<Box<Chooser>>,
+    /// The part of the file that is read, if not all of it is.
+    part: Option<FilePart>,
     /// The error that follows the batch just delivered.
     pending: Option<Fault>,
     finished: bool,
@@ -173,6 +179,8 @@ impl Capture {
             packets: Vec::with_capacity(MAX_BATCH),
             entries: Entries::default(),
             records: None,
+            chooser: None,
+            part: None,
             pending: None,
             finished: false,
             file: None,
@@ -192,6 +200,44 @@ impl Capture {
             Reader::Pcap(pcap),
             bytes_read,
         )
+    }
+
+    /// Reads only a part of a plain pcap file; to be asked for before the first batch.
+    pub(crate) fn read_part(&mut self, part: FilePart) {
+        let from = SeekFrom::Start(part.bytes.start);
+        let can_be_entered = self.enterable().is_some();
+        let file = self.file.as_mut().filter(|_| can_be_entered);
+        if file.is_some_and(|(file, _)| file.seek(from).is_ok()) {
+            self.bytes_read.store(part.bytes.start, Ordering::Relaxed);
+            self.restart(part.bytes.start, 0, part.bytes.end);
+            self.part = Some(part);
+        }
+    }
+
+    /// The part of the file that is read, of which the source was put to its begin by somebody else.
+    pub(crate) fn set_part(&mut self, part: Option<FilePart>) {
+        self.part = part;
+    }
+
+    /// Bytes of the file that are not read, since no packet that is wanted stands there.
+    pub(crate) fn unread_bytes(&self) -> u64 {
+        self.part.as_ref().map_or(0, |part| part.unread_bytes)
+    }
+
+    /// From now on yields only what is wanted.
+    #[doc(hidden)]
+    pub fn select(&mut self, select: Arc<dyn Select>) {
+        self.chooser = Some(Box::new(Chooser::new(select, Arc::default())));
+    }
+
+    pub(super) fn set_chooser(&mut self, chooser: Option<Chooser>) {
+        self.chooser = chooser.map(Box::new);
+    }
+
+    /// Counter of the packets or records read so far that were not wanted. It may be read from another thread.
+    pub(crate) fn left_out(&self) -> Arc<AtomicU64> {
+        let chooser = self.chooser.as_deref();
+        chooser.map_or_else(Arc::default, |chooser| Arc::clone(chooser.left_out()))
     }
 
     /// Goes on at `offset`, where its source was put, with the record after `packets` others, up to those
@@ -239,7 +285,13 @@ impl Capture {
         let pcap = self.enterable()?;
         let file = file.try_clone().ok()?;
         let bytes_read = Arc::clone(&self.bytes_read);
-        Segments::new(&self.path, file, pcap.clone(), bytes, stop, bytes_read)
+        let chooser = self.chooser.as_deref().map(Chooser::shared);
+        let mut segments = Segments::new(&self.path, file, pcap.clone(), bytes, stop, bytes_read)?;
+        segments.choose(chooser);
+        match &self.part {
+            Some(part) => segments.within(part.clone()),
+            None => Some(segments),
+        }
     }
 
     /// Reads the next batch, of at most [`MAX_BATCH`] packets or records and never empty; `None` at
@@ -254,17 +306,41 @@ impl Capture {
         {
             records.clear_batch();
         }
+        loop {
+            if !self.fill()? {
+                return Ok(None);
+            }
+            if !self.packets.is_empty() || !self.entries.is_empty() {
+                break;
+            }
+        }
+        Ok(Some(if self.packets.is_empty() {
+            TraceBatch::Log(self.entries.batch_in(self.log_text()))
+        } else {
+            TraceBatch::Packets {
+                bytes: self.buffer.buffered(),
+                packets: &self.packets,
+            }
+        }))
+    }
+
+    /// Reads packets or records, of which perhaps none are wanted; false at the end.
+    fn fill(&mut self) -> Result<bool, TraceError> {
         if let Some(fault) = self.pending.take() {
             self.finished = true;
             return Err(self.cause_of(fault).in_file(&self.path));
         }
         if self.finished {
-            return Ok(None);
+            return Ok(false);
         }
         self.packets.clear();
         self.entries.clear();
         let (buffer, packets, entries) = (&mut self.buffer, &mut self.packets, &mut self.entries);
         let mut records = self.records.as_deref_mut();
+        let annotations = records.as_deref().map_or(0, |kept| kept.annotations.len());
+        if let Some(records) = records.as_deref_mut() {
+            records.batch.clear();
+        }
         let result = match &mut self.reader {
             Reader::Pcap(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
             Reader::Pcapng(reader) => reader.fill(buffer, packets, records.as_deref_mut()),
@@ -292,22 +368,48 @@ impl Capture {
                 self.finished = true;
                 return match self.entries.take_skipped() {
                     Some(fault) => Err(fault.in_file(&self.path)),
-                    None => Ok(None),
+                    None => Ok(false),
                 };
             }
             Ok(()) => {}
         }
-        Ok(Some(if self.packets.is_empty() {
-            TraceBatch::Log(match &self.reader {
-                Reader::Dnstap(_) => self.entries.batch_in(self.buffer.buffered()),
-                _ => self.entries.batch(),
-            })
-        } else {
-            TraceBatch::Packets {
-                bytes: self.buffer.buffered(),
-                packets: &self.packets,
+        self.choose(annotations);
+        Ok(true)
+    }
+
+    /// Time of the first packet or record that follows, if any does.
+    pub(super) fn first_time_ns(&mut self) -> Result<Option<i64>, TraceError> {
+        Ok(match self.next_batch()? {
+            Some(TraceBatch::Packets { packets, .. }) => {
+                packets.first().map(|packet| packet.time_ns)
             }
-        }))
+            Some(TraceBatch::Log(log)) => log.entries.first().map(|entry| entry.time_ns),
+            None => None,
+        })
+    }
+
+    /// What the records of the present batch point into.
+    fn log_text(&self) -> &[u8] {
+        match &self.reader {
+            Reader::Dnstap(_) => self.buffer.buffered(),
+            _ => self.entries.text(),
+        }
+    }
+
+    /// Removes what is not wanted of what was just read, before which there were so many annotations.
+    fn choose(&mut self, annotations: usize) {
+        let Some(chooser) = &mut self.chooser else {
+            return;
+        };
+        if self.packets.is_empty() {
+            let in_buffer = matches!(self.reader, Reader::Dnstap(_));
+            let text = in_buffer.then(|| self.buffer.buffered());
+            self.entries.choose(chooser, text);
+        } else {
+            let records = self.records.as_deref_mut();
+            let bytes = self.buffer.buffered();
+            chooser.packets(bytes, &mut self.packets, records, annotations);
+        }
     }
 
     /// Counts the times of the present batch that are out of range. Other containers have no such times.
@@ -383,7 +485,8 @@ impl Capture {
     /// is then not the cause, and not the place to look at.
     fn cause_of(&mut self, fault: Fault) -> Fault {
         if self.compression == Compression::None {
-            return fault;
+            let before = self.part.as_ref().map(|part| self.packets_before(part));
+            return fault.behind(before.unwrap_or(0));
         }
         match self.buffer.skip(DAMAGE_SEARCH_BYTES) {
             Err(cause) => cause,
@@ -505,12 +608,7 @@ pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> 
 /// # Errors
 /// The file cannot be opened, or is damaged before its first packet.
 pub fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, TraceError> {
-    let mut capture = Capture::open(path, format)?;
-    Ok(match capture.next_batch()? {
-        Some(TraceBatch::Packets { packets, .. }) => packets.first().map(|packet| packet.time_ns),
-        Some(TraceBatch::Log(batch)) => batch.entries.first().map(|entry| entry.time_ns),
-        None => None,
-    })
+    Capture::open(path, format)?.first_time_ns()
 }
 
 /// Standard input without a buffer of its own, in which bytes would be that no wait knows of.

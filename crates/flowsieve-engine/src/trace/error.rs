@@ -208,6 +208,17 @@ impl Fault {
         }
     }
 
+    /// The same where so many packets stand before those that were numbered.
+    pub(super) fn behind(mut self, packets: u64) -> Self {
+        if let TraceErrorKind::CutInRecord { packet, .. }
+        | TraceErrorKind::RecordTooLong { packet, .. }
+        | TraceErrorKind::CorruptBlock { packet, .. } = &mut self.kind
+        {
+            *packet += packets;
+        }
+        self
+    }
+
     pub(super) fn in_file(self, path: &Path) -> TraceError {
         TraceError {
             path: path.to_path_buf(),

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::error::Fault;
 use super::packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow};
 use super::read_buffer::ReadBuffer;
+use super::select::Chooser;
 use super::time;
 
 /// Longest line that is read. A DNS name has at most 255 bytes; the rest is room for answers.
@@ -77,11 +78,19 @@ impl Entries {
         self.records.is_empty()
     }
 
+    /// The records, if they point into the text of this batch.
     pub(super) fn batch(&self) -> LogBatch<'_> {
-        LogBatch {
-            entries: &self.records,
-            text: &self.text,
-        }
+        self.batch_in(&self.text)
+    }
+
+    /// Names, and messages that were made of names.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Removes the records that are not wanted; they point into `text`, or into that of this batch.
+    pub(super) fn choose(&mut self, chooser: &mut Chooser, text: Option<&[u8]>) {
+        chooser.entries(&mut self.records, text.unwrap_or(&self.text));
     }
 
     /// The records, which point into this text.

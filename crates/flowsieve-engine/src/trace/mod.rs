@@ -41,7 +41,9 @@ mod range;
 mod read_buffer;
 mod record;
 mod scan;
+mod seek;
 mod segments;
+mod select;
 mod sniff;
 mod source;
 mod stop;
@@ -68,7 +70,10 @@ pub use packet::{
 pub use range::{CaptureRange, RangeStart};
 #[doc(hidden)]
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
+pub(crate) use seek::FilePart;
 pub(crate) use segments::{SegmentReader, Segments};
+#[doc(hidden)]
+pub use select::Select;
 pub use source::Source;
 pub use stop::StopFlag;
 #[doc(hidden)]

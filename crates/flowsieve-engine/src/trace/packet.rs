@@ -108,6 +108,16 @@ impl<'a> LogBatch<'a> {
     }
 }
 
+impl TraceBatch<'_> {
+    /// How many packets or records it has.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Packets { packets, .. } => packets.len(),
+            Self::Log(log) => log.entries.len(),
+        }
+    }
+}
+
 /// What one step of a reader yields; it borrows the reader's buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum TraceBatch<'a> {

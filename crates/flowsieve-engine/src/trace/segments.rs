@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::capture::Capture;
 use super::pcap::{FILE_HEADER_BYTES, Pcap};
+use super::seek::FilePart;
+use super::select::Chooser;
 use super::stop::StopFlag;
 
 /// Bytes that are looked through for a boundary at the begin of a segment: a packet of the longest common
@@ -31,10 +33,12 @@ pub(crate) struct Segments {
     count: u64,
     stop: StopFlag,
     bytes_read: Arc<AtomicU64>,
+    chooser: Option<Chooser>,
+    part: Option<FilePart>,
 }
 
 impl Segments {
-    /// Offset of the first record.
+    /// Offset of the first record of a file.
     pub(crate) const BEGIN: u64 = FILE_HEADER_BYTES as u64;
 
     /// The segments of a file, if there are several and the system can read from any place.
@@ -61,15 +65,41 @@ impl Segments {
             count,
             stop: stop.clone(),
             bytes_read,
+            chooser: None,
+            part: None,
         })
     }
 
-    /// How many there are; they are numbered 0, 1, 2, …
+    /// From now on yields only what is wanted.
+    pub(super) fn choose(&mut self, chooser: Option<Chooser>) {
+        self.chooser = chooser;
+    }
+
+    /// The segments that a part of the file has, if there are several.
+    pub(super) fn within(mut self, part: FilePart) -> Option<Self> {
+        self.count = self.count.min(part.bytes.end / self.bytes);
+        self.bytes_read.store(part.bytes.start, Ordering::Relaxed);
+        self.part = Some(part);
+        (self.first() + 1 < self.count).then_some(self)
+    }
+
+    /// Number of the first.
+    pub(crate) fn first(&self) -> u64 {
+        self.begin() / self.bytes
+    }
+
+    /// Offset of the first record.
+    pub(crate) fn begin(&self) -> u64 {
+        let part = self.part.as_ref();
+        part.map_or(Self::BEGIN, |part| part.bytes.start)
+    }
+
+    /// Number behind that of the last. They are numbered from [`Self::first`] on.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// A reader of segments, with a buffer of its own.
+    /// A reader of segments, with a buffer of its own, and a count of its own of what it leaves out.
     pub(crate) fn reader(&self) -> SegmentReader {
         let place = Arc::new(Place::default());
         let source = FromPlace {
@@ -79,17 +109,36 @@ impl Segments {
             bytes_read: Arc::clone(&self.bytes_read),
         };
         let bytes_read = Arc::clone(&self.bytes_read);
+        let mut capture =
+            Capture::of_pcap(&self.path, Box::new(source), self.pcap.clone(), bytes_read);
+        capture.set_chooser(self.chooser.as_ref().map(Chooser::again));
         SegmentReader {
-            capture: Capture::of_pcap(&self.path, Box::new(source), self.pcap.clone(), bytes_read),
+            left_out: capture.left_out(),
+            capture,
             place,
+            first: (self.first(), self.begin()),
             bytes: self.bytes,
         }
     }
 
-    /// The file from `offset` to its end, wherever that is by now; before it there were `packets`.
+    /// Counts what was left out of a segment that was taken.
+    pub(crate) fn leave_out(&self, packets: u64) {
+        if let Some(chooser) = &self.chooser {
+            chooser.left_out().fetch_add(packets, Ordering::Relaxed);
+        }
+    }
+
+    /// The file from `offset` to its end, wherever that is by now; before it `packets` were taken.
     pub(crate) fn rest(&self, offset: u64, packets: u64) -> Capture {
         let mut reader = self.reader();
-        reader.go_to(offset, packets, u64::MAX);
+        let mut before = packets;
+        if let Some(chooser) = &self.chooser {
+            before += chooser.left_out().load(Ordering::Relaxed);
+            reader.capture.set_chooser(Some(chooser.shared()));
+        }
+        let until = self.part.as_ref().map_or(u64::MAX, |part| part.bytes.end);
+        reader.go_to(offset, before, until);
+        reader.capture.set_part(self.part.clone());
         reader.capture
     }
 }
@@ -97,7 +146,10 @@ impl Segments {
 /// Reads one segment after the other, in any order.
 pub(crate) struct SegmentReader {
     capture: Capture,
+    left_out: Arc<AtomicU64>,
     place: Arc<Place>,
+    /// Number of the first segment, and where its first record begins.
+    first: (u64, u64),
     bytes: u64,
 }
 
@@ -106,7 +158,8 @@ impl SegmentReader {
     /// Returns its offset; none if no place looks like one.
     pub(crate) fn enter(&mut self, number: u64, exact: Option<u64>) -> Option<u64> {
         let until = (number + 1) * self.bytes;
-        let known = exact.or((number == 0).then_some(Segments::BEGIN));
+        let (first, begin) = self.first;
+        let known = exact.or((number == first).then_some(begin));
         self.go_to(known.unwrap_or(number * self.bytes), 0, until);
         let found = known.is_some() || self.capture.step_to_boundary(BYTES_TO_LOOK_AT);
         found.then(|| self.capture.offset())
@@ -115,6 +168,11 @@ impl SegmentReader {
     /// What yields the packets of the segment entered, and then nothing.
     pub(crate) fn capture(&mut self) -> &mut Capture {
         &mut self.capture
+    }
+
+    /// Packets that were left out since this was asked last.
+    pub(crate) fn take_left_out(&self) -> u64 {
+        self.left_out.swap(0, Ordering::Relaxed)
     }
 
     /// Offset of the next record.

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::fs;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::capture::{Capture, InputFormat};
 use super::error::{Fault, TraceError};
 use super::follow::Follow;
+use super::seek::{FilePart, part_in_time};
+use super::select::Select;
 use super::stop::{Ending, StopFlag};
 
 /// A capture to be read: the file at a path (standard input, if that is `-`), or whatever a reader gives.
@@ -18,6 +21,10 @@ use super::stop::{Ending, StopFlag};
 pub struct Source {
     path: PathBuf,
     origin: Origin,
+    /// Which of its packets are wanted; all of them without it.
+    select: Option<Arc<dyn Select>>,
+    /// The part of the file in which they stand, if it is known.
+    part: Option<FilePart>,
 }
 
 #[derive(Clone)]
@@ -36,6 +43,8 @@ impl Source {
         Self {
             path: name.into(),
             origin: Origin::Reader(Arc::new(Mutex::new(Some(Box::new(reader))))),
+            select: None,
+            part: None,
         }
     }
 
@@ -46,7 +55,31 @@ impl Source {
         Self {
             origin: Origin::Followed(Follow::new(&path)),
             path,
+            select: None,
+            part: None,
         }
+    }
+
+    /// The same, of which only some packets are wanted.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn selected_by(mut self, select: Arc<dyn Select>) -> Self {
+        self.select = Some(select);
+        self
+    }
+
+    /// The same, of which only packets in this range of time are wanted: the rest of a file in order is not read.
+    #[must_use]
+    pub(crate) fn within_times(mut self, times_ns: &Range<i64>, format: InputFormat) -> Self {
+        if self.is_readable_twice() {
+            self.part = part_in_time(&self.path, format, times_ns, &StopFlag::default());
+        }
+        self
+    }
+
+    /// The part of the file that is read, if not all of it is.
+    pub(crate) fn part(&self) -> Option<&FilePart> {
+        self.part.as_ref()
     }
 
     /// Its path, or name.
@@ -67,11 +100,30 @@ impl Source {
         matches!(&self.origin, Origin::Followed(follow) if follow.has_more())
     }
 
+    /// Time of its first packet that is wanted, in nanoseconds since the epoch. It is opened and read up to there.
+    ///
+    /// # Errors
+    /// It cannot be opened, or is damaged before that packet.
+    pub(crate) fn first_time_ns(&self, format: InputFormat) -> Result<Option<i64>, TraceError> {
+        self.open(format, &StopFlag::default())?.first_time_ns()
+    }
+
     /// Opens it, as [`Capture::open_until`] does.
     ///
     /// # Errors
     /// As [`Capture::open`]; a reader was read already.
     pub fn open(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
+        let mut capture = self.open_whole(format, stop)?;
+        if let Some(part) = &self.part {
+            capture.read_part(part.clone());
+        }
+        if let Some(select) = &self.select {
+            capture.select(Arc::clone(select));
+        }
+        Ok(capture)
+    }
+
+    fn open_whole(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
         let reader = match &self.origin {
             Origin::File => return Capture::open_until(&self.path, format, stop),
             Origin::Followed(follow) => return follow.open(format, stop),
@@ -95,6 +147,8 @@ impl<P: Into<PathBuf>> From<P> for Source {
         Self {
             path: path.into(),
             origin: Origin::File,
+            select: None,
+            part: None,
         }
     }
 }

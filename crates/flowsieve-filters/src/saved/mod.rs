@@ -258,6 +258,11 @@ impl SavedFilter {
         }
     }
 
+    /// Gives it another label.
+    pub fn set_label(&mut self, label: Vec<u8>) {
+        self.label = label;
+    }
+
     /// Makes this the filter of both inputs: what either contains is contained, and but for the structures
     /// that place elements by what came before, `scalable` and `dleft`, the answers are those of a filter
     /// into which all elements were inserted.

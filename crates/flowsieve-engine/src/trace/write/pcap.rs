@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::super::packet::LinkType;
+use super::super::packet::{LinkType, PacketRef};
 use super::super::record::{InterfaceInfo, RecordBatch};
 use super::super::time::NANOS_PER_SECOND;
 use super::WriteError;
@@ -64,9 +64,15 @@ impl PcapWriter {
             && batch.interfaces[0].resolution() == if head.fraction == 1 { 9 } else { 6 };
         if plain {
             check_link(head, batch.interfaces[0].link)?;
-            let start = batch.packets[from].start as usize - RECORD_HEADER_BYTES;
-            let last = batch.packets[to - 1];
-            out.put(&batch.bytes[start..(last.start + last.captured) as usize])?;
+            // Packets that were not selected may stand between others.
+            let end = |packet: &PacketRef| (packet.start + packet.captured) as usize;
+            let start = |packet: &PacketRef| packet.start as usize - RECORD_HEADER_BYTES;
+            let adjoin = |one: &PacketRef, next: &PacketRef| end(one) == start(next);
+            for run in batch.packets[from..to].chunk_by(adjoin) {
+                if let (Some(first), Some(last)) = (run.first(), run.last()) {
+                    out.put(&batch.bytes[start(first)..end(last)])?;
+                }
+            }
             return Ok(0);
         }
         let mut options = 0;

@@ -1,0 +1,230 @@
+//! Comparisons of numbers: bytes of headers, the length, constants, and what arithmetic makes of them.
+
+use super::error::Problem;
+use super::lexer::{Kind, Sign};
+use super::parse::Parser;
+use super::program::{
+    Binary, Comparison, Header, ICMP, ICMPV6, IGMP, IGRP, Networks, PIM, Relation, SCTP, STACK_MAX,
+    Step, TCP, Test, UDP, VRRP,
+};
+
+/// The headers whose bytes can be asked for.
+fn header(name: &str) -> Option<Header> {
+    let upper = |networks, protocol| Some(Header::Upper { networks, protocol });
+    match name {
+        "ether" | "link" => Some(Header::Frame),
+        "ip" => Some(Header::Network(Networks::IPV4)),
+        "ip6" | "ipv6" => Some(Header::Network(Networks::IPV6)),
+        "arp" => Some(Header::Network(Networks::ARP)),
+        "rarp" => Some(Header::Network(Networks::REVERSE_ARP)),
+        "tcp" => upper(Networks::IP, TCP),
+        "udp" => upper(Networks::IP, UDP),
+        "sctp" => upper(Networks::IP, SCTP),
+        "pim" => upper(Networks::IP, PIM),
+        "icmp" => upper(Networks::IPV4, ICMP),
+        "igmp" => upper(Networks::IPV4, IGMP),
+        "igrp" => upper(Networks::IPV4, IGRP),
+        "vrrp" | "carp" => upper(Networks::IPV4, VRRP),
+        "icmp6" | "icmpv6" => upper(Networks::IPV6, ICMPV6),
+        _ => None,
+    }
+}
+
+fn comparison(sign: Sign) -> Option<Comparison> {
+    Some(match sign {
+        Sign::Equal => Comparison::Equal,
+        Sign::NotEqual => Comparison::NotEqual,
+        Sign::Less => Comparison::Less,
+        Sign::LessOrEqual => Comparison::LessOrEqual,
+        Sign::Greater => Comparison::Greater,
+        Sign::GreaterOrEqual => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+/// An operator, and how tightly it binds.
+fn binary(sign: Sign) -> Option<(Binary, u8)> {
+    Some(match sign {
+        Sign::BitOr => (Binary::Or, 1),
+        Sign::BitXor => (Binary::Xor, 1),
+        Sign::BitAnd => (Binary::And, 2),
+        Sign::ShiftLeft => (Binary::ShiftLeft, 3),
+        Sign::ShiftRight => (Binary::ShiftRight, 3),
+        Sign::Plus => (Binary::Add, 4),
+        Sign::Minus => (Binary::Subtract, 4),
+        Sign::Times => (Binary::Multiply, 5),
+        Sign::Divide => (Binary::Divide, 5),
+        Sign::Modulo => (Binary::Modulo, 5),
+        _ => return None,
+    })
+}
+
+/// Whether a sign joins two numbers.
+pub(super) fn is_operator(sign: Sign) -> bool {
+    binary(sign).is_some() || comparison(sign).is_some()
+}
+
+impl Parser<'_> {
+    /// Whether a number of a comparison begins here, if it is not in parentheses.
+    pub(super) fn is_operand(&self) -> bool {
+        match (self.kind(), self.kind_after(1)) {
+            (Kind::Sign(Sign::Minus), _) => true,
+            // 10/8 is a network.
+            (Kind::Number(_), Kind::Sign(Sign::Divide)) => self.inherited.is_none(),
+            (Kind::Number(_), Kind::Sign(sign)) => is_operator(sign),
+            (Kind::Word, next) => match self.word() {
+                Some("len" | "length") => true,
+                _ => next == Kind::Sign(Sign::OpenIndex),
+            },
+            _ => false,
+        }
+    }
+
+    /// Two numbers and their comparison.
+    pub(super) fn relation(&mut self) -> Result<(), Problem> {
+        let place = self.place();
+        let (headers, steps) = (self.headers.len() as u32, self.steps.len() as u32);
+        self.number(0, 0)?;
+        let Kind::Sign(sign) = self.kind() else {
+            return Err(self.no_comparison());
+        };
+        let Some(comparison) = comparison(sign) else {
+            return Err(self.no_comparison());
+        };
+        self.skip();
+        self.number(0, 1)?;
+        if let Kind::Sign(sign) = self.kind()
+            && self::comparison(sign).is_some()
+        {
+            let sentence = "A comparison has two sides, not three";
+            return Err(Problem::new(place.start..self.place().end, sentence));
+        }
+        self.inherited = None;
+        self.push(Test::Relation(Relation {
+            comparison,
+            headers: headers..self.headers.len() as u32,
+            steps: steps..self.steps.len() as u32,
+        }));
+        Ok(())
+    }
+
+    fn no_comparison(&self) -> Problem {
+        self.problem("A comparison is missing here: =, !=, <, <=, > or >=")
+    }
+
+    /// A number of operators that bind more tightly than `floor`, with `waiting` values on the stack.
+    fn number(&mut self, floor: u8, waiting: usize) -> Result<(), Problem> {
+        if waiting >= STACK_MAX {
+            return Err(self.problem("The arithmetic is nested too deeply here"));
+        }
+        self.operand(waiting)?;
+        while let Kind::Sign(sign) = self.kind()
+            && let Some((binary, binding)) = binary(sign)
+            && binding > floor
+        {
+            self.skip();
+            let (place, start) = (self.place(), self.steps.len());
+            self.number(binding, waiting + 1)?;
+            if let &[Step::Constant(constant)] = &self.steps[start..] {
+                let sentence = match binary {
+                    Binary::Divide | Binary::Modulo if constant == 0 => "This divides by zero",
+                    Binary::ShiftLeft | Binary::ShiftRight if constant > 31 => {
+                        "Numbers have 32 bits and cannot be shifted by more than 31"
+                    }
+                    _ => "",
+                };
+                if !sentence.is_empty() {
+                    return Err(Problem::new(place, sentence));
+                }
+            }
+            self.push_binary(binary);
+        }
+        Ok(())
+    }
+
+    fn operand(&mut self, waiting: usize) -> Result<(), Problem> {
+        let mut negations = 0_u32;
+        while self.skip_if(Kind::Sign(Sign::Minus)) {
+            negations ^= 1;
+        }
+        match self.kind() {
+            Kind::Number(number) => {
+                self.skip();
+                self.steps.push(Step::Constant(number));
+            }
+            Kind::Sign(Sign::Open) => {
+                self.parentheses(|parser| parser.number(0, waiting))?;
+            }
+            _ if self.skip_word("len") || self.skip_word("length") => {
+                self.steps.push(Step::Length);
+            }
+            Kind::Word if self.kind_after(1) == Kind::Sign(Sign::OpenIndex) => {
+                self.bytes(waiting)?;
+            }
+            Kind::End => return Err(self.problem("A number is missing here")),
+            _ => {
+                let text = self.token_text();
+                let mut problem = self.problem(format!("\"{text}\" is no number"));
+                if text.contains('-') {
+                    problem = problem.with_hint("A minus sign needs a space before it.");
+                }
+                return Err(problem);
+            }
+        }
+        match self.steps.last_mut() {
+            _ if negations == 0 => {}
+            Some(Step::Constant(number)) => *number = number.wrapping_neg(),
+            _ => self.steps.push(Step::Negate),
+        }
+        Ok(())
+    }
+
+    /// Joins two values; those of constants at once.
+    fn push_binary(&mut self, binary: Binary) {
+        if let [.., Step::Constant(left), Step::Constant(right)] = self.steps[..]
+            && let Some(result) = binary.apply(left, right)
+        {
+            self.steps.truncate(self.steps.len() - 2);
+            self.steps.push(Step::Constant(result));
+        } else {
+            self.steps.push(Step::Binary(binary));
+        }
+    }
+
+    /// Bytes of a header: `tcp[13]`, `ip[2:2]`.
+    fn bytes(&mut self, waiting: usize) -> Result<(), Problem> {
+        let name = self.token_text();
+        let Some(header) = header(name) else {
+            let sentence = format!("Bytes of \"{name}\" cannot be asked for");
+            return Err(self.problem(sentence).with_hint(
+                "There are: ether, ip, ip6, arp, rarp, tcp, udp, sctp, icmp, icmp6, igmp, igrp, pim, vrrp.",
+            ));
+        };
+        self.skip();
+        let open = self.place();
+        self.skip();
+        self.index(waiting)?;
+        let mut size = 1;
+        if self.skip_if(Kind::Sign(Sign::Colon)) {
+            size = match self.kind() {
+                Kind::Number(size @ (1 | 2 | 4)) => size as u8,
+                _ => return Err(self.problem("A number of bytes is 1, 2 or 4")),
+            };
+            self.skip();
+        }
+        if !self.skip_if(Kind::Sign(Sign::CloseIndex)) {
+            return Err(match self.kind() {
+                Kind::End => Problem::new(open, "This bracket is not closed"),
+                _ => self.problem("A closing bracket belongs here"),
+            });
+        }
+        self.headers.push(header);
+        self.steps.push(Step::Load { header, size });
+        Ok(())
+    }
+
+    /// An offset. It may have bytes with offsets in it, and so on, but not without end.
+    fn index(&mut self, waiting: usize) -> Result<(), Problem> {
+        self.nested(|parser| parser.number(0, waiting))
+    }
+}

@@ -1,0 +1,266 @@
+//! Tells display filters, which look alike, from capture filters, and says what their first comparison is as a
+//! capture filter.
+
+use super::error::Problem;
+use std::ops::Range;
+
+/// Fields of display filters and what compares them: `{}` is the value.
+const FIELDS: &[(&str, &str)] = &[
+    ("ip.addr", "host {}"),
+    ("ip.host", "host {}"),
+    ("ip.src", "src host {}"),
+    ("ip.src_host", "src host {}"),
+    ("ip.dst", "dst host {}"),
+    ("ip.dst_host", "dst host {}"),
+    ("ipv6.addr", "host {}"),
+    ("ipv6.src", "src host {}"),
+    ("ipv6.dst", "dst host {}"),
+    ("arp.src.proto_ipv4", "arp src host {}"),
+    ("arp.dst.proto_ipv4", "arp dst host {}"),
+    ("eth.addr", "ether host {}"),
+    ("eth.src", "ether src {}"),
+    ("eth.dst", "ether dst {}"),
+    ("eth.type", "ether proto {}"),
+    ("vlan.id", "vlan {}"),
+    ("mpls.label", "mpls {}"),
+    ("tcp.port", "tcp port {}"),
+    ("tcp.srcport", "tcp src port {}"),
+    ("tcp.dstport", "tcp dst port {}"),
+    ("udp.port", "udp port {}"),
+    ("udp.srcport", "udp src port {}"),
+    ("udp.dstport", "udp dst port {}"),
+    ("sctp.port", "sctp port {}"),
+    ("sctp.srcport", "sctp src port {}"),
+    ("sctp.dstport", "sctp dst port {}"),
+    ("ip.proto", "ip proto {}"),
+    ("ipv6.nxt", "ip6 proto {}"),
+];
+
+/// Fields of display filters and the numbers that are their values in capture filters.
+const NUMBERS: &[(&str, &str)] = &[
+    ("frame.len", "len"),
+    ("frame.cap_len", "len"),
+    ("ip.ttl", "ip[8]"),
+    ("ip.len", "ip[2:2]"),
+    ("ip.id", "ip[4:2]"),
+    ("ip.tos", "ip[1]"),
+    ("ip.version", "ip[0] >> 4"),
+    ("ip.hdr_len", "(ip[0] & 15) * 4"),
+    ("ip.frag_offset", "(ip[6:2] & 0x1fff) * 8"),
+    ("ipv6.hlim", "ip6[7]"),
+    ("ipv6.plen", "ip6[4:2]"),
+    ("tcp.seq_raw", "tcp[4:4]"),
+    ("tcp.ack_raw", "tcp[8:4]"),
+    ("tcp.flags", "tcp[tcpflags]"),
+    ("tcp.window_size_value", "tcp[14:2]"),
+    ("udp.length", "udp[4:2]"),
+    ("icmp.type", "icmp[icmptype]"),
+    ("icmp.code", "icmp[icmpcode]"),
+    ("icmpv6.type", "icmp6[icmp6type]"),
+    ("icmpv6.code", "icmp6[icmp6code]"),
+    ("arp.opcode", "arp[6:2]"),
+    ("dns.id", "udp port 53 and udp[8:2]"),
+];
+
+/// Flags of display filters: bytes of a header and the bit.
+const FLAGS: &[(&str, &str)] = &[
+    ("tcp.flags.fin", "tcp[tcpflags] & tcp-fin"),
+    ("tcp.flags.syn", "tcp[tcpflags] & tcp-syn"),
+    ("tcp.flags.reset", "tcp[tcpflags] & tcp-rst"),
+    ("tcp.flags.push", "tcp[tcpflags] & tcp-push"),
+    ("tcp.flags.ack", "tcp[tcpflags] & tcp-ack"),
+    ("tcp.flags.urg", "tcp[tcpflags] & tcp-urg"),
+    ("tcp.flags.ece", "tcp[tcpflags] & tcp-ece"),
+    ("tcp.flags.cwr", "tcp[tcpflags] & tcp-cwr"),
+    ("ip.flags.df", "ip[6] & 0x40"),
+    ("ip.flags.mf", "ip[6] & 0x20"),
+    ("dns.flags.response", "udp port 53 and udp[10] & 0x80"),
+];
+
+/// Protocols that display filters know by name and capture filters by other words.
+const PROTOCOLS: &[(&str, &str)] = &[
+    ("dns", "port 53"),
+    ("mdns", "udp port 5353"),
+    ("http", "tcp port 80"),
+    ("http2", "tcp port 443"),
+    ("quic", "udp port 443"),
+    ("tls", "tcp port 443"),
+    ("ssl", "tcp port 443"),
+    ("ssh", "tcp port 22"),
+    ("ftp", "tcp port 21"),
+    ("telnet", "tcp port 23"),
+    ("smtp", "tcp port 25"),
+    ("pop", "tcp port 110"),
+    ("imap", "tcp port 143"),
+    ("ntp", "udp port 123"),
+    ("snmp", "udp port 161"),
+    ("dhcp", "udp port 67 or udp port 68"),
+    ("bootp", "udp port 67 or udp port 68"),
+    ("dhcpv6", "udp port 546 or udp port 547"),
+    ("sip", "port 5060"),
+    ("bgp", "tcp port 179"),
+    ("ldap", "tcp port 389"),
+    ("smb", "tcp port 445"),
+    ("smb2", "tcp port 445"),
+    ("rdp", "tcp port 3389"),
+    ("radius", "udp port 1812"),
+    ("syslog", "udp port 514"),
+    ("tftp", "udp port 69"),
+    ("nbns", "udp port 137"),
+    ("llmnr", "udp port 5355"),
+    ("ssdp", "udp port 1900"),
+    ("eth", "ether multicast"),
+    ("lldp", "ether proto 0x88cc"),
+    ("pppoe", "pppoes"),
+    ("gre", "proto 47"),
+    ("ospf", "ip proto 89"),
+    ("vxlan", "udp port 4789"),
+    ("gtp", "udp port 2152"),
+    ("geneve", "udp port 6081"),
+];
+
+/// A problem that replaces another if the expression speaks of the fields of display filters.
+pub(super) fn problem(text: &str, other: &Problem) -> Option<Problem> {
+    let words = words(text);
+    let is_display = |(_, word): &(usize, &str)| {
+        let protocol = word.split('.').next().unwrap_or_default();
+        let dotted = word.contains('.') && !word.starts_with(|c: char| c.is_ascii_digit());
+        (dotted && is_protocol(protocol)) || matches!(*word, "contains" | "matches")
+    };
+    // A protocol's name alone counts only where it was not understood: ports and hosts may have the same names.
+    let not_understood =
+        |(at, word): &(usize, &str)| *at == other.place.start && find(PROTOCOLS, word).is_some();
+    let is_name = |number: usize| {
+        let before = number.checked_sub(1).map(|before| words[before].1);
+        matches!(before, Some("host" | "net" | "src" | "dst"))
+    };
+    let number = (0..words.len())
+        .find(|&number| is_display(&words[number]) && !is_name(number))
+        .or_else(|| words.iter().position(not_understood))?;
+    let (at, word) = words[number];
+    let place = at..at + word.len();
+    let sentence = format!("\"{word}\" belongs to display filters, and this is a capture filter");
+    let problem = Problem::new(place.clone(), sentence);
+    Some(match hint(word, &text[place.end..]) {
+        Some(hint) => problem.with_hint(hint),
+        None => problem.with_hint("See docs/capture-filters.md for what capture filters can say."),
+    })
+}
+
+/// Runs of letters, digits, dots and underscores.
+fn words(text: &str) -> Vec<(usize, &str)> {
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_');
+    let mut words = Vec::new();
+    let mut rest = Range {
+        start: 0,
+        end: text.len(),
+    };
+    while let Some(start) = text[rest.clone()].find(is_inside) {
+        rest.start += start;
+        let length = text[rest.clone()].find(|c| !is_inside(c));
+        let end = length.map_or(text.len(), |length| rest.start + length);
+        words.push((rest.start, &text[rest.start..end]));
+        rest.start = end;
+    }
+    words
+}
+
+/// Whether the first part of a field is a protocol.
+fn is_protocol(name: &str) -> bool {
+    const OTHERS: &[&str] = &["frame", "data", "wlan", "_ws", "igmp", "esp", "ah", "gre"];
+    let begins = |(field, _): &(&str, &str)| field.split('.').next() == Some(name);
+    OTHERS.contains(&name)
+        || [FIELDS, NUMBERS, FLAGS, PROTOCOLS]
+            .iter()
+            .any(|table| table.iter().any(begins))
+}
+
+fn find(table: &'static [(&str, &str)], name: &str) -> Option<&'static str> {
+    let row = table.iter().find(|(known, _)| *known == name);
+    row.map(|&(_, filter)| filter)
+}
+
+/// What the display filter's field and what follows it are as a capture filter.
+fn hint(field: &str, rest: &str) -> Option<String> {
+    if matches!(field, "contains" | "matches") {
+        return Some(
+            "Capture filters compare bytes at fixed places: tcp[20:4] = 0x47455420 is \"GET \"."
+                .to_owned(),
+        );
+    }
+    let (operator, value) = compared(rest).unwrap_or(("", ""));
+    let is = matches!(operator, "" | "==" | "=" | "===" | "eq" | "~=");
+    let is_not = matches!(operator, "!=" | "ne" | "!==");
+    if let Some(filter) = find(FIELDS, field) {
+        let is_net = value.contains('/');
+        let filter = match (is_net, filter.contains("host {}")) {
+            (true, true) => filter.replace("host {}", "net {}"),
+            _ => filter.to_owned(),
+        };
+        let value = if value.is_empty() { "…" } else { value };
+        let filter = filter.replace("{}", value);
+        return match (is, is_not) {
+            (true, _) => Some(say(&filter)),
+            (_, true) => Some(say(&format!("not {filter}"))),
+            _ if field.ends_with("port") => {
+                let (from, to) = match operator {
+                    ">" | ">=" | "gt" | "ge" => (value, "65535"),
+                    _ => ("0", value),
+                };
+                let range = filter.replace("port", "portrange");
+                Some(say(&range.replace(value, &format!("{from}-{to}"))))
+            }
+            _ => None,
+        };
+    }
+    if let Some(number) = find(NUMBERS, field) {
+        let operator = match operator {
+            "" | "eq" | "==" | "===" => "=",
+            "ne" | "!==" => "!=",
+            "gt" => ">",
+            "lt" => "<",
+            "ge" => ">=",
+            "le" => "<=",
+            other => other,
+        };
+        let value = if value.is_empty() { "…" } else { value };
+        return Some(say(&format!("{number} {operator} {value}")));
+    }
+    if let Some(flag) = find(FLAGS, field) {
+        let off = matches!(value, "0" | "false" | "False");
+        let comparison = if off == is_not { "!=" } else { "=" };
+        return Some(say(&format!("{flag} {comparison} 0")));
+    }
+    let protocol = field.split('.').next().unwrap_or_default();
+    let filter = find(PROTOCOLS, protocol)?;
+    if protocol == field {
+        return Some(say(filter));
+    }
+    Some(format!(
+        "Capture filters do not look into {protocol}; its packets are: {filter}"
+    ))
+}
+
+fn say(filter: &str) -> String {
+    format!("The capture filter for this is: {filter}")
+}
+
+/// The operator and the value behind a field.
+fn compared(rest: &str) -> Option<(&str, &str)> {
+    let rest = rest.trim_start();
+    let length = rest
+        .find(|c: char| !matches!(c, '=' | '!' | '<' | '>' | '~'))
+        .unwrap_or(rest.len());
+    let length = match length {
+        0 => ["eq", "ne", "gt", "lt", "ge", "le"]
+            .iter()
+            .find(|word| rest.starts_with(**word) && rest[2..].starts_with(' '))
+            .map(|word| word.len())?,
+        length => length,
+    };
+    let (operator, value) = rest.split_at(length);
+    let value = value.trim_start();
+    let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '/' | '-' | '_');
+    let end = value.find(|c| !is_inside(c)).unwrap_or(value.len());
+    Some((operator, &value[..end]))
+}

@@ -1,0 +1,255 @@
+//! From an expression's text to its words, numbers, addresses and signs.
+
+use super::error::Problem;
+use super::names;
+use std::net::Ipv6Addr;
+use std::ops::Range;
+
+/// What a token is. Words are looked up by those who expect them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Word,
+    /// A word behind a backslash, which is a name even if it is a keyword.
+    Name,
+    Number(u32),
+    /// Two to four numbers with dots: the leading bytes of an IPv4 address.
+    Dotted {
+        address: u32,
+        bits: u32,
+    },
+    V6(u128),
+    Mac([u8; 6]),
+    And,
+    Or,
+    Not,
+    Sign(Sign),
+    End,
+}
+
+/// Signs apart from those that are words too.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Sign {
+    Open,
+    Close,
+    OpenIndex,
+    CloseIndex,
+    Colon,
+    Plus,
+    Minus,
+    Times,
+    Divide,
+    Modulo,
+    BitAnd,
+    BitOr,
+    BitXor,
+    ShiftLeft,
+    ShiftRight,
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// A piece of the expression.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    pub(super) kind: Kind,
+    pub(super) place: Range<usize>,
+}
+
+/// Signs by their text, longer ones first.
+const SIGNS: &[(&str, Kind)] = &[
+    ("&&", Kind::And),
+    ("||", Kind::Or),
+    ("<<", Kind::Sign(Sign::ShiftLeft)),
+    (">>", Kind::Sign(Sign::ShiftRight)),
+    ("==", Kind::Sign(Sign::Equal)),
+    ("!=", Kind::Sign(Sign::NotEqual)),
+    ("<=", Kind::Sign(Sign::LessOrEqual)),
+    (">=", Kind::Sign(Sign::GreaterOrEqual)),
+    ("!", Kind::Not),
+    ("=", Kind::Sign(Sign::Equal)),
+    ("<", Kind::Sign(Sign::Less)),
+    (">", Kind::Sign(Sign::Greater)),
+    ("(", Kind::Sign(Sign::Open)),
+    (")", Kind::Sign(Sign::Close)),
+    ("[", Kind::Sign(Sign::OpenIndex)),
+    ("]", Kind::Sign(Sign::CloseIndex)),
+    (":", Kind::Sign(Sign::Colon)),
+    ("+", Kind::Sign(Sign::Plus)),
+    ("-", Kind::Sign(Sign::Minus)),
+    ("*", Kind::Sign(Sign::Times)),
+    ("/", Kind::Sign(Sign::Divide)),
+    ("%", Kind::Sign(Sign::Modulo)),
+    ("&", Kind::Sign(Sign::BitAnd)),
+    ("|", Kind::Sign(Sign::BitOr)),
+    ("^", Kind::Sign(Sign::BitXor)),
+];
+
+/// The tokens of an expression, with [`Kind::End`] as the last.
+pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Problem> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        if first.is_ascii_whitespace() {
+            at += 1;
+            continue;
+        }
+        let rest = &text[at..];
+        let (kind, length) = if first == '\\' {
+            (Kind::Name, 1 + run(&rest[1..], is_word_byte))
+        } else if let Some(length) = colons(rest) {
+            (address(&rest[..length], at)?, length)
+        } else if first.is_ascii_alphanumeric() || first == '_' {
+            let length = word_length(rest);
+            (word(&rest[..length], at)?, length)
+        } else if let Some((sign, kind)) = SIGNS.iter().find(|(sign, _)| rest.starts_with(sign)) {
+            (*kind, sign.len())
+        } else {
+            let place = at..at + first.len_utf8();
+            let sentence = match first {
+                '"' | '\'' => "A capture filter has no texts in quotes".to_owned(),
+                _ => format!("\"{}\" means nothing here", first.escape_debug()),
+            };
+            return Err(Problem::new(place, sentence));
+        };
+        tokens.push(Token {
+            kind,
+            place: at..at + length,
+        });
+        at += length;
+    }
+    tokens.push(Token {
+        kind: Kind::End,
+        place: text.len()..text.len(),
+    });
+    Ok(tokens)
+}
+
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
+}
+
+/// Number of bytes at the beginning that are of a kind.
+fn run(text: &str, is_of_kind: impl Fn(u8) -> bool) -> usize {
+    text.bytes().take_while(|&byte| is_of_kind(byte)).count()
+}
+
+/// The length of a word, which does not end with a dash or a dot: these are signs, or mistakes.
+fn word_length(text: &str) -> usize {
+    let longest = run(text, is_word_byte);
+    text[..longest].trim_end_matches(['-', '.']).len()
+}
+
+/// The length of an address with colons, if the text begins with one. A single colon is that of an index.
+fn colons(text: &str) -> Option<usize> {
+    let length = run(text, |byte| {
+        byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.')
+    });
+    let colons = text[..length].bytes().filter(|&byte| byte == b':').count();
+    (colons >= 2).then_some(length)
+}
+
+fn address(text: &str, at: usize) -> Result<Kind, Problem> {
+    if let Ok(address) = text.parse::<Ipv6Addr>() {
+        return Ok(Kind::V6(address.to_bits()));
+    }
+    mac(text.split(':')).map(Kind::Mac).ok_or_else(|| {
+        let sentence = format!("\"{text}\" is neither an IPv6 nor an Ethernet address");
+        Problem::new(at..at + text.len(), sentence)
+    })
+}
+
+/// An Ethernet address of six parts.
+fn mac<'a>(parts: impl Iterator<Item = &'a str>) -> Option<[u8; 6]> {
+    let mut bytes = Vec::with_capacity(6);
+    for part in parts.take(7) {
+        if part.len() > 2 || !part.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        bytes.push(u8::from_str_radix(part, 16).ok()?);
+    }
+    bytes.try_into().ok()
+}
+
+/// An Ethernet address of three parts, or of one.
+fn mac_of_digits(text: &str) -> Option<[u8; 6]> {
+    let mut parts = text.split('.');
+    let digits: String = match text.len() {
+        12 => text.to_owned(),
+        14 if parts.all(|part| part.len() == 4) => text.replace('.', ""),
+        _ => return None,
+    };
+    if digits.len() != 12 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let number = u64::from_str_radix(&digits, 16).ok()?;
+    number.to_be_bytes()[2..].try_into().ok()
+}
+
+fn word(text: &str, at: usize) -> Result<Kind, Problem> {
+    let place = at..at + text.len();
+    match text {
+        "and" => return Ok(Kind::And),
+        "or" => return Ok(Kind::Or),
+        "not" => return Ok(Kind::Not),
+        _ => {}
+    }
+    if let Some(bytes) = mac(text.split('-')).or_else(|| mac_of_digits(text)) {
+        return Ok(Kind::Mac(bytes));
+    }
+    if is_number(text) {
+        return number(text).map(Kind::Number).ok_or_else(|| {
+            let sentence = format!("{text} is no number that a capture filter can hold");
+            Problem::new(place, sentence)
+                .with_hint("Numbers have 32 bits; those that begin with 0 are octal.")
+        });
+    }
+    if text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.')
+    {
+        return dotted(text).ok_or_else(|| {
+            let sentence = format!("\"{text}\" is no IPv4 address");
+            Problem::new(place, sentence)
+        });
+    }
+    Ok(names::constant(text).map_or(Kind::Word, Kind::Number))
+}
+
+/// The digits of a hexadecimal number.
+fn hexadecimal(text: &str) -> Option<&str> {
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
+}
+
+fn is_number(text: &str) -> bool {
+    match hexadecimal(text) {
+        Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => text.bytes().all(|byte| byte.is_ascii_digit()),
+    }
+}
+
+/// A decimal, hexadecimal or octal number; none if it is too large or has a wrong digit.
+fn number(text: &str) -> Option<u32> {
+    if let Some(digits) = hexadecimal(text) {
+        return u32::from_str_radix(digits, 16).ok();
+    }
+    let radix = if text.starts_with('0') { 8 } else { 10 };
+    u32::from_str_radix(text, radix).ok()
+}
+
+/// Leading bytes of an IPv4 address.
+fn dotted(text: &str) -> Option<Kind> {
+    let (mut address, mut bits) = (0_u32, 0);
+    for part in text.split('.') {
+        let byte: u8 = part.parse().ok()?;
+        if bits == 32 {
+            return None;
+        }
+        bits += 8;
+        address |= u32::from(byte) << (32 - bits);
+    }
+    Some(Kind::Dotted { address, bits })
+}

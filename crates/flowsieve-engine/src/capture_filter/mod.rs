@@ -1,0 +1,168 @@
+//! Which packets count: expressions in the language of capture filters, pcap-filter(7).
+//!
+//! ```
+//! use flowsieve_engine::capture_filter::CaptureFilter;
+//! use flowsieve_engine::decode::Tunnel;
+//!
+//! let filter = CaptureFilter::parse("tcp dst port (80 or 443) and not net 10.0.0.0/8", Tunnel::Outer)?;
+//! assert_eq!(filter.text(), "tcp dst port (80 or 443) and not net 10.0.0.0/8");
+//!
+//! let error = CaptureFilter::parse("tcp.port == 80", Tunnel::Outer).unwrap_err();
+//! assert_eq!(error.hint(), Some("The capture filter for this is: tcp port 80"));
+//! # Ok::<(), flowsieve_engine::capture_filter::FilterError>(())
+//! ```
+//!
+//! An expression becomes a flat list of tests, each of which says which test is next after either answer; running
+//! it allocates nothing. A test that needs a byte that was not captured ends the run: the packet does not match,
+//! whatever stands before and behind the test. `docs/capture-filters.md` is the language's page.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `lexer`, `names` | words, numbers, addresses; names that stand for numbers |
+//! | `parse` | terms, `and`, `or`, `not`, parentheses |
+//! | `qualified`, `value` | protocol, direction, what is meant; addresses, ports, protocols |
+//! | `arithmetic` | comparisons of numbers |
+//! | `program`, `evaluate` | the list of tests; running it |
+//! | `packet`, `log_entry` | what is asked of a packet; of a record of a log |
+//! | `error`, `display_hint` | what is wrong, and where; display filters as capture filters |
+
+#![cfg_attr(
+    test,
+    allow(clippy::unwrap_used, reason = "a test that panics has failed")
+)]
+
+mod arithmetic;
+mod display_hint;
+mod error;
+mod evaluate;
+mod lexer;
+mod log_entry;
+mod names;
+mod packet;
+mod parse;
+mod program;
+mod qualified;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::FilterError;
+
+use crate::decode::Tunnel;
+use crate::trace::{self, LinkType, PacketRef};
+use log_entry::LogEntry;
+use packet::Packet;
+use program::{Program, Test};
+use std::sync::Arc;
+
+/// A compiled capture filter. A clone shares the program.
+#[derive(Clone, Debug)]
+pub struct CaptureFilter {
+    program: Arc<Program>,
+    text: Arc<str>,
+    tunnel: Tunnel,
+}
+
+impl CaptureFilter {
+    /// Compiles an expression; an empty one matches every packet. With [`Tunnel::Inner`] the network layer and what
+    /// it carries are those of the innermost IP header.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the expression, and where.
+    pub fn parse(expression: &str, tunnel: Tunnel) -> Result<Self, FilterError> {
+        let program = parse::parse(expression).map_err(|problem| {
+            let problem = display_hint::problem(expression, &problem).unwrap_or(problem);
+            FilterError::new(expression, problem)
+        })?;
+        Ok(Self {
+            program: Arc::new(program),
+            text: expression.into(),
+            tunnel,
+        })
+    }
+
+    /// The expression.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether a packet matches: its captured bytes, which begin as `link` says, and its length on the wire.
+    #[inline]
+    pub fn matches(&self, link: LinkType, frame: &[u8], wire: u32) -> bool {
+        self.program
+            .run(&mut Packet::new(link, frame, wire, self.tunnel))
+    }
+
+    /// Whether a record of a log matches. It has addresses and perhaps ports; what asks for bytes or the length
+    /// does not match.
+    pub fn matches_entry(&self, entry: &trace::LogEntry) -> bool {
+        self.program.run(&mut LogEntry(entry))
+    }
+
+    /// Appends to `kept` those packets of a batch that match.
+    pub fn retain(&self, bytes: &[u8], packets: &[PacketRef], kept: &mut Vec<PacketRef>) {
+        let program = &*self.program;
+        // The test is chosen once a batch and not once a packet.
+        let Some((test, wanted)) = program.only_test() else {
+            self.retain_if(bytes, packets, kept, |packet| program.run(packet));
+            return;
+        };
+        let is = |answer: Option<bool>| answer == Some(wanted);
+        match *test {
+            Test::Network(networks) => {
+                self.retain_if(
+                    bytes,
+                    packets,
+                    kept,
+                    |packet| is(packet.is_one_of(networks)),
+                );
+            }
+            Test::Address4 {
+                networks,
+                direction,
+                network,
+                mask,
+            } => self.retain_if(bytes, packets, kept, |packet| {
+                is(packet.address4(networks, direction, network, mask))
+            }),
+            Test::Address6 {
+                direction,
+                network,
+                mask,
+            } => self.retain_if(bytes, packets, kept, |packet| {
+                is(packet.address6(direction, network, mask))
+            }),
+            Test::Port {
+                protocols,
+                direction,
+                first,
+                last,
+            } => self.retain_if(bytes, packets, kept, |packet| {
+                is(packet.port(protocols, direction, first, last))
+            }),
+            _ => self.retain_if(bytes, packets, kept, |packet| program.run(packet)),
+        }
+    }
+
+    /// Appends packets without a branch on what the traffic mixes at random.
+    #[inline]
+    fn retain_if(
+        &self,
+        bytes: &[u8],
+        packets: &[PacketRef],
+        kept: &mut Vec<PacketRef>,
+        matches: impl Fn(&mut Packet<'_>) -> bool,
+    ) {
+        let mut end = kept.len();
+        kept.extend_from_slice(packets);
+        for packet in packets {
+            let frame = &bytes[packet.start as usize..][..packet.captured as usize];
+            kept[end] = *packet;
+            let mut packet = Packet::new(packet.link, frame, packet.wire, self.tunnel);
+            end += usize::from(matches(&mut packet));
+        }
+        kept.truncate(end);
+    }
+}

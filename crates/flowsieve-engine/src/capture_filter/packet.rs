@@ -1,0 +1,337 @@
+//! What a filter asks of a packet.
+
+use super::evaluate::{Subject, ends};
+use super::program::{Direction, Header, Networks, Protocols, Test};
+use crate::decode::{Network, NetworkKind, Shim, Tunnel, Upper, network, shims, upper};
+use crate::trace::LinkType;
+
+/// The protocol number of authentication headers.
+const AUTHENTICATION: u8 = 51;
+
+/// The captured bytes end before the answer.
+#[derive(Clone, Copy, Debug)]
+struct CutShort;
+
+/// A captured frame; its network layer and what that carries are looked for once, if they are asked for.
+#[derive(Debug)]
+pub(super) struct Packet<'a> {
+    link: LinkType,
+    frame: &'a [u8],
+    wire: u32,
+    tunnel: Tunnel,
+    network: Option<Network>,
+    upper: Option<Result<Upper, CutShort>>,
+}
+
+impl<'a> Packet<'a> {
+    #[inline]
+    pub(super) fn new(link: LinkType, frame: &'a [u8], wire: u32, tunnel: Tunnel) -> Self {
+        Self {
+            link,
+            frame,
+            wire,
+            tunnel,
+            network: None,
+            upper: None,
+        }
+    }
+
+    #[inline]
+    fn network(&mut self) -> Network {
+        if let Some(network) = self.network {
+            return network;
+        }
+        let found = network(self.link, self.frame, self.tunnel);
+        self.network = Some(found);
+        found
+    }
+
+    /// Whether the network layer is one of these.
+    #[inline]
+    pub(super) fn is_one_of(&mut self, networks: Networks) -> Option<bool> {
+        match self.network().kind {
+            NetworkKind::Ipv4 => Some(networks.has(Networks::IPV4)),
+            NetworkKind::Ipv6 => Some(networks.has(Networks::IPV6)),
+            NetworkKind::Arp => Some(networks.has(Networks::ARP)),
+            NetworkKind::ReverseArp => Some(networks.has(Networks::REVERSE_ARP)),
+            NetworkKind::Other => Some(false),
+            NetworkKind::CutShort => None,
+        }
+    }
+
+    #[inline]
+    fn bytes_at<const N: usize>(&self, at: usize) -> Option<&[u8; N]> {
+        self.frame.get(at..)?.first_chunk()
+    }
+
+    #[inline]
+    fn bytes<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.frame.get(at..)?.first_chunk().copied()
+    }
+
+    #[inline]
+    fn be16(&self, at: usize) -> Option<u16> {
+        self.bytes(at).map(u16::from_be_bytes)
+    }
+
+    fn protocol(&mut self, networks: Networks, number: u32) -> Option<bool> {
+        if !self.is_one_of(networks)? {
+            return Some(false);
+        }
+        let mut passed = false;
+        let upper = upper(self.frame, self.network(), |extension| {
+            passed |= u32::from(extension) == number;
+        })?;
+        if passed || u32::from(upper.protocol) == number {
+            return Some(true);
+        }
+        // What follows was not captured.
+        (!upper.cut_short).then_some(false)
+    }
+
+    #[inline]
+    pub(super) fn address4(
+        &mut self,
+        networks: Networks,
+        direction: Direction,
+        wanted: u32,
+        mask: u32,
+    ) -> Option<bool> {
+        if !self.is_one_of(networks)? {
+            return Some(false);
+        }
+        let Network { kind, at } = self.network();
+        let is = |address: [u8; 4]| u32::from_be_bytes(address) & mask == wanted;
+        let offsets = match kind {
+            NetworkKind::Ipv4 => {
+                if let Some(&[a, b, c, d, e, f, g, h]) = self.bytes_at(at + 12) {
+                    return Some(both_there(direction, is([a, b, c, d]), is([e, f, g, h])));
+                }
+                (12, 16)
+            }
+            _ => (14, 24),
+        };
+        let end = |offset| self.bytes(at + offset).map(is);
+        ends(direction, || end(offsets.0), || end(offsets.1))
+    }
+
+    #[inline]
+    pub(super) fn address6(
+        &mut self,
+        direction: Direction,
+        network: u128,
+        mask: u128,
+    ) -> Option<bool> {
+        if !self.is_one_of(Networks::IPV6)? {
+            return Some(false);
+        }
+        let at = self.network().at;
+        let end = |offset: usize| match self.bytes(at + offset) {
+            Some(address) => Some(u128::from_be_bytes(address) & mask == network),
+            None => self.address6_cut_short(at + offset, network, mask),
+        };
+        ends(direction, || end(8), || end(24))
+    }
+
+    /// Words that are there and differ leave no need for those that are not.
+    #[cold]
+    fn address6_cut_short(&self, at: usize, network: u128, mask: u128) -> Option<bool> {
+        for word in 0..4 {
+            let of = |number: u128| (number >> (96 - 32 * word)) as u32;
+            let (network, mask) = (of(network), of(mask));
+            if mask == 0 {
+                continue;
+            }
+            let there = u32::from_be_bytes(self.bytes(at + 4 * word as usize)?);
+            if there & mask != network {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    #[inline]
+    pub(super) fn port(
+        &mut self,
+        protocols: Protocols,
+        direction: Direction,
+        first: u16,
+        last: u16,
+    ) -> Option<bool> {
+        let is = |port: [u8; 2]| u16::from_be_bytes(port).wrapping_sub(first) <= last - first;
+        let network = self.network();
+        if network.kind == NetworkKind::Ipv4
+            && let Some(head) = self.bytes_at::<10>(network.at)
+            && head[9] != AUTHENTICATION
+            && let Some(&[a, b, c, d]) = self.bytes_at(network.at + usize::from(head[0] & 15) * 4)
+        {
+            let fragment_offset = u16::from_be_bytes([head[6], head[7]]) & 0x1fff;
+            // Without a branch on the protocol, which traffic mixes at random.
+            let has_ports = u16::from(!protocols.has(head[9])) | fragment_offset == 0;
+            return Some(has_ports & both_there(direction, is([a, b]), is([c, d])));
+        }
+        let Some(at) = self.ports(protocols).ok()? else {
+            return Some(false);
+        };
+        let end = |at| self.bytes(at).map(is);
+        ends(direction, || end(at), || end(at + 2))
+    }
+
+    /// Where the ports stand, if the packet has some.
+    #[inline(never)]
+    fn ports(&mut self, protocols: Protocols) -> Result<Option<usize>, CutShort> {
+        let Some(upper) = self.upper(Networks::IP)? else {
+            return Ok(None);
+        };
+        if upper.cut_short {
+            return Err(CutShort);
+        }
+        let found = protocols.has(upper.protocol) && !upper.later_fragment;
+        Ok(found.then_some(upper.at))
+    }
+
+    /// Where the addresses of an Ethernet frame stand.
+    #[inline]
+    fn ether(&self) -> Option<usize> {
+        match self.link.0 {
+            // Switch tags stand behind the addresses, other additions before them.
+            1 | 281 | 284 | 285 => Some(0),
+            240 | 282 => Some(4),
+            274 => Some(8),
+            241 => Some(12),
+            _ => None,
+        }
+    }
+
+    fn ether_address(&self, direction: Direction, address: [u8; 6]) -> Option<bool> {
+        let Some(at) = self.ether() else {
+            return Some(false);
+        };
+        let end = |at| self.bytes(at).map(|there: [u8; 6]| there == address);
+        ends(direction, || end(at + 6), || end(at))
+    }
+
+    /// Whether a header before the network layer is as asked for.
+    fn any_shim(&self, mut is_wanted: impl FnMut(Shim) -> bool) -> Option<bool> {
+        let mut found = false;
+        let whole = shims(self.link, self.frame, |shim| found |= is_wanted(shim));
+        // What was not captured might be the wanted one.
+        (found || whole).then_some(found)
+    }
+
+    fn ether_type(&mut self, number: u32) -> Option<bool> {
+        let mut any = false;
+        let found = self.any_shim(|shim| match shim {
+            Shim::EtherType(there) => {
+                any = true;
+                u32::from(there) == number
+            }
+            Shim::Llc(there) => u32::from(there) == number,
+            _ => false,
+        })?;
+        match number {
+            // Links that carry nothing but IP have no such number.
+            0x0800 if !any => self.is_one_of(Networks::IPV4),
+            0x86dd if !any => self.is_one_of(Networks::IPV6),
+            _ => Some(found),
+        }
+    }
+
+    fn upper(&mut self, networks: Networks) -> Result<Option<Upper>, CutShort> {
+        if !self.is_one_of(networks).ok_or(CutShort)? {
+            return Ok(None);
+        }
+        let (frame, network) = (self.frame, self.network());
+        let find = || upper(frame, network, |_| {}).ok_or(CutShort);
+        (*self.upper.get_or_insert_with(find)).map(Some)
+    }
+}
+
+/// The answer of both ends, without a branch.
+#[inline]
+fn both_there(direction: Direction, source: bool, destination: bool) -> bool {
+    match direction {
+        Direction::Source => source,
+        Direction::Destination => destination,
+        Direction::Either => source | destination,
+        Direction::Both => source & destination,
+    }
+}
+
+impl Subject for Packet<'_> {
+    #[inline]
+    fn test(&mut self, test: &Test) -> Option<bool> {
+        match *test {
+            Test::Network(networks) => self.is_one_of(networks),
+            Test::Protocol { networks, number } => self.protocol(networks, number),
+            Test::Address4 {
+                networks,
+                direction,
+                network,
+                mask,
+            } => self.address4(networks, direction, network, mask),
+            Test::Address6 {
+                direction,
+                network,
+                mask,
+            } => self.address6(direction, network, mask),
+            Test::Port {
+                protocols,
+                direction,
+                first,
+                last,
+            } => self.port(protocols, direction, first, last),
+            Test::Ether { direction, address } => self.ether_address(direction, address),
+            Test::Broadcast => self.ether_address(Direction::Destination, [0xff; 6]),
+            Test::Multicast => match self.ether() {
+                Some(at) => self.bytes(at).map(|[first]| first & 1 != 0),
+                None => Some(false),
+            },
+            Test::EtherType(number) => self.ether_type(number),
+            Test::Vlan(wanted) => self.any_shim(|shim| {
+                matches!(shim, Shim::Vlan(there) if wanted.is_none_or(|wanted| wanted == there))
+            }),
+            Test::Mpls(wanted) => self.any_shim(|shim| {
+                matches!(shim, Shim::Mpls(there) if wanted.is_none_or(|wanted| wanted == there))
+            }),
+            Test::PppOe(wanted) => self.any_shim(|shim| {
+                matches!(shim, Shim::PppOe(there) if wanted.is_none_or(|wanted| wanted == there))
+            }),
+            Test::Relation(_) => None,
+        }
+    }
+
+    fn length(&self) -> Option<u32> {
+        Some(self.wire)
+    }
+
+    fn has(&mut self, header: Header) -> Option<bool> {
+        match header {
+            Header::Frame => Some(true),
+            Header::Network(networks) => self.is_one_of(networks),
+            Header::Upper { networks, protocol } => {
+                let Some(upper) = self.upper(networks).ok()? else {
+                    return Some(false);
+                };
+                if upper.cut_short {
+                    return None;
+                }
+                Some(upper.protocol == protocol && !upper.later_fragment)
+            }
+        }
+    }
+
+    fn load(&mut self, header: Header, offset: u32, size: u8) -> Option<u32> {
+        let start = match header {
+            Header::Frame => 0,
+            Header::Network(_) => self.network().at,
+            Header::Upper { networks, .. } => self.upper(networks).ok()??.at,
+        };
+        let at = start.checked_add(offset as usize)?;
+        match size {
+            1 => self.bytes(at).map(|[byte]| u32::from(byte)),
+            2 => self.be16(at).map(u32::from),
+            _ => self.bytes(at).map(u32::from_be_bytes),
+        }
+    }
+}

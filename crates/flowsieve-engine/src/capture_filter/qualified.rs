@@ -1,0 +1,485 @@
+//! Primitives other than comparisons: a protocol, a direction, what is meant by a value, and the value.
+
+use super::error::Problem;
+use super::lexer::{Kind, Sign};
+use super::parse::Parser;
+use super::program::{
+    Comparison, Direction, Header, ICMP, ICMPV6, IGMP, IGRP, Networks, Node, PIM, Relation, SCTP,
+    Step, TCP, Test, UDP, VRRP,
+};
+
+/// What stands before a value, and holds for those that follow without any.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Qualifiers {
+    pub(super) protocol: Option<Protocol>,
+    pub(super) direction: Direction,
+    pub(super) what: What,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum What {
+    Host,
+    Net,
+    Port,
+    PortRange,
+    Protocol,
+}
+
+/// The name of a protocol, and what it stands for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Protocol {
+    pub(super) name: &'static str,
+    pub(super) layer: Layer,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Layer {
+    Link,
+    Network(Networks),
+    Upper { networks: Networks, number: u8 },
+    EtherType(u32),
+}
+
+const fn upper(name: &'static str, networks: Networks, number: u8) -> Protocol {
+    Protocol {
+        name,
+        layer: Layer::Upper { networks, number },
+    }
+}
+
+const fn network(name: &'static str, networks: Networks) -> Protocol {
+    Protocol {
+        name,
+        layer: Layer::Network(networks),
+    }
+}
+
+const fn ether_type(name: &'static str, number: u32) -> Protocol {
+    Protocol {
+        name,
+        layer: Layer::EtherType(number),
+    }
+}
+
+const PROTOCOLS: &[Protocol] = &[
+    Protocol {
+        name: "ether",
+        layer: Layer::Link,
+    },
+    Protocol {
+        name: "link",
+        layer: Layer::Link,
+    },
+    network("ip", Networks::IPV4),
+    network("ip6", Networks::IPV6),
+    network("ipv6", Networks::IPV6),
+    network("arp", Networks::ARP),
+    network("rarp", Networks::REVERSE_ARP),
+    upper("tcp", Networks::IP, TCP),
+    upper("udp", Networks::IP, UDP),
+    upper("sctp", Networks::IP, SCTP),
+    upper("icmp", Networks::IPV4, ICMP),
+    upper("icmp6", Networks::IPV6, ICMPV6),
+    upper("icmpv6", Networks::IPV6, ICMPV6),
+    upper("igmp", Networks::IPV4, IGMP),
+    upper("igrp", Networks::IPV4, IGRP),
+    upper("pim", Networks::IP, PIM),
+    upper("vrrp", Networks::IPV4, VRRP),
+    upper("carp", Networks::IPV4, VRRP),
+    upper("ah", Networks::IP, 51),
+    upper("esp", Networks::IP, 50),
+    ether_type("atalk", 0x809b),
+    ether_type("aarp", 0x80f3),
+    ether_type("decnet", 0x6003),
+    ether_type("lat", 0x6004),
+    ether_type("sca", 0x6007),
+    ether_type("moprc", 0x6002),
+    ether_type("mopdl", 0x6001),
+    ether_type("pppoed", 0x8863),
+    ether_type("stp", 0x42),
+];
+
+/// Words of the language that are not understood here.
+const NOT_UNDERSTOOD: &[&str] = &[
+    "action",
+    "addr1",
+    "addr2",
+    "addr3",
+    "addr4",
+    "byte",
+    "clnp",
+    "dir",
+    "direction",
+    "esis",
+    "fddi",
+    "gateway",
+    "geneve",
+    "ifindex",
+    "ifname",
+    "inbound",
+    "ipx",
+    "isis",
+    "iso",
+    "lane",
+    "llc",
+    "metac",
+    "netbeui",
+    "oam",
+    "oamf4",
+    "on",
+    "outbound",
+    "ppp",
+    "protochain",
+    "ra",
+    "radio",
+    "reason",
+    "rnr",
+    "rset",
+    "ruleset",
+    "rulenum",
+    "slip",
+    "srnr",
+    "subrulenum",
+    "subtype",
+    "ta",
+    "tr",
+    "type",
+    "vci",
+    "vpi",
+    "wlan",
+];
+
+impl Qualifiers {
+    /// The words that say the same.
+    fn words(&self) -> String {
+        let protocol = self.protocol.map(|protocol| protocol.name);
+        let direction = match self.direction {
+            Direction::Source => Some("src"),
+            Direction::Destination => Some("dst"),
+            Direction::Either => None,
+            Direction::Both => Some("src and dst"),
+        };
+        let what = match self.what {
+            What::Host => "host",
+            What::Net => "net",
+            What::Port => "port",
+            What::PortRange => "portrange",
+            What::Protocol => "proto",
+        };
+        let words = [protocol, direction, Some(what)];
+        words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Parser<'_> {
+    /// A test, or a value that takes over the qualifiers of the one before.
+    pub(super) fn primitive(&mut self) -> Result<(), Problem> {
+        if self.labels_or_length()? {
+            self.inherited = None;
+            return Ok(());
+        }
+        let start = self.place().start;
+        let protocol = self.protocol();
+        let direction = self.direction();
+        let what = match (self.word(), direction) {
+            (Some("host"), _) => Some(What::Host),
+            (Some("net"), _) => Some(What::Net),
+            (Some("port"), _) => Some(What::Port),
+            (Some("portrange"), _) => Some(What::PortRange),
+            (Some("proto"), None) => Some(What::Protocol),
+            (Some("broadcast"), None) => return self.broadcast(protocol),
+            (Some("multicast"), None) => return self.multicast(protocol),
+            _ => None,
+        };
+        if what.is_none() && direction.is_none() {
+            return match protocol {
+                Some(protocol) => self.abbreviation(protocol, start),
+                None => self.inherited_value(),
+            };
+        }
+        if what.is_some() {
+            self.skip();
+        }
+        let qualifiers = Qualifiers {
+            protocol,
+            direction: direction.unwrap_or_default(),
+            what: what.unwrap_or(What::Host),
+        };
+        Self::check(&qualifiers, start)?;
+        self.inherited = Some(qualifiers);
+        self.values(&qualifiers)
+    }
+
+    fn protocol(&mut self) -> Option<Protocol> {
+        let word = self.word()?;
+        let protocol = *PROTOCOLS.iter().find(|protocol| protocol.name == word)?;
+        self.skip();
+        Some(protocol)
+    }
+
+    /// `src`, `dst`, and both of them with `or` or `and` in between.
+    fn direction(&mut self) -> Option<Direction> {
+        let (one, other) = match self.word()? {
+            "src" => (Direction::Source, "dst"),
+            "dst" => (Direction::Destination, "src"),
+            _ => return None,
+        };
+        self.skip();
+        let both = match self.kind() {
+            Kind::Or => Direction::Either,
+            Kind::And => Direction::Both,
+            _ => return Some(one),
+        };
+        // "src or dst" may also be two terms, but then the first lacks its value.
+        if self.word_after(1) != Some(other) {
+            return Some(one);
+        }
+        self.skip();
+        self.skip();
+        Some(both)
+    }
+
+    /// Tests of labels and of the length.
+    fn labels_or_length(&mut self) -> Result<bool, Problem> {
+        let Some(word) = self.word() else {
+            return Ok(false);
+        };
+        let (most, test): (u32, fn(Option<u32>) -> Test) = match word {
+            "vlan" => (0xfff, |number| Test::Vlan(number.map(|n| n as u16))),
+            "mpls" => (0xf_ffff, Test::Mpls),
+            "pppoes" => (0xffff, |number| Test::PppOe(number.map(|n| n as u16))),
+            "less" => return self.length(Comparison::LessOrEqual),
+            "greater" => return self.length(Comparison::GreaterOrEqual),
+            _ => return Ok(false),
+        };
+        let name = word.to_owned();
+        self.skip();
+        let number = match self.kind() {
+            Kind::Number(number) if number > most => {
+                let sentence = format!("The largest number of \"{name}\" is {most}");
+                return Err(self.problem(sentence));
+            }
+            Kind::Number(number) => {
+                self.skip();
+                Some(number)
+            }
+            _ => None,
+        };
+        self.push(test(number));
+        Ok(true)
+    }
+
+    /// `less` and `greater`, which include the number.
+    fn length(&mut self, comparison: Comparison) -> Result<bool, Problem> {
+        self.skip();
+        let Kind::Number(number) = self.kind() else {
+            return Err(self.problem("A number of bytes is missing here"));
+        };
+        self.skip();
+        self.push_relation(comparison, None, [Step::Length, Step::Constant(number)]);
+        Ok(true)
+    }
+
+    fn push_relation<const N: usize>(
+        &mut self,
+        comparison: Comparison,
+        header: Option<Header>,
+        steps: [Step; N],
+    ) {
+        let starts = (self.headers.len() as u32, self.steps.len() as u32);
+        self.headers.extend(header);
+        self.steps.extend(steps);
+        self.push(Test::Relation(Relation {
+            comparison,
+            headers: starts.0..self.headers.len() as u32,
+            steps: starts.1..self.steps.len() as u32,
+        }));
+    }
+
+    /// A protocol without anything else.
+    fn abbreviation(&mut self, protocol: Protocol, start: usize) -> Result<(), Problem> {
+        let name = protocol.name;
+        let place = start..start + name.len();
+        let test = match protocol.layer {
+            Layer::Link => {
+                let sentence = format!("\"{name}\" needs something behind it");
+                return Err(Problem::new(place, sentence).with_hint(
+                    "For example: ether host 02:00:00:00:00:01, ether proto 0x88cc, ether multicast.",
+                ));
+            }
+            Layer::Network(networks) => Test::Network(networks),
+            Layer::Upper { networks, number } => Test::Protocol {
+                networks,
+                number: number.into(),
+            },
+            Layer::EtherType(number) => Test::EtherType(number),
+        };
+        let text = self.token_text();
+        let missing = match self.kind() {
+            Kind::Number(_) => Some("port"),
+            Kind::Dotted { .. } | Kind::V6(_) => Some("host"),
+            _ => None,
+        };
+        if let Some(missing) = missing {
+            let sentence = format!("\"{text}\" does not say what it is");
+            let hint = match (protocol.layer, missing) {
+                (Layer::Network(_), "port") => format!("For example: {name} and port {text}."),
+                (Layer::Upper { .. }, "host") => format!("For example: {name} and host {text}."),
+                _ => format!("For example: {name} {missing} {text}."),
+            };
+            return Err(self.problem(sentence).with_hint(hint));
+        }
+        self.inherited = None;
+        self.push(test);
+        Ok(())
+    }
+
+    fn broadcast(&mut self, protocol: Option<Protocol>) -> Result<(), Problem> {
+        match protocol.map(|protocol| protocol.layer) {
+            None | Some(Layer::Link) => self.push(Test::Broadcast),
+            Some(Layer::Network(Networks::IPV4)) => {
+                for address in [0, u32::MAX] {
+                    self.push(Test::Address4 {
+                        networks: Networks::IPV4,
+                        direction: Direction::Destination,
+                        network: address,
+                        mask: u32::MAX,
+                    });
+                }
+                self.nodes.push(Node::Or);
+            }
+            _ => {
+                let sentence = "There is \"ether broadcast\" and \"ip broadcast\" only";
+                return Err(self.problem(sentence));
+            }
+        }
+        self.skip();
+        self.inherited = None;
+        Ok(())
+    }
+
+    fn multicast(&mut self, protocol: Option<Protocol>) -> Result<(), Problem> {
+        let (networks, offset, comparison, number) = match protocol.map(|protocol| protocol.layer) {
+            None | Some(Layer::Link) => {
+                self.push(Test::Multicast);
+                self.skip();
+                self.inherited = None;
+                return Ok(());
+            }
+            Some(Layer::Network(networks @ Networks::IPV4)) => {
+                (networks, 16, Comparison::GreaterOrEqual, 224)
+            }
+            Some(Layer::Network(networks @ Networks::IPV6)) => {
+                (networks, 24, Comparison::Equal, 0xff)
+            }
+            _ => {
+                let sentence =
+                    "There is \"ether multicast\", \"ip multicast\" and \"ip6 multicast\" only";
+                return Err(self.problem(sentence));
+            }
+        };
+        self.skip();
+        let header = Header::Network(networks);
+        let load = Step::Load { header, size: 1 };
+        let steps = [Step::Constant(offset), load, Step::Constant(number)];
+        self.push_relation(comparison, Some(header), steps);
+        self.inherited = None;
+        Ok(())
+    }
+
+    /// Whether the qualifiers go together.
+    fn check(qualifiers: &Qualifiers, start: usize) -> Result<(), Problem> {
+        let Some(Protocol { name, layer }) = qualifiers.protocol else {
+            return Ok(());
+        };
+        let (fits, wanted) = match qualifiers.what {
+            What::Host | What::Net => (
+                !matches!(layer, Layer::Upper { .. } | Layer::EtherType(_)),
+                "has no addresses of its own",
+            ),
+            What::Port | What::PortRange => (
+                matches!(
+                    layer,
+                    Layer::Upper {
+                        number: TCP | UDP | SCTP,
+                        ..
+                    }
+                ),
+                "has no ports of its own",
+            ),
+            What::Protocol => (
+                matches!(
+                    layer,
+                    Layer::Link | Layer::Network(Networks::IPV4 | Networks::IPV6)
+                ),
+                "carries no protocol by number",
+            ),
+        };
+        if fits {
+            return Ok(());
+        }
+        let rest = Qualifiers {
+            protocol: None,
+            ..*qualifiers
+        };
+        let problem = Problem::new(start..start + name.len(), format!("\"{name}\" {wanted}"));
+        Err(problem.with_hint(format!("Write: {name} and {} ….", rest.words())))
+    }
+
+    /// A value without qualifiers.
+    fn inherited_value(&mut self) -> Result<(), Problem> {
+        let text = self.token_text();
+        let is_known = |word: &str| NOT_UNDERSTOOD.contains(&word);
+        let kind = self.kind();
+        match (kind, self.inherited) {
+            (Kind::End, _) if self.nodes.is_empty() => {
+                Err(self.problem("The expression is not finished"))
+            }
+            (Kind::End, _) => Err(self.problem("A term is missing here")),
+            (Kind::Word, _) if is_known(text) => {
+                Err(self.problem(format!("\"{text}\" is not understood by flowsieve")))
+            }
+            (Kind::Sign(_) | Kind::And | Kind::Or | Kind::Not, _) => {
+                Err(self.problem(format!("\"{text}\" stands where a term should begin")))
+            }
+            (_, Some(qualifiers)) => self.values(&qualifiers),
+            (Kind::Word | Kind::Name, None) => {
+                let sentence = format!("\"{text}\" is no word of capture filters");
+                Err(self.problem(sentence))
+            }
+            (_, None) => {
+                let keyword = match kind {
+                    Kind::Number(_) => "port",
+                    Kind::Mac(_) => "ether host",
+                    _ => "host",
+                };
+                let sentence = format!("\"{text}\" does not say what it is");
+                let hint = format!("For example: {keyword} {text}.");
+                Err(self.problem(sentence).with_hint(hint))
+            }
+        }
+    }
+
+    /// A value, perhaps negated, or several in parentheses.
+    fn values(&mut self, qualifiers: &Qualifiers) -> Result<(), Problem> {
+        let negated = self.nots();
+        if self.kind() == Kind::Sign(Sign::Open) {
+            self.parentheses(|parser| {
+                parser.values(qualifiers)?;
+                while let Some(join) = parser.join() {
+                    parser.values(qualifiers)?;
+                    parser.nodes.push(join);
+                }
+                Ok(())
+            })?;
+        } else {
+            let test = self.value(qualifiers)?;
+            self.push(test);
+        }
+        if negated {
+            self.nodes.push(Node::Not);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,253 @@
+//! Where in a frame the network layer begins, and what stands before it: for those who look at the bytes of
+//! headers themselves.
+//!
+//! Unlike [`Decoder::decode`](super::Decoder::decode) this does not ask whether the IP header is whole or makes
+//! sense: what it carries is what the header before it says.
+
+use super::bytes::{be16, be32, place_in};
+use super::ethernet::{ARP, REVERSE_ARP, vlan};
+use super::layer::{Layer, STEPS_MAX, step};
+use super::{Skip, Tunnel, ip, tunnel};
+use crate::trace::LinkType;
+
+const ETHERNET_HEADER: usize = 14;
+const TAG: usize = 4;
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+
+/// What a network layer is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NetworkKind {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+    /// Address resolution.
+    Arp,
+    /// Reverse address resolution.
+    ReverseArp,
+    /// Something else, or nothing that can be reached.
+    Other,
+    /// The captured bytes end before it is known.
+    CutShort,
+}
+
+/// The network layer of a frame.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Network {
+    /// What it is.
+    pub kind: NetworkKind,
+    /// Where in the frame it begins.
+    pub at: usize,
+}
+
+/// A header before the network layer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shim {
+    /// An `EtherType`.
+    EtherType(u16),
+    /// The identifier of a VLAN tag.
+    Vlan(u16),
+    /// The label of an MPLS label stack entry.
+    Mpls(u32),
+    /// The identifier of a PPP-over-Ethernet session.
+    PppOe(u16),
+    /// The destination's service access point in an LLC header.
+    Llc(u8),
+}
+
+/// Finds the network layer of a frame that begins as `link` says: the outermost, or the innermost IP header
+/// if `tunnel` says so and there is one.
+#[inline]
+pub fn network(link: LinkType, frame: &[u8], tunnel: Tunnel) -> Network {
+    if let (Some(found), Tunnel::Outer) = (common(link, frame), tunnel) {
+        return found;
+    }
+    match tunnel {
+        Tunnel::Outer => outermost(link, frame),
+        Tunnel::Inner => innermost(link, frame),
+    }
+}
+
+/// IP in Ethernet with up to two VLAN tags.
+#[inline]
+fn common(link: LinkType, frame: &[u8]) -> Option<Network> {
+    if link != LinkType::ETHERNET {
+        return None;
+    }
+    let head: &[u8; ETHERNET_HEADER + 2 * TAG + 1] = frame.first_chunk()?;
+    let ether_type = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let mut at = ETHERNET_HEADER;
+    while matches!(ether_type(at - 2), 0x8100 | 0x88a8) && at < ETHERNET_HEADER + 2 * TAG {
+        at += TAG;
+    }
+    let kind = match ether_type(at - 2) {
+        IPV4 if head[at] >> 4 != 6 => NetworkKind::Ipv4,
+        IPV6 => NetworkKind::Ipv6,
+        _ => return None,
+    };
+    Some(Network { kind, at })
+}
+
+/// Walks to the outermost network layer.
+#[inline(never)]
+fn outermost(link: LinkType, frame: &[u8]) -> Network {
+    let (kind, bytes) = walk(Layer::Link(link), frame, frame, |_, _| {});
+    Network {
+        kind,
+        at: place_in(frame, bytes),
+    }
+}
+
+/// Walks to the innermost IP header.
+#[inline(never)]
+fn innermost(link: LinkType, frame: &[u8]) -> Network {
+    let mut found = common(link, frame).unwrap_or_else(|| outermost(link, frame));
+    for _ in 0..STEPS_MAX {
+        let bytes = frame.get(found.at..).unwrap_or_default();
+        let packet = match found.kind {
+            NetworkKind::Ipv4 => ip::v4(bytes),
+            NetworkKind::Ipv6 => ip::v6(bytes),
+            _ => return found,
+        };
+        let inside = match packet {
+            Ok(packet) if packet.may_be_tunnel() => tunnel::inside(&packet),
+            _ => None,
+        };
+        let Some((layer, bytes)) = inside else {
+            return found;
+        };
+        let (kind, bytes) = walk(layer, bytes, frame, |_, _| {});
+        let readable = match kind {
+            NetworkKind::Ipv4 => ip::v4(bytes).is_ok(),
+            NetworkKind::Ipv6 => ip::v6(bytes).is_ok(),
+            _ => false,
+        };
+        // If the inside cannot be read, the last IP header counts.
+        if !readable {
+            return found;
+        }
+        found = Network {
+            kind,
+            at: place_in(frame, bytes),
+        };
+    }
+    found
+}
+
+/// Shows each header before the outermost network layer; returns false if the captured bytes end before that is
+/// reached.
+pub fn shims(link: LinkType, frame: &[u8], mut see: impl FnMut(Shim)) -> bool {
+    let (kind, _) = walk(Layer::Link(link), frame, frame, |layer, bytes| {
+        if let Layer::EtherType(number) = layer {
+            see(Shim::EtherType(number));
+        }
+        if let Some(identifier) = vlan(layer, bytes) {
+            see(Shim::Vlan(identifier));
+        }
+        match layer {
+            Layer::Mpls => {
+                if let Ok(entry) = be32(bytes, 0) {
+                    see(Shim::Mpls(entry >> 12));
+                }
+            }
+            Layer::PppOe => {
+                if let Ok(session) = be16(bytes, 2) {
+                    see(Shim::PppOe(session));
+                }
+            }
+            Layer::Llc => {
+                if let Some(&point) = bytes.first() {
+                    see(Shim::Llc(point));
+                }
+            }
+            _ => {}
+        }
+    });
+    kind != NetworkKind::CutShort
+}
+
+/// Walks to the next network layer, and returns the bytes from there on.
+fn walk<'a>(
+    mut layer: Layer,
+    mut bytes: &'a [u8],
+    frame: &'a [u8],
+    mut see: impl FnMut(Layer, &[u8]),
+) -> (NetworkKind, &'a [u8]) {
+    for _ in 0..STEPS_MAX {
+        see(layer, bytes);
+        let is_v6 = bytes.first().is_some_and(|first| first >> 4 == 6);
+        let kind = match layer {
+            // Some routers mark IPv6 as IPv4.
+            Layer::EtherType(IPV4) if !is_v6 => NetworkKind::Ipv4,
+            Layer::EtherType(IPV4 | IPV6) | Layer::Ipv6 => NetworkKind::Ipv6,
+            Layer::Ipv4 => NetworkKind::Ipv4,
+            Layer::EtherType(ARP) => NetworkKind::Arp,
+            Layer::EtherType(REVERSE_ARP) => NetworkKind::ReverseArp,
+            other => match step(other, bytes) {
+                Ok(next) => {
+                    (layer, bytes) = next;
+                    continue;
+                }
+                // A piece that a length field ended was captured as a whole.
+                Err(Skip::CutShort) if reaches_end(frame, bytes) => NetworkKind::CutShort,
+                Err(_) => NetworkKind::Other,
+            },
+        };
+        return (kind, bytes);
+    }
+    (NetworkKind::Other, bytes)
+}
+
+/// Whether a piece of a frame ends where the captured bytes end.
+fn reaches_end(frame: &[u8], piece: &[u8]) -> bool {
+    place_in(frame, piece) + piece.len() == frame.len()
+}
+
+/// What an IP packet carries behind its extension headers.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Upper {
+    /// Its protocol number; that of an extension header if `cut_short`.
+    pub protocol: u8,
+    /// Where in the frame it begins.
+    pub at: usize,
+    /// It is a piece from the middle of something, and has no header.
+    pub later_fragment: bool,
+    /// The captured bytes end before the header that this one announces.
+    pub cut_short: bool,
+}
+
+/// Walks over the extension headers of an IP packet in a frame and shows the number of each. None if a byte of the IP
+/// header that says what follows was not captured.
+pub fn upper(frame: &[u8], network: Network, mut see: impl FnMut(u8)) -> Option<Upper> {
+    let header = frame.get(network.at..)?;
+    let v6 = network.kind == NetworkKind::Ipv6;
+    let mut upper = if v6 {
+        Upper {
+            protocol: *header.get(6)?,
+            at: network.at + ip::V6_HEADER,
+            later_fragment: false,
+            cut_short: false,
+        }
+    } else {
+        Upper {
+            protocol: *header.get(9)?,
+            at: network.at + usize::from(header[0] & 15) * 4,
+            later_fragment: be16(header, 6).ok()? & 0x1fff != 0,
+            cut_short: false,
+        }
+    };
+    // Each takes at least eight bytes, so the walk ends with the frame.
+    while !upper.later_fragment && ip::is_extension(upper.protocol, v6) {
+        see(upper.protocol);
+        let Some(extension) = frame.get(upper.at..).and_then(<[u8]>::first_chunk::<4>) else {
+            upper.cut_short = true;
+            break;
+        };
+        let (length, later) = ip::extension(upper.protocol, *extension);
+        upper.protocol = extension[0];
+        upper.later_fragment = later;
+        upper.at += length;
+    }
+    Some(upper)
+}

@@ -1,0 +1,134 @@
+//! The ends of a range of time, absolute or relative to the captures.
+
+use super::Selection;
+use crate::trace::{Capture, InputFormat, Source, StopFlag, TraceBatch, TraceError};
+use std::path::Path;
+
+/// An end of a range of time.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TimeBound {
+    /// A time in nanoseconds since the epoch.
+    At(i64),
+    /// So many nanoseconds after the first packet of the captures.
+    AfterStart(i64),
+    /// So many nanoseconds before the last packet of the captures.
+    BeforeEnd(i64),
+}
+
+/// A time relative to the captures that cannot be had.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum RelativeTime {
+    /// The end of a stream is not known before it is there.
+    #[error(
+        "the end of a stream is not known while it is read; a time before the end needs files, and +90s counts from the beginning"
+    )]
+    EndOfStream,
+    /// Streams cannot be opened for a look.
+    #[error(
+        "a time relative to the beginning needs files, or one stream alone; name a date and time, or epoch seconds"
+    )]
+    SeveralStreams,
+}
+
+impl Selection {
+    /// The same with times in place of those that are relative to these captures. Their beginning is the earliest of their first packets,
+    /// and their end the latest of their last ones; captures that cannot be read do not count. A time after the beginning of a stream
+    /// stays as it is: it holds from the first packet on.
+    ///
+    /// For the end compressed and pcapng files are read once; of a plain pcap file the last mebibyte.
+    ///
+    /// # Errors
+    ///
+    /// The times of a stream are needed.
+    pub fn resolved(
+        &self,
+        sources: &[Source],
+        format: InputFormat,
+        stop: &StopFlag,
+    ) -> Result<Self, RelativeTime> {
+        let bounds = [self.from, self.to];
+        let has = |is: fn(&TimeBound) -> bool| bounds.iter().flatten().any(is);
+        let from_start = has(|bound| matches!(bound, TimeBound::AfterStart(_)));
+        let from_end = has(|bound| matches!(bound, TimeBound::BeforeEnd(_)));
+        let streams = sources.iter().any(|source| !source.is_readable_twice());
+        if from_end && streams {
+            return Err(RelativeTime::EndOfStream);
+        }
+        if from_start && streams && sources.len() > 1 {
+            return Err(RelativeTime::SeveralStreams);
+        }
+        let paths = || sources.iter().map(Source::path);
+        let start = (from_start && !streams)
+            .then(|| paths().filter_map(|path| first(path, format, stop)).min())
+            .flatten();
+        let end = from_end
+            .then(|| paths().filter_map(|path| last(path, format, stop)).max())
+            .flatten();
+        let resolve = |bound: TimeBound| match bound {
+            TimeBound::At(_) => bound,
+            // Where there are no packets any time will do.
+            TimeBound::AfterStart(_) if streams => bound,
+            TimeBound::AfterStart(after) => TimeBound::At(start.unwrap_or(0).saturating_add(after)),
+            TimeBound::BeforeEnd(before) => TimeBound::At(end.unwrap_or(0).saturating_sub(before)),
+        };
+        Ok(Self {
+            from: self.from.map(resolve),
+            to: self.to.map(resolve),
+            ..self.clone()
+        })
+    }
+
+    /// Whether no time in it is relative to captures.
+    pub fn is_resolved(&self) -> bool {
+        let mut bounds = [self.from, self.to].into_iter().flatten();
+        bounds.all(|bound| matches!(bound, TimeBound::At(_)))
+    }
+}
+
+fn first(path: &Path, format: InputFormat, stop: &StopFlag) -> Option<i64> {
+    let mut capture = Capture::open_until(path, format, stop).ok()?;
+    times(capture.next_batch())?.0
+}
+
+/// Bytes at the end of a plain pcap file in which its last packet is looked for.
+const END_BYTES: u64 = 1 << 20;
+
+fn last(path: &Path, format: InputFormat, stop: &StopFlag) -> Option<i64> {
+    let bytes = std::fs::metadata(path).ok()?.len();
+    if bytes > 4 * END_BYTES && format == InputFormat::Auto {
+        let end = bytes - END_BYTES..u64::MAX;
+        if let Ok(Some(range)) = Capture::open_range(path, end, None, stop)
+            && let (Some(last), true) = last_of(range.capture)
+        {
+            return Some(last);
+        }
+    }
+    last_of(Capture::open_until(path, format, stop).ok()?).0
+}
+
+/// Time of the last packet, and whether the capture is whole.
+fn last_of(mut capture: Capture) -> (Option<i64>, bool) {
+    let mut latest = None;
+    loop {
+        let batch = capture.next_batch();
+        let (failed, ended) = (batch.is_err(), matches!(batch, Ok(None)));
+        if failed || ended {
+            return (latest, ended);
+        }
+        latest = times(batch).and_then(|(_, last)| last).or(latest);
+    }
+}
+
+/// Times of the first and the last packet of a batch.
+fn times(batch: Result<Option<TraceBatch<'_>>, TraceError>) -> Option<(Option<i64>, Option<i64>)> {
+    Some(match batch.ok()?? {
+        TraceBatch::Packets { packets, .. } => (
+            packets.first().map(|packet| packet.time_ns),
+            packets.last().map(|packet| packet.time_ns),
+        ),
+        TraceBatch::Log(log) => (
+            log.entries.first().map(|entry| entry.time_ns),
+            log.entries.last().map(|entry| entry.time_ns),
+        ),
+    })
+}

@@ -1,0 +1,112 @@
+//! Choosing among the packets of a capture before anything else looks at them.
+
+use super::annotation::Annotation;
+use super::packet::{LogBatch, LogEntry, PacketRef};
+use super::record::Records;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Says which packets of a capture, or records of a log, are wanted. All others are as if they were not in it.
+pub trait Select: fmt::Debug + Send + Sync {
+    /// Appends, for each packet, whether it is wanted. The packets point into `bytes`.
+    fn choose_packets(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>);
+
+    /// Appends, for each record of a log, whether it is wanted.
+    fn choose_entries(&self, log: LogBatch<'_>, chosen: &mut Vec<bool>);
+}
+
+/// What chooses for one capture, and how many packets or records it left out.
+#[derive(Debug)]
+pub(super) struct Chooser {
+    select: Arc<dyn Select>,
+    /// For each packet of the present batch whether it is wanted.
+    chosen: Vec<bool>,
+    left_out: Arc<AtomicU64>,
+}
+
+impl Chooser {
+    pub(super) fn new(select: Arc<dyn Select>, left_out: Arc<AtomicU64>) -> Self {
+        Self {
+            select,
+            chosen: Vec::new(),
+            left_out,
+        }
+    }
+
+    /// The same choice for another reader, with a count of its own.
+    pub(super) fn again(&self) -> Self {
+        Self::new(Arc::clone(&self.select), Arc::default())
+    }
+
+    /// The same choice for another reader, with the same count.
+    pub(super) fn shared(&self) -> Self {
+        Self::new(Arc::clone(&self.select), Arc::clone(&self.left_out))
+    }
+
+    /// Counter of what it left out.
+    pub(super) fn left_out(&self) -> &Arc<AtomicU64> {
+        &self.left_out
+    }
+
+    /// Removes the packets that are not wanted, with their records.
+    pub(super) fn packets(
+        &mut self,
+        bytes: &[u8],
+        packets: &mut Vec<PacketRef>,
+        records: Option<&mut Records>,
+        earlier: usize,
+    ) {
+        self.chosen.clear();
+        self.select.choose_packets(bytes, packets, &mut self.chosen);
+        debug_assert_eq!(self.chosen.len(), packets.len());
+        if !self.count() {
+            return;
+        }
+        if let Some(records) = records {
+            stay_before(&mut records.annotations[earlier..], &self.chosen);
+            keep(&mut records.batch, &self.chosen);
+        }
+        keep(packets, &self.chosen);
+    }
+
+    /// Removes the records of a log that are not wanted.
+    pub(super) fn entries(&mut self, entries: &mut Vec<LogEntry>, text: &[u8]) {
+        self.chosen.clear();
+        let log = LogBatch { entries, text };
+        self.select.choose_entries(log, &mut self.chosen);
+        debug_assert_eq!(self.chosen.len(), entries.len());
+        if self.count() {
+            let mut chosen = self.chosen.iter();
+            entries.retain(|_| chosen.next().is_none_or(|&wanted| wanted));
+        }
+    }
+
+    /// Counts what is left out; whether that is anything.
+    fn count(&self) -> bool {
+        let left_out = self.chosen.iter().filter(|&&wanted| !wanted).count() as u64;
+        if left_out > 0 {
+            self.left_out.fetch_add(left_out, Ordering::Relaxed);
+        }
+        left_out > 0
+    }
+}
+
+/// Keeps the items that were chosen, in their order. There may be no items at all. No branch depends on the choice, which
+/// no predictor knows.
+fn keep<T: Copy>(items: &mut Vec<T>, chosen: &[bool]) {
+    let mut kept = 0;
+    for (from, &wanted) in (0..items.len()).zip(chosen) {
+        items[kept] = items[from];
+        kept += usize::from(wanted);
+    }
+    items.truncate(kept);
+}
+
+/// Annotations stand behind so many packets of their batch, of which only some stay.
+fn stay_before(annotations: &mut [Annotation], chosen: &[bool]) {
+    for annotation in annotations {
+        let before = chosen.iter().take(annotation.before as usize);
+        annotation.before = before.filter(|&&wanted| wanted).count() as u32;
+    }
+}

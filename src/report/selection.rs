@@ -1,0 +1,107 @@
+//! Which packets took part, in every format.
+
+use super::cell::Time;
+use super::column::Columns;
+use super::number::{grouped, rfc3339};
+use crate::pipeline::InputResult;
+use crate::selection::{SelectedPart, Selection, TimeBound};
+
+/// Which packets took part, as results say it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Selected {
+    /// The capture filter.
+    pub expression: Option<String>,
+    /// Beginning of the range of time.
+    pub from: Option<TimeBound>,
+    /// Its end.
+    pub to: Option<TimeBound>,
+}
+
+impl From<&Selection> for Selected {
+    fn from(selection: &Selection) -> Self {
+        let filter = selection.capture_filter.as_ref();
+        Self {
+            expression: filter.map(|filter| filter.text().to_owned()),
+            from: selection.from,
+            to: selection.to,
+        }
+    }
+}
+
+/// A bound as RFC 3339 in UTC, or in seconds after the beginning (`+90s`), or before the end (`-300s`).
+fn bound(bound: TimeBound) -> String {
+    const SECOND: i64 = 1_000_000_000;
+    let (sign, ns) = match bound {
+        TimeBound::At(time_ns) => return rfc3339(time_ns),
+        TimeBound::AfterStart(ns) => ('+', ns),
+        TimeBound::BeforeEnd(ns) => ('-', ns),
+    };
+    let seconds = format!("{}.{:09}", ns / SECOND, ns % SECOND);
+    let seconds = seconds.trim_end_matches('0').trim_end_matches('.');
+    format!("{sign}{seconds}s")
+}
+
+/// The columns of a selection.
+pub(super) fn selection_columns() -> Columns<Selected> {
+    Columns::default()
+        .field("where", |selected: &Selected| selected.expression.clone())
+        .doc("capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none")
+        .field("from", |selected| selected.from.map(bound))
+        .doc("packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound")
+        .field("from_ns", |selected| selected.from.and_then(nanoseconds))
+        .doc("the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe")
+        .field("to", |selected| selected.to.map(bound))
+        .doc("packets from this time on took no part; null for no bound")
+        .field("to_ns", |selected| selected.to.and_then(nanoseconds))
+        .doc("the same in nanoseconds since the epoch")
+}
+
+/// A bound in nanoseconds since the epoch, if it is known.
+fn nanoseconds(bound: TimeBound) -> Option<i64> {
+    match bound {
+        TimeBound::At(time_ns) => Some(time_ns),
+        TimeBound::AfterStart(_) | TimeBound::BeforeEnd(_) => None,
+    }
+}
+
+impl Selected {
+    /// Which packets took part, and how many did not; none if all did by design.
+    pub(super) fn words(&self, inputs: &[InputResult]) -> Option<String> {
+        let parts = [
+            ("where", self.expression.clone()),
+            ("from", self.from.map(bound)),
+            ("before", self.to.map(bound)),
+        ];
+        let parts = parts.into_iter();
+        let parts: Vec<String> = parts
+            .filter_map(|(name, text)| Some(format!("{name} {}", text?)))
+            .collect();
+        if parts.is_empty() {
+            return None;
+        }
+        let unread: u64 = inputs.iter().map(|input| input.unread_bytes).sum();
+        let unread = if unread == 0 {
+            String::new()
+        } else {
+            format!(", {} bytes not read", grouped(unread))
+        };
+        let left_out = inputs.iter().map(|input| input.left_out).sum();
+        let packets = if left_out == 1 { "packet" } else { "packets" };
+        let left_out = grouped(left_out);
+        Some(format!(
+            "only packets {}: {left_out} other {packets} left out{unread}",
+            parts.join(", ")
+        ))
+    }
+}
+
+/// The columns of what is known of a selection later.
+pub(super) fn part_columns() -> Columns<SelectedPart> {
+    Columns::default()
+        .field("where", |part: &SelectedPart| part.expression.clone())
+        .doc("capture filter that the packets match; null for none")
+        .field("from_ns", |part| part.from_ns.map(Time))
+        .doc("time from which on packets took part; null for no bound")
+        .field("to_ns", |part| part.to_ns.map(Time))
+        .doc("time before which packets took part; null for no bound")
+}
