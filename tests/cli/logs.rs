@@ -214,3 +214,15 @@ fn a_log_is_indexed_like_its_packets() {
         assert!(found > 1, "{asked:?}");
     }
 }
+
+#[test]
+fn a_capture_filter_chooses_among_the_messages_of_a_log() {
+    for expression in ["host 192.0.2.11", "src net 192.0.2.0/29", "udp src port 53"] {
+        let options = ["--where", expression, "--element", "dns"];
+        assert_eq!(
+            exact(&[&options[..], &["tests/logs/unbound.dnstap"]].concat()),
+            exact(&[&options[..], &["tests/logs/clients.pcap"]].concat()),
+            "{expression}"
+        );
+    }
+}
