@@ -123,7 +123,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let files = run.find(&args.trace.input, false)?;
     let mut plan = args.plan(files.clone())?;
     plan.check_memory()?;
-    if !run.can_read(&files, args.trace.input.format.input_format) {
+    if !run.can_read(&files, args.trace.input.format.format()) {
         return Ok(run.end(false, PARTIAL));
     }
     plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
@@ -178,7 +178,7 @@ impl CompareArgs {
         }
         let plan = ComparePlan {
             inputs,
-            input_format: self.trace.input.format.input_format,
+            input_format: self.trace.input.format.format(),
             selection: self
                 .trace
                 .input

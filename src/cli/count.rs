@@ -215,7 +215,7 @@ impl CountArgs {
         };
         let plan = CountPlan {
             inputs: self.live.sources(inputs),
-            input_format: self.trace.input.format.input_format,
+            input_format: self.trace.input.format.format(),
             selection: self
                 .trace
                 .input

@@ -250,7 +250,7 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
 fn problems(input: &InputResult) -> impl Iterator<Item = String> {
     let is_log = input.is_log.then(|| {
         let path = input.path.display();
-        format!("{path}: a DNS log has no packets; dedup reads captures")
+        format!("{path}: a log has no packets; dedup reads captures")
     });
     let error = input.error.as_ref().map(ToString::to_string);
     error.into_iter().chain(is_log)
@@ -316,7 +316,7 @@ impl DedupArgs {
         }
         Ok(DedupPlan {
             inputs,
-            input_format: self.input.format.input_format,
+            input_format: self.input.format.format(),
             selection: self.input.selection.selection(self.headers.tunnel)?,
             by: self.by,
             tunnel: self.headers.tunnel,

@@ -210,7 +210,7 @@ impl FlowsArgs {
         keep_apart([("--output", self.output.path())], inputs)?;
         let plan = FlowPlan {
             inputs: self.live.sources(inputs),
-            input_format: self.input.format.input_format,
+            input_format: self.input.format.format(),
             selection: self
                 .input
                 .selection

@@ -61,7 +61,7 @@ impl Inputs {
                 self.walk(&path, format);
             } else if path.is_file() {
                 // A file that cannot be read, or is not what its name says, is kept: opening it says why.
-                let named = format == InputFormat::Auto && is_named_capture(&path);
+                let named = format != InputFormat::Tsh && is_named_capture(&path);
                 if named || is_capture(&path, format).unwrap_or(true) {
                     self.files.push(path);
                 } else {

@@ -80,8 +80,10 @@ pub(crate) enum Command {
     /// Count distinct host pairs, flows or DNS triples in each time slice
     ///
     /// Several captures are one trace in the order of time; directories are searched for captures.
-    /// Recognised by content: pcap, pcapng, ERF, Zeek's dns.log and DNS queries as CSV (columns ts, src,
-    /// dst, qname), each plain or compressed by gzip, zstd, xz, bzip2 or lz4.
+    /// Recognised by content: pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log, Suricata's
+    /// eve.json, nfdump's CSV, lists of flows as CSV, and DNS queries as CSV (columns ts, src, dst, qname),
+    /// each plain or compressed by gzip, zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not
+    /// when its packets came: it counts in the slice of its begin.
     Count(Box<count::CountArgs>),
     /// Write captures without their duplicates
     ///
@@ -103,7 +105,8 @@ pub(crate) enum Command {
     /// Datagrams are not put together: only the first fragment has ports, and the later ones are
     /// another flow, with the same addresses and protocol and with ports 0.
     /// Several captures are one trace in the order of time; formats and directories are those of
-    /// `flowsieve count`.
+    /// `flowsieve count`. Records of logs are no packets: --unique lists them, and without it they are
+    /// tallied as skipped.
     Flows(flows::FlowsArgs),
     /// Generate a capture with known counts, the same bytes on every machine
     ///

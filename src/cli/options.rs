@@ -17,7 +17,7 @@ use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::report::ReportFormat;
 use flowsieve::selection::{Selection, TimeBound};
-use flowsieve::trace::{InputFormat, Source};
+use flowsieve::trace::{DnstapTypes, InputFormat, Source};
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -167,7 +167,39 @@ pub(super) fn capture_filter(
 pub(super) struct InputFormatArgs {
     /// How inputs are read; tsh has no mark and must be named
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = one_of(INPUT_FORMATS))]
-    pub(super) input_format: InputFormat,
+    input_format: InputFormat,
+
+    /// Which messages of dnstap files count: client, auth, resolver and more
+    ///
+    /// A comma-separated list of `auth`, `resolver`, `client`, `forwarder`, `stub`, `tool` and `update`, each of which may
+    /// end in `-query` or `-response`, or `all`. By default `client,auth`: what a server was asked, and what it
+    /// answered, as a capture of its own traffic with those who ask it has them. Other messages are tallied as skipped.
+    #[arg(long, value_name = "TYPES", value_parser = parse_dnstap_types)]
+    dnstap_type: Option<DnstapTypes>,
+}
+
+impl InputFormatArgs {
+    /// How inputs are read.
+    pub(super) fn format(&self) -> InputFormat {
+        match (self.input_format, self.dnstap_type) {
+            (InputFormat::Auto, Some(types)) => InputFormat::AutoWith(types),
+            (format, _) => format,
+        }
+    }
+}
+
+fn parse_dnstap_types(text: &str) -> Result<DnstapTypes, String> {
+    let types = text.split(',').map(|name| {
+        DnstapTypes::of_name(name.trim()).ok_or_else(|| {
+            format!(
+                "`{name}` is no type of dnstap messages: {}, each also with -query or -response, or all",
+                DnstapTypes::NAMES.join(", ")
+            )
+        })
+    });
+    let sets = types.collect::<Result<Vec<_>, _>>()?;
+    let set = sets.into_iter().reduce(DnstapTypes::and);
+    set.ok_or_else(|| "name at least one type".to_owned())
 }
 
 const INPUT_FORMATS: &[Choice<InputFormat>] = &[

@@ -65,7 +65,7 @@ impl Run {
         if follow {
             return Ok(input.captures.clone());
         }
-        Ok(self.take(Inputs::find(&input.captures, input.format.input_format)))
+        Ok(self.take(Inputs::find(&input.captures, input.format.format())))
     }
 
     /// Whether at least one of these files can be opened. If not, reports why, and the command must not write anything.

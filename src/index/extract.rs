@@ -7,7 +7,7 @@ use crate::anonymize::PacketAnonymizer;
 use crate::decode::{DNS_PORT, Decoder, IpPacket, Tunnel, dns_messages};
 use crate::selection::Selection;
 use crate::trace::write::{CaptureWriter, WriteError, WriteFormat};
-use crate::trace::{DnsLogBatch, InputFormat, PacketRef, Select, Source, StopFlag};
+use crate::trace::{InputFormat, LogBatch, PacketRef, Select, Source, StopFlag};
 use flowsieve_engine::internal::{Merge, RecordInput};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -40,7 +40,7 @@ impl Select for Chooser {
     }
 
     /// Logs have no packets.
-    fn choose_entries(&self, log: DnsLogBatch<'_>, chosen: &mut Vec<bool>) {
+    fn choose_entries(&self, log: LogBatch<'_>, chosen: &mut Vec<bool>) {
         chosen.extend(log.entries.iter().map(|_| false));
     }
 }

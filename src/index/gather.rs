@@ -3,7 +3,7 @@
 //! ```text
 //!   flows::list ─► flows, cut after a region's length ─┐
 //!              └─► DNS messages, added up by question ─┴─► SortedFlows ─► regions in order of start
-//!   DNS log ─────► entries, added up, too ──────────────┘
+//!   log ─────────► its flows; its DNS messages, added up ┘
 //! ```
 //!
 //! A region has the records that begin in one range of time. It goes on into the next range while it
@@ -13,12 +13,15 @@
 use super::catalog::Settings;
 use super::record::addresses;
 use super::{IndexError, Record};
-use crate::decode::{NAME_MAX, Tunnel, labels_from_text};
+use crate::decode::{Addresses, NAME_MAX, Tunnel, dns_message, labels_from_text, logged_addresses};
 use crate::flows::{
     Direction, DnsRecord, Ended, FlowPlan, FlowRecord, FlowSink, SortedFlows, Upper, list,
 };
 use crate::selection::Selection;
-use crate::trace::{Capture, DnsLogBatch, InputFormat, TraceBatch, TraceError};
+use crate::trace::{
+    Capture, InputFormat, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, TraceBatch,
+    TraceError,
+};
 use flowsieve_engine::internal::{Watch, given_of};
 use std::collections::HashMap;
 use std::io;
@@ -81,7 +84,7 @@ pub(super) struct GatherPlan<'a> {
     pub(super) threads: usize,
 }
 
-/// Reads a capture, or a DNS log, and hands its regions to `see`.
+/// Reads a capture, or a log, and hands its regions to `see`.
 pub(super) fn regions(
     path: &Path,
     plan: &GatherPlan<'_>,
@@ -203,7 +206,7 @@ impl Gather {
         let mut gathered = Gathered::default();
         loop {
             match capture.next_batch() {
-                Ok(Some(TraceBatch::DnsLog(log))) => {
+                Ok(Some(TraceBatch::Log(log))) => {
                     self.entries(&log).map_err(IndexError::io(&path))?;
                     gathered.packets += log.entries.len() as u64;
                     gathered.times_out_of_range = out_of_range.load(Ordering::Relaxed);
@@ -219,29 +222,72 @@ impl Gather {
         }
     }
 
-    /// Takes entries of a log. Those without a name that is one, or with ends of two families, are no
-    /// questions, as for a count.
-    fn entries(&mut self, log: &DnsLogBatch<'_>) -> io::Result<()> {
+    /// Takes entries of a log. Those whose ends are not two of one family, and DNS messages without a name that is
+    /// one, give no record, as they give no element.
+    fn entries(&mut self, log: &LogBatch<'_>) -> io::Result<()> {
         for entry in log.entries {
-            let name = entry.name.clone();
-            let text = name.map(|name| &log.text[name.start as usize..name.end as usize]);
-            let mut buffer = [0; NAME_MAX];
-            let labels = text.and_then(|text| labels_from_text(text, &mut buffer));
-            let Some(labels) = labels else { continue };
-            if entry.source.is_ipv4() != entry.destination.is_ipv4() {
+            let Ok(addresses) = logged_addresses(entry) else {
                 continue;
-            }
-            let (protocol, _, port) = entry.transport.unwrap_or_default();
-            let question = Question {
-                client: entry.source,
-                server: entry.destination,
-                port,
-                protocol,
-                name: labels.into(),
             };
-            self.message(question, entry.time_ns, false)?;
+            match &entry.content {
+                LogContent::NotSelected => {}
+                LogContent::Flow(flow) => self.logged_flow(entry, addresses, flow)?,
+                LogContent::Dns {
+                    question,
+                    is_response,
+                } => {
+                    let mut buffer = [0; NAME_MAX];
+                    let Some(name) = labels(log, question, &mut buffer) else {
+                        continue;
+                    };
+                    let (protocol, from, to) = entry.transport.unwrap_or_default();
+                    let (client, server) = if *is_response {
+                        addresses.reversed().ends()
+                    } else {
+                        addresses.ends()
+                    };
+                    let question = Question {
+                        client,
+                        server,
+                        port: if *is_response { from } else { to },
+                        protocol,
+                        name: name.into(),
+                    };
+                    self.message(question, entry.time_ns, *is_response)?;
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Takes a flow of a log. Without a protocol and ports it stands for packets of an unknown protocol.
+    fn logged_flow(
+        &mut self,
+        entry: &LogEntry,
+        addresses: Addresses,
+        flow: &LoggedFlow,
+    ) -> io::Result<()> {
+        self.number += 1;
+        let (protocol, source, destination) = entry.transport.unwrap_or_default();
+        let direction = |end: usize| Direction {
+            packets: flow.packets[end].max(u64::from(flow.directions()[end])),
+            bytes: flow.bytes[end],
+            tcp_flags: flow.tcp_flags[end],
+        };
+        self.sorted.flow(FlowRecord {
+            start_ns: entry.time_ns,
+            end_ns: flow.end_ns.max(entry.time_ns),
+            addresses,
+            protocol,
+            ports: (source, destination),
+            forward: direction(0),
+            reverse: direction(1),
+            vlan: None,
+            domain: None,
+            upper: Upper::Unknown,
+            ended: Ended::Input,
+            number: self.number,
+        })
     }
 
     /// Passes all questions on.
@@ -301,6 +347,27 @@ impl FlowSink for Gather {
             name: message.name.into(),
         };
         self.message(question, message.time_ns, message.is_response)
+    }
+}
+
+/// The name in a question, in wire form.
+fn labels<'b>(
+    log: &LogBatch<'_>,
+    question: &LogQuestion,
+    buffer: &'b mut [u8; NAME_MAX],
+) -> Option<&'b [u8]> {
+    match question {
+        LogQuestion::None => None,
+        LogQuestion::Name(range) => labels_from_text(log.at(range), buffer),
+        LogQuestion::Message(range) => {
+            let mut length = None;
+            let found = dns_message(log.at(range), |message| {
+                buffer[..message.name.len()].copy_from_slice(message.name);
+                length = Some(message.name.len());
+            });
+            found.ok()?;
+            Some(&buffer[..length?])
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod inputs;
 mod limits;
 #[cfg(unix)]
 mod live;
+mod logs;
 mod output;
 mod page;
 mod pcapng;

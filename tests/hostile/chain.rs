@@ -107,7 +107,7 @@ pub(crate) fn read_from(
                 }
                 packets.len()
             }
-            TraceBatch::DnsLog(log) => log.entries.len(),
+            TraceBatch::Log(log) => log.entries.len(),
         };
         assert!((1..=MAX_BATCH).contains(&here), "a batch of {here} packets");
         outcome.packets += here;

@@ -171,6 +171,9 @@ fn a_source_that_fails_is_told_and_what_it_gave_counts() {
                     Ok(Some(flowsieve::trace::TraceBatch::Packets { packets: here, .. })) => {
                         packets += here.len();
                     }
+                    Ok(Some(flowsieve::trace::TraceBatch::Log(log))) => {
+                        packets += log.entries.len();
+                    }
                     Ok(_) => panic!("{}: the failure was not told", sample.name),
                     Err(error) => break error,
                 }

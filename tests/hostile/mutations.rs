@@ -3,7 +3,7 @@
 use super::chain::{Outcome, read, read_from};
 use super::mutate::{Dribble, mutate};
 use super::random::Random;
-use super::samples::{Sample, all, compress};
+use super::samples::{Sample, all, cdns, compress};
 use flowsieve::trace::TraceErrorKind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -106,4 +106,29 @@ fn damaged_captures_are_read_without_panic_and_errors_have_a_place() {
     });
     // Damage spares a good part, so that what follows it is reached.
     assert!(packets > CASES, "{packets} packets were reached");
+}
+
+#[test]
+fn damaged_cdns_is_read_without_panic_and_errors_have_a_place() {
+    let samples = [cdns()];
+    let whole = read(&samples[0].bytes, samples[0].format, 0);
+    assert!(whole.error.is_none(), "{:?}", whole.error);
+    assert_eq!((whole.packets, whole.container), (12, "cdns"));
+    let records = in_parallel(CASES / 10, |number| {
+        let (sample, bytes) = damaged(&samples, number);
+        let _tell = Tell(number, sample.name);
+        let outcome = read(&bytes, sample.format, number);
+        if number.is_multiple_of(8) {
+            let length = bytes.len();
+            let source = Dribble {
+                bytes,
+                at: 0,
+                random: Random::new(number),
+            };
+            let source = Box::new(source);
+            same(&outcome, &read_from(source, length, sample.format, number));
+        }
+        outcome.packets as u64
+    });
+    assert!(records > CASES / 20, "{records} records were reached");
 }

@@ -426,6 +426,211 @@ fn logs() -> Vec<Sample> {
     ]
 }
 
+/// A field of Protocol Buffers: a number, or bytes behind their length, which is below 16,384.
+fn protobuf(number: u8, value: Result<u64, &[u8]>) -> Vec<u8> {
+    let varint = |mut value: u64| {
+        let mut out = Vec::new();
+        while value >= 0x80 {
+            out.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        out.push(value as u8);
+        out
+    };
+    match value {
+        Ok(value) => [vec![number << 3], varint(value)].concat(),
+        Err(bytes) => [
+            vec![number << 3 | 2],
+            varint(bytes.len() as u64),
+            bytes.to_vec(),
+        ]
+        .concat(),
+    }
+}
+
+/// Messages of dnstap, of every type and both families, some without what others have.
+fn dnstap() -> Sample {
+    let mut sample = Sample::new("dnstap");
+    let content = b"protobuf:dnstap.Dnstap";
+    sample
+        .bytes
+        .extend([0, 0, 0, 0, 0, 0, 0, 12 + content.len() as u8]);
+    sample
+        .bytes
+        .extend([0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, content.len() as u8]);
+    sample.bytes.extend_from_slice(content);
+    sample.header = sample.bytes.len();
+    for number in 1..=14_u8 {
+        let name: &[u8] = if number % 3 == 0 {
+            b"\x03WwW\x07example\x03com\0"
+        } else {
+            b"\x04mail\x07example\0"
+        };
+        let qr = if number % 2 == 0 { 0x80 } else { 1 };
+        let head = [0, number, qr, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        let dns = [&head[..], name, &[0, 1, 0, 1]].concat();
+        let addresses = if number % 4 == 0 {
+            [vec![0x20; 16], vec![0xfe; 16]]
+        } else {
+            [vec![192, 0, 2, number], vec![192, 0, 2, 53]]
+        };
+        let times = if number % 2 == 0 { [12, 13] } else { [8, 9] };
+        let mut fields = vec![
+            protobuf(1, Ok(u64::from(number))),
+            protobuf(2, Ok(if number % 4 == 0 { 2 } else { 1 })),
+            protobuf(3, Ok(u64::from(number % 7) + 1)),
+            protobuf(4, Err(&addresses[0])),
+            protobuf(5, Err(&addresses[1])),
+            protobuf(6, Ok(40_000 + u64::from(number))),
+            protobuf(7, Ok(53)),
+            protobuf(times[0], Ok(1_700_000_000)),
+            [&[times[1] << 3 | 5][..], &[number, 0, 0, 0]].concat(),
+            protobuf(if number % 2 == 0 { 14 } else { 10 }, Err(&dns)),
+        ];
+        if number == 5 {
+            fields.remove(4);
+        }
+        let message = [
+            protobuf(1, Err(b"server")),
+            protobuf(14, Err(&fields.concat())),
+            protobuf(15, Ok(1)),
+        ]
+        .concat();
+        let at = sample.bytes.len();
+        // The length of the frame, of its first field, and what comes first in the message.
+        sample
+            .fields
+            .extend([at, at + 5, at + 13, at + 15, at + 21]);
+        sample.bytes.extend((message.len() as u32).to_be_bytes());
+        sample.bytes.extend(message);
+        sample.ends.push(sample.bytes.len());
+    }
+    sample.bytes.extend([0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 3]);
+    sample.other_ends.push(sample.bytes.len());
+    sample
+}
+
+/// Queries and responses as C-DNS, in two blocks. It is not among [`all`]: a file that ends between two queries is
+/// cut, too.
+pub(crate) fn cdns() -> Sample {
+    let item = |major: u8, length: usize, inside: Vec<u8>| {
+        let head = match length {
+            0..24 => vec![major << 5 | length as u8],
+            _ => vec![
+                major << 5 | 0x1a,
+                (length >> 24) as u8,
+                (length >> 16) as u8,
+                (length >> 8) as u8,
+                length as u8,
+            ],
+        };
+        [head, inside].concat()
+    };
+    let number = |value: usize| item(0, value, Vec::new());
+    let string = |bytes: &[u8]| item(2, bytes.len(), bytes.to_vec());
+    let array = |items: &[Vec<u8>]| item(4, items.len(), items.concat());
+    let map = |pairs: &[(usize, Vec<u8>)]| {
+        let inside = pairs
+            .iter()
+            .map(|(key, value)| [number(*key), value.clone()].concat());
+        item(5, pairs.len(), inside.collect::<Vec<_>>().concat())
+    };
+    let exchange = |offset: usize| {
+        map(&[
+            (0, number(offset)),
+            (1, number(offset % 2)),
+            (2, number(40_000 + offset)),
+            (4, number(offset % 2)),
+            (6, number(7)),
+            (7, number(offset % 2)),
+        ])
+    };
+    let signature = |server: usize, transport: usize, flags: usize| {
+        map(&[
+            (0, number(server)),
+            (1, number(53)),
+            (2, number(transport)),
+            (4, number(flags)),
+        ])
+    };
+    let addresses = [&[192, 0, 2, 1][..], &[0x20; 16], &[192, 0, 2, 53]].map(string);
+    let names = [&b"\x03www\x07example\0"[..], b"\0"].map(string);
+    let tables = map(&[
+        (0, array(&addresses)),
+        (2, array(&names)),
+        (3, array(&[signature(2, 0, 3), signature(1, 3, 1)])),
+    ]);
+    let start = array(&[number(1_700_000_000), number(5)]);
+    let block = map(&[
+        (0, map(&[(0, start), (1, number(0))])),
+        (2, tables),
+        (3, array(&[1, 2, 3, 4].map(exchange))),
+    ]);
+    let parameters = map(&[(0, map(&[(0, number(1000))]))]);
+    let preamble = map(&[(0, number(1)), (1, number(0)), (3, array(&[parameters]))]);
+    let mut sample = Sample::new("cdns");
+    let begin = [&[0x83, 0x65][..], b"C-DNS", &preamble, &[0x9f]].concat();
+    sample.header = begin.len();
+    sample.bytes = [&begin[..], &block, &block, &[0xff]].concat();
+    // Everywhere are lengths.
+    sample.fields = (0..sample.bytes.len()).step_by(3).collect();
+    sample
+}
+
+/// Logs of flows.
+fn flow_logs() -> Vec<Sample> {
+    vec![
+        text(
+            "zeek-conn",
+            &[
+                "#separator \\x09",
+                "#unset_field\t-",
+                "#path\tconn",
+                "#fields\tts\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tduration\tconn_state\torig_pkts\torig_ip_bytes\tresp_pkts\tresp_ip_bytes",
+                "1700000000.000001\t10.0.0.1\t5353\t10.0.0.53\t53\tudp\t0.25\tSF\t1\t60\t1\t120",
+                "1700000001.5\t2001:db8::1\t128\t2001:db8::53\t129\ticmp\t-\tOTH\t1\t64\t0\t0",
+                "1700000002\t10.0.0.1\t5354\t10.0.0.53\t80\ttcp\t9.5\tS0\t-\t-\t-\t-",
+            ],
+            4,
+        ),
+        text(
+            "zeek-conn-json",
+            &[
+                r#"{"ts":1700000000.000001,"id.orig_h":"10.0.0.1","id.orig_p":5353,"id.resp_h":"10.0.0.53","id.resp_p":53,"proto":"udp","duration":0.25,"conn_state":"SF","orig_pkts":1,"resp_pkts":1,"orig_ip_bytes":60,"resp_ip_bytes":120}"#,
+                r#"{"ts":1700000001.5,"id.orig_h":"2001:db8::1","id.orig_p":1,"id.resp_h":"2001:db8::53","id.resp_p":2,"proto":"tcp","conn_state":"S0"}"#,
+            ],
+            0,
+        ),
+        text(
+            "eve",
+            &[
+                r#"{"timestamp":"2023-11-14T22:13:20.500000+0000","event_type":"flow","src_ip":"10.0.0.1","src_port":1,"dest_ip":"10.0.0.53","dest_port":80,"proto":"TCP","flow":{"pkts_toserver":3,"pkts_toclient":2,"bytes_toserver":180,"bytes_toclient":90,"start":"2023-11-14T22:13:20.000000+0000","end":"2023-11-14T22:13:21.500000+0000"},"tcp":{"tcp_flags_ts":"1b","tcp_flags_tc":"12"}}"#,
+                r#"{"timestamp":"2023-11-14T22:13:21.000000+0000","event_type":"dns","src_ip":"10.0.0.1","src_port":5353,"dest_ip":"10.0.0.53","dest_port":53,"proto":"UDP","dns":{"type":"query","rrname":"www.example.com"}}"#,
+                r#"{"timestamp":"2023-11-14T22:13:21.000000+0000","event_type":"dns","src_ip":"2001:db8::53","src_port":53,"dest_ip":"2001:db8::1","dest_port":5353,"proto":"UDP","dns":{"version":3,"type":"response","queries":[{"rrname":"a.example"}]}}"#,
+            ],
+            0,
+        ),
+        text(
+            "flow-csv",
+            &[
+                "start_ns,start,end_ns,end,src,dst,src_port,dst_port,proto,packets_fwd,packets_rev,bytes_fwd,bytes_rev,tcp_flags_fwd,tcp_flags_rev,domain",
+                "1700000000000000000,x,1700000001000000000,y,10.0.0.1,10.0.0.53,1,80,6,3,2,180,90,27,18,",
+                "1700000000000000001,x,1700000001000000000,y,2001:db8::1,2001:db8::53,1,53,17,1,0,60,0,,,a.example",
+            ],
+            1,
+        ),
+        text(
+            "nfdump-csv",
+            &[
+                "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt",
+                "2023-11-14 22:13:20,2023-11-14 22:13:21,1.500,10.0.0.1,10.0.0.53,1,80,TCP,...AP.SF,0,0,3,180,2,90",
+                "2023-11-14 22:13:20,2023-11-14 22:13:20,0.000,10.0.0.1,10.0.0.53,0,2048,ICMP,........,0,0,1,84,0,0",
+            ],
+            1,
+        ),
+    ]
+}
+
 /// Compresses with the codec of this name.
 pub(crate) fn compress(codec: &str, bytes: &[u8]) -> Vec<u8> {
     match codec {
@@ -509,6 +714,8 @@ pub(crate) fn all() -> Vec<Sample> {
         samples.push(sample);
     }
     samples.extend(logs());
+    samples.extend(flow_logs());
+    samples.push(dnstap());
     samples.push(recorded("recorded-dns", "netns-dns.pcap", 12));
     samples.push(recorded("recorded-web", "netns-web-loss.pcap", 12));
     for (name, codec, of) in [
@@ -545,7 +752,7 @@ fn samples_are_written_where_asked() {
     let Some(folder) = std::env::var_os("FLOWSIEVE_WRITE_SEEDS") else {
         return;
     };
-    for sample in samples {
+    for sample in samples.into_iter().chain([cdns()]) {
         std::fs::write(
             std::path::Path::new(&folder).join(sample.name),
             &sample.bytes,

@@ -290,3 +290,87 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
         measured.peak_bytes()
     );
 }
+
+/// What begins a file of dnstap.
+const DNSTAP: &[u8] = b"\0\0\0\0\0\0\0\x22\0\0\0\x02\0\0\0\x01\0\0\0\x16protobuf:dnstap.Dnstap";
+
+#[test]
+fn a_frame_of_dnstap_that_claims_much_takes_no_memory() {
+    for (length, is_legal) in [(u32::MAX, false), ((1 << 20) + 1, false), (1 << 20, true)] {
+        let measured = Measured::start();
+        let head = [DNSTAP, &length.to_be_bytes()].concat();
+        let done = work(
+            Repeated::new(head, vec![0xff; 4096], 64),
+            of(ElementKind::HostPair),
+        );
+        assert_eq!(done.packets, 0);
+        let kind = &done.error.as_ref().unwrap().kind;
+        if is_legal {
+            assert!(
+                matches!(kind, TraceErrorKind::CutInRecord { .. }),
+                "{kind:?}"
+            );
+        } else {
+            let claimed = u64::from(length);
+            assert!(
+                matches!(kind, TraceErrorKind::RecordTooLong { length, .. } if *length == claimed),
+                "{kind:?}"
+            );
+        }
+        check_work(&done);
+        assert!(
+            measured.peak_bytes() < SMALL,
+            "{} bytes",
+            measured.peak_bytes()
+        );
+    }
+}
+
+/// What begins a file of C-DNS, up to the first query of its first block.
+const CDNS: &[u8] = b"\x83\x65C-DNS\xa2\x00\x01\x03\x81\xa1\x00\xa1\x00\x19\x03\xe8\x9f\xa2\x00\xa1\x00\x82\x01\x02\x03\x9f";
+
+#[test]
+fn a_block_of_cdns_without_end_takes_bounded_memory() {
+    let measured = Measured::start();
+    // A map of one pair, with a value of 255 bytes that nobody knows.
+    let query = [&[0xa1, 0x18, 99, 0x58, 0xff][..], &[7; 255]].concat();
+    let done = work(
+        Repeated::new(CDNS.to_vec(), query.repeat(16), 32_768),
+        of(ElementKind::HostPair),
+    );
+    let error = done.error.as_ref().unwrap();
+    assert!(
+        matches!(error.kind, TraceErrorKind::RecordTooLong { .. }),
+        "{error}"
+    );
+    // What is there of the block is read.
+    assert!(done.packets > 60_000, "{} records", done.packets);
+    check_work(&done);
+    assert!(
+        measured.peak_bytes() < 64 << 20,
+        "{} bytes",
+        measured.peak_bytes()
+    );
+}
+
+#[test]
+fn lengths_in_cdns_take_no_memory() {
+    for claim in [
+        &b"\x5b\x00\xff\xff\xff\xff\xff\xff\xff"[..],
+        b"\x9b\x00\xff\xff\xff\xff\xff\xff\xff",
+        b"\xbb\xff\xff\xff\xff\xff\xff\xff\xff",
+    ] {
+        let measured = Measured::start();
+        let head = [CDNS, claim].concat();
+        let done = work(
+            Repeated::new(head, vec![0xa0; 64], 64),
+            of(ElementKind::HostPair),
+        );
+        assert!(done.error.is_some());
+        assert!(
+            measured.peak_bytes() < SMALL,
+            "{} bytes",
+            measured.peak_bytes()
+        );
+    }
+}

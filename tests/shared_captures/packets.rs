@@ -107,7 +107,7 @@ fn read(path: &Path, format: InputFormat) -> Reading {
                 }
                 packets += batch.len() as u64;
             }
-            Ok(Some(TraceBatch::DnsLog(_))) => panic!("{} is no log", path.display()),
+            Ok(Some(TraceBatch::Log(_))) => panic!("{} is no log", path.display()),
             Ok(None) => break,
             Err(error) => reading.problem = Some(error.to_string()),
         }

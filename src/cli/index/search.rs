@@ -264,7 +264,7 @@ fn write(
     ));
     if extracted.logs > 0 {
         say(format_args!(
-            "{} of the files with answers are DNS logs, which have no packets",
+            "{} of the files with answers are logs, which have no packets",
             extracted.logs
         ));
     }

@@ -12,7 +12,7 @@ impl PlanArgs {
     /// Counts the sample. Damaged captures count up to the damage, which is said; a signal ends the
     /// reading, and only then a sample may have no element.
     pub(super) fn measure(&self, run: &mut Run, request: &PlanRequest) -> Result<SampleResult> {
-        let format = self.format_of_sample.input_format;
+        let format = self.format_of_sample.format();
         let inputs = run.take(Inputs::find(&self.sample, format));
         keep_apart([("--output", self.output.path())], &inputs)?;
         let full = request.full();

@@ -4,8 +4,8 @@ use flowsieve::decode::{
     Addresses, DNS_PORT, Decoder, NAME_MAX, Tunnel, dns_messages, labels_from_text,
 };
 use flowsieve::index::Ends;
-use flowsieve::trace::{Capture, DnsLogEntry, InputFormat, TraceBatch};
-use std::net::IpAddr;
+use flowsieve::trace::{Capture, InputFormat, LogContent, LogEntry, LogQuestion, TraceBatch};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 /// A packet as the naive scan sees it.
@@ -28,7 +28,7 @@ pub(crate) fn scan(path: &Path) -> Vec<Packet> {
     while let Ok(Some(batch)) = capture.next_batch() {
         let (bytes, batch) = match batch {
             TraceBatch::Packets { bytes, packets } => (bytes, packets),
-            TraceBatch::DnsLog(log) => {
+            TraceBatch::Log(log) => {
                 packets.extend(log.entries.iter().map(|entry| logged(entry, log.text)));
                 continue;
             }
@@ -88,15 +88,21 @@ pub(crate) fn scan(path: &Path) -> Vec<Packet> {
 }
 
 /// An entry of a log, which is a packet without any ends but those of its question.
-fn logged(entry: &DnsLogEntry, text: &[u8]) -> Packet {
+fn logged(entry: &LogEntry, text: &[u8]) -> Packet {
+    let unknown = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     let ends = Ends {
-        src: entry.source,
-        dst: entry.destination,
+        src: entry.source.unwrap_or(unknown),
+        dst: entry.destination.unwrap_or(unknown),
         src_port: entry.transport.map_or(0, |(_, port, _)| port),
         dst_port: entry.transport.map_or(0, |(_, _, port)| port),
     };
-    let name = entry.name.clone();
-    let name = name.map(|name| &text[name.start as usize..name.end as usize]);
+    let name = match &entry.content {
+        LogContent::Dns {
+            question: LogQuestion::Name(name),
+            ..
+        } => Some(&text[name.start as usize..name.end as usize]),
+        _ => None,
+    };
     let labels =
         name.and_then(|name| labels_from_text(name, &mut [0; NAME_MAX]).map(<[u8]>::to_vec));
     let same_family = ends.src.is_ipv4() == ends.dst.is_ipv4();

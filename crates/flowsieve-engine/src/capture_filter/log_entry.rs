@@ -1,13 +1,13 @@
-//! What a filter asks of a record of a DNS log: it has addresses and perhaps ports, and no bytes.
+//! What a filter asks of a record of a log: it has addresses and perhaps ports, and no bytes.
 
 use super::evaluate::{Subject, ends};
 use super::program::{Header, Networks, Test};
-use crate::trace::DnsLogEntry;
+use crate::trace;
 use std::net::IpAddr;
 
 /// A record.
 #[derive(Debug)]
-pub(super) struct LogEntry<'a>(pub(super) &'a DnsLogEntry);
+pub(super) struct LogEntry<'a>(pub(super) &'a trace::LogEntry);
 
 impl LogEntry<'_> {
     fn is_one_of(&self, networks: Networks) -> bool {
@@ -18,13 +18,15 @@ impl LogEntry<'_> {
                 Networks::IPV6
             })
         };
-        is(self.0.source) && is(self.0.destination)
+        let known = [self.0.source, self.0.destination];
+        let mut known = known.into_iter().flatten().peekable();
+        known.peek().is_some() && known.all(is)
     }
 }
 
 impl Subject for LogEntry<'_> {
     fn test(&mut self, test: &Test) -> Option<bool> {
-        let DnsLogEntry {
+        let trace::LogEntry {
             source,
             destination,
             transport,
@@ -42,7 +44,7 @@ impl Subject for LogEntry<'_> {
                 network,
                 mask,
             } => {
-                let end = |address| match address {
+                let end = |address: Option<IpAddr>| match address? {
                     IpAddr::V4(address) => {
                         Some(networks.has(Networks::IPV4) && address.to_bits() & mask == network)
                     }
@@ -55,7 +57,7 @@ impl Subject for LogEntry<'_> {
                 network,
                 mask,
             } => {
-                let end = |address| match address {
+                let end = |address: Option<IpAddr>| match address? {
                     IpAddr::V6(address) => Some(address.to_bits() & mask == network),
                     IpAddr::V4(_) => Some(false),
                 };

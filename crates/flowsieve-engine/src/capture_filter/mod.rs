@@ -23,7 +23,7 @@
 //! | `qualified`, `value` | protocol, direction, what is meant; addresses, ports, protocols |
 //! | `arithmetic` | comparisons of numbers |
 //! | `program`, `evaluate` | the list of tests; running it |
-//! | `packet`, `log_entry` | what is asked of a packet; of a record of a DNS log |
+//! | `packet`, `log_entry` | what is asked of a packet; of a record of a log |
 //! | `error`, `display_hint` | what is wrong, and where; display filters as capture filters |
 
 #![cfg_attr(
@@ -50,7 +50,7 @@ mod tests;
 pub use error::FilterError;
 
 use crate::decode::Tunnel;
-use crate::trace::{DnsLogEntry, LinkType, PacketRef};
+use crate::trace::{self, LinkType, PacketRef};
 use log_entry::LogEntry;
 use packet::Packet;
 use program::{Program, Test};
@@ -95,9 +95,9 @@ impl CaptureFilter {
             .run(&mut Packet::new(link, frame, wire, self.tunnel))
     }
 
-    /// Whether a record of a DNS log matches. It has addresses and perhaps ports; what asks for bytes or the length
+    /// Whether a record of a log matches. It has addresses and perhaps ports; what asks for bytes or the length
     /// does not match.
-    pub fn matches_entry(&self, entry: &DnsLogEntry) -> bool {
+    pub fn matches_entry(&self, entry: &trace::LogEntry) -> bool {
         self.program.run(&mut LogEntry(entry))
     }
 

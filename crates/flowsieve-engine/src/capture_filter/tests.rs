@@ -1,5 +1,6 @@
 use super::*;
 use crate::decode::Tunnel;
+use crate::trace::{LogContent, LogEntry};
 use proptest::prelude::*;
 use std::net::IpAddr;
 
@@ -166,12 +167,12 @@ fn later_fragments_have_no_ports() {
 
 #[test]
 fn records_of_logs_have_addresses_and_perhaps_ports() {
-    let mut entry = DnsLogEntry {
+    let mut entry = LogEntry {
         time_ns: 0,
-        source: IpAddr::from([10, 0, 0, 1]),
-        destination: IpAddr::from([192, 0, 2, 2]),
+        source: Some(IpAddr::from([10, 0, 0, 1])),
+        destination: Some(IpAddr::from([192, 0, 2, 2])),
         transport: Some((17, 40_000, 53)),
-        name: None,
+        content: LogContent::NotSelected,
     };
     for expression in [
         "ip and not ip6",

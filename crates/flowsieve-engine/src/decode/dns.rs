@@ -52,6 +52,15 @@ pub fn dns_messages(
     }
 }
 
+/// Calls `found` for a DNS message that stands alone, as in a log.
+///
+/// # Errors
+///
+/// It has no question, or it is none.
+pub fn dns_message(bytes: &[u8], mut found: impl FnMut(DnsMessage<'_>)) -> Result<(), Skip> {
+    message(bytes, true, true, &mut found)
+}
+
 /// The message of a UDP datagram.
 fn in_datagram(datagram: &[u8], found: &mut impl FnMut(DnsMessage<'_>)) -> Result<(), Skip> {
     const HEADER: usize = 8;

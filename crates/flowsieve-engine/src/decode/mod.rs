@@ -35,6 +35,7 @@ mod ieee80211;
 mod ip;
 mod layer;
 mod link;
+mod logged;
 mod meta;
 mod network;
 mod places;
@@ -53,9 +54,12 @@ mod packets;
 #[cfg(test)]
 mod tunnel_tests;
 
-pub use dns::{DNS_PORT, DnsMessage, dns_messages};
+pub use dns::{DNS_PORT, DnsMessage, dns_message, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text};
 pub use ip::Elsewhere;
+#[doc(hidden)]
+pub use logged::logged_addresses;
+pub(crate) use logged::{addresses_of, has_ports};
 pub use network::{Network, NetworkKind, Shim, Upper, network, shims, upper};
 pub use places::{Carried, Place, address_places};
 pub use skip::Skip;

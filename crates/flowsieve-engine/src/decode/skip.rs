@@ -96,7 +96,7 @@ skips! {
     LaterFragment = 33 "later_fragment" true,
     /// The ports are those of DNS, but there is no payload (TCP handshakes, acknowledgements).
     DnsNoPayload = 34 "dns_no_payload" true,
-    /// A DNS message, or a record of a DNS log, without a question.
+    /// A DNS message, or a record of one in a log, without a question.
     DnsNoQuestion = 35 "dns_no_question" true,
     /// A DNS message that breaks off, as captured, before the end of its first question.
     DnsCutShort = 36 "dns_cut_short" true,
@@ -104,12 +104,18 @@ skips! {
     DnsMalformed = 37 "dns_malformed" true,
     /// A DNS answer, where only queries are counted.
     DnsResponse = 38 "dns_response" true,
-    /// A record of a DNS log with an IPv4 and an IPv6 address.
+    /// A record of a log with an IPv4 and an IPv6 address.
     MixedFamilies = 39 "mixed_families" true,
-    /// A record of a DNS log that does not say which protocol and ports there were.
+    /// A record of a log that does not say which protocol and ports there were.
     NoTransportInLog = 40 "no_transport_in_log" true,
-    /// A record of a DNS log, where packets are wanted.
+    /// A record of a log, where packets are wanted.
     LogRecord = 41 "log_record" false,
+    /// A record of a log that lacks an address which the element has.
+    NoAddressInLog = 48 "no_address_in_log" true,
+    /// A record of a flow, where DNS messages are wanted: it does not have all names.
+    FlowRecord = 49 "flow_record" true,
+    /// A dnstap message of a type that was not asked for.
+    DnstapType = 50 "dnstap_type" true,
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! From a packet, or a record of a DNS log, to its elements.
+//! From a packet, or a record of a log, to its elements.
 //!
 //! # Encoding
 //!
@@ -22,10 +22,11 @@
 use super::batch::Columns;
 use super::{ElementBatch, ElementColumns, ElementKind, ElementRule};
 use crate::decode::{
-    Addresses, DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, dns_messages, labels_from_text,
+    Addresses, DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, addresses_of, dns_message, dns_messages,
+    labels_from_text, logged_addresses,
 };
 use crate::hashing::Digester;
-use crate::trace::{DnsLogEntry, LinkType, PacketRef, TraceBatch};
+use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, PacketRef, TraceBatch};
 use std::net::IpAddr;
 
 /// Turns packets into elements.
@@ -87,14 +88,13 @@ impl Extractor {
                     self.packets(bytes, packets, out, Self::host);
                 }
             },
-            TraceBatch::DnsLog(log) => {
+            TraceBatch::Log(log) => {
                 for entry in log.entries {
                     let number = out.times_ns.len() as u32;
                     out.times_ns.push(entry.time_ns);
-                    let name = entry.name.as_ref();
-                    let name = name.map(|name| &log.text[name.start as usize..name.end as usize]);
-                    if let Err(skip) = self.log_entry(entry, name, &mut out.elements) {
-                        out.skipped.push((number, skip));
+                    match self.log_entry(&log, entry, &mut out.elements) {
+                        Ok(elements) => out.further.extend((1..elements).map(|_| number)),
+                        Err(skip) => out.skipped.push((number, skip)),
                     }
                 }
             }
@@ -109,7 +109,9 @@ impl Extractor {
                 let ip = self.decoder.decode(packet.link, frame).ok()?;
                 Some(ip.addresses)
             })),
-            TraceBatch::DnsLog(log) => out.extend(log.entries.iter().map(logged_addresses)),
+            TraceBatch::Log(log) => {
+                out.extend(log.entries.iter().map(|entry| logged_addresses(entry).ok()));
+            }
         }
     }
 
@@ -273,30 +275,96 @@ impl Extractor {
         self.columns.push(out, &key[..cuts[3]], &cuts);
     }
 
-    /// One record of a DNS log: it has an address pair and a name, and perhaps ports.
+    /// The elements of a record. A flow gives those of both directions in which packets went.
     fn log_entry(
         &self,
-        entry: &DnsLogEntry,
-        name: Option<&[u8]>,
+        log: &LogBatch<'_>,
+        entry: &LogEntry,
         out: &mut ElementColumns,
-    ) -> Result<(), Skip> {
-        let addresses = logged_addresses(entry).ok_or(Skip::MixedFamilies)?;
-        match self.rule.kind {
-            ElementKind::HostPair => self.push_pair(addresses, out),
-            ElementKind::Source | ElementKind::Destination => self.push_host(addresses, out),
-            ElementKind::Flow => {
-                let (protocol, source, destination) =
-                    entry.transport.ok_or(Skip::NoTransportInLog)?;
-                self.push_flow(addresses, protocol, (source, destination), out);
+    ) -> Result<u32, Skip> {
+        match &entry.content {
+            LogContent::NotSelected => Err(Skip::DnstapType),
+            LogContent::Dns {
+                question,
+                is_response,
+            } => {
+                if *is_response && self.rule.queries_only {
+                    return Err(Skip::DnsResponse);
+                }
+                if self.rule.kind == ElementKind::Dns {
+                    self.logged_question(log, entry, question, out)?;
+                } else {
+                    self.logged_ends(entry, [true, false], out)?;
+                }
+                Ok(1)
             }
-            ElementKind::Dns => {
-                let name = name.ok_or(Skip::DnsNoQuestion)?;
-                let mut labels = [0; NAME_MAX];
-                let labels = labels_from_text(name, &mut labels).ok_or(Skip::DnsMalformed)?;
-                self.push_dns(addresses, labels, out);
+            LogContent::Flow(_) if self.rule.kind == ElementKind::Dns => Err(Skip::FlowRecord),
+            LogContent::Flow(flow) => {
+                let [there, back] = flow.directions();
+                let both_are_one = self.rule.undirected && there;
+                self.logged_ends(entry, [there, back && !both_are_one], out)
             }
         }
-        Ok(())
+    }
+
+    /// The DNS triple of a record.
+    fn logged_question(
+        &self,
+        log: &LogBatch<'_>,
+        entry: &LogEntry,
+        question: &LogQuestion,
+        out: &mut ElementColumns,
+    ) -> Result<(), Skip> {
+        match question {
+            LogQuestion::None => {
+                logged_addresses(entry)?;
+                Err(Skip::DnsNoQuestion)
+            }
+            LogQuestion::Name(range) => {
+                let addresses = logged_addresses(entry)?;
+                let mut labels = [0; NAME_MAX];
+                let labels = labels_from_text(log.at(range), &mut labels);
+                self.push_dns(addresses, labels.ok_or(Skip::DnsMalformed)?, out);
+                Ok(())
+            }
+            LogQuestion::Message(range) => {
+                let addresses = logged_addresses(entry)?;
+                dns_message(log.at(range), |message| {
+                    self.push_dns(addresses, message.name, out);
+                })
+            }
+        }
+    }
+
+    /// The elements of a record that are made of its addresses and ports, in the directions that are wanted.
+    fn logged_ends(
+        &self,
+        entry: &LogEntry,
+        directions: [bool; 2],
+        out: &mut ElementColumns,
+    ) -> Result<u32, Skip> {
+        let ports = match (self.rule.kind, entry.transport) {
+            (ElementKind::Flow, None) => return Err(Skip::NoTransportInLog),
+            (_, transport) => transport.unwrap_or_default(),
+        };
+        let addresses = match self.rule.kind {
+            ElementKind::Source => logged_address(entry.source, entry, directions)?,
+            ElementKind::Destination => logged_address(entry.destination, entry, directions)?,
+            _ => logged_addresses(entry)?,
+        };
+        let (protocol, source, destination) = ports;
+        let mut push = |addresses, ports| match self.rule.kind {
+            ElementKind::Source | ElementKind::Destination => self.push_host(addresses, out),
+            ElementKind::Flow => self.push_flow(addresses, protocol, ports, out),
+            ElementKind::HostPair | ElementKind::Dns => self.push_pair(addresses, out),
+        };
+        if directions[0] {
+            push(addresses, (source, destination));
+        }
+        if directions[1] {
+            push(addresses.reversed(), (destination, source));
+        }
+        Ok(directions.map(u32::from).iter().sum())
     }
 
     /// The addresses and ports as they are, or the smaller end first if direction does not count.
@@ -323,18 +391,16 @@ impl Extractor {
     }
 }
 
-/// The addresses of a record; none if they are not of one family.
-fn logged_addresses(entry: &DnsLogEntry) -> Option<Addresses> {
-    match (entry.source, entry.destination) {
-        (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Addresses::V4 {
-            source: source.octets(),
-            destination: destination.octets(),
-        }),
-        (IpAddr::V6(source), IpAddr::V6(destination)) => Some(Addresses::V6 {
-            source: source.octets(),
-            destination: destination.octets(),
-        }),
-        _ => None,
+/// The addresses of a record of which only `wanted` counts; where it goes in both directions, both do.
+fn logged_address(
+    wanted: Option<IpAddr>,
+    entry: &LogEntry,
+    directions: [bool; 2],
+) -> Result<Addresses, Skip> {
+    let is_alone = entry.source.is_none() || entry.destination.is_none();
+    match wanted {
+        Some(host) if is_alone && directions == [true, false] => addresses_of(host, host),
+        _ => logged_addresses(entry),
     }
 }
 

@@ -3,10 +3,13 @@
 use super::community_id::Upper;
 use super::key::FlowKey;
 use super::record::DnsRecord;
-use crate::decode::{DNS_PORT, Decoder, IpPacket, Skip, Tunnel, dns_messages};
+use crate::decode::{
+    DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_message, dns_messages, has_ports,
+    labels_from_text, logged_addresses,
+};
 use crate::elements::Keys;
 use crate::inputs::{Batch, Maker};
-use crate::trace::{LinkType, TraceBatch};
+use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, TraceBatch};
 
 /// A run of packets in trace order: each has an entry in `flows` or in `skipped`.
 #[derive(Debug, Default)]
@@ -142,16 +145,19 @@ pub(super) struct FlowMaker {
     inner: Decoder,
     dns_ports: Vec<u16>,
     bidirectional: bool,
+    /// Records of logs are taken, too. They tell nothing of packets but that there were some.
+    logs: bool,
     hasher: ahash::RandomState,
 }
 
 impl FlowMaker {
-    pub(super) fn new(tunnel: Tunnel, dns_ports: &[u16], bidirectional: bool) -> Self {
+    pub(super) fn new(tunnel: Tunnel, dns_ports: &[u16], bidirectional: bool, logs: bool) -> Self {
         Self {
             decoder: Decoder::new(tunnel),
             inner: Decoder::new(Tunnel::Inner),
             dns_ports: [&[DNS_PORT], dns_ports].concat(),
             bidirectional,
+            logs,
             hasher: ahash::RandomState::new(),
         }
     }
@@ -194,6 +200,72 @@ impl FlowMaker {
         Ok(())
     }
 
+    /// The flow of a record, in the direction of who began it, also if packets went in both.
+    fn log_entry(
+        &self,
+        log: &LogBatch<'_>,
+        entry: &LogEntry,
+        out: &mut FlowBatch,
+    ) -> Result<(), Skip> {
+        if entry.content == LogContent::NotSelected {
+            return Err(Skip::DnstapType);
+        }
+        let addresses = logged_addresses(entry)?;
+        let (protocol, source, destination) = entry.transport.ok_or(Skip::NoTransportInLog)?;
+        let is_answer = match &entry.content {
+            LogContent::Flow(flow) => flow.directions() == [false, true],
+            _ => false,
+        };
+        let key = FlowKey::new(addresses, protocol, (source, destination));
+        let key = if is_answer { key.reversed() } else { key };
+        let (key, reversed) = if self.bidirectional {
+            key.undirected()
+        } else {
+            (key, false)
+        };
+        let number = out.flows.len() as u32;
+        out.flows.push(FlowPacket {
+            key,
+            hash: key.hash_with(&self.hasher),
+            bytes: 0,
+            tcp_flags: 0,
+            reversed,
+            vlan: None,
+            icmp: [0; 2],
+            upper: if has_ports(protocol) {
+                UpperKind::Ports
+            } else {
+                UpperKind::Unknown
+            },
+        });
+        let LogContent::Dns {
+            question,
+            is_response,
+        } = &entry.content
+        else {
+            return Ok(());
+        };
+        let mut message = |name: &[u8]| {
+            out.messages.push(Message {
+                packet: number,
+                is_response: *is_response,
+            });
+            out.names.push(name);
+        };
+        let mut labels = [0; NAME_MAX];
+        match question {
+            LogQuestion::None => {}
+            LogQuestion::Name(range) => {
+                labels_from_text(log.at(range), &mut labels).map(message);
+            }
+            LogQuestion::Message(range) => {
+                // No question is no error: the flow is there.
+                let _ = dns_message(log.at(range), |found| message(found.name));
+            }
+        }
+        Ok(())
+    }
+
     #[inline]
     fn messages(&self, packet: &IpPacket<'_>, number: u32, out: &mut FlowBatch) {
         // No message is no error: most packets are no DNS traffic.
@@ -223,10 +295,17 @@ impl Maker for FlowMaker {
                     }
                 }
             }
-            TraceBatch::DnsLog(log) => {
+            TraceBatch::Log(log) => {
                 for (number, entry) in (first..).zip(log.entries) {
                     out.times_ns.push(entry.time_ns);
-                    out.skipped.push((number, Skip::LogRecord));
+                    let flow = if self.logs {
+                        self.log_entry(&log, entry, out)
+                    } else {
+                        Err(Skip::LogRecord)
+                    };
+                    if let Err(skip) = flow {
+                        out.skipped.push((number, skip));
+                    }
                 }
             }
         }

@@ -40,6 +40,9 @@ pub fn list(
 
 /// Takes the packets that belong to flows, in the order of the trace.
 pub(super) trait FlowTaker {
+    /// Whether records of logs are taken, which stand for packets that are not there.
+    const TAKES_LOGS: bool = false;
+
     /// Takes a packet, and the name in its first DNS message.
     fn take(
         &mut self,
@@ -62,13 +65,18 @@ pub(super) struct Output<'a> {
 }
 
 /// Reads all inputs into the taker.
-pub(super) fn read(
+pub(super) fn read<T: FlowTaker>(
     plan: &FlowPlan,
-    taker: &mut impl FlowTaker,
+    taker: &mut T,
     sink: &mut dyn FlowSink,
     watch: &dyn Watch,
 ) -> Result<(Vec<InputResult>, FlowTotals), FlowError> {
-    let maker = FlowMaker::new(plan.tunnel, &plan.dns_ports, plan.bidirectional);
+    let maker = FlowMaker::new(
+        plan.tunnel,
+        &plan.dns_ports,
+        plan.bidirectional,
+        T::TAKES_LOGS,
+    );
     let maker = Arc::new(maker);
     let threads = plan.threads.saturating_sub(1);
     let delay_ns = plan.delay_ns.filter(|_| plan.is_stream());

@@ -186,6 +186,8 @@ fn element(digester: Digester, key: FlowKey) -> ElementDigests<'static> {
 }
 
 impl FlowTaker for Seen {
+    const TAKES_LOGS: bool = true;
+
     fn take(
         &mut self,
         time_ns: i64,

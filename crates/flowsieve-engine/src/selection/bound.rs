@@ -126,7 +126,7 @@ fn times(batch: Result<Option<TraceBatch<'_>>, TraceError>) -> Option<(Option<i6
             packets.first().map(|packet| packet.time_ns),
             packets.last().map(|packet| packet.time_ns),
         ),
-        TraceBatch::DnsLog(log) => (
+        TraceBatch::Log(log) => (
             log.entries.first().map(|entry| entry.time_ns),
             log.entries.last().map(|entry| entry.time_ns),
         ),

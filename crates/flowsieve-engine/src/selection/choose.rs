@@ -1,7 +1,7 @@
 //! The choice itself, packet by packet.
 
 use super::{Selection, TimeBound};
-use crate::trace::{DnsLogBatch, PacketRef, Select};
+use crate::trace::{LogBatch, PacketRef, Select};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -67,7 +67,7 @@ impl Select for Choose {
         }
     }
 
-    fn choose_entries(&self, log: DnsLogBatch<'_>, chosen: &mut Vec<bool>) {
+    fn choose_entries(&self, log: LogBatch<'_>, chosen: &mut Vec<bool>) {
         self.choose_times(log.entries.iter().map(|entry| entry.time_ns), chosen);
         if let Some(filter) = &self.selection.capture_filter {
             let entries = log.entries.iter().zip(chosen);

@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::cdns::Cdns;
 use super::codecs;
 use super::compression::Compression;
-use super::dns_csv::DnsCsv;
-use super::dns_entries::Entries;
-use super::dns_zeek::{ZeekJson, ZeekTsv};
+use super::dnstap::{Dnstap, DnstapTypes};
 use super::erf::Erf;
 use super::error::{Fault, TraceError, TraceErrorKind};
+use super::eve::Eve;
+use super::log_csv::LogCsv;
+use super::log_entries::Entries;
 use super::packet::{MAX_BATCH, PacketRef, TraceBatch};
 use super::pcap::Pcap;
 use super::pcapng::Pcapng;
@@ -25,6 +27,7 @@ use super::sniff::{self, Container};
 use super::stop::{Ending, StopFlag, Stoppable};
 use super::time;
 use super::tsh::Tsh;
+use super::zeek::{ZeekJson, ZeekTsv};
 
 /// How far a damaged compressed stream is read on to see whether its codec finds the damage too: more
 /// than the largest block of any codec but LZMA's.
@@ -36,11 +39,14 @@ pub enum InputFormat {
     /// By its content.
     #[default]
     Auto,
+    /// By its content; of dnstap files messages of these types are records, and not those that
+    /// [`DnstapTypes::default`] names.
+    AutoWith(DnstapTypes),
     /// TSH, which cannot be recognised by its content. Compression is still recognised.
     Tsh,
 }
 
-/// A capture file or a DNS log, from which packets or records are read in batches.
+/// A capture file or a log, from which packets or records are read in batches.
 ///
 /// Everything before a damaged place is delivered; then comes one error, then the end.
 pub struct Capture {
@@ -73,7 +79,10 @@ enum Reader {
     Tsh(Tsh),
     ZeekTsv(ZeekTsv),
     ZeekJson(ZeekJson),
-    DnsCsv(Box<DnsCsv>),
+    LogCsv(Box<LogCsv>),
+    Dnstap(Dnstap),
+    Cdns(Cdns),
+    Eve(Eve),
 }
 
 impl Capture {
@@ -306,7 +315,7 @@ impl Capture {
             }
         }
         Ok(Some(if self.packets.is_empty() {
-            TraceBatch::DnsLog(self.entries.batch())
+            TraceBatch::Log(self.entries.batch_in(self.log_text()))
         } else {
             TraceBatch::Packets {
                 bytes: self.buffer.buffered(),
@@ -339,7 +348,10 @@ impl Capture {
             Reader::Tsh(reader) => reader.fill(buffer, packets),
             Reader::ZeekTsv(reader) => reader.fill(buffer, entries),
             Reader::ZeekJson(reader) => reader.fill(buffer, entries),
-            Reader::DnsCsv(reader) => reader.fill(entries),
+            Reader::LogCsv(reader) => reader.fill(entries),
+            Reader::Dnstap(reader) => reader.fill(buffer, entries),
+            Reader::Cdns(reader) => reader.fill(buffer, entries),
+            Reader::Eve(reader) => reader.fill(buffer, entries),
         };
         if let (Some(records), Reader::Erf(_) | Reader::Tsh(_)) = (records, &self.reader) {
             records.by_link(&self.packets);
@@ -371,9 +383,17 @@ impl Capture {
             Some(TraceBatch::Packets { packets, .. }) => {
                 packets.first().map(|packet| packet.time_ns)
             }
-            Some(TraceBatch::DnsLog(log)) => log.entries.first().map(|entry| entry.time_ns),
+            Some(TraceBatch::Log(log)) => log.entries.first().map(|entry| entry.time_ns),
             None => None,
         })
+    }
+
+    /// What the records of the present batch point into.
+    fn log_text(&self) -> &[u8] {
+        match &self.reader {
+            Reader::Dnstap(_) => self.buffer.buffered(),
+            _ => self.entries.text(),
+        }
     }
 
     /// Removes what is not wanted of what was just read, before which there were so many annotations.
@@ -382,7 +402,9 @@ impl Capture {
             return;
         };
         if self.packets.is_empty() {
-            self.entries.choose(chooser);
+            let in_buffer = matches!(self.reader, Reader::Dnstap(_));
+            let text = in_buffer.then(|| self.buffer.buffered());
+            self.entries.choose(chooser, text);
         } else {
             let records = self.records.as_deref_mut();
             let bytes = self.buffer.buffered();
@@ -397,13 +419,13 @@ impl Capture {
                 let times = self.packets.iter().map(|packet| packet.time_ns);
                 times.filter(|&time| time::is_out_of_range(time)).count()
             }
-            Reader::ZeekTsv(_) | Reader::ZeekJson(_) | Reader::DnsCsv(_) => {
+            Reader::Pcap(_) | Reader::Erf(_) | Reader::Tsh(_) => return,
+            _ => {
                 let times = self.entries.batch().entries.iter();
                 times
                     .filter(|entry| time::is_out_of_range(entry.time_ns))
                     .count()
             }
-            Reader::Pcap(_) | Reader::Erf(_) | Reader::Tsh(_) => return,
         };
         if count > 0 {
             self.times_out_of_range
@@ -472,18 +494,18 @@ impl Capture {
         }
     }
 
-    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, `zeek-dns-tsv`, `zeek-dns-json` or
-    /// `dns-csv`.
+    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`,
+    /// `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`, `flow-csv` or `nfdump-csv`.
     pub fn container(&self) -> &'static str {
         self.container.name()
     }
 
-    /// Whether it is a DNS log, which has records and no packets.
+    /// Whether it is a log, which has records and no packets.
     #[doc(hidden)]
     pub fn is_log(&self) -> bool {
-        matches!(
+        !matches!(
             self.container,
-            Container::ZeekDnsTsv | Container::ZeekDnsJson | Container::DnsCsv
+            Container::Pcap | Container::Pcapng | Container::Erf | Container::Tsh
         )
     }
 
@@ -535,7 +557,7 @@ fn open_container(
     format: InputFormat,
 ) -> Result<(Container, Reader), Fault> {
     let container = match format {
-        InputFormat::Auto => sniff::sniff(buffer)?,
+        InputFormat::Auto | InputFormat::AutoWith(_) => sniff::sniff(buffer)?,
         InputFormat::Tsh => Container::Tsh,
     };
     let reader = match container {
@@ -543,11 +565,17 @@ fn open_container(
         Container::Pcapng => Reader::Pcapng(Pcapng::open(buffer)?),
         Container::Erf => Reader::Erf(Erf::default()),
         Container::Tsh => Reader::Tsh(Tsh::open(buffer)?),
-        Container::ZeekDnsTsv => Reader::ZeekTsv(ZeekTsv::default()),
-        Container::ZeekDnsJson => Reader::ZeekJson(ZeekJson::default()),
-        Container::DnsCsv => {
+        Container::Dnstap => Reader::Dnstap(Dnstap::new(match format {
+            InputFormat::AutoWith(types) => types,
+            _ => DnstapTypes::default(),
+        })),
+        Container::Cdns => Reader::Cdns(Cdns::open(buffer)?),
+        Container::ZeekDnsTsv | Container::ZeekConnTsv => Reader::ZeekTsv(ZeekTsv::default()),
+        Container::ZeekDnsJson | Container::ZeekConnJson => Reader::ZeekJson(ZeekJson::default()),
+        Container::EveJson => Reader::Eve(Eve::default()),
+        Container::DnsCsv | Container::FlowCsv | Container::NfdumpCsv => {
             let taken = std::mem::replace(buffer, ReadBuffer::new(Box::new(io::empty())));
-            Reader::DnsCsv(Box::new(DnsCsv::open(taken)?))
+            Reader::LogCsv(Box::new(LogCsv::open(taken)?))
         }
     };
     Ok((container, reader))

@@ -106,17 +106,26 @@ pub enum TraceErrorKind {
         /// Its whole sentence, with the file and the place.
         sentence: String,
     },
-    /// A line of a DNS log is not as its header promises.
+    /// A line of a log is not as its header promises.
     MalformedLine {
         /// Line number, from 1.
         line: u64,
         /// What was wrong with it.
         reason: String,
     },
-    /// Lines of a DNS log were not records and were skipped; all others were read.
+    /// Lines of a log were not records and were skipped; all others were read.
     LinesSkipped {
         /// Number of the first of them, from 1.
         line: u64,
+        /// What was wrong with it.
+        reason: String,
+        /// How many followed.
+        others: u64,
+    },
+    /// Records of a log in binary form could not be used and were skipped; all others were read.
+    RecordsSkipped {
+        /// Number of the first of them, from 1.
+        record: u64,
         /// What was wrong with it.
         reason: String,
         /// How many followed.
@@ -165,9 +174,28 @@ impl Fault {
         Self::at(offset, TraceErrorKind::MalformedLine { line, reason })
     }
 
-    /// The same for a line that was skipped, as were so many after it.
+    /// A record of a log in binary form that cannot be used.
+    pub(super) fn record(offset: u64, record: u64, reason: impl Into<String>) -> Self {
+        let (reason, others) = (reason.into(), 0);
+        let kind = TraceErrorKind::RecordsSkipped {
+            record,
+            reason,
+            others,
+        };
+        Self::at(offset, kind)
+    }
+
+    /// The same for a line or record that was skipped, as were so many after it.
     pub(super) fn skipped(self, others: u64) -> Self {
         match self.kind {
+            TraceErrorKind::RecordsSkipped { record, reason, .. } => Self {
+                kind: TraceErrorKind::RecordsSkipped {
+                    record,
+                    reason,
+                    others,
+                },
+                ..self
+            },
             TraceErrorKind::MalformedLine { line, reason } => Self {
                 kind: TraceErrorKind::LinesSkipped {
                     line,
@@ -270,7 +298,7 @@ impl fmt::Display for TraceError {
             TraceErrorKind::NotACapture { looks_like: None } => write!(
                 f,
                 "not a capture that can be read: its first bytes belong to no known container; pcap, \
-                 pcapng, ERF and DNS logs are recognised, TSH must be named with --input-format tsh"
+                 pcapng, ERF, dnstap and logs are recognised, TSH must be named with --input-format tsh"
             ),
             TraceErrorKind::Empty => {
                 write!(
@@ -364,7 +392,7 @@ impl fmt::Display for TraceError {
             } => {
                 write!(
                     f,
-                    "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; it was skipped"
+                    "line {line}, at offset {offset}, is not a record of its log: {reason}; it was skipped"
                 )?;
                 match others {
                     0 => f.write_str(", fix the line to have it counted"),
@@ -375,9 +403,29 @@ impl fmt::Display for TraceError {
                     ),
                 }
             }
+            TraceErrorKind::RecordsSkipped {
+                record,
+                reason,
+                others,
+            } => {
+                write!(
+                    f,
+                    "record {record}, at offset {offset}, cannot be used: {reason}; it was skipped"
+                )?;
+                match others {
+                    0 => f.write_str(", copy the file again if it should be there"),
+                    1 => f.write_str(
+                        ", and so was one more; copy the file again if they should be there",
+                    ),
+                    _ => write!(
+                        f,
+                        ", and so were {others} more; copy the file again if they should be there"
+                    ),
+                }
+            }
             TraceErrorKind::MalformedLine { line, reason } => write!(
                 f,
-                "line {line}, at offset {offset}, is not a record of a DNS log: {reason}; everything \
+                "line {line}, at offset {offset}, is not a record of its log: {reason}; everything \
                  before it was read, fix the line to read the rest"
             ),
         }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   file ─► codecs ─► buffer ─► pcap │ pcapng │ erf │ tsh ─► batches of packets
-//!                            └► zeek log │ csv ────────────► batches of DNS records
+//!                            └► dnstap │ c-dns │ zeek │ eve │ csv ─► batches of records
 //! ```
 //!
 //! Packets are never copied: [`PacketRef`] points into the buffer that `read` filled.
@@ -17,21 +17,26 @@ mod ahead;
 mod annotation;
 mod boundary;
 mod capture;
+mod cbor;
+mod cdns;
 mod codecs;
 mod compression;
-mod dns_csv;
-mod dns_entries;
-#[cfg(test)]
-mod dns_tests;
-mod dns_zeek;
+mod dnstap;
 mod erf;
 mod error;
+mod eve;
 mod follow;
+mod frame_streams;
 mod link_type;
+mod log_csv;
+mod log_entries;
+#[cfg(test)]
+mod log_tests;
 mod packet;
 mod pcap;
 mod pcapng;
 mod pcapng_clock;
+mod protobuf;
 mod range;
 mod read_buffer;
 mod record;
@@ -47,6 +52,7 @@ mod tests;
 mod time;
 mod tsh;
 pub mod write;
+mod zeek;
 
 #[doc(hidden)]
 pub use annotation::{Annotation, AnnotationKind, Lost};
@@ -54,9 +60,13 @@ pub use capture::{Capture, InputFormat, first_time_ns};
 #[doc(hidden)]
 pub use capture::{is_capture, standard_input};
 pub use compression::Compression;
+pub use dnstap::DnstapTypes;
 pub(crate) use erf::erf_content;
 pub use error::{TraceError, TraceErrorKind};
-pub use packet::{DnsLogBatch, DnsLogEntry, LinkType, MAX_BATCH, PacketRef, TraceBatch};
+pub use packet::{
+    LinkType, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH, PacketRef,
+    TraceBatch,
+};
 pub use range::{CaptureRange, RangeStart};
 #[doc(hidden)]
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};

@@ -1,4 +1,4 @@
-//! What every container is turned into: batches of packets, or of records of a DNS log.
+//! What every container is turned into: batches of packets, or of records of a log.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -26,29 +26,86 @@ pub struct PacketRef {
     pub link: LinkType,
 }
 
-/// One record of a DNS log (Zeek's `dns.log`, or CSV).
+/// One record of a log: a DNS message, or a flow.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct DnsLogEntry {
-    /// Time of the query in nanoseconds since the epoch.
+pub struct LogEntry {
+    /// Time of the message, or of the flow's first packet, in nanoseconds since the epoch.
     pub time_ns: i64,
-    /// Who asked.
-    pub source: IpAddr,
-    /// Who was asked.
-    pub destination: IpAddr,
-    /// Transport protocol number and ports (source, destination), where the log has them.
+    /// Who sent the message, or began the flow, where the log has it.
+    pub source: Option<IpAddr>,
+    /// The other end, where the log has it.
+    pub destination: Option<IpAddr>,
+    /// Transport protocol number and ports (source, destination), where the log has them; ports are 0 where the
+    /// protocol has none.
     pub transport: Option<(u8, u16, u16)>,
-    /// Where the query name stands in the batch's text: labels separated by dots, as written in the
-    /// log, without a final dot; empty for the root. None if the record has no query.
-    pub name: Option<Range<u32>>,
+    /// What the record is about.
+    pub content: LogContent,
 }
 
-/// Records of a DNS log, with the text that their names point into.
+/// What a record of a log is about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LogContent {
+    /// A DNS message.
+    Dns {
+        /// Where its first question is found.
+        question: LogQuestion,
+        /// Whether the message answers.
+        is_response: bool,
+    },
+    /// A flow.
+    Flow(LoggedFlow),
+    /// A DNS message of a type that was not asked for.
+    NotSelected,
+}
+
+/// Where the question of a DNS message in a log is found: a range of the batch's text.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LogQuestion {
+    /// Nowhere: the record has none.
+    None,
+    /// Its name: labels separated by dots, as written in the log, without a final dot; empty for the root.
+    Name(Range<u32>),
+    /// The message itself, in wire form.
+    Message(Range<u32>),
+}
+
+/// What a log says of a flow besides its ends. Numbers that it does not have are 0.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct LoggedFlow {
+    /// Time of the last packet in nanoseconds since the epoch.
+    pub end_ns: i64,
+    /// Packets from the source and from the destination.
+    pub packets: [u64; 2],
+    /// Bytes, as the log counts them.
+    pub bytes: [u64; 2],
+    /// Union of the TCP flags.
+    pub tcp_flags: [u8; 2],
+}
+
+impl LoggedFlow {
+    /// Whether packets went from the source, and from the destination. A log without numbers tells of the
+    /// first only.
+    pub const fn directions(&self) -> [bool; 2] {
+        let back = self.packets[1] > 0 || self.bytes[1] > 0;
+        let there = self.packets[0] > 0 || self.bytes[0] > 0;
+        [there || !back, back]
+    }
+}
+
+/// Records of a log, with the text that they point into.
 #[derive(Clone, Copy, Debug)]
-pub struct DnsLogBatch<'a> {
+pub struct LogBatch<'a> {
     /// The records, in file order.
-    pub entries: &'a [DnsLogEntry],
-    /// All their names.
+    pub entries: &'a [LogEntry],
+    /// What their names and messages point into.
     pub text: &'a [u8],
+}
+
+impl<'a> LogBatch<'a> {
+    /// The part of the text at this range.
+    pub fn at(&self, range: &Range<u32>) -> &'a [u8] {
+        &self.text[range.start as usize..range.end as usize]
+    }
 }
 
 impl TraceBatch<'_> {
@@ -56,7 +113,7 @@ impl TraceBatch<'_> {
     pub(super) fn count(&self) -> usize {
         match self {
             Self::Packets { packets, .. } => packets.len(),
-            Self::DnsLog(log) => log.entries.len(),
+            Self::Log(log) => log.entries.len(),
         }
     }
 }
@@ -71,6 +128,6 @@ pub enum TraceBatch<'a> {
         /// The packets, in file order.
         packets: &'a [PacketRef],
     },
-    /// Records of a DNS log.
-    DnsLog(DnsLogBatch<'a>),
+    /// Records of a log.
+    Log(LogBatch<'a>),
 }

@@ -1,7 +1,7 @@
 //! Choosing among the packets of a capture before anything else looks at them.
 
 use super::annotation::Annotation;
-use super::packet::{DnsLogBatch, DnsLogEntry, PacketRef};
+use super::packet::{LogBatch, LogEntry, PacketRef};
 use super::record::Records;
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub trait Select: fmt::Debug + Send + Sync {
     fn choose_packets(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>);
 
     /// Appends, for each record of a log, whether it is wanted.
-    fn choose_entries(&self, log: DnsLogBatch<'_>, chosen: &mut Vec<bool>);
+    fn choose_entries(&self, log: LogBatch<'_>, chosen: &mut Vec<bool>);
 }
 
 /// What chooses for one capture, and how many packets or records it left out.
@@ -71,9 +71,9 @@ impl Chooser {
     }
 
     /// Removes the records of a log that are not wanted.
-    pub(super) fn entries(&mut self, entries: &mut Vec<DnsLogEntry>, text: &[u8]) {
+    pub(super) fn entries(&mut self, entries: &mut Vec<LogEntry>, text: &[u8]) {
         self.chosen.clear();
-        let log = DnsLogBatch { entries, text };
+        let log = LogBatch { entries, text };
         self.select.choose_entries(log, &mut self.chosen);
         debug_assert_eq!(self.chosen.len(), entries.len());
         if self.count() {

@@ -1,22 +1,34 @@
 //! Which container a stream is in, recognised by its content, never from its name.
 
+use super::cdns;
+use super::dnstap;
 use super::erf;
 use super::error::{Fault, TraceErrorKind};
+use super::frame_streams;
+use super::log_csv::{self, Rows};
 use super::read_buffer::ReadBuffer;
+use super::zeek;
 
 /// How much of a stream is looked at when it has no magic number.
 const SNIFF_BYTES: usize = 64 * 1024;
 
-/// What a stream of packets or of DNS records is written in.
+/// What a stream of packets or of records is written in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Container {
     Pcap,
     Pcapng,
     Erf,
     Tsh,
+    Dnstap,
+    Cdns,
     ZeekDnsTsv,
     ZeekDnsJson,
+    ZeekConnTsv,
+    ZeekConnJson,
+    EveJson,
     DnsCsv,
+    FlowCsv,
+    NfdumpCsv,
 }
 
 impl Container {
@@ -26,9 +38,16 @@ impl Container {
             Self::Pcapng => "pcapng",
             Self::Erf => "erf",
             Self::Tsh => "tsh",
+            Self::Dnstap => "dnstap",
+            Self::Cdns => "cdns",
             Self::ZeekDnsTsv => "zeek-dns-tsv",
             Self::ZeekDnsJson => "zeek-dns-json",
+            Self::ZeekConnTsv => "zeek-conn-tsv",
+            Self::ZeekConnJson => "zeek-conn-json",
+            Self::EveJson => "eve-json",
             Self::DnsCsv => "dns-csv",
+            Self::FlowCsv => "flow-csv",
+            Self::NfdumpCsv => "nfdump-csv",
         }
     }
 }
@@ -47,9 +66,16 @@ pub(super) fn sniff(buffer: &mut ReadBuffer) -> Result<Container, Fault> {
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => return Ok(Container::Pcapng),
         _ => {}
     }
+    if frame_streams::content_type(buffer) == Some(dnstap::CONTENT_TYPE) {
+        return Ok(Container::Dnstap);
+    }
+    let may_be_cdns = matches!(buffer.unread(), [_, b'\x65', b'C', b'-', ..]);
+    if may_be_cdns && buffer.fill(cdns::MARK_BYTES) > 0 && cdns::is_one(buffer.unread()) {
+        return Ok(Container::Cdns);
+    }
     buffer.fill(SNIFF_BYTES);
     let head = buffer.unread();
-    let found = dns_log(head)
+    let found = text_log(head)
         .or_else(|| erf::is_plausible(head, buffer.is_complete()).then_some(Container::Erf));
     if let Some(container) = found {
         return Ok(container);
@@ -65,36 +91,37 @@ pub(super) fn sniff(buffer: &mut ReadBuffer) -> Result<Container, Fault> {
     Err(Fault::at(0, kind))
 }
 
-fn dns_log(head: &[u8]) -> Option<Container> {
+/// Logs that are text.
+fn text_log(head: &[u8]) -> Option<Container> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let of_connections = zeek::OF_CONNECTIONS.as_bytes();
     if head.starts_with(b"#separator") {
         let mut lines = head.split(|&byte| byte == b'\n');
         let fields = lines.find(|line| line.starts_with(b"#fields"))?;
-        return contains(fields, b"query").then_some(Container::ZeekDnsTsv);
+        return if contains(fields, b"query") {
+            Some(Container::ZeekDnsTsv)
+        } else {
+            contains(fields, of_connections).then_some(Container::ZeekConnTsv)
+        };
     }
     if head.starts_with(b"{") {
-        let zeek = contains(head, b"\"id.orig_h\"") && contains(head, b"\"query\"");
-        return zeek.then_some(Container::ZeekDnsJson);
+        return if contains(head, b"\"id.orig_h\"") {
+            if contains(head, b"\"query\"") {
+                Some(Container::ZeekDnsJson)
+            } else {
+                contains(head, of_connections).then_some(Container::ZeekConnJson)
+            }
+        } else {
+            contains(head, b"\"event_type\"").then_some(Container::EveJson)
+        };
     }
     let line = head.split(|&byte| byte == b'\n').next()?;
-    let names: Vec<&[u8]> = line
-        .split(|&byte| byte == b',')
-        .map(<[u8]>::trim_ascii)
-        .map(|name| {
-            name.strip_prefix(b"\"")
-                .and_then(|name| name.strip_suffix(b"\""))
-                .unwrap_or(name)
-        })
-        .collect();
-    let has = |wanted: &str| {
-        names
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(wanted.as_bytes()))
-    };
-    super::dns_csv::REQUIRED
-        .iter()
-        .all(|name| has(name))
-        .then_some(Container::DnsCsv)
+    let names = log_csv::header(line.split(|&byte| byte == b','));
+    Some(match log_csv::rows(&names)? {
+        Rows::Queries => Container::DnsCsv,
+        Rows::Flows => Container::FlowCsv,
+        Rows::Nfdump => Container::NfdumpCsv,
+    })
 }
 
 fn contains(haystack: &[u8], needle: &[u8]) -> bool {
@@ -137,7 +164,10 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
             b"\x5d\x00\x00",
             "it is compressed with lzma; unpack it with `xz --format=lzma -d`",
         ),
-        (b"PAR1", "it is a Parquet file, not a capture"),
+        (
+            b"PAR1",
+            "it is a Parquet file, not a capture; of lists of flows CSV is read",
+        ),
         (b"\x7fELF", "it is a program, not a capture"),
         (b"%PDF", "it is a PDF document, not a capture"),
     ];
@@ -149,7 +179,8 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
     }
     if head.starts_with(b"#separator") {
         return Some(
-            "it is a Zeek log without a field `query`; of Zeek's logs dns.log can be read",
+            "it is a Zeek log without a field `query` or `conn_state`; of Zeek's logs dns.log and conn.log can be \
+             read",
         );
     }
     if is_dag_legacy(head) {
@@ -161,8 +192,8 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
     if !start.is_empty() && start.iter().all(is_text) && std::str::from_utf8(start).is_ok() {
         return Some(
-            "it is text; of text, Zeek's dns.log (TSV, JSON) and CSV with the columns ts, src, dst and \
-             qname can be read",
+            "it is text; of text, Zeek's dns.log and conn.log, Suricata's eve.json, nfdump's CSV, lists of \
+             flows as CSV and CSV with the columns ts, src, dst and qname can be read",
         );
     }
     None

@@ -9,7 +9,10 @@ mod pcapng;
 use std::io::Cursor;
 use std::path::Path;
 
-use super::{Capture, InputFormat, PacketRef, TraceBatch, TraceError, TraceErrorKind};
+use super::{
+    Capture, InputFormat, LogContent, LogQuestion, PacketRef, TraceBatch, TraceError,
+    TraceErrorKind,
+};
 
 /// What reading a file to its end brought.
 #[derive(Debug)]
@@ -61,11 +64,16 @@ fn read_all(mut capture: Capture) -> Outcome {
                 }
                 outcome.packets.extend_from_slice(packets);
             }
-            Ok(Some(TraceBatch::DnsLog(batch))) => {
+            Ok(Some(TraceBatch::Log(batch))) => {
                 assert!((1..=super::MAX_BATCH).contains(&batch.entries.len()));
                 for entry in batch.entries {
-                    let name = entry.name.clone().unwrap_or_default();
-                    let _ = &batch.text[name.start as usize..name.end as usize];
+                    if let LogContent::Dns {
+                        question: LogQuestion::Name(range) | LogQuestion::Message(range),
+                        ..
+                    } = &entry.content
+                    {
+                        let _ = batch.at(range);
+                    }
                 }
             }
             Ok(None) => break,

@@ -1,6 +1,6 @@
 //! Time stamps of all containers, turned into nanoseconds since the epoch; saturating, never wrapping.
 
-use chrono::{DateTime, FixedOffset};
+use chrono::{DateTime, FixedOffset, NaiveDateTime};
 
 pub(super) const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
@@ -76,6 +76,20 @@ pub fn from_text(text: &str) -> Option<i64> {
     from_decimal_seconds(text).or_else(|| Some(of(&time()?)))
 }
 
+/// A time in a log: as [`from_text`], with an offset without a colon as Suricata writes it, or without an offset
+/// as nfdump does, which is then taken for UTC.
+pub(super) fn from_log(text: &str) -> Option<i64> {
+    let offset = || DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%#z").ok();
+    let none = || {
+        let formats = ["%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f"];
+        let mut times = formats
+            .iter()
+            .filter_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+        Some(times.next()?.and_utc().fixed_offset())
+    };
+    from_text(text).or_else(|| Some(of(&offset().or_else(none)?)))
+}
+
 /// Nanoseconds since the epoch.
 fn of(time: &DateTime<FixedOffset>) -> i64 {
     let seconds = i128::from(time.timestamp()) * i128::from(NANOS_PER_SECOND);
@@ -112,6 +126,22 @@ mod tests {
         assert_eq!(from_text("1970-01-01T01:00:01+01:00"), Some(1_000_000_000));
         assert_eq!(from_text("1970-01-01T00:01Z"), Some(60_000_000_000));
         assert_eq!(from_text("1970-01-01T01:01+01:00"), Some(60_000_000_000));
+    }
+
+    #[test]
+    fn times_of_logs_are_read() {
+        for text in [
+            "1970-01-01T02:00:01.5+0200",
+            "1970-01-01 00:00:01.500",
+            "1970-01-01T00:00:01.5",
+            "1970-01-01T00:00:01.5Z",
+            "1.5",
+        ] {
+            assert_eq!(from_log(text), Some(1_500_000_000), "{text}");
+        }
+        for bad in ["", "1970-01-01", "1970-01-01 00:00", "now"] {
+            assert_eq!(from_log(bad), None, "{bad}");
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! Reads a DNS log from memory, for the tests of the readers.
+//! Reads a log from memory, for the tests of the readers.
 
 use std::path::Path;
 
-use super::{Capture, DnsLogEntry, InputFormat, TraceBatch, TraceError};
+use super::packet::{LogContent, LogQuestion};
+use super::{Capture, InputFormat, LogEntry, TraceBatch, TraceError};
 
 pub(super) struct Log {
-    /// Records with a query, and their names.
-    pub(super) entries: Vec<DnsLogEntry>,
+    /// Flows, and DNS records with a query, and the names or messages of these.
+    pub(super) entries: Vec<LogEntry>,
     pub(super) names: Vec<Vec<u8>>,
     /// Number of records without one.
     pub(super) without_query: u64,
@@ -15,8 +16,12 @@ pub(super) struct Log {
 }
 
 pub(super) fn read(text: &[u8]) -> Log {
+    read_as(text, InputFormat::Auto)
+}
+
+pub(super) fn read_as(text: &[u8], format: InputFormat) -> Log {
     let reader = Box::new(std::io::Cursor::new(text.to_vec()));
-    let mut capture = Capture::from_reader(Path::new("x.log"), reader, InputFormat::Auto).unwrap();
+    let mut capture = Capture::from_reader(Path::new("x.log"), reader, format).unwrap();
     let mut log = Log {
         entries: Vec::new(),
         names: Vec::new(),
@@ -26,14 +31,17 @@ pub(super) fn read(text: &[u8]) -> Log {
     };
     loop {
         match capture.next_batch() {
-            Ok(Some(TraceBatch::DnsLog(batch))) => {
+            Ok(Some(TraceBatch::Log(batch))) => {
                 for entry in batch.entries {
-                    let Some(name) = entry.name.clone() else {
+                    let LogContent::Dns { question, .. } = &entry.content else {
+                        log.entries.push(entry.clone());
+                        continue;
+                    };
+                    let (LogQuestion::Name(range) | LogQuestion::Message(range)) = question else {
                         log.without_query += 1;
                         continue;
                     };
-                    let name = &batch.text[name.start as usize..name.end as usize];
-                    log.names.push(name.to_vec());
+                    log.names.push(batch.at(range).to_vec());
                     log.entries.push(entry.clone());
                 }
             }

@@ -1,12 +1,12 @@
-//! Zeek's `dns.log`: tab-separated with a header of `#` lines, or a JSON object a line.
+//! Zeek's `dns.log` and `conn.log`: tab-separated with a header of `#` lines, or a JSON object a line.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::dns_entries::{Entries, Fields, Lines};
 use super::error::Fault;
+use super::log_entries::{Content, End, Entries, Fields, FlowFields, Lines, Time, as_written};
 use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
 
@@ -29,11 +29,26 @@ struct Columns {
     time: usize,
     source: usize,
     destination: usize,
-    query: usize,
     protocol: Option<usize>,
     source_port: Option<usize>,
     destination_port: Option<usize>,
+    content: ContentColumns,
 }
+
+#[derive(Clone, Copy, Debug)]
+enum ContentColumns {
+    Dns {
+        query: usize,
+    },
+    Flow {
+        duration: Option<usize>,
+        packets: [Option<usize>; 2],
+        bytes: [Option<usize>; 2],
+    },
+}
+
+/// The field that only `conn.log` has.
+pub(super) const OF_CONNECTIONS: &str = "conn_state";
 
 impl Default for ZeekTsv {
     fn default() -> Self {
@@ -92,12 +107,23 @@ impl ZeekTsv {
                 let names: Vec<&[u8]> = words.collect();
                 let find = |name: &str| names.iter().position(|field| *field == name.as_bytes());
                 let must = |name: &str| find(name).ok_or(format!("there is no field `{name}`"));
+                let content = if find(OF_CONNECTIONS).is_some() {
+                    ContentColumns::Flow {
+                        duration: find("duration"),
+                        packets: [find("orig_pkts"), find("resp_pkts")],
+                        bytes: [find("orig_ip_bytes"), find("resp_ip_bytes")],
+                    }
+                } else {
+                    let query = must("query")?;
+                    ContentColumns::Dns { query }
+                };
                 self.columns = Some(Columns {
                     time: must("ts")?,
                     source: must("id.orig_h")?,
                     destination: must("id.resp_h")?,
-                    query: must("query")?,
-                    protocol: find("proto"),
+                    content,
+                    // The number is there for every protocol, where there is one.
+                    protocol: find("ip_proto").or_else(|| find("proto")),
                     source_port: find("id.orig_p"),
                     destination_port: find("id.resp_p"),
                 });
@@ -127,22 +153,39 @@ impl ZeekTsv {
         let text = |column: usize| {
             std::str::from_utf8(field(column)?).map_err(|_| "it is not UTF-8".to_owned())
         };
-        let optional = |column: Option<usize>| column.and_then(|column| text(column).ok());
-        let query = field(columns.query)?;
-        let name = match query {
-            query if query == self.unset => None,
-            query if query == self.empty => Some(&b""[..]),
-            query => Some(query),
+        let optional = |column: Option<usize>| {
+            let text = column.and_then(|column| text(column).ok());
+            text.filter(|text| text.as_bytes() != self.unset)
+        };
+        let content = match columns.content {
+            ContentColumns::Dns { query } => Content::Dns {
+                name: match field(query)? {
+                    query if query == self.unset => None,
+                    query if query == self.empty => Some(&b""[..]),
+                    query => Some(query),
+                },
+                escaped: true,
+                is_response: false,
+            },
+            ContentColumns::Flow {
+                duration,
+                packets,
+                bytes,
+            } => Content::Flow(FlowFields {
+                end: optional(duration).map(End::Duration),
+                packets: packets.map(optional),
+                bytes: bytes.map(optional),
+                tcp_flags: [None; 2],
+            }),
         };
         out.push(&Fields {
-            time: text(columns.time)?,
+            time: Time::Text(text(columns.time)?),
             source: text(columns.source)?,
             destination: text(columns.destination)?,
             protocol: optional(columns.protocol),
             source_port: optional(columns.source_port),
             destination_port: optional(columns.destination_port),
-            name,
-            escaped: true,
+            content,
         })
     }
 }
@@ -170,6 +213,21 @@ struct Record<'a> {
     protocol: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     query: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    ip_proto: Option<&'a RawValue>,
+    /// Every record of `conn.log` has it.
+    #[serde(borrow, default)]
+    conn_state: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    duration: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    orig_pkts: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    resp_pkts: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    orig_ip_bytes: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    resp_ip_bytes: Option<&'a RawValue>,
 }
 
 impl ZeekJson {
@@ -192,24 +250,39 @@ impl ZeekJson {
 
 fn read_json(line: &[u8], out: &mut Entries) -> Result<(), String> {
     let record: Record<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-    let port = |value: Option<&'_ RawValue>| value.map(|value| value.get().to_owned());
-    let (source_port, destination_port) = (port(record.source_port), port(record.destination_port));
+    let content = if record.conn_state.is_some() {
+        Content::Flow(FlowFields {
+            end: as_written(record.duration).map(End::Duration),
+            packets: [as_written(record.orig_pkts), as_written(record.resp_pkts)],
+            bytes: [
+                as_written(record.orig_ip_bytes),
+                as_written(record.resp_ip_bytes),
+            ],
+            tcp_flags: [None; 2],
+        })
+    } else {
+        Content::Dns {
+            name: record.query.as_deref().map(str::as_bytes),
+            escaped: true,
+            is_response: false,
+        }
+    };
     out.push(&Fields {
-        time: record.ts.get().trim_matches('"'),
+        time: Time::Text(record.ts.get().trim_matches('"')),
         source: &record.source,
         destination: &record.destination,
-        protocol: record.protocol.as_deref(),
-        source_port: source_port.as_deref(),
-        destination_port: destination_port.as_deref(),
-        name: record.query.as_deref().map(str::as_bytes),
-        escaped: true,
+        protocol: as_written(record.ip_proto).or(record.protocol.as_deref()),
+        source_port: as_written(record.source_port),
+        destination_port: as_written(record.destination_port),
+        content,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::dns_tests::{names, read};
     use super::super::error::TraceErrorKind;
+    use super::super::log_tests::{names, read};
+    use super::super::packet::LogContent;
 
     const TSV: &str = "#separator \\x09\n#set_separator\t,\n#empty_field\t(empty)\n#unset_field\t-\n\
         #path\tdns\n#fields\tts\tuid\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tquery\n\
@@ -227,7 +300,10 @@ mod tests {
         assert_eq!(log.without_query, 1);
         assert_eq!(log.entries[0].time_ns, 1_700_000_000_123_456_000);
         assert_eq!(log.entries[0].transport, Some((17, 5353, 53)));
-        assert_eq!(log.entries[0].destination.to_string(), "2001:db8::1");
+        assert_eq!(
+            log.entries[0].destination.unwrap().to_string(),
+            "2001:db8::1"
+        );
         assert_eq!(log.entries[1].transport, None);
         assert_eq!(log.container, "zeek-dns-tsv");
     }
@@ -264,6 +340,46 @@ mod tests {
                 .contains("the source is \"nobody\", not an IP address"),
             "{error}"
         );
+    }
+
+    const CONNECTIONS: &str = "#separator \\x09\n#unset_field\t-\n#path\tconn\n\
+        #fields\tts\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tduration\tconn_state\torig_pkts\torig_ip_bytes\tresp_pkts\tresp_ip_bytes\n\
+        1700000000.5\t10.0.0.1\t5353\t10.0.0.2\t53\tudp\t0.25\tSF\t1\t60\t2\t300\n\
+        1700000001\t::1\t128\t::2\t129\ticmp\t-\tOTH\t3\t300\t0\t0\n\
+        1700000002\t10.0.0.1\t1\t10.0.0.2\t2\tunknown_transport\t-\tOTH\t-\t-\t-\t-\n";
+
+    #[test]
+    fn connections_are_flows() {
+        let log = read(CONNECTIONS.as_bytes());
+        assert!(log.error.is_none(), "{:?}", log.error);
+        assert_eq!(log.container, "zeek-conn-tsv");
+        let flow = |number: usize| match log.entries[number].content {
+            LogContent::Flow(flow) => flow,
+            _ => panic!("a flow"),
+        };
+        assert_eq!(log.entries[0].transport, Some((17, 5353, 53)));
+        assert_eq!(flow(0).end_ns, 1_700_000_000_750_000_000);
+        assert_eq!((flow(0).packets, flow(0).bytes), ([1, 2], [60, 300]));
+        assert_eq!(flow(0).directions(), [true, true]);
+        // Of ICMP the columns of the ports have type and code.
+        assert_eq!(log.entries[1].transport, Some((58, 0, 0)));
+        assert_eq!(flow(1).end_ns, log.entries[1].time_ns);
+        assert_eq!(flow(1).directions(), [true, false]);
+        assert_eq!(log.entries[2].transport, None);
+        assert_eq!(flow(2).directions(), [true, false]);
+    }
+
+    #[test]
+    fn connections_as_json_are_the_same() {
+        let log = read(
+            br#"{"ts":1700000000.5,"id.orig_h":"10.0.0.1","id.orig_p":5353,"id.resp_h":"10.0.0.2","id.resp_p":53,"proto":"udp","duration":0.25,"conn_state":"SF","orig_pkts":1,"orig_ip_bytes":60,"resp_pkts":2,"resp_ip_bytes":300}
+{"ts":1700000001,"id.orig_h":"::1","id.orig_p":128,"id.resp_h":"::2","id.resp_p":129,"proto":"icmp","conn_state":"OTH","orig_pkts":3,"orig_ip_bytes":300,"resp_pkts":0,"resp_ip_bytes":0}
+{"ts":1700000002,"id.orig_h":"10.0.0.1","id.orig_p":1,"id.resp_h":"10.0.0.2","id.resp_p":2,"proto":"unknown_transport","conn_state":"OTH"}
+"#,
+        );
+        assert!(log.error.is_none(), "{:?}", log.error);
+        assert_eq!(log.container, "zeek-conn-json");
+        assert_eq!(log.entries, read(CONNECTIONS.as_bytes()).entries);
     }
 
     #[test]

@@ -1,0 +1,736 @@
+//! C-DNS (RFC 8618): queries with their responses, block by block, in CBOR.
+//!
+//! ```text
+//!   [ "C-DNS", preamble, [ block, … ] ]
+//!   block: { 0: earliest time, 2: tables of what occurs more than once, 3: [ query with response, … ] }
+//! ```
+//!
+//! A query with its response gives two records, as they are two messages. What its writer left out, an
+//! address or a port, they do not have.
+
+use std::net::IpAddr;
+use std::ops::Range;
+
+use super::cbor::{Cursor, Left, Trouble};
+use super::error::{Fault, TraceErrorKind};
+use super::log_entries::Entries;
+use super::packet::{LogContent, LogEntry, LogQuestion, MAX_BATCH};
+use super::read_buffer::ReadBuffer;
+use super::time::{NANOS_PER_SECOND, saturate};
+
+const NAME: &str = "cdns";
+
+/// Longest block. The format sets no limit; writers have thousands of queries in one, in less than a megabyte.
+const MAX_BLOCK: usize = 16 << 20;
+
+/// Longest preamble.
+const MAX_PREAMBLE: usize = 1 << 20;
+
+/// Most items of a table.
+const MAX_ITEMS: usize = 1 << 18;
+
+/// Whether a file that begins with these bytes is C-DNS.
+pub(super) fn is_one(head: &[u8]) -> bool {
+    matches!(head, [0x83 | 0x9f, rest @ ..] if rest.starts_with(b"\x65C-DNS"))
+}
+
+/// Bytes that [`is_one`] looks at.
+pub(super) const MARK_BYTES: usize = 7;
+
+/// Reads a file of C-DNS.
+#[derive(Debug)]
+pub(super) struct Cdns {
+    /// Ticks a second, for each of the parameters that a block may name.
+    ticks: Vec<u64>,
+    blocks: Left,
+    block: Option<Block>,
+    /// Number of queries with their responses so far.
+    number: u64,
+}
+
+/// A block, all of which is in the buffer. Ranges are from its first byte.
+#[derive(Debug, Default)]
+struct Block {
+    length: usize,
+    earliest_ns: i128,
+    ticks: u64,
+    addresses: Vec<Range<u32>>,
+    names: Vec<Range<u32>>,
+    signatures: Vec<Signature>,
+    /// Where the next query stands, and how many there are from there on.
+    next: usize,
+    left: Left,
+    /// Why it is not whole: then what is there of it is read.
+    trouble: Option<Trouble>,
+}
+
+/// What many queries have in common.
+#[derive(Clone, Copy, Debug, Default)]
+struct Signature {
+    server: Option<u64>,
+    server_port: Option<u16>,
+    transport: Option<u64>,
+    flags: Option<u64>,
+}
+
+/// A query with its response.
+#[derive(Clone, Copy, Debug, Default)]
+struct Exchange {
+    offset: u64,
+    client: Option<u64>,
+    client_port: Option<u16>,
+    signature: Option<u64>,
+    delay: Option<i128>,
+    name: Option<u64>,
+}
+
+impl Cdns {
+    /// Reads up to the first block.
+    pub(super) fn open(buffer: &mut ReadBuffer) -> Result<Self, Fault> {
+        let mut needed = MARK_BYTES;
+        loop {
+            let present = buffer.require(needed)?;
+            if present < needed {
+                return Err(Fault::cut_in_header(NAME, needed, present));
+            }
+            match preamble(buffer.unread()) {
+                Ok((ticks, blocks, length)) => {
+                    buffer.consume(length);
+                    return Ok(Self {
+                        ticks,
+                        blocks,
+                        block: None,
+                        number: 0,
+                    });
+                }
+                Err(Trouble::Short) if present <= MAX_PREAMBLE => needed = present + 1,
+                Err(trouble) => {
+                    let reason = match trouble {
+                        Trouble::Short => "its preamble does not end",
+                        Trouble::Broken(reason) => reason,
+                    };
+                    let kind = TraceErrorKind::CorruptHeader {
+                        container: NAME,
+                        reason: reason.to_owned(),
+                    };
+                    return Err(Fault::at(0, kind));
+                }
+            }
+        }
+    }
+
+    /// Appends records to `out` (empty when called); leaves it empty at the end.
+    pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
+        loop {
+            if let Some(block) = &mut self.block {
+                let bytes = &buffer.unread()[..block.length];
+                let offset = buffer.offset();
+                loop {
+                    if out.len() + 1 >= MAX_BATCH {
+                        return Ok(());
+                    }
+                    match block.exchange(bytes) {
+                        Ok(Some(exchange)) => {
+                            self.number += 1;
+                            if let Err(reason) = block.records(exchange, bytes, out) {
+                                out.skip_for(|| Fault::record(offset, self.number, reason));
+                            }
+                        }
+                        Ok(None) => break,
+                        Err(trouble) => {
+                            let trouble = block.trouble.unwrap_or(trouble);
+                            let place = offset + block.next as u64;
+                            return Err(fault(place, self.number, bytes.len(), trouble));
+                        }
+                    }
+                }
+                if let Some(trouble) = block.trouble {
+                    return Err(fault(offset, self.number, bytes.len(), trouble));
+                }
+                buffer.consume(block.length);
+                self.block = None;
+            }
+            if !out.is_empty() || !self.next_block(buffer)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads the next block; false if there is none.
+    fn next_block(&mut self, buffer: &mut ReadBuffer) -> Result<bool, Fault> {
+        if self.blocks == Some(0) {
+            return Ok(false);
+        }
+        // How long a block is shows at its end only.
+        let mut needed = 1;
+        let (length, trouble) = loop {
+            let present = buffer.require(needed)?;
+            let mut cursor = Cursor::new(buffer.unread(), 0);
+            let mut blocks = self.blocks;
+            let whole = cursor.more(&mut blocks).and_then(|more| {
+                if more {
+                    cursor.skip()?;
+                }
+                Ok(more)
+            });
+            match whole {
+                Ok(more) => {
+                    self.blocks = blocks;
+                    if !more {
+                        return Ok(false);
+                    }
+                    break (cursor.at, None);
+                }
+                Err(Trouble::Short) if present >= needed && present <= MAX_BLOCK => {
+                    needed = (present * 2).min(MAX_BLOCK + 1);
+                }
+                Err(trouble) => break (present, Some(trouble)),
+            }
+        };
+        let block = Block::read(&buffer.unread()[..length], &self.ticks, trouble);
+        self.block = Some(block.map_err(|found| {
+            fault(
+                buffer.offset(),
+                self.number,
+                length,
+                trouble.unwrap_or(found),
+            )
+        })?);
+        Ok(true)
+    }
+}
+
+/// What is wrong with a block of which so many bytes are there, behind so many queries.
+fn fault(offset: u64, number: u64, length: usize, trouble: Trouble) -> Fault {
+    let (packet, length) = (number + 1, length as u64);
+    let limit = MAX_BLOCK as u64;
+    let kind = match trouble {
+        Trouble::Short if length > limit => TraceErrorKind::RecordTooLong {
+            packet,
+            length,
+            limit,
+        },
+        Trouble::Short => return Fault::cut(offset, packet, length + 1, length),
+        Trouble::Broken(reason) => TraceErrorKind::CorruptBlock {
+            packet,
+            reason: reason.to_owned(),
+        },
+    };
+    Fault::at(offset, kind)
+}
+
+/// Ticks a second of all parameters, blocks, and bytes before the first of them.
+fn preamble(bytes: &[u8]) -> Result<(Vec<u64>, Left, usize), Trouble> {
+    let mut cursor = Cursor::new(bytes, 0);
+    let mut parts = cursor.array()?;
+    if !cursor.more(&mut parts)? {
+        return Err(Trouble::Broken("there is nothing in it"));
+    }
+    cursor.skip()?;
+    if !cursor.more(&mut parts)? {
+        return Err(Trouble::Broken("it has no preamble"));
+    }
+    let mut ticks = Vec::new();
+    each(&mut cursor, |key, cursor| {
+        match key {
+            0 if cursor.number()? != 1 => {
+                return Err(Trouble::Broken("its version is not 1"));
+            }
+            0 => {}
+            3 => {
+                let mut all = cursor.array()?;
+                while cursor.more(&mut all)? {
+                    ticks.push(ticks_of(cursor)?);
+                    if ticks.len() > MAX_ITEMS {
+                        return Err(Trouble::Broken("it has too many parameters"));
+                    }
+                }
+            }
+            _ => cursor.skip()?,
+        }
+        Ok(())
+    })?;
+    if !cursor.more(&mut parts)? {
+        return Err(Trouble::Broken("it has no blocks"));
+    }
+    let blocks = cursor.array()?;
+    Ok((ticks, blocks, cursor.at))
+}
+
+/// Ticks a second in the parameters that are next.
+fn ticks_of(cursor: &mut Cursor<'_>) -> Result<u64, Trouble> {
+    let mut ticks = 0;
+    each(cursor, |key, cursor| match key {
+        0 => each(cursor, |key, cursor| match key {
+            0 => {
+                ticks = cursor.number()?;
+                Ok(())
+            }
+            _ => cursor.skip(),
+        }),
+        _ => cursor.skip(),
+    })?;
+    match ticks {
+        0 => Err(Trouble::Broken("a second has no ticks")),
+        _ => Ok(ticks),
+    }
+}
+
+/// Takes each pair of a map whose keys are numbers.
+fn each(
+    cursor: &mut Cursor<'_>,
+    mut take: impl FnMut(i128, &mut Cursor<'_>) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let mut left = cursor.map()?;
+    while cursor.more(&mut left)? {
+        let key = cursor.integer()?;
+        take(key, cursor)?;
+    }
+    Ok(())
+}
+
+/// Takes each item of an array, into a table.
+fn table<T>(
+    cursor: &mut Cursor<'_>,
+    mut take: impl FnMut(&mut Cursor<'_>) -> Result<T, Trouble>,
+) -> Result<Vec<T>, Trouble> {
+    let mut items = Vec::new();
+    let mut left = cursor.array()?;
+    while cursor.more(&mut left)? {
+        if items.len() == MAX_ITEMS {
+            return Err(Trouble::Broken("a table has too many items"));
+        }
+        items.push(take(cursor)?);
+    }
+    Ok(items)
+}
+
+/// Seconds and ticks.
+fn timestamp(cursor: &mut Cursor<'_>) -> Result<[u64; 2], Trouble> {
+    let mut parts = [0, 0];
+    let mut left = cursor.array()?;
+    for part in &mut parts {
+        if cursor.more(&mut left)? {
+            *part = cursor.number()?;
+        }
+    }
+    while cursor.more(&mut left)? {
+        cursor.skip()?;
+    }
+    Ok(parts)
+}
+
+fn string(cursor: &mut Cursor<'_>) -> Result<Range<u32>, Trouble> {
+    let range = cursor.string()?;
+    Ok(range.start as u32..range.end as u32)
+}
+
+fn port(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Trouble> {
+    Ok(u16::try_from(cursor.number()?).ok())
+}
+
+impl Block {
+    /// Reads all but the queries. Of a block that is not whole this is what stands before them.
+    fn read(bytes: &[u8], ticks: &[u64], trouble: Option<Trouble>) -> Result<Self, Trouble> {
+        let mut block = Self {
+            length: bytes.len(),
+            left: Some(0),
+            trouble,
+            ..Self::default()
+        };
+        let (mut earliest, mut parameters) = ([0, 0], 0);
+        let outcome = each(&mut Cursor::new(bytes, 0), |key, cursor| match key {
+            0 => each(cursor, |key, cursor| match key {
+                0 => {
+                    earliest = timestamp(cursor)?;
+                    Ok(())
+                }
+                1 => {
+                    parameters = cursor.number()?;
+                    Ok(())
+                }
+                _ => cursor.skip(),
+            }),
+            2 => block.tables(cursor),
+            3 => {
+                block.next = cursor.at;
+                cursor.skip()
+            }
+            _ => cursor.skip(),
+        });
+        if block.next == 0 || trouble.is_none() {
+            outcome?;
+        }
+        if block.next > 0 {
+            let mut cursor = Cursor::new(bytes, block.next);
+            block.left = cursor.array()?;
+            block.next = cursor.at;
+        }
+        let ticks = usize::try_from(parameters)
+            .ok()
+            .and_then(|at| ticks.get(at));
+        block.ticks = *ticks.ok_or(Trouble::Broken("it names parameters that are not there"))?;
+        block.earliest_ns = i128::from(earliest[0]) * i128::from(NANOS_PER_SECOND)
+            + block.ns(i128::from(earliest[1]));
+        Ok(block)
+    }
+
+    fn tables(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Trouble> {
+        each(cursor, |key, cursor| {
+            match key {
+                0 => self.addresses = table(cursor, string)?,
+                2 => self.names = table(cursor, string)?,
+                3 => self.signatures = table(cursor, Signature::read)?,
+                _ => cursor.skip()?,
+            }
+            Ok(())
+        })
+    }
+
+    fn ns(&self, ticks: i128) -> i128 {
+        ticks.saturating_mul(i128::from(NANOS_PER_SECOND)) / i128::from(self.ticks)
+    }
+
+    /// The next query with its response.
+    fn exchange(&mut self, bytes: &[u8]) -> Result<Option<Exchange>, Trouble> {
+        let mut cursor = Cursor::new(bytes, self.next);
+        if !cursor.more(&mut self.left)? {
+            return Ok(None);
+        }
+        let mut found = Exchange::default();
+        each(&mut cursor, |key, cursor| {
+            match key {
+                0 => found.offset = cursor.number()?,
+                1 => found.client = Some(cursor.number()?),
+                2 => found.client_port = port(cursor)?,
+                4 => found.signature = Some(cursor.number()?),
+                6 => found.delay = Some(cursor.integer()?),
+                7 => found.name = Some(cursor.number()?),
+                _ => cursor.skip()?,
+            }
+            Ok(())
+        })?;
+        self.next = cursor.at;
+        Ok(Some(found))
+    }
+
+    /// Adds the records of a query and its response.
+    fn records(
+        &self,
+        exchange: Exchange,
+        bytes: &[u8],
+        out: &mut Entries,
+    ) -> Result<(), &'static str> {
+        const HAS_QUERY: u64 = 1;
+        const HAS_RESPONSE: u64 = 2;
+        let signature = match exchange.signature {
+            None => Signature::default(),
+            Some(at) => *item(&self.signatures, at).ok_or("its signature is not in the table")?,
+        };
+        let address = |at: Option<u64>| -> Result<Option<IpAddr>, &'static str> {
+            match at {
+                None => Ok(None),
+                Some(at) => {
+                    let range =
+                        item(&self.addresses, at).ok_or("its address is not in the table")?;
+                    Ok(signature.address(&bytes[range.start as usize..range.end as usize]))
+                }
+            }
+        };
+        let (client, server) = (address(exchange.client)?, address(signature.server)?);
+        let question = match exchange.name {
+            None => LogQuestion::None,
+            Some(at) => {
+                let range = item(&self.names, at).ok_or("its name is not in the table")?;
+                let name = &bytes[range.start as usize..range.end as usize];
+                LogQuestion::Message(out.add_question(name))
+            }
+        };
+        let time_ns = self
+            .earliest_ns
+            .saturating_add(self.ns(i128::from(exchange.offset)));
+        let flags = signature.flags.unwrap_or(HAS_QUERY);
+        let ports = exchange.client_port.zip(signature.server_port);
+        let protocol = signature.protocol();
+        if flags & HAS_QUERY != 0 {
+            out.add(LogEntry {
+                time_ns: saturate(time_ns),
+                source: client,
+                destination: server,
+                transport: protocol
+                    .zip(ports)
+                    .map(|(p, (client, server))| (p, client, server)),
+                content: LogContent::Dns {
+                    question: question.clone(),
+                    is_response: false,
+                },
+            });
+        }
+        if flags & HAS_RESPONSE != 0 {
+            // Without a query the time is that of the response.
+            let delay = exchange.delay.filter(|_| flags & HAS_QUERY != 0);
+            let time_ns = time_ns.saturating_add(self.ns(delay.unwrap_or(0)));
+            out.add(LogEntry {
+                time_ns: saturate(time_ns),
+                source: server,
+                destination: client,
+                transport: protocol
+                    .zip(ports)
+                    .map(|(p, (client, server))| (p, server, client)),
+                content: LogContent::Dns {
+                    question,
+                    is_response: true,
+                },
+            });
+        }
+        Ok(())
+    }
+}
+
+fn item<T>(table: &[T], at: u64) -> Option<&T> {
+    table.get(usize::try_from(at).ok()?)
+}
+
+impl Signature {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Trouble> {
+        let mut found = Self::default();
+        each(cursor, |key, cursor| {
+            match key {
+                0 => found.server = Some(cursor.number()?),
+                1 => found.server_port = port(cursor)?,
+                2 => found.transport = Some(cursor.number()?),
+                4 => found.flags = Some(cursor.number()?),
+                _ => cursor.skip()?,
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// An address, which may be a prefix: then the rest is zero.
+    fn address(self, prefix: &[u8]) -> Option<IpAddr> {
+        const IS_V6: u64 = 1;
+        let is_v6 = match self.transport {
+            Some(flags) => flags & IS_V6 != 0,
+            None => prefix.len() > 4,
+        };
+        let mut bytes = [0; 16];
+        let room = if is_v6 { 16 } else { 4 };
+        if prefix.is_empty() || prefix.len() > room {
+            return None;
+        }
+        bytes[..prefix.len()].copy_from_slice(prefix);
+        Some(match bytes {
+            _ if is_v6 => bytes.into(),
+            [a, b, c, d, ..] => [a, b, c, d].into(),
+        })
+    }
+
+    /// The protocol below: UDP, TCP, DNS over TLS, over DTLS, over HTTPS.
+    fn protocol(self) -> Option<u8> {
+        const TCP: u8 = 6;
+        const UDP: u8 = 17;
+        match self.transport? >> 1 & 15 {
+            0 | 3 => Some(UDP),
+            1 | 2 | 4 => Some(TCP),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::log_tests::{Log, read};
+    use super::*;
+
+    fn head(major: u8, number: usize) -> Vec<u8> {
+        match number {
+            0..24 => vec![major << 5 | number as u8],
+            _ => [
+                vec![major << 5 | 0x1a],
+                (number as u32).to_be_bytes().to_vec(),
+            ]
+            .concat(),
+        }
+    }
+
+    fn number(number: usize) -> Vec<u8> {
+        head(0, number)
+    }
+
+    fn bytes(bytes: &[u8]) -> Vec<u8> {
+        [head(2, bytes.len()), bytes.to_vec()].concat()
+    }
+
+    fn array(items: &[Vec<u8>]) -> Vec<u8> {
+        [head(4, items.len()), items.concat()].concat()
+    }
+
+    fn map(pairs: &[(usize, Vec<u8>)]) -> Vec<u8> {
+        let pairs_of = pairs
+            .iter()
+            .map(|(key, value)| [number(*key), value.clone()].concat());
+        [head(5, pairs.len()), pairs_of.collect::<Vec<_>>().concat()].concat()
+    }
+
+    const NAMES: [&[u8]; 2] = [b"\x01a\x07example\0", b"\x01B\x07example\0"];
+
+    /// A block with two queries: the first with its response, the second without, and a response alone.
+    fn block() -> Vec<u8> {
+        let addresses = [&[192, 0, 2, 1][..], &[192, 0, 2, 53], &[0x20, 1, 0xd, 0xb8]];
+        let signature = |transport, flags| {
+            map(&[
+                (0, number(1)),
+                (1, number(53)),
+                (2, number(transport)),
+                (4, number(flags)),
+            ])
+        };
+        let tables = map(&[
+            (0, array(&addresses.map(bytes))),
+            (2, array(&NAMES.map(bytes))),
+            (
+                3,
+                array(&[signature(0, 3), signature(2, 1), signature(0, 2)]),
+            ),
+        ]);
+        let exchanges = array(&[
+            map(&[
+                (0, number(1500)),
+                (1, number(0)),
+                (2, number(40_000)),
+                (4, number(0)),
+                (6, number(250)),
+                (7, number(0)),
+                (8, number(50)),
+            ]),
+            map(&[
+                (0, number(2000)),
+                (1, number(0)),
+                (2, number(40_001)),
+                (4, number(1)),
+                (7, number(1)),
+            ]),
+            map(&[(0, number(3000)), (4, number(2)), (7, number(1))]),
+        ]);
+        map(&[
+            (
+                0,
+                map(&[
+                    (0, array(&[number(1_700_000_000), number(500)])),
+                    (1, number(0)),
+                ]),
+            ),
+            (1, map(&[(0, number(3))])),
+            (2, tables),
+            (3, exchanges),
+        ])
+    }
+
+    fn start() -> Vec<u8> {
+        let parameters = map(&[
+            (0, map(&[(0, number(1000)), (1, number(5000))])),
+            (1, map(&[])),
+        ]);
+        let preamble = map(&[(0, number(1)), (1, number(0)), (3, array(&[parameters]))]);
+        [&[0x83, 0x65][..], b"C-DNS", &preamble].concat()
+    }
+
+    fn file(blocks: &[Vec<u8>]) -> Vec<u8> {
+        [start(), array(blocks)].concat()
+    }
+
+    fn endless(blocks: &[Vec<u8>]) -> Vec<u8> {
+        [start(), vec![0x9f], blocks.concat(), vec![0xff]].concat()
+    }
+
+    fn check(log: &Log) {
+        assert!(log.error.is_none(), "{:?}", log.error);
+        assert_eq!(log.container, "cdns");
+        let [query, response, second, alone] = &log.entries[..4] else {
+            panic!("four records")
+        };
+        assert_eq!(query.time_ns, 1_700_000_002_000_000_000);
+        assert_eq!(response.time_ns, 1_700_000_002_250_000_000);
+        assert_eq!(query.source.unwrap().to_string(), "192.0.2.1");
+        assert_eq!(query.destination.unwrap().to_string(), "192.0.2.53");
+        assert_eq!(query.transport, Some((17, 40_000, 53)));
+        assert_eq!(response.source, query.destination);
+        assert_eq!(response.transport, Some((17, 53, 40_000)));
+        assert_eq!(second.transport, Some((6, 40_001, 53)));
+        assert_eq!(alone.destination, None);
+        assert_eq!(alone.transport, None);
+        let is_response = |entry: &LogEntry| match entry.content {
+            LogContent::Dns { is_response, .. } => is_response,
+            _ => panic!("DNS"),
+        };
+        assert_eq!(
+            [query, response, second, alone].map(is_response),
+            [false, true, false, true]
+        );
+        assert_eq!(&log.names[2][12..], [NAMES[1], &[0, 1, 0, 1]].concat());
+    }
+
+    #[test]
+    fn queries_and_responses_are_read() {
+        for bytes in [file(&[block(), block()]), endless(&[block(), block()])] {
+            let log = read(&bytes);
+            check(&log);
+            assert_eq!(log.entries.len(), 8);
+        }
+    }
+
+    #[test]
+    fn addresses_may_be_prefixes() {
+        let of = |transport, bytes: &[u8]| {
+            let signature = Signature {
+                transport,
+                ..Signature::default()
+            };
+            signature.address(bytes).map(|address| address.to_string())
+        };
+        assert_eq!(of(Some(1), &[0x20, 1, 0xd, 0xb8]).unwrap(), "2001:db8::");
+        assert_eq!(of(Some(0), &[192, 0, 2]).unwrap(), "192.0.2.0");
+        assert_eq!(
+            of(None, &[0x20; 16]).unwrap(),
+            "2020:2020:2020:2020:2020:2020:2020:2020"
+        );
+        assert_eq!(of(Some(0), &[1; 5]), None);
+        assert_eq!(of(Some(1), &[1; 17]), None);
+        assert_eq!(of(None, &[]), None);
+    }
+
+    #[test]
+    fn what_stands_before_a_cut_is_there() {
+        for whole in [file(&[block(), block()]), endless(&[block(), block()])] {
+            let mut records = 0;
+            for cut in start().len() + 1..whole.len() {
+                let log = read(&whole[..cut]);
+                assert!(log.error.is_some(), "{cut}");
+                assert!(log.entries.len() >= records, "{cut}");
+                records = log.entries.len();
+            }
+            // Of an array whose length is known the last record ends where the file does.
+            assert!(records >= 7, "{records}");
+        }
+    }
+
+    #[test]
+    fn many_records_come_in_batches() {
+        let log = read(&endless(&vec![block(); 1000]));
+        check(&log);
+        assert_eq!(log.entries.len(), 4000);
+    }
+
+    #[test]
+    fn any_byte_may_be_wrong() {
+        let whole = endless(&[block(), block()]);
+        for at in start().len() + 1..whole.len() {
+            for value in [0, 1, 0x1b, 0x5f, 0x7f, 0x80, 0x9b, 0xbf, 0xff] {
+                let mut bytes = whole.clone();
+                bytes[at] = value;
+                let _ = read(&bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! DNS queries and flows as CSV with a header line; the columns may stand in any order.
+//!
+//! | rows | columns that there must be |
+//! |---|---|
+//! | DNS queries | `ts`, `src`, `dst`, `qname` |
+//! | flows of `flowsieve flows`, under any of its names | a start, two addresses, a protocol |
+//! | flows of `nfdump -o csv` | the same, under nfdump's names |
+
+use std::io::{self, Read};
+
+use csv::{ByteRecord, ErrorKind, ReaderBuilder};
+
+use super::error::{Fault, TraceErrorKind};
+use super::log_entries::{Content, End, Entries, Fields, FlowFields, MAX_LINE_BYTES, Time};
+use super::packet::MAX_BATCH;
+use super::read_buffer::ReadBuffer;
+
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// What the rows are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Rows {
+    Queries,
+    Flows,
+    /// Flows, and behind them a summary.
+    Nfdump,
+}
+
+/// Names of a column, in lower case: of this program, of nfdump (before version 1.7.2 and since), of Zeek, of the
+/// Elastic Common Schema.
+type Names = &'static [&'static str];
+
+const START: Names = &["start_ns", "ts", "firstseen", "event.start"];
+const SOURCE: Names = &["src", "sa", "srcaddr", "id.orig_h", "source.ip"];
+const DESTINATION: Names = &["dst", "da", "dstaddr", "id.resp_h", "destination.ip"];
+const PROTOCOL: Names = &["proto", "pr", "protocol", "network.iana_number"];
+const SOURCE_PORT: Names = &[
+    "src_port",
+    "sport",
+    "sp",
+    "srcport",
+    "id.orig_p",
+    "source.port",
+];
+const DESTINATION_PORT: Names = &[
+    "dst_port",
+    "dport",
+    "dp",
+    "dstport",
+    "id.resp_p",
+    "destination.port",
+];
+const END: Names = &["end_ns", "te", "lastseen", "event.end"];
+const DURATION: Names = &["duration", "td"];
+const PACKETS: [Names; 2] = [
+    &[
+        "packets",
+        "packets_fwd",
+        "ipkt",
+        "orig_pkts",
+        "source.packets",
+    ],
+    &["packets_rev", "opkt", "resp_pkts", "destination.packets"],
+];
+const BYTES: [Names; 2] = [
+    &[
+        "bytes",
+        "bytes_fwd",
+        "ibyt",
+        "orig_ip_bytes",
+        "source.bytes",
+    ],
+    &["bytes_rev", "obyt", "resp_ip_bytes", "destination.bytes"],
+];
+const FLAGS: [Names; 2] = [&["tcp_flags", "tcp_flags_fwd", "flg"], &["tcp_flags_rev"]];
+
+/// What rows below a header of these names are, if they can be read.
+pub(super) fn rows(header: &[String]) -> Option<Rows> {
+    let has = |names: Names| find(header, names).is_some();
+    if ["ts", "src", "dst", "qname"]
+        .iter()
+        .all(|name| header.iter().any(|column| column == name))
+    {
+        return Some(Rows::Queries);
+    }
+    if ![START, SOURCE, DESTINATION, PROTOCOL].into_iter().all(has) {
+        return None;
+    }
+    let of_nfdump = has(&["sa", "srcaddr"]);
+    Some(if of_nfdump { Rows::Nfdump } else { Rows::Flows })
+}
+
+/// The names in a header line.
+pub(super) fn header<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+    names
+        .map(|name| {
+            String::from_utf8_lossy(name)
+                .trim_start_matches('\u{feff}')
+                .trim()
+                .trim_matches('"')
+                .to_lowercase()
+        })
+        .collect()
+}
+
+fn find(header: &[String], names: Names) -> Option<usize> {
+    names
+        .iter()
+        .find_map(|name| header.iter().position(|column| column == name))
+}
+
+pub(super) struct LogCsv {
+    reader: csv::Reader<Bounded>,
+    columns: Columns,
+    record: ByteRecord,
+    /// The summary was reached.
+    ended: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    time: usize,
+    is_nanoseconds: bool,
+    source: usize,
+    destination: usize,
+    protocol: Option<usize>,
+    source_port: Option<usize>,
+    destination_port: Option<usize>,
+    content: ContentColumns,
+    has_summary: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum ContentColumns {
+    Dns {
+        name: usize,
+    },
+    Flow {
+        end: Option<usize>,
+        ends_in_nanoseconds: bool,
+        duration: Option<usize>,
+        packets: [Option<usize>; 2],
+        bytes: [Option<usize>; 2],
+        tcp_flags: [Option<usize>; 2],
+    },
+}
+
+impl Columns {
+    fn of(header: &[String]) -> Option<Self> {
+        let rows = rows(header)?;
+        let is_nanoseconds = |column: usize| header[column].ends_with("_ns");
+        let at = |names: Names| find(header, names);
+        let time = if rows == Rows::Queries {
+            at(&["ts"])?
+        } else {
+            at(START)?
+        };
+        Some(Self {
+            time,
+            is_nanoseconds: is_nanoseconds(time),
+            source: at(SOURCE)?,
+            destination: at(DESTINATION)?,
+            protocol: at(PROTOCOL),
+            source_port: at(SOURCE_PORT),
+            destination_port: at(DESTINATION_PORT),
+            content: if rows == Rows::Queries {
+                ContentColumns::Dns {
+                    name: at(&["qname"])?,
+                }
+            } else {
+                ContentColumns::Flow {
+                    end: at(END),
+                    ends_in_nanoseconds: at(END).is_some_and(is_nanoseconds),
+                    duration: at(DURATION),
+                    packets: PACKETS.map(at),
+                    bytes: BYTES.map(at),
+                    tcp_flags: FLAGS.map(at),
+                }
+            },
+            has_summary: rows == Rows::Nfdump,
+        })
+    }
+}
+
+impl LogCsv {
+    /// Reads the header line.
+    pub(super) fn open(buffer: ReadBuffer) -> Result<Self, Fault> {
+        let mut reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .buffer_capacity(BUFFER_BYTES)
+            .from_reader(Bounded { buffer, left: 0 });
+        let mut record = ByteRecord::new();
+        advance(&mut reader, &mut record)?;
+        let columns = Columns::of(&header(record.iter()));
+        Ok(Self {
+            reader,
+            columns: columns.ok_or_else(|| Fault::line(0, 1, "a column is missing"))?,
+            record,
+            ended: false,
+        })
+    }
+
+    /// Appends records to `out` (empty when called); leaves it empty at the end.
+    pub(super) fn fill(&mut self, out: &mut Entries) -> Result<(), Fault> {
+        while out.len() < MAX_BATCH && !self.ended && advance(&mut self.reader, &mut self.record)? {
+            if self.columns.has_summary && self.record.len() == 1 {
+                // The head of the summary, or a remark that there is no flow.
+                self.ended = self.record.get(0) == Some(b"Summary");
+                continue;
+            }
+            if let Err(reason) = self.read_record(out) {
+                let position = self.record.position();
+                let place = position.map_or((0, 0), |place| (place.byte(), place.line()));
+                out.skip(place.0, place.1, reason);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_record(&self, out: &mut Entries) -> Result<(), String> {
+        let columns = &self.columns;
+        let field = |column: usize| {
+            let bytes = self.record.get(column).ok_or("it has too few columns")?;
+            std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+        };
+        let optional = |column: Option<usize>| {
+            let text = column.and_then(|column| field(column).ok());
+            text.filter(|text| !text.is_empty())
+        };
+        let time = |text, is_nanoseconds| {
+            if is_nanoseconds {
+                Time::Nanoseconds(text)
+            } else {
+                Time::Text(text)
+            }
+        };
+        let content = match columns.content {
+            ContentColumns::Dns { name } => {
+                // An empty cell is a record without a query; the root is written as a dot.
+                let name = self.record.get(name).ok_or("it has too few columns")?;
+                Content::Dns {
+                    name: (!name.is_empty()).then_some(name),
+                    escaped: false,
+                    is_response: false,
+                }
+            }
+            ContentColumns::Flow {
+                end,
+                ends_in_nanoseconds,
+                duration,
+                packets,
+                bytes,
+                tcp_flags,
+            } => {
+                let end = optional(end).map(|end| End::Time(time(end, ends_in_nanoseconds)));
+                Content::Flow(FlowFields {
+                    end: end.or_else(|| optional(duration).map(End::Duration)),
+                    packets: packets.map(optional),
+                    bytes: bytes.map(optional),
+                    tcp_flags: tcp_flags.map(optional),
+                })
+            }
+        };
+        out.push(&Fields {
+            time: time(field(columns.time)?, columns.is_nanoseconds),
+            source: field(columns.source)?,
+            destination: field(columns.destination)?,
+            protocol: optional(columns.protocol),
+            source_port: optional(columns.source_port),
+            destination_port: optional(columns.destination_port),
+            content,
+        })
+    }
+}
+
+/// Reads the next record; false at the end.
+fn advance(reader: &mut csv::Reader<Bounded>, record: &mut ByteRecord) -> Result<bool, Fault> {
+    reader.get_mut().left = MAX_LINE_BYTES + BUFFER_BYTES;
+    let position = reader.position().clone();
+    reader.read_byte_record(record).map_err(|error| {
+        let (offset, line) = (position.byte(), position.line());
+        match error.into_kind() {
+            ErrorKind::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Fault::line(offset, line, error.to_string())
+            }
+            ErrorKind::Io(error) => Fault::from_io(error, offset),
+            other => Fault::at(
+                offset,
+                TraceErrorKind::MalformedLine {
+                    line,
+                    reason: format!("{other:?}"),
+                },
+            ),
+        }
+    })
+}
+
+/// A buffer that gives only so much for one record: an open quote would otherwise swallow the file.
+struct Bounded {
+    buffer: ReadBuffer,
+    left: usize,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, target: &mut [u8]) -> io::Result<usize> {
+        let room = target.len().min(self.left);
+        if room == 0 && !target.is_empty() {
+            let reason = format!("it is longer than {MAX_LINE_BYTES} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
+        }
+        let count = self.buffer.read(&mut target[..room])?;
+        self.left -= count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::TraceErrorKind;
+    use super::super::log_tests::{names, read};
+    use super::super::packet::{LogContent, LoggedFlow};
+
+    #[test]
+    fn columns_stand_in_any_order() {
+        let log = read(
+            b"qname, dst,\"src\",proto,ts,sport,dport\r\n\
+              a.example.,10.0.0.2,10.0.0.1,udp,1.5,1234,53\n\
+              ,10.0.0.2,10.0.0.1,udp,1.5,1234,53\n\
+              \"b,c.example\",::2,::1,,1970-01-01T00:00:02Z,,\n\
+              .,::2,::1,6,3,7,8\n",
+        );
+        assert!(log.error.is_none(), "{:?}", log.error);
+        assert_eq!(names(&log), ["a.example", "b,c.example", ""]);
+        assert_eq!(log.without_query, 1);
+        assert_eq!(log.entries[0].transport, Some((17, 1234, 53)));
+        assert_eq!(log.entries[1].transport, None);
+        assert_eq!(log.entries[2].transport, Some((6, 7, 8)));
+        assert_eq!(log.entries[1].time_ns, 2_000_000_000);
+        assert_eq!(log.container, "dns-csv");
+    }
+
+    #[test]
+    fn a_malformed_line_is_named() {
+        let log = read(b"ts,src,dst,qname\n1,::1,::2,a\n2,::1\n3,::1,::2,b\n");
+        assert_eq!(names(&log), ["a", "b"]);
+        let error = log.error.unwrap();
+        assert!(
+            matches!(
+                error.kind,
+                TraceErrorKind::LinesSkipped {
+                    line: 3,
+                    others: 0,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+    }
+
+    /// The ends in time, the transport, the packets and the bytes of the only flow.
+    fn flow(text: &str) -> (i64, Option<(u8, u16, u16)>, LoggedFlow) {
+        let log = read(text.as_bytes());
+        assert!(log.error.is_none(), "{:?}", log.error);
+        let [entry] = &log.entries[..] else {
+            panic!("{} flows", log.entries.len())
+        };
+        let LogContent::Flow(flow) = entry.content else {
+            panic!("{entry:?}")
+        };
+        (entry.time_ns, entry.transport, flow)
+    }
+
+    #[test]
+    fn lists_of_flows_are_read_under_each_of_their_names() {
+        let expected = LoggedFlow {
+            end_ns: 1_700_000_001_500_000_000,
+            packets: [3, 2],
+            bytes: [180, 90],
+            tcp_flags: [27, 18],
+        };
+        for (header, times) in [
+            (
+                "start_ns,start,end_ns,end,src,dst,src_port,dst_port,proto,packets_fwd,packets_rev,bytes_fwd,bytes_rev,tcp_flags_fwd,tcp_flags_rev",
+                "1700000000000000000,x,1700000001500000000,x",
+            ),
+            (
+                "ts,duration,id.orig_h,id.resp_h,id.orig_p,id.resp_p,proto,orig_pkts,resp_pkts,orig_ip_bytes,resp_ip_bytes,tcp_flags_fwd,tcp_flags_rev",
+                "1700000000.000000000,1.500000000",
+            ),
+            (
+                "event.start,event.end,source.ip,destination.ip,source.port,destination.port,network.iana_number,source.packets,destination.packets,source.bytes,destination.bytes,tcp_flags_fwd,tcp_flags_rev",
+                "2023-11-14T22:13:20.000000000Z,2023-11-14T22:13:21.500000000Z",
+            ),
+        ] {
+            let protocol = if header.starts_with("ts") { "tcp" } else { "6" };
+            let row =
+                format!("{header}\n{times},10.0.0.1,10.0.0.2,1,2,{protocol},3,2,180,90,27,18\n");
+            let found = flow(&row);
+            let start = 1_700_000_000_000_000_000;
+            assert_eq!(found, (start, Some((6, 1, 2)), expected), "{header}");
+        }
+    }
+
+    #[test]
+    fn nfdump_ends_with_a_summary() {
+        let text = "ts,te,td,sa,da,sp,dp,pr,flg,fwd,stos,ipkt,ibyt,opkt,obyt\n\
+            2023-11-14 22:13:20,2023-11-14 22:13:21,1.500,10.0.0.1,10.0.0.2,0,2048,ICMP,.......S,0,0,3,180,0,0\n\
+            Summary\nflows,bytes,packets,avg_bps,avg_pps,avg_bpp\n1,180,3,0,0,0\n";
+        let (start, transport, found) = flow(text);
+        assert_eq!(start, 1_700_000_000_000_000_000);
+        assert_eq!(transport, Some((1, 0, 0)));
+        assert_eq!(found.end_ns, start + 1_000_000_000);
+        assert_eq!((found.packets, found.bytes), ([3, 0], [180, 0]));
+        assert_eq!(found.tcp_flags, [2, 0]);
+        assert_eq!(read(text.as_bytes()).container, "nfdump-csv");
+        let none = read(b"ts,te,td,sa,da,sp,dp,pr\nNo matching flows\nSummary\n");
+        assert!(none.error.is_none() && none.entries.is_empty());
+    }
+
+    #[test]
+    fn an_open_quote_does_not_swallow_the_memory() {
+        let mut text = b"ts,src,dst,qname\n1,::1,::2,a\n2,::1,::2,\"".to_vec();
+        text.extend(std::iter::repeat_n(b'x', 3 << 20));
+        let log = read(&text);
+        assert_eq!(log.entries.len(), 1);
+        let error = log.error.unwrap();
+        assert!(
+            matches!(error.kind, TraceErrorKind::MalformedLine { line: 3, .. }),
+            "{error}"
+        );
+    }
+}

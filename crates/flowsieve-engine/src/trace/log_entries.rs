@@ -1,0 +1,442 @@
+//! What all logs have in common: records and the text of their names; and lines, for those that are text.
+
+use std::net::IpAddr;
+use std::ops::Range;
+
+use serde_json::value::RawValue;
+
+use super::error::Fault;
+use super::packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow};
+use super::read_buffer::ReadBuffer;
+use super::select::Chooser;
+use super::time;
+
+/// Longest line that is read. A DNS name has at most 255 bytes; the rest is room for answers.
+pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// Most of a name as written that is kept. A byte of a name takes at most seven: more than this is no name, and
+/// what is left of it is none, either.
+const MAX_NAME_TEXT: usize = 2048;
+
+/// The records of one batch, reused for the next.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    records: Vec<LogEntry>,
+    text: Vec<u8>,
+    /// The first line that was skipped, and how many were after it.
+    skipped: Option<(Fault, u64)>,
+}
+
+impl Entries {
+    /// Notes a line that is not a record.
+    pub(super) fn skip(&mut self, offset: u64, line: u64, reason: String) {
+        self.skip_for(|| Fault::line(offset, line, reason));
+    }
+
+    /// Notes a record that cannot be used. Only of the first the fault is made.
+    pub(super) fn skip_for(&mut self, fault: impl FnOnce() -> Fault) {
+        match &mut self.skipped {
+            Some((_, others)) => *others += 1,
+            None => self.skipped = Some((fault(), 0)),
+        }
+    }
+
+    /// Adds a record whose ranges point into another text than that of this batch: see [`Self::batch_in`].
+    pub(super) fn add(&mut self, entry: LogEntry) {
+        self.records.push(entry);
+    }
+
+    /// Adds a message that has a question of this name, in wire form, and nothing else; says where it is.
+    pub(super) fn add_question(&mut self, name: &[u8]) -> Range<u32> {
+        const ONE_QUESTION: [u8; 12] = [0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        const TYPE_AND_CLASS: [u8; 4] = [0, 1, 0, 1];
+        // No name is longer; one that is will be found to be none.
+        let name = &name[..name.len().min(256)];
+        let start = self.text.len() as u32;
+        for part in [&ONE_QUESTION[..], name, &TYPE_AND_CLASS] {
+            self.text.extend_from_slice(part);
+        }
+        start..self.text.len() as u32
+    }
+
+    /// The error that reports the skipped lines.
+    pub(super) fn take_skipped(&mut self) -> Option<Fault> {
+        let (fault, others) = self.skipped.take()?;
+        Some(fault.skipped(others))
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.records.clear();
+        self.text.clear();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The records, if they point into the text of this batch.
+    pub(super) fn batch(&self) -> LogBatch<'_> {
+        self.batch_in(&self.text)
+    }
+
+    /// Names, and messages that were made of names.
+    pub(super) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Removes the records that are not wanted; they point into `text`, or into that of this batch.
+    pub(super) fn choose(&mut self, chooser: &mut Chooser, text: Option<&[u8]>) {
+        chooser.entries(&mut self.records, text.unwrap_or(&self.text));
+    }
+
+    /// The records, which point into this text.
+    pub(super) fn batch_in<'a>(&'a self, text: &'a [u8]) -> LogBatch<'a> {
+        LogBatch {
+            entries: &self.records,
+            text,
+        }
+    }
+
+    /// Adds a record from its fields as written, or says which of them is wrong.
+    pub(super) fn push(&mut self, fields: &Fields<'_>) -> Result<(), String> {
+        let address = |name: &str, value: &str| {
+            value
+                .parse::<IpAddr>()
+                .map_err(|_| bad(name, value, "an IP address"))
+        };
+        let time_ns = fields.time.read().ok_or_else(|| {
+            bad(
+                "the time",
+                fields.time.text(),
+                "epoch seconds or an RFC 3339 time",
+            )
+        })?;
+        let source = address("the source", fields.source)?;
+        let destination = address("the destination", fields.destination)?;
+        let transport = fields.transport();
+        let content = match &fields.content {
+            Content::Dns {
+                name,
+                escaped,
+                is_response,
+            } => LogContent::Dns {
+                question: match name {
+                    Some(name) => LogQuestion::Name(self.push_name(name, *escaped)),
+                    None => LogQuestion::None,
+                },
+                is_response: *is_response,
+            },
+            Content::Flow(flow) => LogContent::Flow(flow.read(time_ns)?),
+        };
+        self.records.push(LogEntry {
+            time_ns,
+            source: Some(source),
+            destination: Some(destination),
+            transport,
+            content,
+        });
+        Ok(())
+    }
+
+    fn push_name(&mut self, name: &[u8], escaped: bool) -> Range<u32> {
+        let start = self.text.len();
+        let mut rest = &name[..name.len().min(MAX_NAME_TEXT)];
+        while let Some((&first, tail)) = rest.split_first() {
+            if let (true, Some(byte)) = (escaped, escaped_byte(rest)) {
+                self.text.push(byte);
+                rest = &rest[4..];
+            } else {
+                self.text.push(first);
+                rest = tail;
+            }
+        }
+        if self.text.len() > start && self.text.last() == Some(&b'.') {
+            self.text.pop();
+        }
+        start as u32..self.text.len() as u32
+    }
+}
+
+/// The byte that Zeek writes as `\x2e`.
+fn escaped_byte(text: &[u8]) -> Option<u8> {
+    let &[b'\\', b'x', high, low, ..] = text else {
+        return None;
+    };
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    Some((digit(high)? << 4 | digit(low)?) as u8)
+}
+
+/// Fields of a record, as written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'a> {
+    pub(super) time: Time<'a>,
+    pub(super) source: &'a str,
+    pub(super) destination: &'a str,
+    pub(super) protocol: Option<&'a str>,
+    pub(super) source_port: Option<&'a str>,
+    pub(super) destination_port: Option<&'a str>,
+    pub(super) content: Content<'a>,
+}
+
+/// What the record is about, as written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content<'a> {
+    Dns {
+        /// None if the record has no query.
+        name: Option<&'a [u8]>,
+        /// The name may hold bytes as `\x2e`.
+        escaped: bool,
+        is_response: bool,
+    },
+    Flow(FlowFields<'a>),
+}
+
+/// What a log says of a flow, as written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FlowFields<'a> {
+    pub(super) end: Option<End<'a>>,
+    pub(super) packets: [Option<&'a str>; 2],
+    pub(super) bytes: [Option<&'a str>; 2],
+    pub(super) tcp_flags: [Option<&'a str>; 2],
+}
+
+/// How a log says when a flow ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End<'a> {
+    Time(Time<'a>),
+    /// In seconds.
+    Duration(&'a str),
+}
+
+/// A time, as written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Time<'a> {
+    /// In one of the ways of logs.
+    Text(&'a str),
+    /// As a number of nanoseconds since the epoch.
+    Nanoseconds(&'a str),
+}
+
+impl<'a> Time<'a> {
+    fn text(self) -> &'a str {
+        match self {
+            Self::Text(text) | Self::Nanoseconds(text) => text,
+        }
+    }
+
+    fn read(self) -> Option<i64> {
+        match self {
+            Self::Text(text) => time::from_log(text),
+            Self::Nanoseconds(text) => text.parse().ok(),
+        }
+    }
+}
+
+impl FlowFields<'_> {
+    /// The numbers. One that is not there, or is no number, is 0.
+    fn read(&self, time_ns: i64) -> Result<LoggedFlow, String> {
+        let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
+        let end_ns = match self.end {
+            None => time_ns,
+            Some(End::Time(end)) => end
+                .read()
+                .ok_or_else(|| bad("the end", end.text(), "a time"))?
+                .max(time_ns),
+            Some(End::Duration(text)) => {
+                let duration = time::from_decimal_seconds(text)
+                    .ok_or_else(|| bad("the duration", text, "a number of seconds"))?;
+                time_ns.saturating_add(duration.max(0))
+            }
+        };
+        Ok(LoggedFlow {
+            end_ns,
+            packets: self.packets.map(number),
+            bytes: self.bytes.map(number),
+            tcp_flags: self.tcp_flags.map(flags),
+        })
+    }
+}
+
+/// TCP flags as a number, or as the letters of those that are set.
+fn flags(text: Option<&str>) -> u8 {
+    let Some(text) = text else { return 0 };
+    text.parse().unwrap_or_else(|_| {
+        const LETTERS: [(char, u8); 8] = [
+            ('F', 1),
+            ('S', 2),
+            ('R', 4),
+            ('P', 8),
+            ('A', 16),
+            ('U', 32),
+            ('E', 64),
+            ('C', 128),
+        ];
+        let set = LETTERS.iter().filter(|(letter, _)| text.contains(*letter));
+        set.fold(0, |flags, (_, bit)| flags | bit)
+    })
+}
+
+fn bad(name: &str, value: &str, wanted: &str) -> String {
+    // A sentence stays in one line, whatever stands in a cell.
+    let shown = |character: char| {
+        if character.is_control() {
+            char::REPLACEMENT_CHARACTER
+        } else {
+            character
+        }
+    };
+    let value: String = value.chars().take(60).map(shown).collect();
+    format!("{name} is \"{value}\", not {wanted}")
+}
+
+/// Number of a protocol by its number or name. Of ICMP the name does not say which version it is.
+fn protocol_number(text: &str, is_v6: bool) -> Option<u8> {
+    const NAMES: [(&str, u8); 9] = [
+        ("udp", 17),
+        ("tcp", 6),
+        ("icmp", 1),
+        ("icmp6", 58),
+        ("ipv6-icmp", 58),
+        ("sctp", 132),
+        ("gre", 47),
+        ("esp", 50),
+        ("igmp", 2),
+    ];
+    if let Ok(number) = text.parse() {
+        return Some(number);
+    }
+    let known = NAMES
+        .iter()
+        .find(|(name, _)| text.eq_ignore_ascii_case(name));
+    known.map(|&(_, number)| if number == 1 && is_v6 { 58 } else { number })
+}
+
+/// Whether what a log writes into the columns of the ports are ports: of ICMP it may be type and code.
+const fn has_ports(protocol: u8) -> bool {
+    const SCTP: u8 = 132;
+    matches!(protocol, 6 | 17 | SCTP)
+}
+
+impl Fields<'_> {
+    /// Protocol and ports, if all three are there and make sense.
+    fn transport(&self) -> Option<(u8, u16, u16)> {
+        let protocol = protocol_number(self.protocol?, self.source.contains(':'))?;
+        if !has_ports(protocol) {
+            return Some((protocol, 0, 0));
+        }
+        Some((
+            protocol,
+            self.source_port?.parse().ok()?,
+            self.destination_port?.parse().ok()?,
+        ))
+    }
+}
+
+/// A value of JSON as it is written.
+pub(super) fn as_written(value: Option<&RawValue>) -> Option<&str> {
+    value.map(RawValue::get)
+}
+
+/// Lines of a buffer, counted; none longer than [`MAX_LINE_BYTES`].
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    number: u64,
+    /// Bytes of the next line that are known to hold no line end.
+    searched: usize,
+    /// Length of the line that was handed out last, with its end.
+    current: usize,
+}
+
+impl Lines {
+    /// Number, from 1, of the line last handed out.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Consumes the line handed out before and finds the next one, without its end; false at the end of
+    /// the stream. The line is `&buffer.unread()[..length]`.
+    pub(super) fn advance(&mut self, buffer: &mut ReadBuffer) -> Result<Option<usize>, Fault> {
+        buffer.consume(self.current);
+        self.current = 0;
+        loop {
+            let here = buffer.unread();
+            if let Some(end) = here[self.searched..].iter().position(|&byte| byte == b'\n') {
+                let end = self.searched + end;
+                self.number += 1;
+                self.searched = 0;
+                self.current = end + 1;
+                let carriage = here[..end].last() == Some(&b'\r');
+                return Ok(Some(end - usize::from(carriage)));
+            }
+            let length = here.len();
+            if length > MAX_LINE_BYTES {
+                let reason = format!("it is longer than {MAX_LINE_BYTES} bytes");
+                return Err(Fault::line(buffer.offset(), self.number + 1, reason));
+            }
+            self.searched = length;
+            if buffer.require(length + 1)? == length {
+                self.searched = 0;
+                if length == 0 {
+                    return Ok(None);
+                }
+                self.number += 1;
+                self.current = length;
+                return Ok(Some(length));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_bounded_and_counted() {
+        let text = b"one\r\ntwo\n\nlast".to_vec();
+        let mut buffer = ReadBuffer::new(Box::new(std::io::Cursor::new(text)));
+        let mut lines = Lines::default();
+        let mut seen = Vec::new();
+        while let Some(length) = lines.advance(&mut buffer).unwrap() {
+            seen.push((lines.number(), buffer.unread()[..length].to_vec()));
+        }
+        let expected: [(u64, &[u8]); 4] = [(1, b"one"), (2, b"two"), (3, b""), (4, b"last")];
+        assert!(
+            seen.iter()
+                .map(|(number, line)| (*number, line.as_slice()))
+                .eq(expected)
+        );
+
+        let mut buffer = ReadBuffer::new(Box::new(std::io::repeat(b'x')));
+        assert!(Lines::default().advance(&mut buffer).is_err());
+    }
+
+    #[test]
+    fn a_name_that_is_far_too_long_is_not_kept_whole() {
+        let mut entries = Entries::default();
+        let range = entries.push_name(&vec![b'x'; MAX_LINE_BYTES], true);
+        assert_eq!(range, 0..MAX_NAME_TEXT as u32);
+    }
+
+    #[test]
+    fn names_lose_their_escapes_and_their_final_dot() {
+        let mut entries = Entries::default();
+        for (name, escaped, expected) in [
+            ("a.example.", true, &b"a.example"[..]),
+            (".", true, b""),
+            ("", true, b""),
+            (r"a\x2eb\xff\x2", true, b"a.b\xff\\x2"),
+            (r"a\x2eb", false, br"a\x2eb"),
+        ] {
+            let range = entries.push_name(name.as_bytes(), escaped);
+            assert_eq!(
+                &entries.text[range.start as usize..range.end as usize],
+                expected
+            );
+        }
+    }
+}

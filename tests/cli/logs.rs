@@ -1,0 +1,228 @@
+//! Logs in place of packets: what they give is what the packets give that they tell of.
+
+use super::{document, flowsieve, slices};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+
+/// Distinct elements of a whole file.
+fn exact(arguments: &[&str]) -> u64 {
+    let line = [&["--slice", "all"], arguments].concat();
+    let (document, run) = document(&line);
+    run.done();
+    document["totals"]["exact"].as_u64().unwrap()
+}
+
+#[test]
+fn dnstap_of_servers_agrees_with_their_packets() {
+    let dns = ["--element", "dns"];
+    let queries = ["--element", "dns", "--queries-only"];
+    let flows = ["--element", "flow"];
+    let pairs = ["--element", "host-pair"];
+    let all: &[&[&str]] = &[&dns, &queries, &flows, &pairs];
+    // unbound writes wrong ports into some responses that it gets.
+    let without_flows: &[&[&str]] = &[&dns, &queries, &pairs];
+    for (packets, log, types, elements) in [
+        ("clients.pcap", "unbound.dnstap", "client", all),
+        (
+            "server.pcap",
+            "unbound.dnstap",
+            "forwarder,resolver",
+            without_flows,
+        ),
+        ("server.pcap", "knot.dnstap", "auth", all),
+    ] {
+        let packets = format!("tests/logs/{packets}");
+        let log = format!("tests/logs/{log}");
+        for element in elements {
+            let expected = exact(&[element, &[packets.as_str()][..]].concat());
+            let found = exact(&[element, &["--dnstap-type", types, &log][..]].concat());
+            assert_eq!(found, expected, "{log} {element:?}");
+            assert!(found > 1);
+        }
+    }
+}
+
+#[test]
+fn messages_of_types_that_were_not_asked_for_are_tallied() {
+    let log = "tests/logs/unbound.dnstap";
+    let totals = |arguments: &[&str]| {
+        let line = [&["--slice", "all", "--element", "dns"], arguments].concat();
+        document(&line).0["totals"].clone()
+    };
+    let (default, all) = (totals(&[log]), totals(&["--dnstap-type", "all", log]));
+    assert_eq!(default["packets"], 202);
+    assert_eq!(default["skipped"], json!({"dnstap_type": 80}));
+    assert_eq!(all["skipped"], json!({}));
+    assert_eq!(
+        default,
+        totals(&["--dnstap-type", "auth,client-query,client-response", log])
+    );
+    let refused = flowsieve(&["count", "--dnstap-type", "clients", log]);
+    assert_eq!(refused.code, Some(2));
+    assert!(
+        refused.err.contains("`clients` is no type"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn compressed_dnstap_is_read_like_plain() {
+    let plain = fs::read("tests/logs/knot.dnstap").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("knot.zst");
+    fs::write(&path, zstd::encode_all(&plain[..], 1).unwrap()).unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(
+        slices(&["--element", "dns", path]),
+        slices(&["--element", "dns", "tests/logs/knot.dnstap"])
+    );
+}
+
+#[test]
+fn a_cut_dnstap_file_counts_up_to_the_cut() {
+    let whole = fs::read("tests/logs/knot.dnstap").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.dnstap");
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let run = flowsieve(&["count", "--format", "csv", path.to_str().unwrap()]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().contains("ends inside the record of packet"));
+    assert!(run.out.lines().count() > 1);
+}
+
+/// The list of flows that this program writes of `capture`.
+fn list(folder: &Path, capture: &str, options: &[&str]) -> String {
+    let path = folder.join("list.csv");
+    let line = [
+        "flows",
+        "--format",
+        "csv",
+        "-q",
+        "-o",
+        path.to_str().unwrap(),
+    ];
+    flowsieve(&[&line, options, &[capture]].concat()).done();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_list_of_flows_counts_like_its_packets() {
+    let folder = tempfile::tempdir().unwrap();
+    for capture in ["traces/netns-web-loss.pcap", "traces/generated.pcap"] {
+        for options in [
+            &[][..],
+            &["--bidirectional"],
+            &["--unique"],
+            &["--names", "zeek"],
+            &["--bidirectional", "--names", "ecs"],
+        ] {
+            let list = list(folder.path(), capture, options);
+            for element in ["host-pair", "flow", "src", "dst"] {
+                assert_eq!(
+                    exact(&["--element", element, &list]),
+                    exact(&["--element", element, capture]),
+                    "{capture} {options:?} {element}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn nfdump_counts_like_the_packets() {
+    for element in ["host-pair", "flow", "src", "dst"] {
+        assert_eq!(
+            exact(&["--element", element, "tests/logs/nfdump.csv"]),
+            exact(&["--element", element, "traces/netns-web-loss.pcap"]),
+            "{element}"
+        );
+    }
+}
+
+#[test]
+fn a_list_of_flows_has_no_dns_triples_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = list(folder.path(), "traces/netns-dns.pcap", &[]);
+    let (document, _) = document(&["--slice", "all", "--element", "dns", &list]);
+    let totals = &document["totals"];
+    assert_eq!(totals["exact"], 0);
+    assert_eq!(totals["skipped"]["flow_record"], totals["packets"]);
+}
+
+#[test]
+fn unique_flows_of_a_log_are_those_of_its_packets() {
+    let ends = |line: &[&str]| {
+        let out = flowsieve(&[&["flows", "--unique", "--format", "csv", "-q"], line].concat());
+        let out = out.done();
+        let mut rows: Vec<String> = out
+            .lines()
+            .map(|row| row.split(',').skip(2).take(5).collect::<Vec<_>>().join(","))
+            .collect();
+        rows.sort();
+        rows
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let capture = "traces/netns-web-loss.pcap";
+    let both = list(folder.path(), capture, &["--bidirectional"]);
+    assert_eq!(
+        ends(&["--bidirectional", &both]),
+        ends(&["--bidirectional", capture])
+    );
+    let directed = list(folder.path(), capture, &[]);
+    assert_eq!(ends(&[&directed]), ends(&[capture]));
+    assert_eq!(
+        ends(&["tests/logs/knot.dnstap"]),
+        ends(&["tests/logs/server.pcap"])
+    );
+}
+
+#[test]
+fn a_log_is_indexed_like_its_packets() {
+    let folder = tempfile::tempdir().unwrap();
+    let hits = |name: &str, input: &str, asked: &[&str]| {
+        let archive = folder.path().join(name);
+        let archive = archive.to_str().unwrap();
+        if !Path::new(archive).exists() {
+            flowsieve(&["index", "build", "--quiet", archive, input]).done();
+        }
+        let line = [&["index", "search", archive, "--format", "csv"], asked].concat();
+        flowsieve(&line).done().lines().count()
+    };
+    let capture = "traces/netns-web-loss.pcap";
+    let flows = list(folder.path(), capture, &["--bidirectional"]);
+    for asked in [
+        &["--host", "192.0.2.11"][..],
+        &["--dst-port", "81"],
+        &["--src", "198.51.100.5", "--dst", "192.0.2.12"],
+    ] {
+        let found = hits("flows", &flows, asked);
+        assert_eq!(found, hits("packets", capture, asked), "{asked:?}");
+        assert!(found > 1, "{asked:?}");
+    }
+    for asked in [
+        &["--domain", "host3.zone3.example"][..],
+        &["--domain", "*.zone1.example"],
+    ] {
+        let found = hits("dnstap", "tests/logs/unbound.dnstap", asked);
+        assert_eq!(
+            found,
+            hits("clients", "tests/logs/clients.pcap", asked),
+            "{asked:?}"
+        );
+        assert!(found > 1, "{asked:?}");
+    }
+}
+
+#[test]
+fn a_capture_filter_chooses_among_the_messages_of_a_log() {
+    for expression in ["host 192.0.2.11", "src net 192.0.2.0/29", "udp src port 53"] {
+        let options = ["--where", expression, "--element", "dns"];
+        assert_eq!(
+            exact(&[&options[..], &["tests/logs/unbound.dnstap"]].concat()),
+            exact(&[&options[..], &["tests/logs/clients.pcap"]].concat()),
+            "{expression}"
+        );
+    }
+}
