@@ -20,6 +20,8 @@ pub mod pieces;
 pub mod pipeline;
 mod sorted;
 mod threads;
+#[doc(hidden)]
+pub mod top;
 pub mod trace;
 
 /// For the crate `flowsieve` alone.

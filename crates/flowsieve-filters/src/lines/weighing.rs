@@ -190,7 +190,11 @@ impl Work for InsertWeighed<'_> {
             let (after, cleared) = instructions.set(&before, bits, probed(bits, probes));
             // Most digests cannot raise a register, which a glance shows.
             let may_rise = digest.value() & registers.clear_bits() == 0;
-            let rise = if may_rise { registers.rise(digest) } else { None };
+            let rise = if may_rise {
+                registers.rise(digest)
+            } else {
+                None
+            };
             if cleared == 0 && rise.is_none() {
                 continue;
             }

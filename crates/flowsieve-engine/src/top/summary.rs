@@ -1,0 +1,641 @@
+//! The keys with the largest sums of weights, in bounded memory.
+//!
+//! A table of keys, exact until it is full. Then the eighth of the keys with the fewest first sightings is evicted,
+//! but none of the newest eighth, which had no time to be seen twice. The weights of evicted keys go to a row of
+//! cells, each key's to the cell that its digest chooses, so that a key that comes back has an unbiased estimate of
+//! what it lost: of `n` cells with `L` in all, a cell with `v` holds (v n - L) / (n - 1) of its own in expectation.
+//! A flood of keys that are seen once therefore only replaces itself.
+//!
+//! Of a key that is held: the lower bound rests on its first sightings, which were all different; the upper bound
+//! adds all of its cell to what its weights say. A key that is not held has at most what is in its cell.
+//!
+//! Keys stay in the order in which they came. Nothing is drawn at random, and sums are whole numbers.
+//!
+//! Related: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams",
+//! ICDT 2005 (Space-Saving), which keeps the total and so lets floods raise its minimum; Charikar, Chen,
+//! Farach-Colton, "Finding frequent items in data streams", ICALP 2002 (cells that several keys share).
+
+use super::results::Spread;
+use crate::filters::{Basis, Estimate, Seen, Weight};
+use crate::hashing::{Digest, mix, reduce};
+use hashbrown::HashTable;
+
+/// Stream of [`mix`] that chooses a key's cell.
+const CELL: u64 = 0x746f_7063_656c_6c73;
+
+/// Bits behind the point of a cell.
+const CELL_POINT: u32 = 8;
+
+/// A share of the keys that is evicted, and that is immune: one in so many.
+const EVICTED: usize = 8;
+
+/// Longest key: a family, two addresses, ports, a protocol and a name.
+pub(super) const LONGEST_KEY: usize = 1 + 32 + 5 + 255;
+
+/// Least memory of a summary.
+pub(super) const LEAST_BYTES: u64 = 4096;
+
+/// A key that is held.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    digest: Digest,
+    /// Sum of the weights of its first sightings (c), and of w (w - 1).
+    weight: Weight,
+    variance: Weight,
+    packets: u64,
+    bytes: u64,
+    /// Its own share of its cell when it came (l), and the variance of that (s²).
+    lost: f32,
+    lost_variance: f32,
+    /// All that was in its cell (v).
+    cell: u32,
+    /// First sightings (f).
+    firsts: u32,
+    key_at: u32,
+    key_length: u16,
+    /// It was here before anything was evicted.
+    from_start: bool,
+}
+
+/// The summary of one slice.
+#[derive(Debug)]
+pub(super) struct Summary {
+    entries: Vec<Entry>,
+    /// The keys, in the order of the entries.
+    keys: Vec<u8>,
+    /// Numbers of the entries.
+    index: HashTable<u32>,
+    most_entries: usize,
+    most_key_bytes: usize,
+    /// Where evicted weights went, in units of 2^-8.
+    row: Vec<u32>,
+    /// Their sum (L), and the sum of the squares of the cells.
+    lost: u64,
+    squares: u128,
+    evicted: u64,
+    /// All weights, and their variance.
+    total: Weight,
+    variance: Weight,
+    firsts: u64,
+    /// What is looked at to find the keys that leave.
+    scratch: Vec<u64>,
+}
+
+impl Summary {
+    /// An empty summary that takes at most so many bytes, for keys of about `key_bytes` each.
+    pub(super) fn new(bytes: u64, key_bytes: usize) -> Self {
+        let bytes = bytes.clamp(LEAST_BYTES, 1 << 40) as usize;
+        let cells = bytes / 8 / size_of::<u32>();
+        let rest = bytes - cells * size_of::<u32>();
+        // Entry, key, number in the scratch; the index has a power of two of places for 8/7 of them, of 5 bytes.
+        let each = size_of::<Entry>() + key_bytes + size_of::<u64>();
+        let index_of = |entries: usize| (entries * 8 / 7 + 1).next_power_of_two() * 5 + 64;
+        let mut most_entries = rest / each;
+        while most_entries > 8 && most_entries * each + index_of(most_entries) > rest {
+            most_entries -= most_entries / 64 + 1;
+        }
+        let most_entries = most_entries.clamp(8, u32::MAX as usize / 512);
+        Self {
+            entries: Vec::with_capacity(most_entries),
+            keys: Vec::with_capacity(most_entries * key_bytes + LONGEST_KEY),
+            index: HashTable::with_capacity(most_entries),
+            most_entries,
+            most_key_bytes: most_entries * key_bytes + LONGEST_KEY,
+            row: vec![0; cells.max(2)],
+            lost: 0,
+            squares: 0,
+            evicted: 0,
+            total: Weight::NONE,
+            variance: Weight::NONE,
+            firsts: 0,
+            scratch: Vec::with_capacity(most_entries),
+        }
+    }
+
+    /// Takes a packet of a key; `weight` is that of its element.
+    #[inline]
+    pub(super) fn add(&mut self, digest: Digest, key: &[u8], weight: Weight, bytes: u32) {
+        let found = self.find(digest, key);
+        if weight.is_first() {
+            self.total = self.total.plus(weight);
+            self.variance = self.variance.plus(weight.variance());
+            self.firsts += 1;
+        }
+        let entry = match found {
+            Some(number) => &mut self.entries[number],
+            // Before anything is evicted all keys are held, whatever the filter says, so that their packets are known.
+            None if weight.is_first() || (self.evicted == 0 && self.has_room(key)) => {
+                self.append(digest, key)
+            }
+            None => return,
+        };
+        entry.packets += 1;
+        entry.bytes += u64::from(bytes);
+        if weight.is_first() {
+            entry.weight = entry.weight.plus(weight);
+            entry.variance = entry.variance.plus(weight.variance());
+            entry.firsts = entry.firsts.saturating_add(1);
+        }
+    }
+
+    #[inline]
+    fn find(&self, digest: Digest, key: &[u8]) -> Option<usize> {
+        let is = |&number: &u32| {
+            let entry = &self.entries[number as usize];
+            entry.digest == digest && key_of(&self.keys, entry) == key
+        };
+        let number = self.index.find(digest.value(), is)?;
+        Some(*number as usize)
+    }
+
+    fn has_room(&self, key: &[u8]) -> bool {
+        self.entries.len() < self.most_entries && self.keys.len() + key.len() <= self.most_key_bytes
+    }
+
+    /// Holds one key more, which begins with nothing.
+    fn append(&mut self, digest: Digest, key: &[u8]) -> &mut Entry {
+        let key = &key[..key.len().min(LONGEST_KEY)];
+        while !self.has_room(key) {
+            self.evict();
+        }
+        let loss = self.loss(digest);
+        let number = self.entries.len();
+        self.entries.push(Entry {
+            digest,
+            weight: Weight::NONE,
+            variance: Weight::NONE,
+            packets: 0,
+            bytes: 0,
+            lost: loss.own as f32,
+            lost_variance: loss.variance as f32,
+            cell: loss.cell,
+            firsts: 0,
+            key_at: self.keys.len() as u32,
+            key_length: key.len() as u16,
+            from_start: self.evicted == 0,
+        });
+        self.keys.extend_from_slice(key);
+        let entries = &self.entries;
+        self.index
+            .insert_unique(digest.value(), number as u32, |&number| {
+                entries[number as usize].digest.value()
+            });
+        &mut self.entries[number]
+    }
+
+    /// What a key with this digest may have lost.
+    fn loss(&self, digest: Digest) -> Loss {
+        let cell = self.row[cell_of(digest, self.row.len())];
+        if cell == 0 {
+            return Loss::default();
+        }
+        let (n, unit) = (self.row.len() as f64, f64::from(1 << CELL_POINT));
+        let lost = self.lost as f64 / unit;
+        Loss {
+            cell,
+            own: (f64::from(cell) / unit * n - lost) / (n - 1.0),
+            variance: ((self.squares as f64 / (unit * unit) - lost * lost / n) / (n - 1.0))
+                .max(0.0),
+        }
+    }
+
+    /// Evicts the eighth with the fewest first sightings, the oldest first, but none of the newest eighth.
+    fn evict(&mut self) {
+        let share = (self.entries.len() / EVICTED).max(1);
+        let old = (self.entries.len() - share).max(1).min(self.entries.len());
+        self.scratch.clear();
+        let ranked = self.entries[..old].iter().zip(0_u64..);
+        self.scratch
+            .extend(ranked.map(|(entry, number)| u64::from(entry.firsts) << 32 | number));
+        let last = share.min(self.scratch.len()) - 1;
+        let (_, &mut most, _) = self.scratch.select_nth_unstable(last);
+        let mut kept = 0;
+        let mut key_bytes = 0;
+        for number in 0..self.entries.len() {
+            let mut entry = self.entries[number];
+            if number < old && (u64::from(entry.firsts) << 32 | number as u64) <= most {
+                self.lose(entry.digest, entry.weight);
+                continue;
+            }
+            let key = entry.key_at as usize..entry.key_at as usize + usize::from(entry.key_length);
+            self.keys.copy_within(key, key_bytes);
+            entry.key_at = key_bytes as u32;
+            key_bytes += usize::from(entry.key_length);
+            self.entries[kept] = entry;
+            kept += 1;
+        }
+        self.evicted += (self.entries.len() - kept) as u64;
+        self.entries.truncate(kept);
+        self.keys.truncate(key_bytes);
+        self.index.clear();
+        let entries = &self.entries;
+        for (number, entry) in (0_u32..).zip(entries) {
+            self.index
+                .insert_unique(entry.digest.value(), number, |&number| {
+                    entries[number as usize].digest.value()
+                });
+        }
+    }
+
+    fn lose(&mut self, digest: Digest, weight: Weight) {
+        let shift = Weight::ONE.units().trailing_zeros() - CELL_POINT;
+        let units = weight.units().saturating_add(1 << (shift - 1)) >> shift;
+        let place = cell_of(digest, self.row.len());
+        self.add_to_cell(place, units);
+    }
+
+    fn add_to_cell(&mut self, place: usize, units: u64) {
+        let cell = &mut self.row[place];
+        let before = u128::from(*cell);
+        *cell = u32::try_from(u64::from(*cell).saturating_add(units)).unwrap_or(u32::MAX);
+        let after = u128::from(*cell);
+        self.lost = self.lost.saturating_add((after - before) as u64);
+        self.squares += after * after - before * before;
+    }
+
+    /// Whether a key was evicted.
+    pub(super) const fn has_evicted(&self) -> bool {
+        self.evicted > 0
+    }
+
+    /// Keys that are held.
+    pub(super) fn held(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    /// The most that a key that is not held can have lost.
+    pub(super) fn most_unheld(&self) -> u64 {
+        let most = self.row.iter().copied().max().unwrap_or(0);
+        u64::from(most.div_ceil(1 << CELL_POINT))
+    }
+
+    /// Distinct elements of all keys, of which `seen_share` of the new ones is seen now.
+    pub(super) fn total(&self, seen_share: f64) -> Estimate {
+        estimate(self.total, self.variance, self.firsts, seen_share)
+    }
+
+    /// The held keys with an upper bound of `least` or more, at most `most` of them: those with the largest sums of
+    /// weights, then in the order of their estimates.
+    pub(super) fn largest(&mut self, least: u64, most: usize, seen_share: f64) -> Vec<Spread> {
+        let mut order = std::mem::take(&mut self.scratch);
+        order.clear();
+        order.extend((0..self.entries.len() as u64).filter(|&number| {
+            let entry = &self.entries[number as usize];
+            upper(entry, seen_share) >= least
+        }));
+        let rank = |&number: &u64| {
+            let entry = &self.entries[number as usize];
+            (std::cmp::Reverse(entry.weight), key_of(&self.keys, entry))
+        };
+        if order.len() > most {
+            if most > 0 {
+                order.select_nth_unstable_by(most - 1, |a, b| rank(a).cmp(&rank(b)));
+            }
+            order.truncate(most);
+        }
+        let spreads = order.iter().map(|&number| {
+            let entry = &self.entries[number as usize];
+            self.spread(entry, seen_share)
+        });
+        let mut spreads: Vec<Spread> = spreads.collect();
+        spreads.sort_by(Spread::by_estimate);
+        order.clear();
+        self.scratch = order;
+        spreads
+    }
+
+    /// What is known of a key, if it is held.
+    pub(super) fn of_key(&self, digest: Digest, key: &[u8], seen_share: f64) -> Option<Spread> {
+        let number = self.find(digest, key)?;
+        Some(self.spread(&self.entries[number], seen_share))
+    }
+
+    fn spread(&self, entry: &Entry, seen_share: f64) -> Spread {
+        let watched = estimate(
+            entry.weight,
+            entry.variance,
+            entry.firsts.into(),
+            seen_share,
+        );
+        let firsts = u64::from(entry.firsts);
+        Spread {
+            key: key_of(&self.keys, entry).to_vec(),
+            // What was lost is not less than nothing, as far as the sum goes.
+            estimate: (watched.distinct + f64::from(entry.lost)).max(firsts as f64),
+            std_error: (watched.variance + f64::from(entry.lost_variance)).sqrt(),
+            firsts,
+            lower: watched.lower(),
+            upper: upper(entry, seen_share),
+            packets: entry.packets,
+            bytes: entry.bytes,
+            held_since_start: entry.from_start,
+        }
+    }
+
+    /// Adds a summary of other elements, of the same size: of other packets, no element of which is in both.
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.row.len() != other.row.len() {
+            return;
+        }
+        // Each side's keys, with what they may have lost on the other.
+        let evicted = [self.evicted, other.evicted];
+        for entry in &mut self.entries {
+            let key = key_of(&self.keys, entry);
+            let loss = match other.find(entry.digest, key) {
+                Some(number) => {
+                    let twin = other.entries[number];
+                    entry.weight = entry.weight.plus(twin.weight);
+                    entry.variance = entry.variance.plus(twin.variance);
+                    entry.packets += twin.packets;
+                    entry.bytes += twin.bytes;
+                    entry.firsts = entry.firsts.saturating_add(twin.firsts);
+                    entry.from_start &= twin.from_start;
+                    Loss {
+                        cell: twin.cell,
+                        own: twin.lost.into(),
+                        variance: twin.lost_variance.into(),
+                    }
+                }
+                None => {
+                    entry.from_start &= evicted[1] == 0;
+                    other.loss(entry.digest)
+                }
+            };
+            entry.lose(loss);
+        }
+        // Known before any is evicted to make room for another.
+        let only_there = other.entries.iter().filter_map(|entry| {
+            let is_here = self
+                .find(entry.digest, key_of(&other.keys, entry))
+                .is_some();
+            (!is_here).then(|| (entry, self.loss(entry.digest)))
+        });
+        let only_there: Vec<(&Entry, Loss)> = only_there.collect();
+        for (place, &units) in other.row.iter().enumerate() {
+            self.add_to_cell(place, units.into());
+        }
+        self.evicted += other.evicted;
+        self.total = self.total.plus(other.total);
+        self.variance = self.variance.plus(other.variance);
+        self.firsts = self.firsts.saturating_add(other.firsts);
+        for (entry, loss) in only_there {
+            let appended = self.append(entry.digest, key_of(&other.keys, entry));
+            *appended = Entry {
+                key_at: appended.key_at,
+                key_length: appended.key_length,
+                from_start: entry.from_start && evicted[0] == 0,
+                ..*entry
+            };
+            appended.lose(loss);
+        }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.keys.clear();
+        self.index.clear();
+        if self.evicted > 0 {
+            self.row.fill(0);
+        }
+        self.lost = 0;
+        self.squares = 0;
+        self.evicted = 0;
+        self.total = Weight::NONE;
+        self.variance = Weight::NONE;
+        self.firsts = 0;
+    }
+
+    /// Bytes that its parts take.
+    #[cfg(test)]
+    fn memory_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+            + self.keys.capacity()
+            + self.index.allocation_size()
+            + self.row.capacity() * size_of::<u32>()
+            + self.scratch.capacity() * size_of::<u64>()
+    }
+}
+
+impl Entry {
+    /// May have lost this besides.
+    fn lose(&mut self, loss: Loss) {
+        self.cell = self.cell.saturating_add(loss.cell);
+        self.lost += loss.own as f32;
+        self.lost_variance += loss.variance as f32;
+    }
+}
+
+/// What a key may have lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Loss {
+    cell: u32,
+    own: f64,
+    variance: f64,
+}
+
+fn cell_of(digest: Digest, cells: usize) -> usize {
+    reduce(mix(digest, CELL), cells as u64) as usize
+}
+
+fn key_of<'a>(keys: &'a [u8], entry: &Entry) -> &'a [u8] {
+    &keys[entry.key_at as usize..][..usize::from(entry.key_length)]
+}
+
+/// The count of elements with these weights.
+fn estimate(weight: Weight, variance: Weight, firsts: u64, seen_share: f64) -> Estimate {
+    let missed = (1.0 - seen_share).max(0.0);
+    // What is missed before the next one is seen.
+    let next = if seen_share > 0.0 {
+        missed / seen_share
+    } else {
+        0.0
+    };
+    Estimate {
+        distinct: weight.number(),
+        variance: variance.number(),
+        basis: Basis::Stream(Seen {
+            elements: firsts,
+            next_mean: next,
+            next_variance: next * (1.0 + next),
+            streams: 1,
+        }),
+    }
+}
+
+fn upper(entry: &Entry, seen_share: f64) -> u64 {
+    let watched = estimate(
+        entry.weight,
+        entry.variance,
+        entry.firsts.into(),
+        seen_share,
+    );
+    let cell = u64::from(entry.cell.div_ceil(1 << CELL_POINT));
+    watched.upper().saturating_add(cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::Digester;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn digest(key: &[u8]) -> Digest {
+        Digester::new(7).digest(key)
+    }
+
+    fn add(summary: &mut Summary, key: u32, times: u32) {
+        let key = key.to_be_bytes();
+        for _ in 0..times {
+            summary.add(digest(&key), &key, Weight::ONE, 10);
+        }
+    }
+
+    fn all(summary: &mut Summary) -> BTreeMap<u32, Spread> {
+        let spreads = summary.largest(0, usize::MAX, 1.0).into_iter();
+        let numbered = spreads.map(|spread| {
+            let key: [u8; 4] = spread.key.as_slice().try_into().unwrap_or_default();
+            (u32::from_be_bytes(key), spread)
+        });
+        numbered.collect()
+    }
+
+    proptest! {
+        /// While there is room everything is exact; afterwards bounds hold, and nothing but rounding is lost in sum.
+        #[test]
+        fn bounds_hold_and_nothing_is_lost(
+            stream in prop::collection::vec((0_u32..200, 1_u32..5), 1..600),
+            bytes in 4096_u64..20_000,
+        ) {
+            let mut summary = Summary::new(bytes, 4);
+            let mut truth: BTreeMap<u32, u64> = BTreeMap::new();
+            for &(key, times) in &stream {
+                add(&mut summary, key, times);
+                *truth.entry(key).or_default() += u64::from(times);
+            }
+            let sum: u64 = truth.values().sum();
+            prop_assert_eq!(summary.total(1.0).distinct, sum as f64);
+            let evicted = summary.has_evicted();
+            let most = summary.most_unheld();
+            let spreads = all(&mut summary);
+            prop_assert_eq!(spreads.len() as u64, summary.held());
+            for (key, &count) in &truth {
+                match spreads.get(key) {
+                    Some(spread) => {
+                        prop_assert!(spread.lower <= count && count <= spread.upper, "{:?} {}", spread, count);
+                        if spread.held_since_start {
+                            prop_assert_eq!((spread.lower, spread.upper), (count, count));
+                            prop_assert_eq!((spread.packets, spread.bytes), (count, 10 * count));
+                        }
+                    }
+                    None => prop_assert!(evicted && count <= most),
+                }
+            }
+            let held: u64 = spreads.values().map(|spread| spread.lower).sum();
+            prop_assert_eq!(held + (summary.lost >> CELL_POINT), sum);
+        }
+
+        /// A merge of two summaries bounds the sums of both, and is exact where both are.
+        #[test]
+        fn merges_bound_the_sums(
+            one in prop::collection::vec((0_u32..150, 1_u32..5), 1..400),
+            two in prop::collection::vec((0_u32..150, 1_u32..5), 1..400),
+            bytes in 4096_u64..20_000,
+        ) {
+            let mut summaries = [Summary::new(bytes, 4), Summary::new(bytes, 4)];
+            let mut truth: BTreeMap<u32, u64> = BTreeMap::new();
+            for (summary, stream) in summaries.iter_mut().zip([&one, &two]) {
+                for &(key, times) in stream {
+                    add(summary, key, times);
+                    *truth.entry(key).or_default() += u64::from(times);
+                }
+            }
+            let [mut summary, other] = summaries;
+            let was_exact = !summary.has_evicted() && !other.has_evicted();
+            summary.merge(&other);
+            let most = summary.most_unheld();
+            let is_exact = was_exact && !summary.has_evicted();
+            let spreads = all(&mut summary);
+            for (key, &count) in &truth {
+                match spreads.get(key) {
+                    Some(spread) => {
+                        prop_assert!(spread.lower <= count && count <= spread.upper, "{:?} {}", spread, count);
+                        if spread.held_since_start {
+                            prop_assert_eq!((spread.lower, spread.upper), (count, count));
+                        }
+                    }
+                    None => prop_assert!(!is_exact && count <= most),
+                }
+            }
+        }
+
+        /// Also with keys of any length.
+        #[test]
+        fn memory_stays_within_its_bound(
+            keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..300),
+            bytes in 4096_u64..30_000,
+        ) {
+            let mut summary = Summary::new(bytes, 24);
+            let before = summary.memory_bytes();
+            prop_assert!(before as u64 <= bytes + 1024, "{before} {bytes}");
+            for key in &keys {
+                summary.add(digest(key), key, Weight::ONE, 1);
+                prop_assert_eq!(summary.memory_bytes(), before);
+            }
+            summary.clear();
+            prop_assert_eq!(summary.held(), 0);
+            prop_assert_eq!(summary.most_unheld(), 0);
+        }
+    }
+
+    /// Keys that are seen once replace each other, and none with more.
+    #[test]
+    fn a_flood_pushes_nobody_out() {
+        let mut summary = Summary::new(32 << 10, 4);
+        for round in 0..100_000_u32 {
+            add(&mut summary, 1_000_000 + round, 1);
+            if round % 100 == 0 {
+                (0..20).for_each(|key| add(&mut summary, key, 1));
+            }
+        }
+        let largest = summary.largest(0, 20, 1.0);
+        let keys: Vec<u32> = largest
+            .iter()
+            .map(|spread| {
+                let key: [u8; 4] = spread.key.as_slice().try_into().unwrap_or_default();
+                u32::from_be_bytes(key)
+            })
+            .collect();
+        assert!((0..20).all(|key| keys.contains(&key)), "{keys:?}");
+        for spread in &largest {
+            assert!((spread.lower..=spread.upper).contains(&1000), "{spread:?}");
+            assert!((spread.estimate - 1000.0).abs() < 4.0 * spread.std_error + 1.0);
+        }
+    }
+
+    /// What a key that comes back has lost is estimated without bias, over many choices of cells.
+    #[test]
+    fn losses_are_unbiased() {
+        let (mut sum, runs) = (0.0, 400);
+        for seed in 0..runs {
+            let digester = Digester::new(seed);
+            let mut summary = Summary::new(8 << 10, 4);
+            let mut one = |key: u32| {
+                let key = key.to_be_bytes();
+                summary.add(digester.digest(&key), &key, Weight::ONE, 0);
+            };
+            one(1);
+            (1000..3000).for_each(&mut one);
+            (0..30).for_each(|_| one(1));
+            let key = 1_u32.to_be_bytes();
+            let spread = summary.of_key(digester.digest(&key), &key, 1.0);
+            let number = summary.find(digester.digest(&key), &key);
+            let lost = number.map_or(0.0, |number| f64::from(summary.entries[number].lost));
+            assert!(spread.is_some_and(|spread| spread.lower == 30 && spread.upper >= 31));
+            sum += lost;
+        }
+        let mean = sum / runs as f64;
+        assert!((mean - 1.0).abs() < 0.6, "{mean}");
+    }
+}
