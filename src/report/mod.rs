@@ -53,6 +53,9 @@ mod rows;
 mod sparkline;
 pub mod svg;
 mod table;
+mod top;
+mod top_model;
+mod top_table;
 mod traffic_page;
 pub mod traffic_table;
 
@@ -78,6 +81,8 @@ pub use index_verify::write_index_verify;
 pub use plan_model::PlanReport;
 pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
+pub use top::TopReport;
+pub use top_model::TopParameters;
 
 use self::rows::RowWriter;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
