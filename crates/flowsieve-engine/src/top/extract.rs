@@ -16,7 +16,7 @@ use crate::decode::{
     labels_from_text,
 };
 use crate::elements::{ElementBatch, ElementColumns};
-use crate::hashing::Digester;
+use crate::hashing::{Digest, Digester};
 use crate::inputs::Maker;
 use crate::trace::{DnsLogEntry, PacketRef, TraceBatch};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -40,6 +40,8 @@ pub(super) struct TopExtractor {
     dns_ports: Vec<u16>,
     queries_only: bool,
     need: Need,
+    /// Elements of IPv4 packets fit into 16 bytes.
+    is_short: bool,
     digester: Digester,
 }
 
@@ -83,6 +85,7 @@ impl TopExtractor {
             } else {
                 Need::Addresses
             },
+            is_short: is_short(question),
             digester,
         }
     }
@@ -123,8 +126,72 @@ impl TopExtractor {
             name: &[],
             bytes: ip.bytes,
         };
-        self.push::<SHORT>(&values, out);
+        match values.addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } if self.is_short => self.push_short(&values, [source, destination], out),
+            _ => self.push::<SHORT>(&values, out),
+        }
         Ok(())
+    }
+
+    /// The same as [`Self::push`] for an element that fits into a register, without a name: most are such.
+    #[inline]
+    fn push_short(&self, values: &Values<'_>, addresses: [[u8; 4]; 2], out: &mut ElementColumns) {
+        let mut element = 0_u128;
+        let mut shift = 0;
+        let mut put = |value: u32, bits: u32| {
+            element |= u128::from(value) << shift;
+            shift += bits;
+            shift
+        };
+        let mut key_bits = 0;
+        let mut has_family = false;
+        for (fields, is_key) in [
+            (self.question.by(), true),
+            (self.question.distinct(), false),
+        ] {
+            if !has_family && fields.iter().any(|field| field.attribute.is_address()) {
+                put(4, 8);
+                has_family = true;
+            }
+            let mut end = 0;
+            for field in fields {
+                let address = |address| u32::from_le_bytes(prefix_v4(address, field.prefix));
+                let port = |port: u16| port.to_be().into();
+                end = match field.attribute {
+                    Attribute::Source => put(address(addresses[0]), 32),
+                    Attribute::Destination => put(address(addresses[1]), 32),
+                    Attribute::Protocol => put(values.protocol.into(), 8),
+                    Attribute::SourcePort => put(port(values.ports.0), 16),
+                    Attribute::DestinationPort => put(port(values.ports.1), 16),
+                    Attribute::Domain | Attribute::RegisteredDomain => end,
+                };
+            }
+            if is_key {
+                key_bits = end;
+            }
+        }
+        let (key, all) = (key_bits as usize / 8, shift as usize / 8);
+        let element = element.to_le_bytes();
+        out.digests.push(self.digest(&element, all));
+        out.attributes.push(self.digest(&element, key));
+        let mut record = [0; 32];
+        record[..4].copy_from_slice(&values.bytes.to_le_bytes());
+        record[4..HEAD].copy_from_slice(&(key as u16).to_le_bytes());
+        record[HEAD..HEAD + 16].copy_from_slice(&element);
+        out.keys.push_padded(&record, HEAD + all);
+    }
+
+    /// The digest of the first `length` bytes, at most 16: of the usual lengths without a loop.
+    #[inline]
+    fn digest(&self, bytes: &[u8; 16], length: usize) -> Digest {
+        match length {
+            5 => self.digester.digest(&bytes[..5]),
+            9 => self.digester.digest(&bytes[..9]),
+            _ => self.digester.digest(&bytes[..length.min(16)]),
+        }
     }
 
     /// The messages of a packet: the addresses are those of the header that counts.
@@ -223,6 +290,18 @@ impl TopExtractor {
         out.attributes.push(key);
         out.keys.push(&record[..end]);
     }
+}
+
+/// Whether elements of IPv4 packets have at most 16 bytes.
+fn is_short(question: &Question) -> bool {
+    let fields = question.by().iter().chain(question.distinct());
+    let bytes = fields.map(|field| match field.attribute {
+        attribute if attribute.is_address() => 4,
+        attribute if attribute.is_port() => 2,
+        Attribute::Protocol => 1,
+        _ => 16,
+    });
+    bytes.sum::<usize>() < 16
 }
 
 /// Writes fields from place `at` on, the family ahead of them if it is wanted and not there yet; the place behind
@@ -513,6 +592,39 @@ mod tests {
             "src,dst,src-port,dst-port,proto,domain2",
             &values,
         );
+    }
+
+    #[test]
+    fn short_elements_are_the_same_as_others() {
+        let values = Values {
+            addresses: Addresses::V4 {
+                source: [10, 1, 2, 3],
+                destination: [192, 0, 2, 255],
+            },
+            protocol: 17,
+            ports: (40_000, 53),
+            name: &[],
+            bytes: 77,
+        };
+        for (by, distinct) in [
+            ("src", "dst"),
+            ("dst-port", "src/24"),
+            ("proto,src-port", "dst-port"),
+            ("src/8,dst/30", "src-port,proto"),
+            ("dst,src", "dst-port"),
+        ] {
+            let fields = |text: &str| text.split(',').map(|f| f.parse().unwrap()).collect();
+            let question = Question::new(fields(by), fields(distinct)).unwrap();
+            assert!(is_short(&question));
+            let digester = Digester::new(3);
+            let extractor = TopExtractor::new(&question, Tunnel::Outer, &[], false, digester);
+            let (mut short, mut long) = (ElementColumns::default(), ElementColumns::default());
+            extractor.push_short(&values, [[10, 1, 2, 3], [192, 0, 2, 255]], &mut short);
+            extractor.push::<SHORT>(&values, &mut long);
+            assert_eq!(short.keys.get(0), long.keys.get(0), "{by} {distinct}");
+            assert_eq!(short.digests, long.digests);
+            assert_eq!(short.attributes, long.attributes);
+        }
     }
 
     /// Of both parts together, so that no two questions are mixed up and no two elements are one.

@@ -1,6 +1,6 @@
 //! The keys with the largest sums of weights, in bounded memory.
 //!
-//! A table of keys, exact until it is full. Then the eighth of the keys with the fewest first sightings is evicted,
+//! A table of keys, exact until it is full. Then the quarter of the keys with the fewest first sightings is evicted,
 //! but none of the newest eighth, which had no time to be seen twice. The weights of evicted keys go to a row of
 //! cells, each key's to the cell that its digest chooses, so that a key that comes back has an unbiased estimate of
 //! what it lost: of `n` cells with `L` in all, a cell with `v` holds (v n - L) / (n - 1) of its own in expectation.
@@ -18,7 +18,7 @@
 use super::results::Spread;
 use crate::filters::{Basis, Estimate, Seen, Weight};
 use crate::hashing::{Digest, mix, reduce};
-use hashbrown::HashTable;
+use ahash::RandomState;
 
 /// Stream of [`mix`] that chooses a key's cell.
 const CELL: u64 = 0x746f_7063_656c_6c73;
@@ -26,8 +26,9 @@ const CELL: u64 = 0x746f_7063_656c_6c73;
 /// Bits behind the point of a cell.
 const CELL_POINT: u32 = 8;
 
-/// A share of the keys that is evicted, and that is immune: one in so many.
-const EVICTED: usize = 8;
+/// A share of the keys that is evicted at a time, and one of new keys that is immune: one in so many.
+const EVICTED: usize = 4;
+const IMMUNE: usize = 8;
 
 /// Longest key: a family, two addresses, ports, a protocol and a name.
 pub(super) const LONGEST_KEY: usize = 1 + 32 + 5 + 255;
@@ -63,8 +64,7 @@ pub(super) struct Summary {
     entries: Vec<Entry>,
     /// The keys, in the order of the entries.
     keys: Vec<u8>,
-    /// Numbers of the entries.
-    index: HashTable<u32>,
+    index: Index,
     most_entries: usize,
     most_key_bytes: usize,
     /// Where evicted weights went, in units of 2^-8.
@@ -87,9 +87,9 @@ impl Summary {
         let bytes = bytes.clamp(LEAST_BYTES, 1 << 40) as usize;
         let cells = bytes / 8 / size_of::<u32>();
         let rest = bytes - cells * size_of::<u32>();
-        // Entry, key, number in the scratch; the index has a power of two of places for 8/7 of them, of 5 bytes.
+        // Entry, key, number in the scratch.
         let each = size_of::<Entry>() + key_bytes + size_of::<u64>();
-        let index_of = |entries: usize| (entries * 8 / 7 + 1).next_power_of_two() * 5 + 64;
+        let index_of = |entries: usize| Index::places(entries) * size_of::<u32>();
         let mut most_entries = rest / each;
         while most_entries > 8 && most_entries * each + index_of(most_entries) > rest {
             most_entries -= most_entries / 64 + 1;
@@ -98,7 +98,7 @@ impl Summary {
         Self {
             entries: Vec::with_capacity(most_entries),
             keys: Vec::with_capacity(most_entries * key_bytes + LONGEST_KEY),
-            index: HashTable::with_capacity(most_entries),
+            index: Index::new(most_entries),
             most_entries,
             most_key_bytes: most_entries * key_bytes + LONGEST_KEY,
             row: vec![0; cells.max(2)],
@@ -140,12 +140,11 @@ impl Summary {
 
     #[inline]
     fn find(&self, digest: Digest, key: &[u8]) -> Option<usize> {
-        let is = |&number: &u32| {
+        let is = |number: u32| {
             let entry = &self.entries[number as usize];
             entry.digest == digest && key_of(&self.keys, entry) == key
         };
-        let number = self.index.find(digest.value(), is)?;
-        Some(*number as usize)
+        self.index.find(digest, is).map(|number| number as usize)
     }
 
     fn has_room(&self, key: &[u8]) -> bool {
@@ -175,11 +174,7 @@ impl Summary {
             from_start: self.evicted == 0,
         });
         self.keys.extend_from_slice(key);
-        let entries = &self.entries;
-        self.index
-            .insert_unique(digest.value(), number as u32, |&number| {
-                entries[number as usize].digest.value()
-            });
+        self.index.insert(digest, number as u32);
         &mut self.entries[number]
     }
 
@@ -199,42 +194,66 @@ impl Summary {
         }
     }
 
-    /// Evicts the eighth with the fewest first sightings, the oldest first, but none of the newest eighth.
+    /// Evicts the quarter with the fewest first sightings, the oldest first, but none of the newest eighth.
     fn evict(&mut self) {
-        let share = (self.entries.len() / EVICTED).max(1);
-        let old = (self.entries.len() - share).max(1).min(self.entries.len());
-        self.scratch.clear();
-        let ranked = self.entries[..old].iter().zip(0_u64..);
-        self.scratch
-            .extend(ranked.map(|(entry, number)| u64::from(entry.firsts) << 32 | number));
-        let last = share.min(self.scratch.len()) - 1;
-        let (_, &mut most, _) = self.scratch.select_nth_unstable(last);
-        let mut kept = 0;
-        let mut key_bytes = 0;
-        for number in 0..self.entries.len() {
-            let mut entry = self.entries[number];
-            if number < old && (u64::from(entry.firsts) << 32 | number as u64) <= most {
+        let length = self.entries.len();
+        let share = (length / EVICTED).max(1);
+        let old = (length - length / IMMUNE).max(1).min(length);
+        let (least, mut among) = self.evicted_below(old, share.min(old));
+        let (mut kept, mut key_bytes) = (0, 0);
+        self.index.clear();
+        for number in 0..length {
+            let entry = self.entries[number];
+            let is_evicted = number < old
+                && (entry.firsts < least
+                    || (entry.firsts == least && among > 0 && {
+                        among -= 1;
+                        true
+                    }));
+            if is_evicted {
                 self.lose(entry.digest, entry.weight);
                 continue;
             }
-            let key = entry.key_at as usize..entry.key_at as usize + usize::from(entry.key_length);
-            self.keys.copy_within(key, key_bytes);
-            entry.key_at = key_bytes as u32;
+            if kept < number {
+                let key =
+                    entry.key_at as usize..entry.key_at as usize + usize::from(entry.key_length);
+                self.keys.copy_within(key, key_bytes);
+                self.entries[kept] = Entry {
+                    key_at: key_bytes as u32,
+                    ..entry
+                };
+            }
             key_bytes += usize::from(entry.key_length);
-            self.entries[kept] = entry;
+            self.index.insert(entry.digest, kept as u32);
             kept += 1;
         }
-        self.evicted += (self.entries.len() - kept) as u64;
+        self.evicted += (length - kept) as u64;
         self.entries.truncate(kept);
         self.keys.truncate(key_bytes);
-        self.index.clear();
-        let entries = &self.entries;
-        for (number, entry) in (0_u32..).zip(entries) {
-            self.index
-                .insert_unique(entry.digest.value(), number, |&number| {
-                    entries[number as usize].digest.value()
-                });
+    }
+
+    /// A number of first sightings, below which all of the first `old` entries are evicted, and how many of those with
+    /// as many, so that they are `share` together.
+    fn evicted_below(&mut self, old: usize, share: usize) -> (u32, usize) {
+        // Nearly always few first sightings decide.
+        let mut counts = [0_usize; 64];
+        for entry in &self.entries[..old] {
+            counts[(entry.firsts as usize).min(counts.len() - 1)] += 1;
         }
+        let mut below = 0;
+        for (firsts, &count) in (0..).zip(&counts[..counts.len() - 1]) {
+            if below + count >= share {
+                return (firsts, share - below);
+            }
+            below += count;
+        }
+        self.scratch.clear();
+        let firsts = self.entries[..old].iter();
+        self.scratch
+            .extend(firsts.map(|entry| u64::from(entry.firsts)));
+        let (fewer, &mut least, _) = self.scratch.select_nth_unstable(share - 1);
+        let below = fewer.iter().filter(|&&firsts| firsts < least).count();
+        (least as u32, share - below)
     }
 
     fn lose(&mut self, digest: Digest, weight: Weight) {
@@ -411,7 +430,7 @@ impl Summary {
     fn memory_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
             + self.keys.capacity()
-            + self.index.allocation_size()
+            + self.index.places.capacity() * size_of::<u32>()
             + self.row.capacity() * size_of::<u32>()
             + self.scratch.capacity() * size_of::<u64>()
     }
@@ -423,6 +442,70 @@ impl Entry {
         self.cell = self.cell.saturating_add(loss.cell);
         self.lost += loss.own as f32;
         self.lost_variance += loss.variance as f32;
+    }
+}
+
+/// Where keys are: the numbers of their entries, each at the first free place from that on which its digest chooses.
+///
+/// It is filled anew whenever keys are evicted, so nothing is ever taken out of it, and an ordinary hash table would
+/// take twice the time. Digests are multiplied with a random number, so that nobody can choose keys that collide;
+/// nothing that is reported depends on it.
+#[derive(Debug)]
+struct Index {
+    places: Vec<u32>,
+    factor: u64,
+    shift: u32,
+}
+
+/// A place without a number.
+const FREE: u32 = u32::MAX;
+
+impl Index {
+    fn new(entries: usize) -> Self {
+        let places = Self::places(entries);
+        Self {
+            places: vec![FREE; places],
+            factor: RandomState::new().hash_one(places) | 1,
+            shift: u64::BITS - places.trailing_zeros(),
+        }
+    }
+
+    #[inline]
+    const fn first(&self, digest: Digest) -> usize {
+        (digest.value().wrapping_mul(self.factor) >> self.shift) as usize
+    }
+
+    /// Places for so many entries: at least a quarter of them remain free.
+    const fn places(entries: usize) -> usize {
+        (entries + entries / 3 + 2).next_power_of_two()
+    }
+
+    #[inline]
+    fn find(&self, digest: Digest, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.places.len() - 1;
+        let mut place = self.first(digest);
+        loop {
+            match self.places[place] {
+                FREE => return None,
+                number if is(number) => return Some(number),
+                _ => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    /// Inserts a number that is not there.
+    #[inline]
+    fn insert(&mut self, digest: Digest, number: u32) {
+        let mask = self.places.len() - 1;
+        let mut place = self.first(digest);
+        while self.places[place] != FREE {
+            place = (place + 1) & mask;
+        }
+        self.places[place] = number;
+    }
+
+    fn clear(&mut self) {
+        self.places.fill(FREE);
     }
 }
 
