@@ -16,7 +16,7 @@ use crate::decode::{
     labels_from_text,
 };
 use crate::elements::{ElementBatch, ElementColumns};
-use crate::hashing::{Digest, Digester};
+use crate::hashing::Digester;
 use crate::inputs::Maker;
 use crate::trace::{DnsLogEntry, PacketRef, TraceBatch};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -40,8 +40,8 @@ pub(super) struct TopExtractor {
     dns_ports: Vec<u16>,
     queries_only: bool,
     need: Need,
-    /// Elements of IPv4 packets fit into 16 bytes.
-    is_short: bool,
+    /// How elements of IPv4 packets are made.
+    form: Form,
     digester: Digester,
 }
 
@@ -51,6 +51,18 @@ enum Need {
     Addresses,
     Ports,
     Names,
+}
+
+/// How elements of IPv4 packets are made: most questions are of few forms.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Form {
+    /// Of each source the destinations, or the other way round.
+    Pair {
+        reversed: bool,
+    },
+    /// They fit into 16 bytes.
+    Short,
+    Any,
 }
 
 /// What fields are taken from.
@@ -85,7 +97,7 @@ impl TopExtractor {
             } else {
                 Need::Addresses
             },
-            is_short: is_short(question),
+            form: Form::of(question),
             digester,
         }
     }
@@ -126,11 +138,30 @@ impl TopExtractor {
             name: &[],
             bytes: ip.bytes,
         };
-        match values.addresses {
-            Addresses::V4 {
-                source,
-                destination,
-            } if self.is_short => self.push_short(&values, [source, destination], out),
+        match (values.addresses, self.form) {
+            (
+                Addresses::V4 {
+                    source,
+                    destination,
+                },
+                Form::Pair { reversed },
+            ) => {
+                let (key, other) = if reversed {
+                    (destination, source)
+                } else {
+                    (source, destination)
+                };
+                let words = [key, other].map(|address| u128::from(u32::from_le_bytes(address)));
+                let element = 4 | words[0] << 8 | words[1] << 40;
+                self.push_register(values.bytes, element, 5, 9, out);
+            }
+            (
+                Addresses::V4 {
+                    source,
+                    destination,
+                },
+                Form::Short,
+            ) => self.push_short(&values, [source, destination], out),
             _ => self.push::<SHORT>(&values, out),
         }
         Ok(())
@@ -174,24 +205,31 @@ impl TopExtractor {
             }
         }
         let (key, all) = (key_bits as usize / 8, shift as usize / 8);
-        let element = element.to_le_bytes();
-        out.digests.push(self.digest(&element, all));
-        out.attributes.push(self.digest(&element, key));
-        let mut record = [0; 32];
-        record[..4].copy_from_slice(&values.bytes.to_le_bytes());
-        record[4..HEAD].copy_from_slice(&(key as u16).to_le_bytes());
-        record[HEAD..HEAD + 16].copy_from_slice(&element);
-        out.keys.push_padded(&record, HEAD + all);
+        self.push_register(values.bytes, element, key, all, out);
     }
 
-    /// The digest of the first `length` bytes, at most 16: of the usual lengths without a loop.
-    #[inline]
-    fn digest(&self, bytes: &[u8; 16], length: usize) -> Digest {
-        match length {
-            5 => self.digester.digest(&bytes[..5]),
-            9 => self.digester.digest(&bytes[..9]),
-            _ => self.digester.digest(&bytes[..length.min(16)]),
-        }
+    /// Appends an element of `all` bytes, of which the first are the key.
+    #[expect(
+        clippy::inline_always,
+        reason = "so that keys of fixed length are digested as such"
+    )]
+    #[inline(always)]
+    fn push_register(
+        &self,
+        bytes: u32,
+        element: u128,
+        key: usize,
+        all: usize,
+        out: &mut ElementColumns,
+    ) {
+        let element = element.to_le_bytes();
+        out.digests.push(self.digester.digest(&element[..all]));
+        out.attributes.push(self.digester.digest(&element[..key]));
+        let head = u128::from(bytes) | (key as u128) << 32;
+        let mut record = [0; 32];
+        record[..16].copy_from_slice(&head.to_le_bytes());
+        record[HEAD..HEAD + 16].copy_from_slice(&element);
+        out.keys.push_padded(&record, HEAD + all);
     }
 
     /// The messages of a packet: the addresses are those of the header that counts.
@@ -292,16 +330,29 @@ impl TopExtractor {
     }
 }
 
-/// Whether elements of IPv4 packets have at most 16 bytes.
-fn is_short(question: &Question) -> bool {
-    let fields = question.by().iter().chain(question.distinct());
-    let bytes = fields.map(|field| match field.attribute {
-        attribute if attribute.is_address() => 4,
-        attribute if attribute.is_port() => 2,
-        Attribute::Protocol => 1,
-        _ => 16,
-    });
-    bytes.sum::<usize>() < 16
+impl Form {
+    fn of(question: &Question) -> Self {
+        let whole = |attribute| [Field::of(attribute)];
+        let ends = [Attribute::Source, Attribute::Destination].map(whole);
+        let (by, distinct) = (question.by(), question.distinct());
+        for (reversed, key, other) in [(false, 0, 1), (true, 1, 0)] {
+            if by == ends[key] && distinct == ends[other] {
+                return Self::Pair { reversed };
+            }
+        }
+        let fields = by.iter().chain(distinct);
+        let bytes = fields.map(|field| match field.attribute {
+            attribute if attribute.is_address() => 4,
+            attribute if attribute.is_port() => 2,
+            Attribute::Protocol => 1,
+            _ => 16,
+        });
+        if 1 + bytes.sum::<usize>() <= 16 {
+            Self::Short
+        } else {
+            Self::Any
+        }
+    }
 }
 
 /// Writes fields from place `at` on, the family ahead of them if it is wanted and not there yet; the place behind
@@ -608,6 +659,7 @@ mod tests {
         };
         for (by, distinct) in [
             ("src", "dst"),
+            ("dst", "src"),
             ("dst-port", "src/24"),
             ("proto,src-port", "dst-port"),
             ("src/8,dst/30", "src-port,proto"),
@@ -615,11 +667,19 @@ mod tests {
         ] {
             let fields = |text: &str| text.split(',').map(|f| f.parse().unwrap()).collect();
             let question = Question::new(fields(by), fields(distinct)).unwrap();
-            assert!(is_short(&question));
             let digester = Digester::new(3);
             let extractor = TopExtractor::new(&question, Tunnel::Outer, &[], false, digester);
+            assert_ne!(extractor.form, Form::Any);
             let (mut short, mut long) = (ElementColumns::default(), ElementColumns::default());
-            extractor.push_short(&values, [[10, 1, 2, 3], [192, 0, 2, 255]], &mut short);
+            let ip = IpPacket {
+                addresses: values.addresses,
+                protocol: values.protocol,
+                later_fragment: false,
+                transport: &[156, 64, 0, 53],
+                bytes: values.bytes,
+                vlan: None,
+            };
+            assert_eq!(extractor.packet(&ip, &mut short), Ok(()));
             extractor.push::<SHORT>(&values, &mut long);
             assert_eq!(short.keys.get(0), long.keys.get(0), "{by} {distinct}");
             assert_eq!(short.digests, long.digests);
