@@ -5,14 +5,16 @@ use super::options::{
     ThreadArgs,
 };
 use super::output::{Output, terminal_width};
+use super::page::PageArgs;
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::units::{parse_count, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
-use flowsieve::report::{TopParameters, TopReport};
-use flowsieve::top::{Field, Question, TopPlan, top};
+use flowsieve::report::{TopPage, TopParameters, TopReport};
+use flowsieve::top::{Field, Question, TopPlan, TopSink, TopSlice, top};
+use std::io;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -58,6 +60,9 @@ pub(crate) struct TopArgs {
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    page: PageArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     speech: SpeechArgs,
@@ -124,27 +129,50 @@ pub(crate) fn run(args: &TopArgs) -> Result<Outcome> {
     let styled = output.is_styled();
     let width = terminal_width();
     let parameters = TopParameters::from(&plan);
-    let mut report: TopReport<Output> =
-        TopReport::begin(args.format.format, &parameters, styled, width, output)
-            .context(UNWRITTEN)?;
-    let result = run.watch(args.speech.is_quiet(), &files, |watch| {
-        top(&plan, &mut report, watch)
-    });
+    let html = args.page.open()?;
+    let format = args.format.format;
+    let report = TopReport::begin(format, &parameters, styled, width, output);
+    let mut sinks = Sinks {
+        report: report.context(UNWRITTEN)?,
+        page: args.page.is_wanted().then(TopPage::default),
+    };
+    let quiet = args.speech.is_quiet();
+    let result = run.watch(quiet, &files, |watch| top(&plan, &mut sinks, watch));
     let summary = result.map_err(explained)?;
     let interrupted = summary.totals.interrupted;
     if run.read_nothing(&summary.inputs) {
         return Ok(run.end(interrupted, PARTIAL));
     }
-    report.finish(&summary).context(UNWRITTEN)?.commit()?;
+    if let Some(page) = sinks.page {
+        args.page.write(html, &page.finish(&parameters, &summary))?;
+    }
+    sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
     run.problems(&summary.inputs);
     run.speed(args.speech, summary.totals.packets);
     Ok(run.end(interrupted, PARTIAL))
 }
 
+/// The slices go to the report, and to the page if there is one.
+struct Sinks {
+    report: TopReport<Output>,
+    page: Option<TopPage>,
+}
+
+impl TopSink for Sinks {
+    fn slice(&mut self, slice: &TopSlice) -> io::Result<()> {
+        if let Some(page) = &mut self.page {
+            page.slice(slice)?;
+        }
+        self.report.slice(slice)
+    }
+}
+
 impl TopArgs {
     fn plan(&self, inputs: &[PathBuf]) -> Result<TopPlan, UsageError> {
-        keep_apart([("--output", self.output.path())], inputs)?;
+        let html = ("--html", self.page.html.as_deref());
+        keep_apart([("--output", self.output.path()), html], inputs)?;
         self.format.check(&self.output)?;
+        self.page.check(self.output.path())?;
         let asked = &self.question;
         let question = Question::new(asked.by.clone(), asked.distinct.clone());
         let question = question.map_err(UsageError::of)?;

@@ -55,6 +55,7 @@ pub mod svg;
 mod table;
 mod top;
 mod top_model;
+mod top_page;
 mod top_table;
 mod traffic_page;
 pub mod traffic_table;
@@ -83,6 +84,7 @@ pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
 pub use top::TopReport;
 pub use top_model::TopParameters;
+pub use top_page::TopPage;
 
 use self::rows::RowWriter;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};

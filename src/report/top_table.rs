@@ -77,18 +77,20 @@ impl<W: Write> TopTable<W> {
             Some(exact) => grouped(exact),
             None => format!("about {}", grouped(slice.distinct.round() as u64)),
         };
-        let keys = slice
-            .exact_keys
-            .map_or_else(String::new, |keys| format!(", {} in all", grouped(keys)));
         let when = match self.parameters.slice_ns {
             None => String::new(),
             Some(width) if width % 1_000_000_000 == 0 => format!("{}: ", time(slice.start_ns, 0)),
             Some(_) => format!("{}: ", time(slice.start_ns, 9)),
         };
-        let (listed, plural) = (slice.keys.len() as u64, &self.parameters.keys_plural);
+        let (listed, plural) = (
+            grouped(slice.keys.len() as u64),
+            &self.parameters.keys_plural,
+        );
+        let all = slice
+            .exact_keys
+            .map_or_else(String::new, |keys| format!(" of {}", grouped(keys)));
         format!(
-            "{when}{} of the {plural}{keys}; {pairs} distinct pairs in {} packets",
-            grouped(listed),
+            "{when}{plural}: {listed}{all}; {pairs} distinct pairs in {} packets",
             grouped(slice.packets)
         )
     }
@@ -218,7 +220,9 @@ pub(super) fn remarks(parameters: &TopParameters, summary: &TopSummary) -> Vec<S
     let memory = size(parameters.memory_bytes);
     if let Some(recall) = summary.recall.as_ref().filter(|recall| recall.keys > 0) {
         let [keys, found] = [recall.keys, recall.found].map(grouped);
-        let mut text = if recall.keys == recall.found {
+        let mut text = if recall.keys == 1 && recall.found == 1 {
+            format!("the summary alone ({memory}) finds the same key")
+        } else if recall.keys == recall.found {
             format!("the summary alone ({memory}) finds all {keys} keys of the exact answer")
         } else {
             let share = recall.found as f64 / recall.keys as f64;
@@ -264,8 +268,9 @@ fn title(parameters: &TopParameters) -> String {
         0 => String::new(),
         seed => format!(", seed {seed}"),
     };
+    let each = parameters.slice_ns.map_or("", |_| " a slice");
     format!(
-        "{}; filter and summary {} a slice, {exact}{seed}",
+        "{}; filter and summary {}{each}, {exact}{seed}",
         subject(parameters),
         size(parameters.memory_bytes)
     )
@@ -273,21 +278,16 @@ fn title(parameters: &TopParameters) -> String {
 
 /// What is listed.
 pub(super) fn subject(parameters: &TopParameters) -> String {
-    let least = match (parameters.most, parameters.least) {
-        (Some(most), _) => format!(
-            "the {} {} with the most distinct {}",
-            grouped(most as u64),
-            parameters.keys_plural,
-            parameters.others_plural
-        ),
-        (None, least) => format!(
-            "{} with {} or more distinct {}",
-            parameters.keys_plural,
-            grouped(least),
-            parameters.others_plural
-        ),
+    let number = match (parameters.most, parameters.least) {
+        (Some(_), _) => "the most".to_owned(),
+        (None, least) => format!("{} or more", grouped(least)),
     };
-    format!("{least} {}", slices_of(parameters.slice_ns))
+    format!(
+        "{} with {number} distinct {} {}",
+        parameters.keys_plural,
+        parameters.others_plural,
+        slices_of(parameters.slice_ns)
+    )
 }
 
 /// A share with one digit behind the point.
