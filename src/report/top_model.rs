@@ -127,7 +127,7 @@ pub(super) fn key_columns() -> Columns<TopRow> {
         .field("bytes", |row| row.key.bytes())
         .doc("bytes of these packets from their IP headers on; 0 in DNS logs")
         .field("certainty", |row| row.key.certainty.name())
-        .doc("whether the key has `least` others: `certain` (exact count, or so many that were certainly different), `likely` (estimate), `possible` (upper bound; only without `-n`)")
+        .doc("whether the key has `least` others: `certain` (exact count, or so many that were certainly different), `likely` (estimate, at least half of it seen while the key was held), `possible` (upper bound; only without `-n`)")
         .field("held_since_start", |row| {
             row.key.spread.as_ref().is_some_and(|spread| spread.held_since_start)
         })

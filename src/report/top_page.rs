@@ -305,24 +305,25 @@ impl TopPage {
             None => format!("{}.", capitalised(&nothing(parameters))),
             Some(largest) => {
                 let number = grouped(largest.number.round() as u64);
-                let number = match largest.bounds {
-                    None => number,
-                    Some((lower, upper)) => format!(
-                        "about {number} (between {} and {})",
-                        grouped(lower),
-                        grouped(upper)
+                // The largest estimate need not be that of the largest key.
+                let (who, number) = match largest.bounds {
+                    None => (largest.key.clone(), number),
+                    Some((lower, upper)) => (
+                        format!("By the estimate {}", largest.key),
+                        format!(
+                            "{number} (bounds {} and {})",
+                            grouped(lower),
+                            grouped(upper)
+                        ),
                     ),
                 };
                 let slice = match parameters.slice_ns {
                     Some(_) if self.seen > 1 => {
-                        format!(" in the slice of {} UTC", time(largest.start_ns, 3))
+                        format!(" in the slice that begins at {}", time(largest.start_ns, 3))
                     }
                     _ => String::new(),
                 };
-                format!(
-                    "{} has the most distinct {others}: {number}{slice}.",
-                    largest.key
-                )
+                format!("{who} has the most distinct {others}: {number}{slice}.")
             }
         });
         words.extend(

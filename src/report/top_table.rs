@@ -182,7 +182,7 @@ impl<W: Write> TopTable<W> {
         said.extend(remarks(&self.parameters, summary));
         if self.uncertain > 0 && self.parameters.most.is_none() {
             said.push(format!(
-                "{} rows are not certain: likely ones have an estimate of {} or more, possible ones an upper bound",
+                "{} rows are not certain: likely ones have an estimate of {} or more, possible ones only an upper bound",
                 grouped(self.uncertain),
                 grouped(self.parameters.least)
             ));

@@ -68,6 +68,13 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "top",
+        &[
+            "memory", "decode", "elements", "filters", "hashing", "inputs", "pipeline", "sorted",
+            "threads", "trace",
+        ],
+    ),
+    (
         "experiments",
         &[
             "bits", "decode", "elements", "filters", "generate", "hashing", "pipeline", "trace",
@@ -86,6 +93,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "index",
             "pipeline",
             "planner",
+            "top",
         ],
     ),
 ];

@@ -19,6 +19,7 @@ mod index;
 mod manifest;
 mod order;
 mod packets;
+mod top;
 mod wanted;
 
 // Their own tests are left out here; what they are made with is used.
@@ -80,7 +81,7 @@ const TESTS: [Test; 8] = [
 /// Tests that are ignored where another program is missing.
 type TestWithPeer = (&'static str, fn(&Path) -> Completion);
 
-const TESTS_WITH_PEERS: [TestWithPeer; 2] = [
+const TESTS_WITH_PEERS: [TestWithPeer; 3] = [
     (
         "dedup::by_frame_keeps_what_editcap_keeps",
         dedup::by_frame_keeps_what_editcap_keeps,
@@ -88,6 +89,10 @@ const TESTS_WITH_PEERS: [TestWithPeer; 2] = [
     (
         "flows::packets_and_bytes_are_those_of_tshark",
         flows::packets_and_bytes_are_those_of_tshark,
+    ),
+    (
+        "top::numbers_are_those_of_tshark",
+        top::numbers_are_those_of_tshark,
     ),
 ];
 

@@ -17,6 +17,8 @@ pub struct Spread {
     pub estimate: f64,
     /// Standard error of the estimate.
     pub std_error: f64,
+    /// Sum of the weights of its first sightings since it is held: what the estimate rests on.
+    pub weight: f64,
     /// Others that were certainly different.
     pub firsts: u64,
     /// Lower bound: with the upper one it holds in 95 of 100 cases or more.
@@ -32,6 +34,13 @@ pub struct Spread {
 }
 
 impl Spread {
+    /// Whether the key most likely has so many others: by its estimate, of which at least half was seen while it was
+    /// held, so that no other key's loss stands for it.
+    pub(super) fn likely_has(&self, least: u64) -> bool {
+        let number = least as f64;
+        self.estimate >= number && self.weight >= number / 2.0 && self.firsts >= least.min(2)
+    }
+
     /// The largest estimate first, equal ones by key.
     pub(super) fn by_estimate(&self, other: &Self) -> Ordering {
         let by_estimate = other.estimate.total_cmp(&self.estimate);
@@ -77,6 +86,8 @@ impl Certainty {
 pub struct TopKey {
     /// Its place, from 1 on.
     pub rank: u64,
+    /// The key's bytes: they decide the order of equal keys.
+    pub(super) id: Vec<u8>,
     /// The key as text, with commas between its fields.
     pub key: String,
     /// What the summary knows; none if it does not hold the key.
@@ -111,6 +122,14 @@ impl TopKey {
         let held = self.spread.as_ref().map(|spread| spread.bytes);
         let exact = self.exact.as_ref().map(|exact| exact.bytes);
         exact.or(held).unwrap_or(0)
+    }
+}
+
+impl TopKey {
+    /// The largest first; equal ones by their bytes.
+    fn by_number(&self, other: &Self) -> Ordering {
+        let by_number = other.best().total_cmp(&self.best());
+        by_number.then_with(|| self.id.cmp(&other.id))
     }
 }
 
@@ -162,6 +181,41 @@ pub struct TopSlice {
 }
 
 impl TopSlice {
+    /// Adds the answer for the same slice of another part of its packets, where each key's packets are all in one part:
+    /// then `most` keys of both are the answer for the whole, and exact numbers those of one run over all packets.
+    ///
+    /// What the summary alone would have found is known of the whole if the parts' summaries found everything.
+    pub fn merge(&mut self, other: Self, most: Option<usize>) {
+        self.start_ns = self.start_ns.min(other.start_ns);
+        self.end_ns = self.end_ns.max(other.end_ns);
+        self.packets += other.packets;
+        self.elements += other.elements;
+        self.distinct += other.distinct;
+        self.exact = self.exact.zip(other.exact).map(|(a, b)| a + b);
+        self.exact_keys = self.exact_keys.zip(other.exact_keys).map(|(a, b)| a + b);
+        self.exact_over_limit |= other.exact_over_limit;
+        self.held += other.held;
+        self.most_unheld = self.most_unheld.max(other.most_unheld);
+        self.seen_share = self.seen_share.min(other.seen_share);
+        self.keys.extend(other.keys);
+        self.keys.sort_by(TopKey::by_number);
+        self.keys.truncate(most.unwrap_or(usize::MAX));
+        let all = self.best();
+        for (key, rank) in self.keys.iter_mut().zip(1..) {
+            key.rank = rank;
+            key.share = (all > 0.0).then(|| (key.best() / all).min(1.0));
+        }
+        let keys = self.keys.len() as u64;
+        let complete = |recall: &Recall| recall.found == recall.keys;
+        let both = self.recall.take().zip(other.recall);
+        let both = both.filter(|(one, two)| complete(one) && complete(two));
+        self.recall = both.map(|_| Recall {
+            keys,
+            found: keys,
+            missed: Vec::new(),
+        });
+    }
+
     /// Distinct elements of all keys: exact, else the estimate.
     pub fn best(&self) -> f64 {
         self.exact.map_or(self.distinct, |n| n as f64)
@@ -178,7 +232,10 @@ impl Item for TopSlice {
     fn further_bytes(&self) -> usize {
         let of_key = |key: &TopKey| {
             let spread = key.spread.as_ref();
-            size_of::<TopKey>() + key.key.len() + spread.map_or(0, |spread| spread.key.len())
+            size_of::<TopKey>()
+                + key.key.len()
+                + key.id.len()
+                + spread.map_or(0, |spread| spread.key.len())
         };
         let missed = self.recall.iter().flat_map(|recall| &recall.missed);
         let missed: usize = missed.map(|key| key.len() + size_of::<String>()).sum();

@@ -342,70 +342,13 @@ impl Summary {
             // What was lost is not less than nothing, as far as the sum goes.
             estimate: (watched.distinct + f64::from(entry.lost)).max(firsts as f64),
             std_error: (watched.variance + f64::from(entry.lost_variance)).sqrt(),
+            weight: watched.distinct,
             firsts,
             lower: watched.lower(),
             upper: upper(entry, seen_share),
             packets: entry.packets,
             bytes: entry.bytes,
             held_since_start: entry.from_start,
-        }
-    }
-
-    /// Adds a summary of other elements, of the same size: of other packets, no element of which is in both.
-    pub(super) fn merge(&mut self, other: &Self) {
-        if self.row.len() != other.row.len() {
-            return;
-        }
-        // Each side's keys, with what they may have lost on the other.
-        let evicted = [self.evicted, other.evicted];
-        for entry in &mut self.entries {
-            let key = key_of(&self.keys, entry);
-            let loss = match other.find(entry.digest, key) {
-                Some(number) => {
-                    let twin = other.entries[number];
-                    entry.weight = entry.weight.plus(twin.weight);
-                    entry.variance = entry.variance.plus(twin.variance);
-                    entry.packets += twin.packets;
-                    entry.bytes += twin.bytes;
-                    entry.firsts = entry.firsts.saturating_add(twin.firsts);
-                    entry.from_start &= twin.from_start;
-                    Loss {
-                        cell: twin.cell,
-                        own: twin.lost.into(),
-                        variance: twin.lost_variance.into(),
-                    }
-                }
-                None => {
-                    entry.from_start &= evicted[1] == 0;
-                    other.loss(entry.digest)
-                }
-            };
-            entry.lose(loss);
-        }
-        // Known before any is evicted to make room for another.
-        let only_there = other.entries.iter().filter_map(|entry| {
-            let is_here = self
-                .find(entry.digest, key_of(&other.keys, entry))
-                .is_some();
-            (!is_here).then(|| (entry, self.loss(entry.digest)))
-        });
-        let only_there: Vec<(&Entry, Loss)> = only_there.collect();
-        for (place, &units) in other.row.iter().enumerate() {
-            self.add_to_cell(place, units.into());
-        }
-        self.evicted += other.evicted;
-        self.total = self.total.plus(other.total);
-        self.variance = self.variance.plus(other.variance);
-        self.firsts = self.firsts.saturating_add(other.firsts);
-        for (entry, loss) in only_there {
-            let appended = self.append(entry.digest, key_of(&other.keys, entry));
-            *appended = Entry {
-                key_at: appended.key_at,
-                key_length: appended.key_length,
-                from_start: entry.from_start && evicted[0] == 0,
-                ..*entry
-            };
-            appended.lose(loss);
         }
     }
 
@@ -433,15 +376,6 @@ impl Summary {
             + self.index.places.capacity() * size_of::<u32>()
             + self.row.capacity() * size_of::<u32>()
             + self.scratch.capacity() * size_of::<u64>()
-    }
-}
-
-impl Entry {
-    /// May have lost this besides.
-    fn lose(&mut self, loss: Loss) {
-        self.cell = self.cell.saturating_add(loss.cell);
-        self.lost += loss.own as f32;
-        self.lost_variance += loss.variance as f32;
     }
 }
 
@@ -617,40 +551,6 @@ mod tests {
             }
             let held: u64 = spreads.values().map(|spread| spread.lower).sum();
             prop_assert_eq!(held + (summary.lost >> CELL_POINT), sum);
-        }
-
-        /// A merge of two summaries bounds the sums of both, and is exact where both are.
-        #[test]
-        fn merges_bound_the_sums(
-            one in prop::collection::vec((0_u32..150, 1_u32..5), 1..400),
-            two in prop::collection::vec((0_u32..150, 1_u32..5), 1..400),
-            bytes in 4096_u64..20_000,
-        ) {
-            let mut summaries = [Summary::new(bytes, 4), Summary::new(bytes, 4)];
-            let mut truth: BTreeMap<u32, u64> = BTreeMap::new();
-            for (summary, stream) in summaries.iter_mut().zip([&one, &two]) {
-                for &(key, times) in stream {
-                    add(summary, key, times);
-                    *truth.entry(key).or_default() += u64::from(times);
-                }
-            }
-            let [mut summary, other] = summaries;
-            let was_exact = !summary.has_evicted() && !other.has_evicted();
-            summary.merge(&other);
-            let most = summary.most_unheld();
-            let is_exact = was_exact && !summary.has_evicted();
-            let spreads = all(&mut summary);
-            for (key, &count) in &truth {
-                match spreads.get(key) {
-                    Some(spread) => {
-                        prop_assert!(spread.lower <= count && count <= spread.upper, "{:?} {}", spread, count);
-                        if spread.held_since_start {
-                            prop_assert_eq!((spread.lower, spread.upper), (count, count));
-                        }
-                    }
-                    None => prop_assert!(!is_exact && count <= most),
-                }
-            }
         }
 
         /// Also with keys of any length.

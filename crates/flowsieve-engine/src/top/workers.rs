@@ -104,7 +104,7 @@ impl OpenSlice {
         let mut ranked = self.summary.largest(plan.least, most, seen_share);
         if plan.most.is_some() {
             // A list of the largest has nobody in it whose number is most likely too small.
-            ranked.retain(|spread| spread.estimate >= plan.least as f64);
+            ranked.retain(|spread| spread.likely_has(plan.least));
         }
         let truth = self.truth.as_ref();
         let truth = truth.and_then(|truth| Some((truth, truth.distinct()?)));
@@ -160,11 +160,12 @@ fn top_key(
     let certainty = match (&exact, &spread) {
         (Some(_), _) => Certainty::Certain,
         (None, Some(spread)) if spread.firsts >= plan.least => Certainty::Certain,
-        (None, Some(spread)) if spread.estimate >= plan.least as f64 => Certainty::Likely,
+        (None, Some(spread)) if spread.likely_has(plan.least) => Certainty::Likely,
         (None, _) => Certainty::Possible,
     };
     let mut top = TopKey {
         rank,
+        id: key.to_vec(),
         key: key_text(plan.question.by(), key),
         spread,
         exact,
@@ -220,5 +221,104 @@ impl Work for Ranker {
             }
             Task::Close { slot, slice } => Reply::Answer(self.close(slot, slice)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Tunnel;
+    use crate::pipeline::{Align, Slicing};
+    use crate::top::Question;
+    use crate::trace::InputFormat;
+    use proptest::prelude::*;
+
+    fn plan(most: Option<usize>, exact: bool) -> TopPlan {
+        TopPlan {
+            inputs: Vec::new(),
+            input_format: InputFormat::Auto,
+            question: Question::default(),
+            tunnel: Tunnel::Outer,
+            dns_ports: Vec::new(),
+            queries_only: false,
+            slicing: Slicing {
+                width_ns: None,
+                align: Align::Epoch,
+            },
+            most,
+            least: 2,
+            memory_bytes: 16 << 10,
+            exact_limit_bytes: exact.then_some(1 << 30),
+            seed: 0,
+            threads: 1,
+        }
+    }
+
+    /// The answer for packets from sources to destinations, both numbered.
+    fn answer(plan: &TopPlan, packets: impl IntoIterator<Item = (u8, u8)>) -> TopSlice {
+        let mut elements = ElementColumns::default();
+        let digester = Digester::new(plan.seed);
+        for (source, destination) in packets {
+            let element = [4, 10, 0, 0, source, 10, 0, 1, destination];
+            let head = [40, 0, 0, 0, 5, 0];
+            elements.digests.push(digester.digest(&element));
+            elements.attributes.push(digester.digest(&element[..5]));
+            elements.keys.push(&[&head[..], &element].concat());
+        }
+        let mut ranker = Ranker::new(plan);
+        ranker.add(0, &elements);
+        let closed = ClosedSlice {
+            index: 0,
+            start_ns: 0,
+            end_ns: 1,
+            packets: elements.len() as u64,
+            elements: elements.len() as u64,
+        };
+        ranker.close(0, closed)
+    }
+
+    proptest! {
+        /// Parts that are divided by their keys merge to the answer for the whole.
+        #[test]
+        fn answers_of_parts_merge_to_that_of_the_whole(
+            packets in prop::collection::vec((0_u8..40, any::<u8>()), 1..400),
+            most in 1_usize..12,
+        ) {
+            let plan = plan(Some(most), true);
+            let whole = answer(&plan, packets.iter().copied());
+            let part = |odd| packets.iter().copied().filter(move |(source, _)| source % 2 == odd);
+            let mut merged = answer(&plan, part(0));
+            merged.merge(answer(&plan, part(1)), plan.most);
+            let seen = |slice: &TopSlice| -> Vec<_> {
+                let keys = slice.keys.iter();
+                keys.map(|key| (key.rank, key.key.clone(), key.best().round() as u64, key.packets())).collect()
+            };
+            prop_assert_eq!(seen(&merged), seen(&whole));
+            prop_assert_eq!(merged.exact, whole.exact);
+            prop_assert_eq!(merged.exact_keys, whole.exact_keys);
+            prop_assert_eq!((merged.packets, merged.held), (whole.packets, whole.held));
+            prop_assert!(merged.recall.is_none_or(|recall| recall.found == recall.keys));
+        }
+    }
+
+    /// A list of the largest keys has nobody with one other, and one of all with a bound says what is sure.
+    #[test]
+    fn keys_below_the_bound_are_not_listed() {
+        let flood = || (0..200).map(|source| (source, 1));
+        assert!(answer(&plan(Some(20), false), flood()).keys.is_empty());
+        let with_scan = flood().chain((0..90).map(|destination| (250, destination)));
+        let slice = answer(&plan(None, false), with_scan);
+        let certain = slice
+            .keys
+            .iter()
+            .filter(|key| key.certainty == Certainty::Certain);
+        let certain: Vec<&str> = certain.map(|key| key.key.as_str()).collect();
+        assert_eq!(certain, ["10.0.0.250"]);
+        assert!(
+            slice
+                .keys
+                .iter()
+                .all(|key| { key.spread.as_ref().is_some_and(|spread| spread.upper >= 2) })
+        );
     }
 }
