@@ -97,18 +97,23 @@ fn packets(path: &Path) -> Option<Vec<Packet>> {
     let packet = |line: &str| {
         let cells: Vec<&str> = line.split('\t').collect();
         let protocols: Vec<&str> = cells.get(7)?.split(':').collect();
-        let outermost = protocols
-            .iter()
-            .find(|name| ["ip", "ipv6"].contains(name))?;
-        let at = if *outermost == "ip" { 0 } else { 2 };
+        let is_ip = |name: &&str| ["ip", "ipv6"].contains(name);
+        let outermost = protocols.iter().position(is_ip)?;
+        let at = if protocols[outermost] == "ip" { 0 } else { 2 };
         if cells[at].is_empty() {
             return None;
         }
-        let port = cells[4..7].iter().find(|port| !port.is_empty());
+        // Of ports in a tunnel, or quoted in an ICMP error, the outermost header has none.
+        let mut upper = protocols[outermost + 1..].iter();
+        let upper = upper.find(|name| !name.starts_with("ipv6."));
+        let mut transport = ["tcp", "udp", "sctp"].iter();
+        let transport = transport.position(|name| Some(name) == upper);
+        let port = transport.map(|at| cells[4 + at]);
+        let port = port.filter(|port| !port.is_empty());
         Some(Packet {
             src: cells[at].to_owned(),
             dst: cells[at + 1].to_owned(),
-            port: port.map(|port| (*port).to_owned()),
+            port: port.map(ToOwned::to_owned),
         })
     };
     Some(text.lines().filter_map(packet).collect())
