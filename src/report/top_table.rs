@@ -234,11 +234,8 @@ pub(super) fn remarks(parameters: &TopParameters, summary: &TopSummary) -> Vec<S
         if !recall.missed.is_empty() {
             let named: Vec<&str> = recall.missed.iter().take(5).map(String::as_str).collect();
             let more = (recall.keys - recall.found) as usize > named.len();
-            text += &format!(
-                "; it misses {}{}",
-                named.join(" "),
-                if more { " and others" } else { "" }
-            );
+            let others = if more { " and others" } else { "" };
+            text = format!("{text}; it misses {}{others}", named.join(" "));
         }
         said.push(text);
     }

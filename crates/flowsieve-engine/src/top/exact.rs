@@ -125,18 +125,16 @@ impl Keys {
     fn add(&mut self, key: &[u8], is_new: bool, bytes: u32) {
         let hash = self.hasher.hash_one(key);
         let is = |&number: &u32| self.key(&self.entries[number as usize]) == key;
-        let number = match self.index.find(hash, is) {
-            Some(number) => *number as usize,
-            None => {
-                if self.reserve(key.len()).is_none() {
-                    *self = Self {
-                        over_limit: true,
-                        ..Self::new(self.limit_bytes)
-                    };
-                    return;
-                }
-                self.append(hash, key)
-            }
+        let number = if let Some(number) = self.index.find(hash, is) {
+            *number as usize
+        } else if self.reserve(key.len()).is_some() {
+            self.append(hash, key)
+        } else {
+            *self = Self {
+                over_limit: true,
+                ..Self::new(self.limit_bytes)
+            };
+            return;
         };
         let exact = &mut self.entries[number].exact;
         exact.distinct += u64::from(is_new);

@@ -347,7 +347,8 @@ impl Form {
             Attribute::Protocol => 1,
             _ => 16,
         });
-        if 1 + bytes.sum::<usize>() <= 16 {
+        // With the family.
+        if bytes.sum::<usize>() < 16 {
             Self::Short
         } else {
             Self::Any
@@ -440,12 +441,7 @@ fn registered(labels: &[u8]) -> &[u8] {
     let Some(domain) = psl::domain(&text[1..at]) else {
         return labels;
     };
-    let own = domain
-        .as_bytes()
-        .iter()
-        .filter(|&&byte| byte == b'.')
-        .count()
-        + 1;
+    let own = domain.as_bytes().split(|&byte| byte == b'.').count();
     let first = starts[count - own.min(count)];
     &labels[usize::from(first)..]
 }

@@ -266,13 +266,11 @@ fn names(fields: &[Field]) -> String {
 
 /// `sources`, or `(src, dst)` pairs and the like.
 fn plural(fields: &[Field]) -> String {
-    match fields {
-        [field] => field.plural(),
-        _ => {
-            let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
-            format!("({})", names.join(", "))
-        }
+    if let [field] = fields {
+        return field.plural();
     }
+    let names: Vec<String> = fields.iter().map(ToString::to_string).collect();
+    format!("({})", names.join(", "))
 }
 
 #[cfg(test)]

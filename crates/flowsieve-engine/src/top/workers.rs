@@ -108,25 +108,22 @@ impl OpenSlice {
         }
         let truth = self.truth.as_ref();
         let truth = truth.and_then(|truth| Some((truth, truth.distinct()?)));
-        let (keys, recall) = match truth {
-            Some((truth, sum)) => {
-                let largest = truth.largest(plan.least, most);
-                let recall = recall(plan, truth, &largest, &ranked);
-                let digester = Digester::new(plan.seed);
-                let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
-                    let digest = digester.digest(&key);
-                    let spread = self.summary.of_key(digest, &key, seen_share);
-                    top_key(plan, rank, &key, spread, Some(exact), sum as f64)
-                });
-                (keys.collect(), Some(recall))
-            }
-            None => {
-                let keys = ranked.into_iter().zip(1..).map(|(spread, rank)| {
-                    let key = spread.key.clone();
-                    top_key(plan, rank, &key, Some(spread), None, distinct)
-                });
-                (keys.collect(), None)
-            }
+        let (keys, recall) = if let Some((truth, sum)) = truth {
+            let largest = truth.largest(plan.least, most);
+            let recall = recall(plan, truth, &largest, &ranked);
+            let digester = Digester::new(plan.seed);
+            let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
+                let digest = digester.digest(&key);
+                let spread = self.summary.of_key(digest, &key, seen_share);
+                top_key(plan, rank, &key, spread, Some(exact), sum as f64)
+            });
+            (keys.collect(), Some(recall))
+        } else {
+            let keys = ranked.into_iter().zip(1..).map(|(spread, rank)| {
+                let key = spread.key.clone();
+                top_key(plan, rank, &key, Some(spread), None, distinct)
+            });
+            (keys.collect(), None)
         };
         let summary = &self.summary;
         TopSlice {

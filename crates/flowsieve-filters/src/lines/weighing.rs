@@ -59,20 +59,15 @@ impl Weight {
 
     /// What this sighting adds to the variance of a sum of weights, w (w - 1), in units of 2^-20.
     #[inline]
+    #[must_use]
     pub const fn variance(self) -> Self {
         let more = self.0.saturating_sub(Self::ONE.0);
-        // The first factor is mostly 1 and the second nearly 0: products beyond 64 bits are rare.
-        match self.0.checked_mul(more) {
-            Some(product) => Self(product >> POINT),
-            None => {
-                let product = (self.0 as u128 * more as u128) >> POINT;
-                Self(if product > u64::MAX as u128 {
-                    u64::MAX
-                } else {
-                    product as u64
-                })
-            }
-        }
+        let product = (self.0 as u128 * more as u128) >> POINT;
+        Self(if product > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            product as u64
+        })
     }
 
     /// The sum, or the largest number there is.
