@@ -12,10 +12,10 @@ use std::io::{self, Write};
 const LONGEST_BAR: usize = 40;
 const SHORTEST_BAR: usize = 8;
 
-/// Letters of a key that are shown, at least.
+/// Letters of a key that have room in its column, at least.
 const LEAST_KEY: usize = 16;
 
-/// Bytes of a value in a line, and what stands for one that is not there.
+/// What stands for a value that is not there.
 const NONE: &str = "–";
 
 #[derive(Debug)]
@@ -121,23 +121,22 @@ impl<W: Write> TopTable<W> {
             let used: usize = columns.iter().map(|column| column.width + 1).sum();
             self.width.saturating_sub(used + 1)
         };
-        // A key that is too long is cut rather than its bar.
+        // Long keys are written whole, and make their own lines longer rather than all.
         let missing = SHORTEST_BAR.saturating_sub(room(&columns));
         let key = columns[1].width;
         columns[1].width = key.saturating_sub(missing).max(LEAST_KEY.min(key));
         let bar = room(&columns).min(LONGEST_BAR);
         bold(&mut self.out, self.styled, &head(&columns))?;
         let most = slice.keys.iter().map(TopKey::best).fold(0.0, f64::max);
-        for (key, mut cells) in slice.keys.iter().zip(rows) {
-            cells[1] = cut(&cells[1], columns[1].width);
+        let bar_at = columns.iter().map(|column| column.width + 1).sum::<usize>();
+        for (key, cells) in slice.keys.iter().zip(rows) {
             let mut text = line(columns.iter().zip(cells));
-            let used: usize = columns.iter().map(|column| column.width + 1).sum();
-            let missing = used.saturating_sub(text.chars().count());
-            if bar >= SHORTEST_BAR / 2 {
+            let missing = bar_at.saturating_sub(text.chars().count());
+            if bar >= SHORTEST_BAR && missing > 0 {
                 text.extend(std::iter::repeat_n(' ', missing));
                 text.push_str(&bar_of(key.best() / most, bar));
             }
-            writeln!(self.out, "{}", text.trim_end())?;
+            writeln!(self.out, "{text}")?;
         }
         Ok(())
     }
@@ -296,15 +295,6 @@ pub(super) fn share(share: f64) -> String {
     format!("{percent:.1} %")
 }
 
-/// A text of at most so many letters.
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let begin: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{begin}…")
-}
-
 /// A bar of at most so many columns.
 fn bar_of(share: f64, width: usize) -> String {
     const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
@@ -328,11 +318,5 @@ mod tests {
         assert_eq!(bar_of(0.53, 4), "██▏");
         assert_eq!(bar_of(0.0, 4), "▏");
         assert_eq!(bar_of(f64::NAN, 4), "▏");
-    }
-
-    #[test]
-    fn long_keys_are_cut() {
-        assert_eq!(cut("10.0.0.1", 8), "10.0.0.1");
-        assert_eq!(cut("very-long.example", 8), "very-lo…");
     }
 }
