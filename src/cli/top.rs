@@ -96,6 +96,8 @@ struct QuestionArgs {
     distinct: Vec<Field>,
 
     /// Keys listed per slice at most [default: 20; with --min: all]
+    ///
+    /// Never more than 1,048,576.
     #[arg(short = 'n', long = "number", value_name = "COUNT", value_parser = parse_count)]
     number: Option<u64>,
 

@@ -77,7 +77,7 @@ pub(super) fn parameter_columns() -> Columns<TopParameters> {
         .field("distinct", |p| p.distinct.clone())
         .doc("fields whose distinct values are counted for each key")
         .field("most", |p| p.most)
-        .doc("keys listed per slice at most (`-n`); null for all from `least` on")
+        .doc("keys listed per slice at most (`-n`); null for all from `least` on, up to 1,048,576")
         .field("least", |p| p.least)
         .doc("distinct others of a key that is listed (`--min`)")
         .field("tunnel", |p| p.tunnel)

@@ -24,7 +24,8 @@ pub struct TopPlan {
     pub queries_only: bool,
     /// Time slices.
     pub slicing: Slicing,
-    /// Keys that are listed at most; `None` lists all from `least` on, also those that may have as many.
+    /// Keys that are listed at most; `None` lists all from `least` on, also those that may have as many, up to
+    /// [`TopPlan::MOST_LISTED`].
     pub most: Option<usize>,
     /// Distinct others of a key that is listed.
     pub least: u64,
@@ -53,6 +54,9 @@ impl TopPlan {
 
     /// Bits that an element sets in the filter.
     pub const PROBES: u32 = 4;
+
+    /// Keys of a slice that are listed at all.
+    pub const MOST_LISTED: usize = 1 << 20;
 
     /// Checks what the types cannot say.
     ///

@@ -100,7 +100,9 @@ impl OpenSlice {
     fn answer(&mut self, plan: &TopPlan, closed: ClosedSlice) -> TopSlice {
         let seen_share = self.filter.seen_share();
         let distinct = self.summary.total(seen_share).distinct;
-        let most = plan.most.unwrap_or(usize::MAX);
+        let most = plan
+            .most
+            .map_or(TopPlan::MOST_LISTED, |most| most.min(TopPlan::MOST_LISTED));
         let mut ranked = self.summary.largest(plan.least, most, seen_share);
         if plan.most.is_some() {
             // A list of the largest has nobody in it whose number is most likely too small.
