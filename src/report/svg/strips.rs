@@ -36,12 +36,9 @@ pub(super) fn draw(
     };
     let mut svg = Markup::default();
     frame::begin(&mut svg, figure, &[], plot.bottom() + 50.0, alone);
-    let place_name = [("class", "quiet"), ("x", "12")];
-    let [class, x] = place_name.map(|(_, value)| value);
-    let y = px(plot.top - 15.0);
     svg.leaf(
         "text",
-        &[("class", &class), ("x", &x), ("y", &y)],
+        &[("class", &"quiet"), ("x", &12), ("y", &px(plot.top - 15.0))],
         &y_axis.label,
     );
     frame::horizontal(&mut svg, plot, x_axis, &x_span, false);
