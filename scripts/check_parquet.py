@@ -18,13 +18,13 @@ NAMES = {
     COUNT: """packets elements exact first lower upper memory_asked_bytes memory_bytes needed_bytes probes saturated_slices queries positives
         src_port dst_port proto bytes kept dropped dropped_bytes dropped_packet dropped_frame dropped_retransmission
         dropped_spurious_retransmission dropped_keep_alive dropped_flow not_compared tcp_flags vlan packets_fwd packets_rev bytes_fwd bytes_rev tcp_flags_fwd
-        tcp_flags_rev""",
+        tcp_flags_rev rank""",
     NUMBER: """estimate std_error rel_error observed_fpr estimate_error_mean estimate_error_p95 estimate_error_worst
         estimate_error_bias first_error_mean first_error_p95 first_error_worst first_error_bias ns_per_element
-        observed_fpr_std_error predicted_fpr paper formula measured distance""",
-    FLAG: "exact_over_limit saturated revised fits exceeds_memory best is_time",
+        observed_fpr_std_error predicted_fpr paper formula measured distance share""",
+    FLAG: "exact_over_limit saturated revised fits exceeds_memory best is_time held_since_start",
     TEXT: """origin destination filter attributes negatives experiment label unit agreement verdict src dst domain
-        community_id ended note""",
+        community_id ended note key certainty""",
 }
 KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
 

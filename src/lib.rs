@@ -60,7 +60,7 @@ pub mod report;
 mod rows;
 
 #[doc(hidden)]
-pub use flowsieve_engine::{anonymize, comparison, decode};
+pub use flowsieve_engine::{anonymize, comparison, decode, top};
 #[doc(inline)]
 pub use flowsieve_engine::{
     capture_filter, dedup, elements, flows, pieces, pipeline, selection, trace,

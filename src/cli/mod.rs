@@ -22,6 +22,7 @@ mod same_file;
 mod say;
 mod signals;
 mod structure;
+mod top;
 mod units;
 mod wanted;
 
@@ -141,6 +142,14 @@ pub(crate) enum Command {
     /// variable `FLOWSIEVE_TRACES`, else they generate traffic and say so. The dictionary takes its words
     /// from the file in `FLOWSIEVE_WORDS` (one a line), else it makes them up and says so.
     Reproduce(reproduce::ReproduceArgs),
+    /// Rank hosts, ports or names by how many distinct others each has
+    ///
+    /// Which sources contact the most destinations (scanners), which destinations the most sources (victims), who
+    /// tries the most ports, which domains have the most names. A Bloom filter takes out the repeats, and a summary
+    /// of bounded size ranks what is left. Without options: sources by distinct destinations, over the whole
+    /// trace. Several captures are one trace in the order of time; formats and directories are those of
+    /// `flowsieve count`.
+    Top(top::TopArgs),
 }
 
 /// How a run ended.
@@ -227,6 +236,7 @@ impl Command {
             Self::Index(args) => index::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Reproduce(args) => reproduce::run(args),
+            Self::Top(args) => top::run(args),
         }
     }
 }

@@ -311,12 +311,20 @@ pub(super) struct TraceArgs {
     #[command(flatten, next_help_heading = "Elements")]
     pub(super) elements: ElementArgs,
 
+    #[command(flatten)]
+    slices: SliceArgs<false>,
+}
+
+// How time is cut; with WHOLE it is not unless the user says so.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Time slices")]
+pub(super) struct SliceArgs<const WHOLE: bool> {
     /// Width of a time slice, such as 500ms or 5min, or `all`
-    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = parse_slice, help_heading = "Time slices")]
+    #[arg(long, default_value = if WHOLE { "all" } else { "1s" }, value_name = "DURATION", value_parser = parse_slice)]
     slice: SliceWidth,
 
     /// Where slices begin
-    #[arg(long, value_name = "TO", default_value = "epoch", value_parser = boundaries(), help_heading = "Time slices")]
+    #[arg(long, value_name = "TO", default_value = "epoch", value_parser = boundaries())]
     align: Align,
 }
 
@@ -346,6 +354,13 @@ fn parse_slice(text: &str) -> Result<SliceWidth, String> {
 }
 
 impl TraceArgs {
+    /// Time slices.
+    pub(super) fn slicing(&self) -> Slicing {
+        self.slices.slicing()
+    }
+}
+
+impl<const WHOLE: bool> SliceArgs<WHOLE> {
     /// Time slices.
     pub(super) fn slicing(&self) -> Slicing {
         Slicing {

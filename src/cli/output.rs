@@ -193,6 +193,17 @@ impl Write for Output {
     }
 }
 
+/// Width of tables that do not go to a terminal.
+const DEFAULT_WIDTH: usize = 120;
+
+/// Columns of the terminal that standard output is, or of tables that go elsewhere.
+pub(crate) fn terminal_width() -> usize {
+    if !io::stdout().is_terminal() {
+        return DEFAULT_WIDTH;
+    }
+    terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| width.0.into())
+}
+
 /// Whether this name stands for standard input or output.
 pub(crate) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"

@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::options::{FormatArgs, OutputArgs, SeedArgs, ThreadArgs};
-use super::output::{Output, unwritten};
+use super::output::{Output, terminal_width, unwritten};
 use super::page::PageArgs;
 use super::run::{Run, UNWRITTEN};
 use super::same_file::keep_apart;
@@ -15,7 +15,7 @@ use flowsieve::report::{ReproduceReport, write_experiments};
 use flowsieve::trace::{InputFormat, StopFlag};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
-use std::io::{IsTerminal, stderr, stdout};
+use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::thread::{self, available_parallelism};
 use std::time::Duration;
@@ -29,9 +29,6 @@ Examples:
     flowsieve reproduce cmdbf-table-1
   Everything, as the page docs/reproduction.md with its figures:
     flowsieve reproduce all --markdown docs/reproduction.md";
-
-/// Width of tables that do not go to a terminal.
-const DEFAULT_WIDTH: usize = 120;
 
 /// Folder of a page's figures, beside the page.
 const FIGURES: &str = "figures";
@@ -128,7 +125,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     };
     let styled = output.is_styled();
     report
-        .write(args.format.format, width(), styled, output)
+        .write(args.format.format, terminal_width(), styled, output)
         .context(UNWRITTEN)?
         .commit()?;
     if let (Some(page), Some(path)) = (page, &args.markdown) {
@@ -259,13 +256,6 @@ fn write_markdown(report: &ReproduceReport<'_>, page: Output, path: &Path) -> Re
         .write_markdown(FIGURES, page)
         .with_context(|| unwritten(path))?
         .commit()
-}
-
-fn width() -> usize {
-    if !stdout().is_terminal() {
-        return DEFAULT_WIDTH;
-    }
-    terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| width.0.into())
 }
 
 /// Processor, threads and system of this machine, as far as they are known.

@@ -63,7 +63,7 @@ impl LineRows {
 /// The table behind a chart, and what is to be said about it.
 pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
     match &figure.drawing {
-        Drawing::Lines { x, y, series } => {
+        Drawing::Lines { x, y, series } | Drawing::Strips { x, y, series } => {
             let rows = LineRows::of(series);
             let note = (rows.x.len() < rows.places).then(|| {
                 format!(

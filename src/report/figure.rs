@@ -26,6 +26,15 @@ pub enum Drawing {
         /// One curve each.
         series: Vec<Series>,
     },
+    /// Curves one below the other over a common x axis, each with the same scale.
+    Strips {
+        /// Horizontal.
+        x: Axis,
+        /// Vertical, in every strip.
+        y: Axis,
+        /// One curve each.
+        series: Vec<Series>,
+    },
     /// Bars in groups: one group a category, one bar in it a series.
     Bars {
         /// Names of the groups.

@@ -5,7 +5,8 @@ use super::column::Columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
     answers, compare_model, count_combinations, count_model, dedup, filter_info, flows_model,
-    index, index_stats, index_verify, inputs, plan_model, reproduce_model, traffic_table,
+    index, index_stats, index_verify, inputs, plan_model, reproduce_model, top_model,
+    traffic_table,
 };
 
 /// All tables, by the names that stand in the manual.
@@ -86,6 +87,9 @@ fn tables() -> Vec<(&'static str, String)> {
         ("reproduce.charts", table(&reproduce_model::chart_columns())),
         ("reproduce.axes", table(&reproduce_model::axis_columns())),
         ("reproduce.curves", table(&reproduce_model::curve_columns())),
+        ("top.parameters", table(&top_model::parameter_columns())),
+        ("top.keys", table(&top_model::key_columns())),
+        ("top.totals", table(&top_model::total_columns())),
     ]
 }
 

@@ -54,6 +54,10 @@ mod selection;
 mod sparkline;
 pub mod svg;
 mod table;
+mod top;
+mod top_model;
+mod top_page;
+mod top_table;
 mod traffic_page;
 pub mod traffic_table;
 
@@ -80,6 +84,9 @@ pub use plan_model::PlanReport;
 pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
 pub use selection::Selected;
+pub use top::TopReport;
+pub use top_model::TopParameters;
+pub use top_page::TopPage;
 
 use self::rows::RowWriter;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};

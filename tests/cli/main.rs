@@ -29,6 +29,7 @@ mod same_file;
 mod saved;
 mod selection;
 mod signals;
+mod top;
 mod trouble;
 mod usage;
 pub(crate) mod wanted;
@@ -43,14 +44,14 @@ use std::thread;
 
 /// What the program left behind.
 #[derive(Debug)]
-struct Run {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub(crate) struct Run {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// Runs the program without anything on its standard input.
-fn flowsieve<S: AsRef<OsStr>>(args: &[S]) -> Run {
+pub(crate) fn flowsieve<S: AsRef<OsStr>>(args: &[S]) -> Run {
     feed(args, &[])
 }
 

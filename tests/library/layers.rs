@@ -106,6 +106,22 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "top",
+        &[
+            "selection",
+            "memory",
+            "decode",
+            "elements",
+            "filters",
+            "hashing",
+            "inputs",
+            "pipeline",
+            "sorted",
+            "threads",
+            "trace",
+        ],
+    ),
+    (
         "experiments",
         &[
             "selection",
@@ -133,6 +149,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "index",
             "pipeline",
             "planner",
+            "top",
         ],
     ),
 ];

@@ -20,6 +20,7 @@ mod index;
 mod manifest;
 mod order;
 mod packets;
+mod top;
 mod wanted;
 
 // Their own tests are left out here; what they are made with is used.
@@ -81,7 +82,7 @@ const TESTS: [Test; 8] = [
 /// Tests that are ignored where another program is missing.
 type TestWithPeer = (&'static str, fn(&Path) -> Completion);
 
-const TESTS_WITH_PEERS: [TestWithPeer; 3] = [
+const TESTS_WITH_PEERS: [TestWithPeer; 4] = [
     (
         "capture_filters::keep_what_tcpdump_keeps",
         capture_filters::keep_what_tcpdump_keeps,
@@ -93,6 +94,10 @@ const TESTS_WITH_PEERS: [TestWithPeer; 3] = [
     (
         "flows::packets_and_bytes_are_those_of_tshark",
         flows::packets_and_bytes_are_those_of_tshark,
+    ),
+    (
+        "top::numbers_are_those_of_tshark",
+        top::numbers_are_those_of_tshark,
     ),
 ];
 

@@ -22,6 +22,8 @@ pub mod pipeline;
 pub mod selection;
 mod sorted;
 mod threads;
+#[doc(hidden)]
+pub mod top;
 pub mod trace;
 
 /// For the crate `flowsieve` alone.

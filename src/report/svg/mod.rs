@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `scale` | where numbers lie, ticks, how numbers are written |
 //! | `frame` | the picture, axes, legend, markers |
-//! | `lines`, `bars`, `heat` | the drawings |
+//! | `lines`, `strips`, `bars`, `heat` | the drawings |
 //! | `thin` | thousands of points as few |
 
 mod bars;
@@ -16,6 +16,7 @@ mod frame;
 mod heat;
 mod lines;
 mod scale;
+mod strips;
 mod thin;
 
 #[cfg(test)]
@@ -91,6 +92,7 @@ impl Geometry {
 pub(super) fn draw(figure: &Figure, alone: bool) -> Drawn {
     match &figure.drawing {
         Drawing::Lines { x, y, series } => lines::draw(figure, (x, y), series, alone),
+        Drawing::Strips { x, y, series } => strips::draw(figure, (x, y), series, alone),
         Drawing::Bars {
             categories,
             y,
@@ -110,6 +112,6 @@ pub(super) fn keys(figure: &Figure) -> Vec<Key> {
     match &figure.drawing {
         Drawing::Lines { series, .. } => lines::keys(series),
         Drawing::Bars { series, .. } => bars::keys(series),
-        Drawing::HeatMap { .. } => Vec::new(),
+        Drawing::Strips { .. } | Drawing::HeatMap { .. } => Vec::new(),
     }
 }

@@ -110,6 +110,8 @@ skips! {
     NoTransportInLog = 40 "no_transport_in_log" true,
     /// A record of a log, where packets are wanted.
     LogRecord = 41 "log_record" false,
+    /// A packet without ports, or whose ports were not captured, where ports are asked for.
+    NoPorts = 42 "no_ports" true,
     /// A record of a log that lacks an address which the element has.
     NoAddressInLog = 48 "no_address_in_log" true,
     /// A record of a flow, where DNS messages are wanted: it does not have all names.

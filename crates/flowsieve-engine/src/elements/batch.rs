@@ -48,6 +48,27 @@ impl Keys {
         self.ends.push(self.bytes.len() as u32);
     }
 
+    /// Appends one of the first `length` bytes of `key`: as many as are there are moved, which takes less time than
+    /// moving only those that count.
+    #[inline]
+    pub(crate) fn push_padded<const N: usize>(&mut self, key: &[u8; N], length: usize) {
+        let end = self.bytes.len() + length.min(N);
+        self.bytes.extend_from_slice(key);
+        self.bytes.truncate(end);
+        self.ends.push(end as u32);
+    }
+
+    /// Appends the `index`-th of others.
+    #[inline]
+    pub(crate) fn push_from(&mut self, from: &Self, index: usize) {
+        let key = from.get(index);
+        let start = from.ends[index] as usize - key.len();
+        match from.bytes[start..].first_chunk::<32>() {
+            Some(padded) if key.len() <= padded.len() => self.push_padded(padded, key.len()),
+            _ => self.push(key),
+        }
+    }
+
     /// The `index`-th.
     #[inline]
     pub fn get(&self, index: usize) -> &[u8] {
@@ -92,7 +113,7 @@ impl ElementColumns {
             self.attributes.extend_from_slice(attributes);
         }
         if !from.keys.is_empty() {
-            self.keys.push(from.keys.get(element));
+            self.keys.push_from(&from.keys, element);
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::sequencer::{Sequencer, Stage, StageError};
 use super::traffic::Traffic;
-use crate::elements::Extractor;
-use crate::inputs::{A_WHILE, CaptureClock, Feed, Taker};
+use crate::elements::ElementBatch;
+use crate::inputs::{A_WHILE, CaptureClock, Feed, Maker, Taker};
 use std::time::{Duration, Instant};
 
 /// Takes packets as they come, and has rows handed on meanwhile.
@@ -43,11 +43,11 @@ impl<'a, 't, S: Stage> Live<'a, 't, S> {
     }
 }
 
-impl<S: Stage> Taker<Feed<Extractor>, StageError> for Live<'_, '_, S> {
+impl<S: Stage, M: Maker<Batch = ElementBatch>> Taker<Feed<M>, StageError> for Live<'_, '_, S> {
     fn take(
         &mut self,
         _number: usize,
-        feed: &mut Feed<Extractor>,
+        feed: &mut Feed<M>,
         packets: usize,
     ) -> Result<(), StageError> {
         let Feed { batch, cursor, .. } = feed;

@@ -12,10 +12,10 @@ use super::slice_set::SliceSet;
 use super::time_slice::SliceGrid;
 use super::traffic::Traffic;
 use super::workers::CountStage;
-use crate::elements::Extractor;
+use crate::elements::{ElementBatch, Extractor};
 use crate::filters::saved::SavedFilter;
 use crate::guard::{Broken, WorkerGone};
-use crate::inputs::{Feed, InputResult, Merge, Watch};
+use crate::inputs::{Feed, InputResult, Maker, Merge, Watch};
 use crate::trace::{InputFormat, Source};
 use std::io;
 use std::sync::Arc;
@@ -165,11 +165,12 @@ pub fn count(
 }
 
 /// How inputs are read and cut into slices, whatever becomes of their elements.
-pub(crate) struct Reading<'a> {
+pub(crate) struct Reading<'a, M = Extractor> {
     /// Captures, in the order given.
     pub(crate) inputs: Vec<Source>,
     pub(crate) input_format: InputFormat,
-    pub(crate) extractor: Arc<Extractor>,
+    /// Makes elements of packets.
+    pub(crate) extractor: Arc<M>,
     /// Attributes of an element.
     pub(crate) arity: usize,
     pub(crate) slicing: Slicing,
@@ -198,7 +199,7 @@ pub(crate) struct Read<T> {
     pub(crate) outcome: T,
 }
 
-impl Reading<'_> {
+impl<M: Maker<Batch = ElementBatch>> Reading<'_, M> {
     /// Reads all inputs as one trace in time order, through the stage that `stage` makes when it is
     /// known where slices begin.
     pub(crate) fn run<'scope, S: Stage>(
@@ -206,7 +207,10 @@ impl Reading<'_> {
         scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,
         stage: impl FnOnce(SliceGrid) -> S,
-    ) -> Result<Read<S::Outcome>, RunError> {
+    ) -> Result<Read<S::Outcome>, RunError>
+    where
+        M: 'scope,
+    {
         let (merge, grid) = self.merge(scope, watch);
         let late = if self.recalls {
             Late::Aside(Aside::default())
@@ -229,7 +233,10 @@ impl Reading<'_> {
         watch: &dyn Watch,
         wanted: Option<&SliceSet>,
         stage: impl FnOnce(SliceGrid) -> S,
-    ) -> Result<Read<S::Outcome>, RunError> {
+    ) -> Result<Read<S::Outcome>, RunError>
+    where
+        M: 'scope,
+    {
         let (merge, grid) = self.merge(scope, watch);
         let late = Late::Listed(SliceSet::default());
         let mut sequencer = self.sequencer(grid, late, stage(grid));
@@ -250,7 +257,10 @@ impl Reading<'_> {
         &self,
         scope: &'scope Scope<'scope, '_>,
         watch: &dyn Watch,
-    ) -> (Merge<'scope, Feed<Extractor>>, SliceGrid) {
+    ) -> (Merge<'scope, Feed<M>>, SliceGrid)
+    where
+        M: 'scope,
+    {
         let (maker, threads) = (Arc::clone(&self.extractor), self.threads);
         let is_live = self.delay_ns.is_some();
         let begin = move |capture, open| {

@@ -523,7 +523,7 @@ impl<S: Stage> Sequencer<S> {
                 to.attributes.extend_from_slice(attributes);
             }
             if with_keys {
-                to.keys.push(from.keys.get(element));
+                to.keys.push_from(&from.keys, element);
             }
             if to.len() == BATCH {
                 self.stage.add(shard, slot, to)?;

@@ -95,7 +95,7 @@ const END_BYTES: u64 = 1 << 20;
 
 fn last(path: &Path, format: InputFormat, stop: &StopFlag) -> Option<i64> {
     let bytes = std::fs::metadata(path).ok()?.len();
-    if bytes > 4 * END_BYTES && format == InputFormat::Auto {
+    if bytes > 4 * END_BYTES && format != InputFormat::Tsh {
         let end = bytes - END_BYTES..u64::MAX;
         if let Ok(Some(range)) = Capture::open_range(path, end, None, stop)
             && let (Some(last), true) = last_of(range.capture)

@@ -56,7 +56,7 @@ pub(crate) fn part_in_time(
     times_ns: &Range<i64>,
     stop: &StopFlag,
 ) -> Option<FilePart> {
-    if format != InputFormat::Auto {
+    if format == InputFormat::Tsh {
         return None;
     }
     let length = std::fs::metadata(path).ok()?.len();

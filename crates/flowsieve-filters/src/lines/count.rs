@@ -40,7 +40,7 @@ const MAX_SHIFT: u32 = 6;
 /// Registers are of use once the array misses values. Before, they would be raised by many: so a large array, which
 /// misses none of its first values, has registers for the others. When it misses one value, they have
 /// risen beyond the floor; what the floor costs is less than one value of the count.
-fn floor(bits: u64) -> u8 {
+pub(super) fn floor(bits: u64) -> u8 {
     (bits >> 13).checked_ilog2().unwrap_or(0).min(6) as u8
 }
 

@@ -18,8 +18,10 @@ mod row;
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod vectors;
+mod weighing;
 
 pub(super) use count::LineCounter;
+pub use weighing::{WeighingFilter, Weight};
 
 use super::saved::unite_lines;
 use super::{Estimate, Sighting, fill};

@@ -1,0 +1,28 @@
+//! The keys with the most distinct others in each slice: who talks to the most hosts, and the like.
+//!
+//! ```text
+//!   reading and slicing of the pipeline ──batch──┬─► filter ──weights of first sightings──► summary ─┐
+//!   (decoded once; elements are key and other)   └─► exact set, and numbers by key ─────────────┤
+//!                                                                                          ▼
+//!   slice closes:                                     ranked keys ──► rows in the order of time ──► sink
+//! ```
+//!
+//! The filter takes out the repeats. Each first sighting adds its unbiased weight to its key's sum in a summary of
+//! bounded size. Both see every element of a slice in the order of the trace, so that results depend on nothing but
+//! the plan and the inputs.
+
+mod exact;
+mod extract;
+mod plan;
+mod question;
+mod results;
+mod rows;
+mod run;
+mod stage;
+mod summary;
+mod workers;
+
+pub use plan::TopPlan;
+pub use question::{Attribute, Field, Question, QuestionError};
+pub use results::{Certainty, Exact, Recall, Spread, TopKey, TopSink, TopSlice, TopSummary};
+pub use run::top;

@@ -1,0 +1,140 @@
+//! What a ranking shall do: validated choices, no behaviour.
+
+use super::question::Question;
+use super::summary::LEAST_BYTES;
+use crate::decode::Tunnel;
+use crate::memory::is_given;
+use crate::pipeline::{PlanError, Slicing};
+use crate::selection::Selection;
+use crate::trace::{InputFormat, Source};
+
+/// Everything that a ranking depends on.
+#[derive(Clone, Debug)]
+pub struct TopPlan {
+    /// Captures, in the order given.
+    pub inputs: Vec<Source>,
+    /// How to recognise them.
+    pub input_format: InputFormat,
+    /// Which packets take part.
+    pub selection: Selection,
+    /// What is asked.
+    pub question: Question,
+    /// Which IP header counts.
+    pub tunnel: Tunnel,
+    /// Ports on which DNS is spoken, besides 53.
+    pub dns_ports: Vec<u16>,
+    /// Of DNS messages only the queries.
+    pub queries_only: bool,
+    /// Time slices.
+    pub slicing: Slicing,
+    /// Keys that are listed at most; `None` lists all from `least` on, also those that may have as many, up to
+    /// [`TopPlan::MOST_LISTED`].
+    pub most: Option<usize>,
+    /// Distinct others of a key that is listed.
+    pub least: u64,
+    /// Bytes of filter and summary of one slice, half of them each.
+    pub memory_bytes: u64,
+    /// Bytes that the exact sets may take together; `None` switches them off.
+    pub exact_limit_bytes: Option<u64>,
+    /// Seed of the digests.
+    pub seed: u64,
+    /// Threads; only speed depends on them.
+    pub threads: usize,
+}
+
+/// Memory below which more slices are kept open, as in a count.
+const OPEN_SLICES_BYTES: u64 = 16 << 20;
+
+/// Most memory, as in a count.
+const MOST_BYTES: u64 = 1 << 40;
+
+impl TopPlan {
+    /// Memory of filter and summary unless somebody says otherwise.
+    pub const USUAL_BYTES: u64 = 1 << 20;
+
+    /// Least memory of filter and summary.
+    pub const LEAST_BYTES: u64 = 2 * LEAST_BYTES;
+
+    /// Bits that an element sets in the filter.
+    pub const PROBES: u32 = 4;
+
+    /// Keys of a slice that are listed at all.
+    pub const MOST_LISTED: usize = 1 << 20;
+
+    /// Checks what the types cannot say.
+    ///
+    /// # Errors
+    ///
+    /// A width of 0 or less, too little or too much memory, or nothing to be listed.
+    pub fn check(&self) -> Result<(), PlanError> {
+        if self.slicing.width_ns.is_some_and(|width| width <= 0) {
+            return Err(PlanError::new(
+                "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
+            ));
+        }
+        if !(Self::LEAST_BYTES..=MOST_BYTES).contains(&self.memory_bytes) {
+            return Err(PlanError::new(format!(
+                "filter and summary have from {} bytes to 1 TiB together, not {}; 1MiB works",
+                Self::LEAST_BYTES,
+                self.memory_bytes
+            )));
+        }
+        if self.most == Some(0) || self.least == 0 {
+            return Err(PlanError::new(
+                "at least one key is listed, with at least one other; 20 keys and 2 others are usual",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Asks the system whether it would give the memory of all open slices, before anything is read.
+    ///
+    /// # Errors
+    ///
+    /// It would not.
+    pub fn check_memory(&self) -> Result<(), PlanError> {
+        let slices = self.open_slices() as u64;
+        let bytes = self.memory_bytes.saturating_mul(slices);
+        if is_given(bytes) {
+            return Ok(());
+        }
+        Err(PlanError::new(format!(
+            "filters and summaries of up to {slices} open slices take {bytes} bytes, which this machine does not give; ask for less with --memory"
+        )))
+    }
+
+    /// How many slices are open at the same time, as in a count.
+    pub fn open_slices(&self) -> usize {
+        if self.slicing.width_ns.is_none() {
+            return 1;
+        }
+        (OPEN_SLICES_BYTES / self.memory_bytes.max(1)).clamp(2, 8) as usize
+    }
+
+    /// Lines of the filter of a slice.
+    pub(super) fn lines(&self) -> u64 {
+        (self.memory_bytes / 2 / 64).max(1)
+    }
+
+    /// Bytes of the summary of a slice.
+    pub(super) fn summary_bytes(&self) -> u64 {
+        self.memory_bytes - self.memory_bytes / 2
+    }
+
+    /// Bytes of a usual key.
+    pub(super) fn usual_key_bytes(&self) -> usize {
+        let by = self.question.by().iter();
+        let bytes = by.map(|field| match field.attribute {
+            attribute if attribute.is_address() => 8,
+            attribute if attribute.is_name() => 32,
+            _ => 2,
+        });
+        bytes.sum()
+    }
+
+    /// Bytes that the exact sets of one slice may take.
+    pub(super) fn exact_limit(&self) -> Option<u64> {
+        let slices = self.open_slices() as u64;
+        self.exact_limit_bytes.map(|limit| limit / slices)
+    }
+}

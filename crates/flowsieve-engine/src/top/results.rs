@@ -1,0 +1,275 @@
+//! What a ranking yields, as plain data, and who takes it.
+
+use super::question::Question;
+use crate::inputs::InputResult;
+use crate::pipeline::Totals;
+use crate::sorted::Item;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::io;
+
+/// What a bounded summary knows of a key.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Spread {
+    /// The key's bytes.
+    pub key: Vec<u8>,
+    /// Unbiased estimate of its distinct others.
+    pub estimate: f64,
+    /// Standard error of the estimate.
+    pub std_error: f64,
+    /// Sum of the weights of its first sightings since it is held: what the estimate rests on.
+    pub weight: f64,
+    /// Others that were certainly different.
+    pub firsts: u64,
+    /// Lower bound: with the upper one it holds in 95 of 100 cases or more.
+    pub lower: u64,
+    /// Upper bound.
+    pub upper: u64,
+    /// Packets since the key is held.
+    pub packets: u64,
+    /// Bytes of these packets.
+    pub bytes: u64,
+    /// The key was held all the time, so that nothing of it was lost.
+    pub held_since_start: bool,
+}
+
+impl Spread {
+    /// Whether the key most likely has so many others: by its estimate, of which at least half was seen while it was
+    /// held, so that no other key's loss stands for it.
+    pub(super) fn likely_has(&self, least: u64) -> bool {
+        let number = least as f64;
+        self.estimate >= number && self.weight >= number / 2.0 && self.firsts >= least.min(2)
+    }
+
+    /// The largest estimate first, equal ones by key.
+    pub(super) fn by_estimate(&self, other: &Self) -> Ordering {
+        let by_estimate = other.estimate.total_cmp(&self.estimate);
+        by_estimate.then_with(|| self.key.cmp(&other.key))
+    }
+}
+
+/// What is known of a key without any error.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Exact {
+    /// Distinct others.
+    pub distinct: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of these packets from their IP headers on.
+    pub bytes: u64,
+}
+
+/// How sure it is that a key has as many others as were asked for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub enum Certainty {
+    /// It has: by the exact count, or by others that were certainly different.
+    Certain,
+    /// Its estimate says so.
+    Likely,
+    /// Its upper bound allows it.
+    Possible,
+}
+
+impl Certainty {
+    /// The name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Certain => "certain",
+            Self::Likely => "likely",
+            Self::Possible => "possible",
+        }
+    }
+}
+
+/// A key of a slice.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TopKey {
+    /// Its place, from 1 on.
+    pub rank: u64,
+    /// The key's bytes: they decide the order of equal keys.
+    pub(super) id: Vec<u8>,
+    /// The key as text, with commas between its fields.
+    pub key: String,
+    /// What the summary knows; none if it does not hold the key.
+    pub spread: Option<Spread>,
+    /// The exact answer, if it is known.
+    pub exact: Option<Exact>,
+    /// Share of the distinct elements of all keys.
+    pub share: Option<f64>,
+    /// How sure it is that the key belongs here.
+    pub certainty: Certainty,
+}
+
+impl TopKey {
+    /// Its distinct others: exact, else the estimate.
+    pub fn best(&self) -> f64 {
+        match (&self.exact, &self.spread) {
+            (Some(exact), _) => exact.distinct as f64,
+            (None, Some(spread)) => spread.estimate,
+            (None, None) => 0.0,
+        }
+    }
+
+    /// Packets: all of them by the exact count, else those since the key is held.
+    pub fn packets(&self) -> u64 {
+        let held = self.spread.as_ref().map(|spread| spread.packets);
+        let exact = self.exact.as_ref().map(|exact| exact.packets);
+        exact.or(held).unwrap_or(0)
+    }
+
+    /// Bytes of these packets.
+    pub fn bytes(&self) -> u64 {
+        let held = self.spread.as_ref().map(|spread| spread.bytes);
+        let exact = self.exact.as_ref().map(|exact| exact.bytes);
+        exact.or(held).unwrap_or(0)
+    }
+}
+
+impl TopKey {
+    /// The largest first; equal ones by their bytes.
+    fn by_number(&self, other: &Self) -> Ordering {
+        let by_number = other.best().total_cmp(&self.best());
+        by_number.then_with(|| self.id.cmp(&other.id))
+    }
+}
+
+/// What the summary alone would have found, against the exact answer.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Recall {
+    /// Keys of the exact answer.
+    pub keys: u64,
+    /// Those that the summary alone ranks among as many, equal numbers of others counting as found.
+    pub found: u64,
+    /// The largest keys of the exact answer that it does not, as text.
+    pub missed: Vec<String>,
+}
+
+/// The answer for one slice.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TopSlice {
+    /// Number of the slice.
+    pub(super) index: i64,
+    /// How often the slice was counted before; the last count holds.
+    pub(super) revision: u64,
+    /// First nanosecond of the slice (of the first packet, if there is one slice).
+    pub start_ns: i64,
+    /// First nanosecond behind it (time of the last packet, if there is one slice).
+    pub end_ns: i64,
+    /// Packets.
+    pub packets: u64,
+    /// Elements seen, repeats included.
+    pub elements: u64,
+    /// Estimate of the distinct elements of all keys.
+    pub distinct: f64,
+    /// Distinct elements by the exact set; none if it is off or passed its limit.
+    pub exact: Option<u64>,
+    /// Keys of the slice, if the exact set knows them.
+    pub exact_keys: Option<u64>,
+    /// The exact set was on and passed its limit.
+    pub exact_over_limit: bool,
+    /// Keys that the summary holds.
+    pub held: u64,
+    /// The most others that a key can have which the summary does not hold, as far as it was seen; none if it holds
+    /// all.
+    pub most_unheld: Option<u64>,
+    /// Share of new elements that the filter noticed in the end.
+    pub seen_share: f64,
+    /// The largest keys, the largest first.
+    pub keys: Vec<TopKey>,
+    /// What the summary alone would have found, where the exact answer is known.
+    pub recall: Option<Recall>,
+}
+
+impl TopSlice {
+    /// Adds the answer for the same slice of another part of its packets, where each key's packets are all in one part:
+    /// then `most` keys of both are the answer for the whole, and exact numbers those of one run over all packets.
+    ///
+    /// What the summary alone would have found is known of the whole if the parts' summaries found everything.
+    pub fn merge(&mut self, other: Self, most: Option<usize>) {
+        self.start_ns = self.start_ns.min(other.start_ns);
+        self.end_ns = self.end_ns.max(other.end_ns);
+        self.packets += other.packets;
+        self.elements += other.elements;
+        self.distinct += other.distinct;
+        self.exact = self.exact.zip(other.exact).map(|(a, b)| a + b);
+        self.exact_keys = self.exact_keys.zip(other.exact_keys).map(|(a, b)| a + b);
+        self.exact_over_limit |= other.exact_over_limit;
+        self.held += other.held;
+        self.most_unheld = self.most_unheld.max(other.most_unheld);
+        self.seen_share = self.seen_share.min(other.seen_share);
+        self.keys.extend(other.keys);
+        self.keys.sort_by(TopKey::by_number);
+        self.keys.truncate(most.unwrap_or(usize::MAX));
+        let all = self.best();
+        for (key, rank) in self.keys.iter_mut().zip(1..) {
+            key.rank = rank;
+            key.share = (all > 0.0).then(|| (key.best() / all).min(1.0));
+        }
+        let keys = self.keys.len() as u64;
+        let complete = |recall: &Recall| recall.found == recall.keys;
+        let both = self.recall.take().zip(other.recall);
+        let both = both.filter(|(one, two)| complete(one) && complete(two));
+        self.recall = both.map(|_| Recall {
+            keys,
+            found: keys,
+            missed: Vec::new(),
+        });
+    }
+
+    /// Distinct elements of all keys: exact, else the estimate.
+    pub fn best(&self) -> f64 {
+        self.exact.map_or(self.distinct, |n| n as f64)
+    }
+}
+
+impl Item for TopSlice {
+    type Order = (i64, u64);
+
+    fn order(&self) -> (i64, u64) {
+        (self.index, self.revision)
+    }
+
+    fn further_bytes(&self) -> usize {
+        let of_key = |key: &TopKey| {
+            let spread = key.spread.as_ref();
+            size_of::<TopKey>()
+                + key.key.len()
+                + key.id.len()
+                + spread.map_or(0, |spread| spread.key.len())
+        };
+        let missed = self.recall.iter().flat_map(|recall| &recall.missed);
+        let missed: usize = missed.map(|key| key.len() + size_of::<String>()).sum();
+        self.keys.iter().map(of_key).sum::<usize>() + missed
+    }
+}
+
+/// Takes slices in the order of time.
+pub trait TopSink {
+    /// Takes a slice.
+    ///
+    /// # Errors
+    ///
+    /// It could not be handed on.
+    fn slice(&mut self, slice: &TopSlice) -> io::Result<()>;
+}
+
+/// What a run yields besides its slices.
+#[derive(Debug)]
+pub struct TopSummary {
+    /// What was asked.
+    pub question: Question,
+    /// What became of the inputs.
+    pub inputs: Vec<InputResult>,
+    /// Packets, and why some gave no element.
+    pub totals: Totals,
+    /// Slices with packets.
+    pub slices: u64,
+    /// Slices in which the exact set passed its limit.
+    pub over_limit: u64,
+    /// Slices in which the filter missed more than half of the new elements in the end.
+    pub crowded: u64,
+    /// Keys listed, over all slices.
+    pub listed: u64,
+    /// Recall over all slices where the exact answer is known, with the first keys that were missed.
+    pub recall: Option<Recall>,
+}

@@ -1,0 +1,91 @@
+//! The slices on their way to the sink, in the order of time, and what is known over all of them.
+
+use super::results::{Recall, TopSink, TopSlice};
+use super::workers::MISSED_NAMED;
+use crate::sorted::Sorted;
+use std::io;
+
+/// Slices that wait in memory; others do in temporary files.
+const WAITING_BYTES: u64 = 8 << 20;
+
+/// Gathers slices. They wait until all inputs were read, since one may be counted once more.
+pub(super) struct TopRows {
+    waiting: Sorted<TopSlice>,
+    /// How often the inputs were read before.
+    revision: u64,
+}
+
+/// What is known over all slices.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    pub(super) slices: u64,
+    pub(super) over_limit: u64,
+    pub(super) crowded: u64,
+    pub(super) listed: u64,
+    pub(super) recall: Option<Recall>,
+}
+
+impl TopRows {
+    pub(super) fn new() -> Self {
+        Self {
+            waiting: Sorted::new(WAITING_BYTES),
+            revision: 0,
+        }
+    }
+
+    /// The inputs are read again: slices that come now replace those that came before.
+    pub(super) fn again(self) -> Self {
+        Self {
+            revision: self.revision + 1,
+            ..self
+        }
+    }
+
+    pub(super) fn take(&mut self, mut slice: TopSlice) -> io::Result<()> {
+        slice.revision = self.revision;
+        self.waiting.push(slice)
+    }
+
+    /// Hands on all slices.
+    pub(super) fn finish(self, sink: &mut dyn TopSink) -> io::Result<Sums> {
+        let mut sums = Sums::default();
+        let mut held: Option<TopSlice> = None;
+        self.waiting.drain(|slice| {
+            // Of a slice that was counted again the last count holds.
+            match held.replace(slice).filter(|before| {
+                let next = held.as_ref();
+                next.is_some_and(|next| next.index != before.index)
+            }) {
+                Some(before) => {
+                    sums.add(&before);
+                    sink.slice(&before)
+                }
+                None => Ok(()),
+            }
+        })?;
+        if let Some(last) = held {
+            sums.add(&last);
+            sink.slice(&last)?;
+        }
+        Ok(sums)
+    }
+}
+
+impl Sums {
+    fn add(&mut self, slice: &TopSlice) {
+        self.slices += 1;
+        self.over_limit += u64::from(slice.exact_over_limit);
+        self.crowded += u64::from(slice.seen_share < 0.5);
+        self.listed += slice.keys.len() as u64;
+        if let Some(recall) = &slice.recall {
+            let sum = self.recall.get_or_insert_with(Recall::default);
+            sum.keys += recall.keys;
+            sum.found += recall.found;
+            for key in &recall.missed {
+                if sum.missed.len() < MISSED_NAMED && !sum.missed.contains(key) {
+                    sum.missed.push(key.clone());
+                }
+            }
+        }
+    }
+}

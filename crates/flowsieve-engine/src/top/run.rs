@@ -1,0 +1,89 @@
+//! The run: the pipeline's reading and slicing, with the ranking as its stage.
+
+use super::extract::TopExtractor;
+use super::plan::TopPlan;
+use super::results::{TopSink, TopSummary};
+use super::rows::TopRows;
+use super::stage::TopStage;
+use crate::hashing::Digester;
+use crate::pipeline::{Read, Reading, RunError, Watch};
+use crate::trace::Source;
+use std::sync::Arc;
+use std::thread;
+
+/// Finds the keys with the most distinct others in each slice of the inputs, which are one trace in time order.
+///
+/// The slices go to `sink`. Damaged inputs are no error: their packets up to the damage count, and
+/// [`InputResult::error`](crate::pipeline::InputResult::error) says what happened.
+///
+/// # Errors
+///
+/// The plan does not hold, the sink failed, or a worker panicked.
+pub fn top(
+    plan: &TopPlan,
+    sink: &mut dyn TopSink,
+    watch: &dyn Watch,
+) -> Result<TopSummary, RunError> {
+    plan.check()?;
+    plan.check_memory()?;
+    let extractor = TopExtractor::new(
+        &plan.question,
+        plan.tunnel,
+        &plan.dns_ports,
+        plan.queries_only,
+        Digester::new(plan.seed),
+    );
+    // Several inputs may be open at the same time, with a thread each.
+    let readers = match plan.inputs.len() {
+        1 => plan.threads.saturating_sub(1) / 2,
+        _ => plan.threads.saturating_sub(2).min(1),
+    };
+    let can_read_again = plan.inputs.iter().all(Source::is_readable_twice);
+    let mut reading = Reading {
+        inputs: plan.selection.of(&plan.inputs, plan.input_format),
+        input_format: plan.input_format,
+        extractor: Arc::new(extractor),
+        // The digest of the key.
+        arity: 1,
+        slicing: plan.slicing,
+        open_slices: plan.open_slices(),
+        shards: 1,
+        threads: readers,
+        traffic: None,
+        recalls: false,
+        delay_ns: None,
+    };
+    let read = thread::scope(|scope| {
+        reading.run(scope, watch, |_| {
+            TopStage::start(scope, plan, TopRows::new())
+        })
+    })?;
+    let Read {
+        inputs,
+        mut totals,
+        disordered,
+        outcome: mut rows,
+    } = read;
+    if !disordered.is_empty() && !totals.interrupted && can_read_again {
+        let again = thread::scope(|scope| {
+            reading.run_by_slice(scope, watch, Some(&disordered), |_| {
+                TopStage::start(scope, plan, rows.again())
+            })
+        })?;
+        rows = again.outcome;
+        totals.uncounted = again.totals.uncounted;
+        totals.interrupted = again.totals.interrupted;
+    }
+    let sums = rows.finish(sink).map_err(RunError::Sink)?;
+    totals.slices = sums.slices;
+    Ok(TopSummary {
+        question: plan.question.clone(),
+        inputs,
+        totals,
+        slices: sums.slices,
+        over_limit: sums.over_limit,
+        crowded: sums.crowded,
+        listed: sums.listed,
+        recall: sums.recall,
+    })
+}

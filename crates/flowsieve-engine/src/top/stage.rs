@@ -1,0 +1,87 @@
+//! The stage of a ranking: batches go to the worker, and the slices that it closes to the rows.
+
+use super::plan::TopPlan;
+use super::rows::TopRows;
+use super::workers::{Ranker, Task};
+use crate::elements::ElementColumns;
+use crate::pipeline::{Closing, Stage, StageError};
+use crate::threads::Pool;
+use std::thread::Scope;
+
+/// Batches under way to the worker.
+const QUEUED_BATCHES: usize = 8;
+
+pub(super) struct TopStage {
+    workers: Pool<Ranker>,
+    rows: TopRows,
+    /// Closings without an answer.
+    outstanding: usize,
+}
+
+/// Closings whose answers may be outstanding before they are waited for.
+const MOST_OUTSTANDING: usize = 16;
+
+impl TopStage {
+    /// The worker has a thread of its own if there are two or more.
+    pub(super) fn start<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        plan: &TopPlan,
+        rows: TopRows,
+    ) -> Self {
+        let ranker = Ranker::new(plan);
+        let workers = if plan.threads < 2 {
+            Pool::here(ranker)
+        } else {
+            Pool::start(vec![ranker], QUEUED_BATCHES, |worker| {
+                scope.spawn(|| worker.serve());
+            })
+        };
+        Self {
+            workers,
+            rows,
+            outstanding: 0,
+        }
+    }
+
+    /// Takes the answers that have come, and waits for more while so many are outstanding.
+    fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
+        while self.outstanding > 0 {
+            let wait = self.outstanding >= outstanding;
+            let Some(slice) = self.workers.answer(wait)? else {
+                return Ok(());
+            };
+            self.outstanding -= 1;
+            self.rows.take(slice)?;
+        }
+        Ok(())
+    }
+}
+
+impl Stage for TopStage {
+    const LOOKS_AHEAD: bool = false;
+
+    type Outcome = TopRows;
+
+    fn add(
+        &mut self,
+        _shard: usize,
+        slot: usize,
+        elements: &mut ElementColumns,
+    ) -> Result<(), StageError> {
+        let fresh = self.workers.fresh();
+        let elements = std::mem::replace(elements, fresh);
+        Ok(self.workers.give(0, Task::Add { slot, elements })?)
+    }
+
+    fn close(&mut self, closing: Closing) -> Result<(), StageError> {
+        let Closing { slot, slice, .. } = closing;
+        self.workers.give(0, Task::Close { slot, slice })?;
+        self.outstanding += 1;
+        self.collect(MOST_OUTSTANDING)
+    }
+
+    fn finish(mut self) -> Result<TopRows, StageError> {
+        self.collect(1)?;
+        Ok(self.rows)
+    }
+}

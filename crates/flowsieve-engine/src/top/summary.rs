@@ -1,0 +1,624 @@
+//! The keys with the largest sums of weights, in bounded memory.
+//!
+//! A table of keys, exact until it is full. Then the quarter of the keys with the fewest first sightings is evicted,
+//! but none of the newest eighth, which had no time to be seen twice. The weights of evicted keys go to a row of
+//! cells, each key's to the cell that its digest chooses, so that a key that comes back has an unbiased estimate of
+//! what it lost: of `n` cells with `L` in all, a cell with `v` holds (v n - L) / (n - 1) of its own in expectation.
+//! A flood of keys that are seen once therefore only replaces itself.
+//!
+//! Of a key that is held: the lower bound rests on its first sightings, which were all different; the upper bound
+//! adds all of its cell to what its weights say. A key that is not held has at most what is in its cell.
+//!
+//! Keys stay in the order in which they came. Nothing is drawn at random, and sums are whole numbers.
+//!
+//! Related: Metwally, Agrawal, El Abbadi, "Efficient computation of frequent and top-k elements in data streams",
+//! ICDT 2005 (Space-Saving), which keeps the total and so lets floods raise its minimum; Charikar, Chen,
+//! Farach-Colton, "Finding frequent items in data streams", ICALP 2002 (cells that several keys share).
+
+use super::results::Spread;
+use crate::filters::{Basis, Estimate, Seen, Weight};
+use crate::hashing::{Digest, mix, reduce};
+use ahash::RandomState;
+
+/// Stream of [`mix`] that chooses a key's cell.
+const CELL: u64 = 0x746f_7063_656c_6c73;
+
+/// Bits behind the point of a cell.
+const CELL_POINT: u32 = 8;
+
+/// A share of the keys that is evicted at a time, and one of new keys that is immune: one in so many.
+const EVICTED: usize = 4;
+const IMMUNE: usize = 8;
+
+/// Longest key: a family, two addresses, ports, a protocol and a name.
+pub(super) const LONGEST_KEY: usize = 1 + 32 + 5 + 255;
+
+/// Least memory of a summary.
+pub(super) const LEAST_BYTES: u64 = 4096;
+
+/// A key that is held.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    digest: Digest,
+    /// Sum of the weights of its first sightings (c), and of w (w - 1).
+    weight: Weight,
+    variance: Weight,
+    packets: u64,
+    bytes: u64,
+    /// Its own share of its cell when it came (l), and the variance of that (s²).
+    lost: f32,
+    lost_variance: f32,
+    /// All that was in its cell (v).
+    cell: u32,
+    /// First sightings (f).
+    firsts: u32,
+    key_at: u32,
+    key_length: u16,
+    /// It was here before anything was evicted.
+    from_start: bool,
+}
+
+/// The summary of one slice.
+#[derive(Debug)]
+pub(super) struct Summary {
+    entries: Vec<Entry>,
+    /// The keys, in the order of the entries.
+    keys: Vec<u8>,
+    index: Index,
+    most_entries: usize,
+    most_key_bytes: usize,
+    /// Where evicted weights went, in units of 2^-8.
+    row: Vec<u32>,
+    /// Their sum (L), and the sum of the squares of the cells.
+    lost: u64,
+    squares: u128,
+    evicted: u64,
+    /// All weights, and their variance.
+    total: Weight,
+    variance: Weight,
+    firsts: u64,
+    /// What is looked at to find the keys that leave.
+    scratch: Vec<u64>,
+}
+
+impl Summary {
+    /// An empty summary that takes at most so many bytes, for keys of about `key_bytes` each.
+    pub(super) fn new(bytes: u64, key_bytes: usize) -> Self {
+        let bytes = bytes.clamp(LEAST_BYTES, 1 << 40) as usize;
+        let cells = bytes / 8 / size_of::<u32>();
+        let rest = bytes - cells * size_of::<u32>();
+        // Entry, key, number in the scratch.
+        let each = size_of::<Entry>() + key_bytes + size_of::<u64>();
+        let index_of = |entries: usize| Index::places(entries) * size_of::<u32>();
+        let mut most_entries = rest / each;
+        while most_entries > 8 && most_entries * each + index_of(most_entries) > rest {
+            most_entries -= most_entries / 64 + 1;
+        }
+        let most_entries = most_entries.clamp(8, u32::MAX as usize / 512);
+        Self {
+            entries: Vec::with_capacity(most_entries),
+            keys: Vec::with_capacity(most_entries * key_bytes + LONGEST_KEY),
+            index: Index::new(most_entries),
+            most_entries,
+            most_key_bytes: most_entries * key_bytes + LONGEST_KEY,
+            row: vec![0; cells.max(2)],
+            lost: 0,
+            squares: 0,
+            evicted: 0,
+            total: Weight::NONE,
+            variance: Weight::NONE,
+            firsts: 0,
+            scratch: Vec::with_capacity(most_entries),
+        }
+    }
+
+    /// Takes a packet of a key; `weight` is that of its element.
+    #[inline]
+    pub(super) fn add(&mut self, digest: Digest, key: &[u8], weight: Weight, bytes: u32) {
+        let found = self.find(digest, key);
+        if weight.is_first() {
+            self.total = self.total.plus(weight);
+            self.variance = self.variance.plus(weight.variance());
+            self.firsts += 1;
+        }
+        let entry = match found {
+            Some(number) => &mut self.entries[number],
+            // Before anything is evicted all keys are held, whatever the filter says, so that their packets are known.
+            None if weight.is_first() || (self.evicted == 0 && self.has_room(key)) => {
+                self.append(digest, key)
+            }
+            None => return,
+        };
+        entry.packets += 1;
+        entry.bytes += u64::from(bytes);
+        if weight.is_first() {
+            entry.weight = entry.weight.plus(weight);
+            entry.variance = entry.variance.plus(weight.variance());
+            entry.firsts = entry.firsts.saturating_add(1);
+        }
+    }
+
+    #[inline]
+    fn find(&self, digest: Digest, key: &[u8]) -> Option<usize> {
+        let is = |number: u32| {
+            let entry = &self.entries[number as usize];
+            entry.digest == digest && key_of(&self.keys, entry) == key
+        };
+        self.index.find(digest, is).map(|number| number as usize)
+    }
+
+    fn has_room(&self, key: &[u8]) -> bool {
+        self.entries.len() < self.most_entries && self.keys.len() + key.len() <= self.most_key_bytes
+    }
+
+    /// Holds one key more, which begins with nothing.
+    fn append(&mut self, digest: Digest, key: &[u8]) -> &mut Entry {
+        let key = &key[..key.len().min(LONGEST_KEY)];
+        while !self.has_room(key) {
+            self.evict();
+        }
+        let loss = self.loss(digest);
+        let number = self.entries.len();
+        self.entries.push(Entry {
+            digest,
+            weight: Weight::NONE,
+            variance: Weight::NONE,
+            packets: 0,
+            bytes: 0,
+            lost: loss.own as f32,
+            lost_variance: loss.variance as f32,
+            cell: loss.cell,
+            firsts: 0,
+            key_at: self.keys.len() as u32,
+            key_length: key.len() as u16,
+            from_start: self.evicted == 0,
+        });
+        self.keys.extend_from_slice(key);
+        self.index.insert(digest, number as u32);
+        &mut self.entries[number]
+    }
+
+    /// What a key with this digest may have lost.
+    fn loss(&self, digest: Digest) -> Loss {
+        let cell = self.row[cell_of(digest, self.row.len())];
+        if cell == 0 {
+            return Loss::default();
+        }
+        let (n, unit) = (self.row.len() as f64, f64::from(1 << CELL_POINT));
+        let lost = self.lost as f64 / unit;
+        Loss {
+            cell,
+            own: (f64::from(cell) / unit * n - lost) / (n - 1.0),
+            variance: ((self.squares as f64 / (unit * unit) - lost * lost / n) / (n - 1.0))
+                .max(0.0),
+        }
+    }
+
+    /// Evicts the quarter with the fewest first sightings, the oldest first, but none of the newest eighth.
+    fn evict(&mut self) {
+        let length = self.entries.len();
+        let share = (length / EVICTED).max(1);
+        let old = (length - length / IMMUNE).max(1).min(length);
+        let (least, mut among) = self.evicted_below(old, share.min(old));
+        let (mut kept, mut key_bytes) = (0, 0);
+        self.index.clear();
+        for number in 0..length {
+            let entry = self.entries[number];
+            let is_evicted = number < old
+                && (entry.firsts < least
+                    || (entry.firsts == least && among > 0 && {
+                        among -= 1;
+                        true
+                    }));
+            if is_evicted {
+                self.lose(entry.digest, entry.weight);
+                continue;
+            }
+            if kept < number {
+                let key =
+                    entry.key_at as usize..entry.key_at as usize + usize::from(entry.key_length);
+                self.keys.copy_within(key, key_bytes);
+                self.entries[kept] = Entry {
+                    key_at: key_bytes as u32,
+                    ..entry
+                };
+            }
+            key_bytes += usize::from(entry.key_length);
+            self.index.insert(entry.digest, kept as u32);
+            kept += 1;
+        }
+        self.evicted += (length - kept) as u64;
+        self.entries.truncate(kept);
+        self.keys.truncate(key_bytes);
+    }
+
+    /// A number of first sightings, below which all of the first `old` entries are evicted, and how many of those with
+    /// as many, so that they are `share` together.
+    fn evicted_below(&mut self, old: usize, share: usize) -> (u32, usize) {
+        // Nearly always few first sightings decide.
+        let mut counts = [0_usize; 64];
+        for entry in &self.entries[..old] {
+            counts[(entry.firsts as usize).min(counts.len() - 1)] += 1;
+        }
+        let mut below = 0;
+        for (firsts, &count) in (0..).zip(&counts[..counts.len() - 1]) {
+            if below + count >= share {
+                return (firsts, share - below);
+            }
+            below += count;
+        }
+        self.scratch.clear();
+        let firsts = self.entries[..old].iter();
+        self.scratch
+            .extend(firsts.map(|entry| u64::from(entry.firsts)));
+        let (fewer, &mut least, _) = self.scratch.select_nth_unstable(share - 1);
+        let below = fewer.iter().filter(|&&firsts| firsts < least).count();
+        (least as u32, share - below)
+    }
+
+    fn lose(&mut self, digest: Digest, weight: Weight) {
+        let shift = Weight::ONE.units().trailing_zeros() - CELL_POINT;
+        let units = weight.units().saturating_add(1 << (shift - 1)) >> shift;
+        let place = cell_of(digest, self.row.len());
+        self.add_to_cell(place, units);
+    }
+
+    fn add_to_cell(&mut self, place: usize, units: u64) {
+        let cell = &mut self.row[place];
+        let before = u128::from(*cell);
+        *cell = u32::try_from(u64::from(*cell).saturating_add(units)).unwrap_or(u32::MAX);
+        let after = u128::from(*cell);
+        self.lost = self.lost.saturating_add((after - before) as u64);
+        self.squares += after * after - before * before;
+    }
+
+    /// Whether a key was evicted.
+    pub(super) const fn has_evicted(&self) -> bool {
+        self.evicted > 0
+    }
+
+    /// Keys that are held.
+    pub(super) fn held(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    /// The most that a key that is not held can have lost.
+    pub(super) fn most_unheld(&self) -> u64 {
+        let most = self.row.iter().copied().max().unwrap_or(0);
+        u64::from(most.div_ceil(1 << CELL_POINT))
+    }
+
+    /// Distinct elements of all keys, of which `seen_share` of the new ones is seen now.
+    pub(super) fn total(&self, seen_share: f64) -> Estimate {
+        estimate(self.total, self.variance, self.firsts, seen_share)
+    }
+
+    /// The held keys with an upper bound of `least` or more, at most `most` of them: those with the largest sums of
+    /// weights, then in the order of their estimates.
+    pub(super) fn largest(&mut self, least: u64, most: usize, seen_share: f64) -> Vec<Spread> {
+        let mut order = std::mem::take(&mut self.scratch);
+        order.clear();
+        order.extend((0..self.entries.len() as u64).filter(|&number| {
+            let entry = &self.entries[number as usize];
+            upper(entry, seen_share) >= least
+        }));
+        let rank = |&number: &u64| {
+            let entry = &self.entries[number as usize];
+            (std::cmp::Reverse(entry.weight), key_of(&self.keys, entry))
+        };
+        if order.len() > most {
+            if most > 0 {
+                order.select_nth_unstable_by(most - 1, |a, b| rank(a).cmp(&rank(b)));
+            }
+            order.truncate(most);
+        }
+        let spreads = order.iter().map(|&number| {
+            let entry = &self.entries[number as usize];
+            self.spread(entry, seen_share)
+        });
+        let mut spreads: Vec<Spread> = spreads.collect();
+        spreads.sort_by(Spread::by_estimate);
+        order.clear();
+        self.scratch = order;
+        spreads
+    }
+
+    /// What is known of a key, if it is held.
+    pub(super) fn of_key(&self, digest: Digest, key: &[u8], seen_share: f64) -> Option<Spread> {
+        let number = self.find(digest, key)?;
+        Some(self.spread(&self.entries[number], seen_share))
+    }
+
+    fn spread(&self, entry: &Entry, seen_share: f64) -> Spread {
+        let watched = estimate(
+            entry.weight,
+            entry.variance,
+            entry.firsts.into(),
+            seen_share,
+        );
+        let firsts = u64::from(entry.firsts);
+        Spread {
+            key: key_of(&self.keys, entry).to_vec(),
+            // What was lost is not less than nothing, as far as the sum goes.
+            estimate: (watched.distinct + f64::from(entry.lost)).max(firsts as f64),
+            std_error: (watched.variance + f64::from(entry.lost_variance)).sqrt(),
+            weight: watched.distinct,
+            firsts,
+            lower: watched.lower(),
+            upper: upper(entry, seen_share),
+            packets: entry.packets,
+            bytes: entry.bytes,
+            held_since_start: entry.from_start,
+        }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.keys.clear();
+        self.index.clear();
+        if self.evicted > 0 {
+            self.row.fill(0);
+        }
+        self.lost = 0;
+        self.squares = 0;
+        self.evicted = 0;
+        self.total = Weight::NONE;
+        self.variance = Weight::NONE;
+        self.firsts = 0;
+    }
+
+    /// Bytes that its parts take.
+    #[cfg(test)]
+    fn memory_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+            + self.keys.capacity()
+            + self.index.places.capacity() * size_of::<u32>()
+            + self.row.capacity() * size_of::<u32>()
+            + self.scratch.capacity() * size_of::<u64>()
+    }
+}
+
+/// Where keys are: the numbers of their entries, each at the first free place from that on which its digest chooses.
+///
+/// It is filled anew whenever keys are evicted, so nothing is ever taken out of it, and an ordinary hash table would
+/// take twice the time. Digests are multiplied with a random number, so that nobody can choose keys that collide;
+/// nothing that is reported depends on it.
+#[derive(Debug)]
+struct Index {
+    places: Vec<u32>,
+    factor: u64,
+    shift: u32,
+}
+
+/// A place without a number.
+const FREE: u32 = u32::MAX;
+
+impl Index {
+    fn new(entries: usize) -> Self {
+        let places = Self::places(entries);
+        Self {
+            places: vec![FREE; places],
+            factor: RandomState::new().hash_one(places) | 1,
+            shift: u64::BITS - places.trailing_zeros(),
+        }
+    }
+
+    #[inline]
+    const fn first(&self, digest: Digest) -> usize {
+        (digest.value().wrapping_mul(self.factor) >> self.shift) as usize
+    }
+
+    /// Places for so many entries: at least a quarter of them remain free.
+    const fn places(entries: usize) -> usize {
+        (entries + entries / 3 + 2).next_power_of_two()
+    }
+
+    #[inline]
+    fn find(&self, digest: Digest, is: impl Fn(u32) -> bool) -> Option<u32> {
+        let mask = self.places.len() - 1;
+        let mut place = self.first(digest);
+        loop {
+            match self.places[place] {
+                FREE => return None,
+                number if is(number) => return Some(number),
+                _ => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    /// Inserts a number that is not there.
+    #[inline]
+    fn insert(&mut self, digest: Digest, number: u32) {
+        let mask = self.places.len() - 1;
+        let mut place = self.first(digest);
+        while self.places[place] != FREE {
+            place = (place + 1) & mask;
+        }
+        self.places[place] = number;
+    }
+
+    fn clear(&mut self) {
+        self.places.fill(FREE);
+    }
+}
+
+/// What a key may have lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Loss {
+    cell: u32,
+    own: f64,
+    variance: f64,
+}
+
+fn cell_of(digest: Digest, cells: usize) -> usize {
+    reduce(mix(digest, CELL), cells as u64) as usize
+}
+
+fn key_of<'a>(keys: &'a [u8], entry: &Entry) -> &'a [u8] {
+    &keys[entry.key_at as usize..][..usize::from(entry.key_length)]
+}
+
+/// The count of elements with these weights.
+fn estimate(weight: Weight, variance: Weight, firsts: u64, seen_share: f64) -> Estimate {
+    let missed = (1.0 - seen_share).max(0.0);
+    // What is missed before the next one is seen.
+    let next = if seen_share > 0.0 {
+        missed / seen_share
+    } else {
+        0.0
+    };
+    Estimate {
+        distinct: weight.number(),
+        variance: variance.number(),
+        basis: Basis::Stream(Seen {
+            elements: firsts,
+            next_mean: next,
+            next_variance: next * (1.0 + next),
+            streams: 1,
+        }),
+    }
+}
+
+fn upper(entry: &Entry, seen_share: f64) -> u64 {
+    let watched = estimate(
+        entry.weight,
+        entry.variance,
+        entry.firsts.into(),
+        seen_share,
+    );
+    let cell = u64::from(entry.cell.div_ceil(1 << CELL_POINT));
+    watched.upper().saturating_add(cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::Digester;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn digest(key: &[u8]) -> Digest {
+        Digester::new(7).digest(key)
+    }
+
+    fn add(summary: &mut Summary, key: u32, times: u32) {
+        let key = key.to_be_bytes();
+        for _ in 0..times {
+            summary.add(digest(&key), &key, Weight::ONE, 10);
+        }
+    }
+
+    fn all(summary: &mut Summary) -> BTreeMap<u32, Spread> {
+        let spreads = summary.largest(0, usize::MAX, 1.0).into_iter();
+        let numbered = spreads.map(|spread| {
+            let key: [u8; 4] = spread.key.as_slice().try_into().unwrap_or_default();
+            (u32::from_be_bytes(key), spread)
+        });
+        numbered.collect()
+    }
+
+    proptest! {
+        /// While there is room everything is exact; afterwards bounds hold, and nothing but rounding is lost in sum.
+        #[test]
+        fn bounds_hold_and_nothing_is_lost(
+            stream in prop::collection::vec((0_u32..200, 1_u32..5), 1..600),
+            bytes in 4096_u64..20_000,
+        ) {
+            let mut summary = Summary::new(bytes, 4);
+            let mut truth: BTreeMap<u32, u64> = BTreeMap::new();
+            for &(key, times) in &stream {
+                add(&mut summary, key, times);
+                *truth.entry(key).or_default() += u64::from(times);
+            }
+            let sum: u64 = truth.values().sum();
+            prop_assert!((summary.total(1.0).distinct - sum as f64).abs() < 1e-6);
+            let evicted = summary.has_evicted();
+            let most = summary.most_unheld();
+            let spreads = all(&mut summary);
+            prop_assert_eq!(spreads.len() as u64, summary.held());
+            for (key, &count) in &truth {
+                match spreads.get(key) {
+                    Some(spread) => {
+                        prop_assert!(spread.lower <= count && count <= spread.upper, "{:?} {}", spread, count);
+                        if spread.held_since_start {
+                            prop_assert_eq!((spread.lower, spread.upper), (count, count));
+                            prop_assert_eq!((spread.packets, spread.bytes), (count, 10 * count));
+                        }
+                    }
+                    None => prop_assert!(evicted && count <= most),
+                }
+            }
+            let held: u64 = spreads.values().map(|spread| spread.lower).sum();
+            prop_assert_eq!(held + (summary.lost >> CELL_POINT), sum);
+        }
+
+        /// Also with keys of any length.
+        #[test]
+        fn memory_stays_within_its_bound(
+            keys in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..300),
+            bytes in 4096_u64..30_000,
+        ) {
+            let mut summary = Summary::new(bytes, 24);
+            let before = summary.memory_bytes();
+            prop_assert!(before as u64 <= bytes + 1024, "{before} {bytes}");
+            for key in &keys {
+                summary.add(digest(key), key, Weight::ONE, 1);
+                prop_assert_eq!(summary.memory_bytes(), before);
+            }
+            summary.clear();
+            prop_assert_eq!(summary.held(), 0);
+            prop_assert_eq!(summary.most_unheld(), 0);
+        }
+    }
+
+    /// Keys that are seen once replace each other, and none with more.
+    #[test]
+    fn a_flood_pushes_nobody_out() {
+        let mut summary = Summary::new(32 << 10, 4);
+        for round in 0..100_000_u32 {
+            add(&mut summary, 1_000_000 + round, 1);
+            if round % 100 == 0 {
+                (0..20).for_each(|key| add(&mut summary, key, 1));
+            }
+        }
+        let largest = summary.largest(0, 20, 1.0);
+        let keys: Vec<u32> = largest
+            .iter()
+            .map(|spread| {
+                let key: [u8; 4] = spread.key.as_slice().try_into().unwrap_or_default();
+                u32::from_be_bytes(key)
+            })
+            .collect();
+        assert!((0..20).all(|key| keys.contains(&key)), "{keys:?}");
+        for spread in &largest {
+            assert!((spread.lower..=spread.upper).contains(&1000), "{spread:?}");
+            assert!((spread.estimate - 1000.0).abs() < 4.0 * spread.std_error + 1.0);
+        }
+    }
+
+    /// What a key that comes back has lost is estimated without bias, over many choices of cells.
+    #[test]
+    fn losses_are_unbiased() {
+        let (mut sum, runs) = (0.0, 400);
+        for seed in 0..runs {
+            let digester = Digester::new(seed);
+            let mut summary = Summary::new(8 << 10, 4);
+            let mut one = |key: u32| {
+                let key = key.to_be_bytes();
+                summary.add(digester.digest(&key), &key, Weight::ONE, 0);
+            };
+            one(1);
+            (1000..3000).for_each(&mut one);
+            (0..30).for_each(|_| one(1));
+            let key = 1_u32.to_be_bytes();
+            let spread = summary.of_key(digester.digest(&key), &key, 1.0);
+            let number = summary.find(digester.digest(&key), &key);
+            let lost = number.map_or(0.0, |number| f64::from(summary.entries[number].lost));
+            assert!(spread.is_some_and(|spread| spread.lower == 30 && spread.upper >= 31));
+            sum += lost;
+        }
+        let mean = sum / runs as f64;
+        assert!((mean - 1.0).abs() < 0.6, "{mean}");
+    }
+}

@@ -1,0 +1,325 @@
+//! Who ranks: filter, summary and exact sets of all open slices, in one thread.
+
+use super::exact::Truth;
+use super::extract::{Record, key_text};
+use super::plan::TopPlan;
+use super::results::{Certainty, Exact, Recall, Spread, TopKey, TopSlice};
+use super::summary::Summary;
+use crate::elements::ElementColumns;
+use crate::filters::{WeighingFilter, Weight};
+use crate::hashing::Digester;
+use crate::pipeline::ClosedSlice;
+use crate::threads::{Reply, Work};
+use std::collections::HashSet;
+
+/// Missed keys that are named.
+pub(super) const MISSED_NAMED: usize = 20;
+
+/// What the worker is asked to do.
+pub(super) enum Task {
+    Add {
+        slot: usize,
+        elements: ElementColumns,
+    },
+    Close {
+        slot: usize,
+        slice: ClosedSlice,
+    },
+}
+
+/// The state of all open slices.
+pub(super) struct Ranker {
+    plan: TopPlan,
+    slices: Vec<OpenSlice>,
+    weights: Vec<Weight>,
+}
+
+struct OpenSlice {
+    filter: WeighingFilter,
+    summary: Summary,
+    truth: Option<Truth>,
+    used: bool,
+}
+
+impl Ranker {
+    pub(super) fn new(plan: &TopPlan) -> Self {
+        Self {
+            plan: plan.clone(),
+            slices: Vec::new(),
+            weights: Vec::new(),
+        }
+    }
+
+    fn reach(&mut self) {
+        let plan = &self.plan;
+        if self.slices.is_empty() {
+            // All at once, while it is known that the system gives their memory.
+            let slices = (0..plan.open_slices()).map(|_| OpenSlice {
+                filter: WeighingFilter::new(plan.lines(), TopPlan::PROBES),
+                summary: Summary::new(plan.summary_bytes(), plan.usual_key_bytes()),
+                truth: plan.exact_limit().map(Truth::new),
+                used: false,
+            });
+            self.slices = slices.collect();
+        }
+    }
+
+    fn add(&mut self, slot: usize, elements: &ElementColumns) {
+        self.reach();
+        let slice = &mut self.slices[slot];
+        slice.used = true;
+        self.weights.clear();
+        slice
+            .filter
+            .insert_all(&elements.digests, &mut self.weights);
+        let keys = elements.keys.iter().zip(&elements.attributes);
+        for ((record, &digest), &weight) in keys.zip(&self.weights) {
+            let record = Record::of(record);
+            slice.summary.add(digest, record.key, weight, record.bytes);
+            if let Some(truth) = &mut slice.truth {
+                truth.add(&record);
+            }
+        }
+    }
+
+    fn close(&mut self, slot: usize, closed: ClosedSlice) -> TopSlice {
+        self.reach();
+        let (plan, slice) = (&self.plan, &mut self.slices[slot]);
+        let answer = slice.answer(plan, closed);
+        if slice.used {
+            slice.filter.clear();
+            slice.summary.clear();
+            slice.truth.iter_mut().for_each(Truth::clear);
+            slice.used = false;
+        }
+        answer
+    }
+}
+
+impl OpenSlice {
+    fn answer(&mut self, plan: &TopPlan, closed: ClosedSlice) -> TopSlice {
+        let seen_share = self.filter.seen_share();
+        let distinct = self.summary.total(seen_share).distinct;
+        let most = plan
+            .most
+            .map_or(TopPlan::MOST_LISTED, |most| most.min(TopPlan::MOST_LISTED));
+        let mut ranked = self.summary.largest(plan.least, most, seen_share);
+        if plan.most.is_some() {
+            // A list of the largest has nobody in it whose number is most likely too small.
+            ranked.retain(|spread| spread.likely_has(plan.least));
+        }
+        let truth = self.truth.as_ref();
+        let truth = truth.and_then(|truth| Some((truth, truth.distinct()?)));
+        let (keys, recall) = if let Some((truth, sum)) = truth {
+            let largest = truth.largest(plan.least, most);
+            let recall = recall(plan, truth, &largest, &ranked);
+            let digester = Digester::new(plan.seed);
+            let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
+                let digest = digester.digest(&key);
+                let spread = self.summary.of_key(digest, &key, seen_share);
+                top_key(plan, rank, &key, spread, Some(exact), sum as f64)
+            });
+            (keys.collect(), Some(recall))
+        } else {
+            let keys = ranked.into_iter().zip(1..).map(|(spread, rank)| {
+                let key = spread.key.clone();
+                top_key(plan, rank, &key, Some(spread), None, distinct)
+            });
+            (keys.collect(), None)
+        };
+        let summary = &self.summary;
+        TopSlice {
+            index: closed.index,
+            revision: 0,
+            start_ns: closed.start_ns,
+            end_ns: closed.end_ns,
+            packets: closed.packets,
+            elements: closed.elements,
+            distinct,
+            exact: truth.map(|(_, sum)| sum),
+            exact_keys: truth.map(|(truth, _)| truth.keys()),
+            exact_over_limit: self.truth.is_some() && truth.is_none(),
+            held: summary.held(),
+            most_unheld: summary.has_evicted().then(|| summary.most_unheld()),
+            seen_share,
+            keys,
+            recall,
+        }
+    }
+}
+
+fn top_key(
+    plan: &TopPlan,
+    rank: u64,
+    key: &[u8],
+    spread: Option<Spread>,
+    exact: Option<Exact>,
+    all: f64,
+) -> TopKey {
+    let certainty = match (&exact, &spread) {
+        (Some(_), _) => Certainty::Certain,
+        (None, Some(spread)) if spread.firsts >= plan.least => Certainty::Certain,
+        (None, Some(spread)) if spread.likely_has(plan.least) => Certainty::Likely,
+        (None, _) => Certainty::Possible,
+    };
+    let mut top = TopKey {
+        rank,
+        id: key.to_vec(),
+        key: key_text(plan.question.by(), key),
+        spread,
+        exact,
+        share: None,
+        certainty,
+    };
+    top.share = (all > 0.0).then(|| (top.best() / all).min(1.0));
+    top
+}
+
+/// What the summary alone would have found of the largest keys.
+fn recall(
+    plan: &TopPlan,
+    truth: &Truth,
+    largest: &[(Vec<u8>, Exact)],
+    ranked: &[Spread],
+) -> Recall {
+    let Some((_, last)) = largest.last() else {
+        return Recall::default();
+    };
+    let keys = largest.len() as u64;
+    // Which of equal keys are listed is chance.
+    let found = ranked
+        .iter()
+        .filter(|spread| truth.of_key(&spread.key).distinct >= last.distinct);
+    let found = (found.count() as u64).min(keys);
+    let held: HashSet<&[u8]> = ranked.iter().map(|spread| spread.key.as_slice()).collect();
+    let missed = largest
+        .iter()
+        .filter(|(key, _)| !held.contains(key.as_slice()));
+    let named = MISSED_NAMED.min((keys - found) as usize);
+    Recall {
+        keys,
+        found,
+        missed: missed
+            .take(named)
+            .map(|(key, _)| key_text(plan.question.by(), key))
+            .collect(),
+    }
+}
+
+impl Work for Ranker {
+    type Task = Task;
+    type Answer = TopSlice;
+    type Batch = ElementColumns;
+
+    fn work(&mut self, task: Task) -> Reply<TopSlice, ElementColumns> {
+        match task {
+            Task::Add { slot, mut elements } => {
+                self.add(slot, &elements);
+                elements.clear();
+                Reply::Emptied(elements)
+            }
+            Task::Close { slot, slice } => Reply::Answer(self.close(slot, slice)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::Tunnel;
+    use crate::pipeline::{Align, Slicing};
+    use crate::selection::Selection;
+    use crate::top::Question;
+    use crate::trace::InputFormat;
+    use proptest::prelude::*;
+
+    fn plan(most: Option<usize>, exact: bool) -> TopPlan {
+        TopPlan {
+            inputs: Vec::new(),
+            input_format: InputFormat::Auto,
+            selection: Selection::default(),
+            question: Question::default(),
+            tunnel: Tunnel::Outer,
+            dns_ports: Vec::new(),
+            queries_only: false,
+            slicing: Slicing {
+                width_ns: None,
+                align: Align::Epoch,
+            },
+            most,
+            least: 2,
+            memory_bytes: 16 << 10,
+            exact_limit_bytes: exact.then_some(1 << 30),
+            seed: 0,
+            threads: 1,
+        }
+    }
+
+    /// The answer for packets from sources to destinations, both numbered.
+    fn answer(plan: &TopPlan, packets: impl IntoIterator<Item = (u8, u8)>) -> TopSlice {
+        let mut elements = ElementColumns::default();
+        let digester = Digester::new(plan.seed);
+        for (source, destination) in packets {
+            let element = [4, 10, 0, 0, source, 10, 0, 1, destination];
+            let head = [40, 0, 0, 0, 5, 0];
+            elements.digests.push(digester.digest(&element));
+            elements.attributes.push(digester.digest(&element[..5]));
+            elements.keys.push(&[&head[..], &element].concat());
+        }
+        let mut ranker = Ranker::new(plan);
+        ranker.add(0, &elements);
+        let closed = ClosedSlice {
+            index: 0,
+            start_ns: 0,
+            end_ns: 1,
+            packets: elements.len() as u64,
+            elements: elements.len() as u64,
+        };
+        ranker.close(0, closed)
+    }
+
+    proptest! {
+        /// Parts that are divided by their keys merge to the answer for the whole.
+        #[test]
+        fn answers_of_parts_merge_to_that_of_the_whole(
+            packets in prop::collection::vec((0_u8..40, any::<u8>()), 1..400),
+            most in 1_usize..12,
+        ) {
+            let plan = plan(Some(most), true);
+            let whole = answer(&plan, packets.iter().copied());
+            let part = |odd| packets.iter().copied().filter(move |(source, _)| source % 2 == odd);
+            let mut merged = answer(&plan, part(0));
+            merged.merge(answer(&plan, part(1)), plan.most);
+            let seen = |slice: &TopSlice| -> Vec<_> {
+                let keys = slice.keys.iter();
+                keys.map(|key| (key.rank, key.key.clone(), key.best().round() as u64, key.packets())).collect()
+            };
+            prop_assert_eq!(seen(&merged), seen(&whole));
+            prop_assert_eq!(merged.exact, whole.exact);
+            prop_assert_eq!(merged.exact_keys, whole.exact_keys);
+            prop_assert_eq!((merged.packets, merged.held), (whole.packets, whole.held));
+            prop_assert!(merged.recall.is_none_or(|recall| recall.found == recall.keys));
+        }
+    }
+
+    /// A list of the largest keys has nobody with one other, and one of all with a bound says what is sure.
+    #[test]
+    fn keys_below_the_bound_are_not_listed() {
+        let flood = || (0..200).map(|source| (source, 1));
+        assert!(answer(&plan(Some(20), false), flood()).keys.is_empty());
+        let with_scan = flood().chain((0..90).map(|destination| (250, destination)));
+        let slice = answer(&plan(None, false), with_scan);
+        let certain = slice
+            .keys
+            .iter()
+            .filter(|key| key.certainty == Certainty::Certain);
+        let certain: Vec<&str> = certain.map(|key| key.key.as_str()).collect();
+        assert_eq!(certain, ["10.0.0.250"]);
+        assert!(
+            slice
+                .keys
+                .iter()
+                .all(|key| { key.spread.as_ref().is_some_and(|spread| spread.upper >= 2) })
+        );
+    }
+}

@@ -1,0 +1,293 @@
+//! First sightings with weights: the filter says of each element how many elements its sighting stands for.
+//!
+//! A new element is *seen* if it changes the lines or a register ([`crate::DistinctCounter`]); with probability u it
+//! changes neither. One that is seen gets the weight 1 / (1 - u), with u taken from the state before it, and all
+//! others get 0. So every new element has the weight 1 in expectation, whatever came before, and sums of weights
+//! over any choice of elements are unbiased counts of those that are distinct. The variance of such a sum is the
+//! expectation of the sum of w (w - 1).
+//!
+//! u is that over all lines, which is kept while lines change: one line may be full when most are empty.
+//! Weights are whole numbers of 2^-20, so that their sums do not depend on how they are grouped.
+//!
+//! Memory: the lines, and half a KiB of registers. Reference: Cohen, "All-distances sketches, revisited", PODS 2014,
+//! for the weights; the union of filter and registers is this project's.
+
+use super::MOST_WRITTEN;
+use super::count::floor;
+use super::full::FullPlaces;
+use super::instructions::{Instructions, Work, run};
+use super::places::{bits_of, line_of, probed};
+use crate::bits::Lines;
+use crate::hashing::Digest;
+use crate::martingale::Registers;
+
+/// Bits behind the point of a [`Weight`].
+const POINT: u32 = 20;
+
+/// How many elements a sighting stands for: 0 if it is none, else 1 or more. In units of 2^-20.
+#[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Weight(u64);
+
+impl Weight {
+    /// The weight of an element that was not seen, or was seen before.
+    pub const NONE: Self = Self(0);
+
+    /// That of one that stands for itself.
+    pub const ONE: Self = Self(1 << POINT);
+
+    /// The weight in units of 2^-20.
+    #[inline]
+    pub const fn units(self) -> u64 {
+        self.0
+    }
+
+    /// The weight of so many units of 2^-20.
+    pub const fn of_units(units: u64) -> Self {
+        Self(units)
+    }
+
+    /// A number, nearly.
+    pub const fn number(self) -> f64 {
+        self.0 as f64 / Self::ONE.0 as f64
+    }
+
+    /// Whether the element was seen, and is new.
+    #[inline]
+    pub const fn is_first(self) -> bool {
+        self.0 != 0
+    }
+
+    /// What this sighting adds to the variance of a sum of weights, w (w - 1), in units of 2^-20.
+    #[inline]
+    #[must_use]
+    pub const fn variance(self) -> Self {
+        let more = self.0.saturating_sub(Self::ONE.0);
+        let product = (self.0 as u128 * more as u128) >> POINT;
+        Self(if product > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            product as u64
+        })
+    }
+
+    /// The sum, or the largest number there is.
+    #[inline]
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    fn of_share(seen: f64) -> Self {
+        // Conversion saturates.
+        Self((Self::ONE.0 as f64 / seen).round() as u64)
+    }
+}
+
+/// A filter that gives first sightings their weights.
+#[derive(Clone, Debug)]
+pub struct WeighingFilter {
+    lines: Lines,
+    probes: u32,
+    full: FullPlaces,
+    registers: Registers,
+    firsts: u64,
+}
+
+impl WeighingFilter {
+    /// An empty filter of `lines` ≥ 1 cache lines of 64 bytes in which each element sets `probes` (1 to 8) bits.
+    ///
+    /// # Panics
+    ///
+    /// If the system does not give the memory.
+    pub fn new(lines: u64, probes: u32) -> Self {
+        let lines = Lines::new(lines.max(1));
+        let probes = probes.clamp(1, 8);
+        let mut full = FullPlaces::default();
+        full.keep(probes, lines.as_slice());
+        Self {
+            registers: Registers::above(floor(lines.memory_bytes() * 8)),
+            lines,
+            probes,
+            full,
+            firsts: 0,
+        }
+    }
+
+    /// Inserts elements in order; appends the weight of each.
+    pub fn insert_all(&mut self, digests: &[Digest], weights: &mut Vec<Weight>) {
+        run(InsertWeighed {
+            filter: self,
+            digests,
+            weights,
+        });
+    }
+
+    /// Share of the new elements that would be seen now (1 - u).
+    pub fn seen_share(&self) -> f64 {
+        let (repeat, first) = self.full.chances(self.probes, self.lines.len());
+        first + repeat * self.registers.rise_probability()
+    }
+
+    /// Elements that were seen.
+    pub const fn firsts(&self) -> u64 {
+        self.firsts
+    }
+
+    /// Bytes of the lines.
+    pub fn memory_bytes(&self) -> u64 {
+        self.lines.memory_bytes()
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        if self.firsts == 0 {
+            return;
+        }
+        self.lines.clear();
+        self.full.forget();
+        self.full.keep(self.probes, self.lines.as_slice());
+        self.registers = Registers::above(floor(self.lines.memory_bytes() * 8));
+        self.firsts = 0;
+    }
+}
+
+/// Digests to be inserted, and their weights.
+struct InsertWeighed<'a> {
+    filter: &'a mut WeighingFilter,
+    digests: &'a [Digest],
+    weights: &'a mut Vec<Weight>,
+}
+
+impl Work for InsertWeighed<'_> {
+    #[expect(
+        clippy::inline_always,
+        reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
+    )]
+    #[inline(always)]
+    fn run_with(self, instructions: impl Instructions) {
+        let WeighingFilter {
+            lines,
+            probes,
+            full,
+            registers,
+            firsts,
+        } = self.filter;
+        let probes = *probes;
+        let lines = lines.as_mut_slice();
+        let start = self.weights.len();
+        self.weights
+            .resize(start + self.digests.len(), Weight::NONE);
+        let weights = &mut self.weights[start..];
+        for (&digest, weight) in self.digests.iter().zip(weights) {
+            let bits = bits_of(digest);
+            let index = line_of(digest, lines.len());
+            let before = lines[index];
+            let (after, cleared) = instructions.set(&before, bits, probed(bits, probes));
+            // Most digests cannot raise a register, which a glance shows.
+            let may_rise = digest.value() & registers.clear_bits() == 0;
+            let rise = if may_rise {
+                registers.rise(digest)
+            } else {
+                None
+            };
+            if cleared == 0 && rise.is_none() {
+                continue;
+            }
+            let (repeat, first) = full.chances(probes, lines.len() as u64);
+            *weight = Weight::of_share(first + repeat * registers.rise_probability());
+            *firsts = firsts.saturating_add(1).min(MOST_WRITTEN);
+            if let Some(rise) = rise {
+                registers.raise(rise);
+            }
+            if cleared != 0 {
+                lines[index] = after;
+                full.change(&before, &after);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::Digester;
+    use proptest::prelude::*;
+
+    fn digest(seed: u64, number: u64) -> Digest {
+        Digester::new(seed).digest(&number.to_le_bytes())
+    }
+
+    fn weights(filter: &mut WeighingFilter, digests: &[Digest]) -> Vec<Weight> {
+        let mut weights = Vec::new();
+        filter.insert_all(digests, &mut weights);
+        weights
+    }
+
+    proptest! {
+        /// The same weights however elements come in batches, and none for a repeat.
+        #[test]
+        fn repeats_and_batches_change_nothing(
+            numbers in prop::collection::vec(0_u64..300, 1..400),
+            cut in 0_usize..400,
+            lines in 1_u64..6,
+        ) {
+            let digests: Vec<Digest> = numbers.iter().map(|&n| digest(1, n)).collect();
+            let (mut whole, mut parts) = (WeighingFilter::new(lines, 4), WeighingFilter::new(lines, 4));
+            let all = weights(&mut whole, &digests);
+            let (head, tail) = digests.split_at(cut.min(digests.len()));
+            let mut halves = weights(&mut parts, head);
+            halves.extend(weights(&mut parts, tail));
+            prop_assert_eq!(&all, &halves);
+            for (number, weight) in all.iter().enumerate() {
+                let repeated = numbers[..number].contains(&numbers[number]);
+                prop_assert!(!(repeated && weight.is_first()));
+                prop_assert!(!weight.is_first() || *weight >= Weight::ONE);
+            }
+            prop_assert_eq!(whole.firsts(), all.iter().filter(|w| w.is_first()).count() as u64);
+            whole.clear();
+            prop_assert_eq!(weights(&mut whole, &digests), all);
+        }
+    }
+
+    /// Over many seeds the mean of the sums is the number of elements, also in a filter that is full, and their
+    /// variance is that which the weights say.
+    #[test]
+    fn sums_of_weights_are_unbiased_at_any_load() {
+        for (lines, elements) in [(64_u64, 2_000_u64), (8, 2_000), (1, 20_000)] {
+            let runs = 300;
+            let (mut sum, mut squares, mut said) = (0.0, 0.0, 0.0);
+            for seed in 0..runs {
+                let mut filter = WeighingFilter::new(lines, 4);
+                let digests: Vec<Digest> = (0..elements).map(|n| digest(seed, n)).collect();
+                let weights = weights(&mut filter, &digests);
+                // Of every third element: weights count any choice of them.
+                let chosen = weights.iter().step_by(3);
+                let count = chosen.clone().fold(Weight::NONE, |sum, w| sum.plus(*w));
+                let variance = chosen.fold(Weight::NONE, |sum, w| sum.plus(w.variance()));
+                sum += count.number();
+                squares += count.number() * count.number();
+                said += variance.number();
+            }
+            let runs = runs as f64;
+            let (mean, truth) = (sum / runs, elements.div_ceil(3) as f64);
+            let variance = squares / runs - mean * mean;
+            let error = (variance / runs).sqrt();
+            assert!(
+                (mean - truth).abs() < 3.5 * error + 1e-3,
+                "{lines}: {mean} {truth} {error}"
+            );
+            let ratio = said / runs / variance.max(1e-9);
+            assert!((0.7..1.4).contains(&ratio), "{lines}: {ratio}");
+        }
+    }
+
+    #[test]
+    fn variances_do_not_overflow() {
+        assert_eq!(Weight::ONE.variance(), Weight::NONE);
+        let three = Weight::of_units(3 * Weight::ONE.units());
+        assert_eq!(three.variance().units(), 6 * Weight::ONE.units());
+        let large = Weight::of_units(u64::MAX);
+        assert_eq!(large.variance(), large);
+        assert_eq!(large.plus(large), large);
+    }
+}

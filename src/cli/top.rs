@@ -1,0 +1,213 @@
+//! `flowsieve top`: the keys with the most distinct others.
+
+use super::options::{
+    ExactLimitArgs, FormatArgs, InputArgs, OutputArgs, PacketArgs, SeedArgs, SliceArgs, SpeechArgs,
+    ThreadArgs,
+};
+use super::output::{Output, terminal_width};
+use super::page::PageArgs;
+use super::run::{PARTIAL, Run, UNWRITTEN, explained};
+use super::same_file::keep_apart;
+use super::units::{parse_count, parse_size, with_values};
+use super::{Outcome, UsageError};
+use anyhow::{Context, Result};
+use clap::Args;
+use flowsieve::report::{TopPage, TopParameters, TopReport};
+use flowsieve::top::{Field, Question, TopPlan, TopSink, TopSlice, top};
+use std::io;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  Sources that contact the most destinations:
+    flowsieve top capture.pcap.gz
+  Who scans the ports of a host, minute by minute, 100 ports or more:
+    flowsieve top --by src,dst --distinct dst-port --min 100 --slice 1min capture.pcap
+  Registered domains with the most names below them, in bounded memory, for a program:
+    flowsieve top --by domain2 --distinct domain --no-exact --format json dns.pcapng";
+
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = with_values(EXAMPLES))]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    #[command(flatten, next_help_heading = "Question")]
+    question: QuestionArgs,
+
+    #[command(flatten)]
+    slices: SliceArgs<true>,
+
+    /// Memory of one slice, half for the filter and half for the keys
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size, help_heading = "Summary")]
+    memory: u64,
+
+    #[command(flatten, next_help_heading = "Summary")]
+    seed: SeedArgs<0>,
+
+    /// Skip the exact count: memory stays small whatever the traffic
+    #[arg(long, help_heading = "Exact count")]
+    no_exact: bool,
+
+    #[command(flatten, next_help_heading = "Exact count")]
+    exact: ExactLimitArgs,
+
+    #[command(flatten, next_help_heading = "Speed")]
+    threads: ThreadArgs,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    page: PageArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    speech: SpeechArgs,
+}
+
+// What is asked.
+#[derive(Args, Clone, Debug)]
+struct QuestionArgs {
+    /// Keys to rank, such as src, dst/24 or src,dst
+    ///
+    /// Attributes are src, dst, src-port, dst-port, proto, domain and domain2, the registered domain by the Public
+    /// Suffix List. src/24 is a prefix of an IPv4 address; of IPv6 addresses it has twice as many bits. Questions about
+    /// domains are about DNS messages.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "src"
+    )]
+    by: Vec<Field>,
+
+    /// What is counted for each key, such as dst or dst-port
+    ///
+    /// The same attributes as for --by. Packets without ports do not count where ports are asked for.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "dst"
+    )]
+    distinct: Vec<Field>,
+
+    /// Keys listed per slice at most [default: 20; with --min: all]
+    ///
+    /// Never more than 1,048,576.
+    #[arg(short = 'n', long = "number", value_name = "COUNT", value_parser = parse_count)]
+    number: Option<u64>,
+
+    /// List keys with so many distinct others or more [default: 2]
+    ///
+    /// Without the exact count each row says whether it is certain, likely or possible that the key has so many.
+    #[arg(long, value_name = "COUNT", value_parser = parse_count)]
+    min: Option<u64>,
+
+    /// Count DNS queries only
+    #[arg(long)]
+    queries_only: bool,
+
+    #[command(flatten)]
+    packets: PacketArgs,
+}
+
+/// Keys that are listed, and others of each, unless the user says otherwise.
+const USUAL_KEYS: usize = 20;
+const USUAL_LEAST: u64 = 2;
+
+pub(crate) fn run(args: &TopArgs) -> Result<Outcome> {
+    let mut run = Run::begin()?;
+    let files = run.find(&args.input, false)?;
+    let mut plan = args.plan(&files)?;
+    plan.check_memory().map_err(UsageError::of)?;
+    if !run.can_read(&plan.inputs, plan.input_format) {
+        return Ok(run.end(false, PARTIAL));
+    }
+    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
+    let output = args.output.open()?;
+    let styled = output.is_styled();
+    let width = terminal_width();
+    let parameters = TopParameters::from(&plan);
+    let html = args.page.open()?;
+    let format = args.format.format;
+    let report = TopReport::begin(format, &parameters, styled, width, output);
+    let mut sinks = Sinks {
+        report: report.context(UNWRITTEN)?,
+        page: args.page.is_wanted().then(TopPage::default),
+    };
+    let quiet = args.speech.is_quiet();
+    let result = run.watch(quiet, &files, |watch| top(&plan, &mut sinks, watch));
+    let summary = result.map_err(explained)?;
+    let interrupted = summary.totals.interrupted;
+    if run.read_nothing(&summary.inputs) {
+        return Ok(run.end(interrupted, PARTIAL));
+    }
+    if let Some(page) = sinks.page {
+        args.page.write(html, &page.finish(&parameters, &summary))?;
+    }
+    sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
+    run.problems(&summary.inputs);
+    run.speed(args.speech, summary.totals.packets);
+    Ok(run.end(interrupted, PARTIAL))
+}
+
+/// The slices go to the report, and to the page if there is one.
+struct Sinks {
+    report: TopReport<Output>,
+    page: Option<TopPage>,
+}
+
+impl TopSink for Sinks {
+    fn slice(&mut self, slice: &TopSlice) -> io::Result<()> {
+        if let Some(page) = &mut self.page {
+            page.slice(slice)?;
+        }
+        self.report.slice(slice)
+    }
+}
+
+impl TopArgs {
+    fn plan(&self, inputs: &[PathBuf]) -> Result<TopPlan, UsageError> {
+        let html = ("--html", self.page.html.as_deref());
+        keep_apart([("--output", self.output.path()), html], inputs)?;
+        self.format.check(&self.output)?;
+        self.page.check(self.output.path())?;
+        let asked = &self.question;
+        let question = Question::new(asked.by.clone(), asked.distinct.clone());
+        let question = question.map_err(UsageError::of)?;
+        let about_dns = asked.queries_only || !asked.packets.dns.dns_port.is_empty();
+        if about_dns && !question.is_about_dns() {
+            return Err(UsageError::of(
+                "--queries-only and --dns-port are about DNS messages: ask for domain or domain2, or leave them out",
+            ));
+        }
+        let number = asked
+            .number
+            .map(|number| number.min(usize::MAX as u64) as usize);
+        let plan = TopPlan {
+            inputs: inputs.iter().map(Into::into).collect(),
+            input_format: self.input.format.format(),
+            selection: self
+                .input
+                .selection
+                .selection(asked.packets.headers.tunnel)?,
+            question,
+            tunnel: asked.packets.headers.tunnel,
+            dns_ports: asked.packets.dns.dns_port.clone(),
+            queries_only: asked.queries_only,
+            slicing: self.slices.slicing(),
+            most: number.or(asked.min.is_none().then_some(USUAL_KEYS)),
+            least: asked.min.unwrap_or(USUAL_LEAST),
+            memory_bytes: self.memory,
+            exact_limit_bytes: (!self.no_exact).then_some(self.exact.exact_limit),
+            seed: self.seed.seed,
+            threads: self.threads.count(),
+        };
+        plan.check().map_err(UsageError::of)?;
+        Ok(plan)
+    }
+}

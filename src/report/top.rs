@@ -1,0 +1,73 @@
+//! The largest keys in one of the formats, written slice by slice.
+
+use super::format::ReportFormat;
+use super::rows::RowWriter;
+use super::top_model::{TopParameters, TopRow, frame, key_columns, tail};
+use super::top_table::TopTable;
+use crate::top::{TopSink, TopSlice, TopSummary};
+use std::io::{self, Write};
+
+/// Writes a ranking.
+#[derive(Debug)]
+pub struct TopReport<W: Write> {
+    writer: Writer<W>,
+}
+
+#[derive(Debug)]
+enum Writer<W: Write> {
+    Table(Box<TopTable<W>>),
+    Rows(Box<RowWriter<W, TopRow>>),
+}
+
+impl<W: Write> TopReport<W> {
+    /// Begins a report. `styled` allows the table to use a terminal's bold face; it is `width` columns wide.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn begin(
+        format: ReportFormat,
+        parameters: &TopParameters,
+        styled: bool,
+        width: usize,
+        out: W,
+    ) -> io::Result<Self> {
+        let writer = if format == ReportFormat::Table {
+            let table = TopTable::begin(out, parameters, styled, width)?;
+            Writer::Table(Box::new(table))
+        } else {
+            let rows = RowWriter::begin(format, frame(parameters), key_columns(), out)?;
+            Writer::Rows(Box::new(rows))
+        };
+        Ok(Self { writer })
+    }
+
+    /// Ends the report with everything that is known only now, and gives the writer back, flushed.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn finish(self, summary: &TopSummary) -> io::Result<W> {
+        let mut out = match self.writer {
+            Writer::Table(table) => table.finish(summary)?,
+            Writer::Rows(rows) => rows.finish(tail(summary))?,
+        };
+        out.flush()?;
+        Ok(out)
+    }
+}
+
+impl<W: Write> TopSink for TopReport<W> {
+    fn slice(&mut self, slice: &TopSlice) -> io::Result<()> {
+        match &mut self.writer {
+            Writer::Table(table) => table.slice(slice),
+            Writer::Rows(rows) => slice.keys.iter().try_for_each(|key| {
+                rows.row(&TopRow {
+                    start_ns: slice.start_ns,
+                    end_ns: slice.end_ns,
+                    key: key.clone(),
+                })
+            }),
+        }
+    }
+}

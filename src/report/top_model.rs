@@ -1,0 +1,195 @@
+//! The largest keys: what the answer depends on, the columns of a key, and what stands around them.
+
+use super::cell::{Cell, Time};
+use super::column::Columns;
+use super::count_model::{tally, tunnel_name};
+use super::inputs::{inputs_cell, inputs_section};
+use super::rows::{Frame, Section};
+use super::selection::{Selected, selection_columns};
+use crate::top::{Recall, TopKey, TopPlan, TopSummary};
+
+/// What a ranking depends on, as its report says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TopParameters {
+    /// Fields of the keys.
+    pub by: String,
+    /// Fields of what is distinct about them.
+    pub distinct: String,
+    /// What a person calls several keys.
+    pub keys_plural: String,
+    /// What a person calls several of the others.
+    pub others_plural: String,
+    /// Keys that are listed at most; null for all.
+    pub most: Option<usize>,
+    /// Distinct others of a key that is listed.
+    pub least: u64,
+    /// Which IP header counts.
+    pub tunnel: &'static str,
+    /// Which packets took part.
+    pub selected: Selected,
+    /// Of DNS messages only the queries.
+    pub queries_only: bool,
+    /// DNS ports besides 53.
+    pub dns_ports: Vec<u16>,
+    /// Width of a time slice; null for one slice.
+    pub slice_ns: Option<i64>,
+    /// Where slice boundaries lie.
+    pub align: &'static str,
+    /// Bytes of filter and summary of one slice.
+    pub memory_bytes: u64,
+    /// Seed of the digests.
+    pub seed: u64,
+    /// Bytes that the exact sets may take; null if they are off.
+    pub exact_limit_bytes: Option<u64>,
+}
+
+impl From<&TopPlan> for TopParameters {
+    fn from(plan: &TopPlan) -> Self {
+        Self {
+            by: plan.question.by_names(),
+            distinct: plan.question.distinct_names(),
+            keys_plural: plan.question.keys_plural(),
+            others_plural: plan.question.others_plural(),
+            most: plan.most,
+            least: plan.least,
+            tunnel: tunnel_name(plan.tunnel),
+            selected: Selected::from(&plan.selection),
+            queries_only: plan.queries_only,
+            dns_ports: plan.dns_ports.clone(),
+            slice_ns: plan.slicing.width_ns,
+            align: plan.slicing.align.name(),
+            memory_bytes: plan.memory_bytes,
+            seed: plan.seed,
+            exact_limit_bytes: plan.exact_limit_bytes,
+        }
+    }
+}
+
+/// A key of a slice.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct TopRow {
+    pub(super) start_ns: i64,
+    pub(super) end_ns: i64,
+    pub(super) key: TopKey,
+}
+
+/// What the answer depends on.
+pub(super) fn parameter_columns() -> Columns<TopParameters> {
+    Columns::default()
+        .field("by", |p: &TopParameters| p.by.clone())
+        .doc("fields of the keys")
+        .field("distinct", |p| p.distinct.clone())
+        .doc("fields whose distinct values are counted for each key")
+        .field("most", |p| p.most)
+        .doc("keys listed per slice at most (`-n`); null for all from `least` on, up to 1,048,576")
+        .field("least", |p| p.least)
+        .doc("distinct others of a key that is listed (`--min`)")
+        .field("tunnel", |p| p.tunnel)
+        .doc("`outer` or `inner`: which IP header counts")
+        .part(None, &selection_columns(), |p| Some(p.selected.clone()))
+        .field("queries_only", |p| p.queries_only)
+        .doc("of DNS only queries")
+        .field("dns_ports", |p| p.dns_ports.clone())
+        .doc("DNS ports besides 53")
+        .field("slice_ns", |p| p.slice_ns)
+        .doc("width of a slice; null for one slice over everything")
+        .field("align", |p| p.align)
+        .doc("`epoch` or `first`: where slices begin")
+        .field("memory_bytes", |p| p.memory_bytes)
+        .doc("memory of one slice: half of it for the filter, half for the summary of the keys")
+        .field("seed", |p| p.seed)
+        .doc("seed of the digests; the one that was drawn, of `--seed random`")
+        .field("exact_limit_bytes", |p| p.exact_limit_bytes)
+        .doc("memory that the exact sets may take; null if they are off")
+}
+
+/// The columns of a key.
+pub(super) fn key_columns() -> Columns<TopRow> {
+    Columns::default()
+        .field("start_ns", |row: &TopRow| Time(row.start_ns))
+        .doc("first nanosecond of the slice; for one slice over everything the time of the first packet")
+        .field("end_ns", |row| Time(row.end_ns))
+        .doc("first nanosecond behind it; for one slice over everything the time of the last packet")
+        .field("rank", |row| row.key.rank)
+        .doc("place in the slice, from 1 on: by `exact`, else by `estimate`")
+        .field("key", |row| row.key.key.clone())
+        .doc("the key; fields are separated by commas")
+        .field("estimate", |row| row.key.spread.as_ref().map(|s| s.estimate))
+        .doc("unbiased estimate of the key's distinct others; null if the summary does not hold the key")
+        .field("std_error", |row| row.key.spread.as_ref().map(|s| s.std_error))
+        .doc("standard error of the estimate")
+        .field("lower", |row| row.key.spread.as_ref().map(|s| s.lower))
+        .doc("lower bound: `lower` and `upper` hold for 95 of 100 keys or more")
+        .field("upper", |row| row.key.spread.as_ref().map(|s| s.upper))
+        .doc("upper bound")
+        .field("exact", |row| row.key.exact.as_ref().map(|exact| exact.distinct))
+        .doc("distinct others by the exact set; null if it is off or passed its limit")
+        .field("share", |row| row.key.share)
+        .doc("share of the distinct (key, other) pairs of all keys in the slice")
+        .unit("share")
+        .field("packets", |row| row.key.packets())
+        .doc("packets of the key (DNS: messages); without exact count those since the key is held, so all of them if `held_since_start`")
+        .field("bytes", |row| row.key.bytes())
+        .doc("bytes of these packets from their IP headers on; 0 in DNS logs")
+        .field("certainty", |row| row.key.certainty.name())
+        .doc("whether the key has `least` others: `certain` (exact count, or so many that were certainly different), `likely` (estimate, at least half of it seen while the key was held), `possible` (upper bound; only without `-n`)")
+        .field("held_since_start", |row| {
+            row.key.spread.as_ref().is_some_and(|spread| spread.held_since_start)
+        })
+        .doc("the summary held the key all the time: it lost nothing of it")
+}
+
+/// The whole run.
+pub(super) fn total_columns() -> Columns<TopSummary> {
+    let recall = |summary: &TopSummary, of: fn(&Recall) -> u64| summary.recall.as_ref().map(of);
+    Columns::default()
+        .field("packets", |summary: &TopSummary| summary.totals.packets)
+        .doc("packets read")
+        .field("ip_packets", |summary| summary.totals.ip_packets)
+        .doc("packets with a readable IP header")
+        .field("elements", |summary| summary.totals.elements)
+        .doc("packets that have a key (DNS: messages)")
+        .field("skipped", |summary| tally(&summary.totals.skipped))
+        .doc("packets that have none, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
+        .field("uncounted", |summary| summary.totals.uncounted)
+        .doc("packets in no slice: of a pipe, those that came after their slice was closed; or the run was interrupted before it could count them")
+        .field("interrupted", |summary| summary.totals.interrupted)
+        .doc("a signal ended the run: there was more to read, and this is what was read until then")
+        .field("slices", |summary| summary.slices)
+        .doc("slices with packets")
+        .field("keys", |summary| summary.listed)
+        .doc("keys listed, over all slices")
+        .field("over_limit_slices", |summary| summary.over_limit)
+        .doc("slices in which the exact set passed its limit")
+        .field("crowded_slices", |summary| summary.crowded)
+        .doc("slices in which the filter missed more than half of the new pairs in the end: estimates are unbiased, but with large errors")
+        .field("exact_keys", move |summary| recall(summary, |recall| recall.keys))
+        .doc("keys of the exact answer in slices that have one; else null")
+        .field("found_keys", move |summary| recall(summary, |recall| recall.found))
+        .doc("those of them that the bounded summary alone would have listed")
+        .field("missed_keys", |summary| {
+            let recall = summary.recall.as_ref();
+            recall.map_or_else(Vec::new, |recall| recall.missed.clone())
+        })
+        .doc("the first 20 of the others")
+}
+
+/// What stands around the keys.
+pub(super) fn frame(parameters: &TopParameters) -> Frame {
+    Frame {
+        tail: vec![
+            inputs_section(),
+            Section::of("totals", "totals", &total_columns()),
+        ],
+        ..Frame::of_rows("flowsieve.top/1", "keys", "key")
+    }
+    .with("parameters", parameter_columns().object_of(parameters))
+}
+
+/// The sections of [`frame`].
+pub(super) fn tail(summary: &TopSummary) -> Vec<Cell> {
+    vec![
+        inputs_cell(&summary.inputs),
+        total_columns().object_of(summary),
+    ]
+}
