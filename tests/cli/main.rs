@@ -7,6 +7,7 @@
 
 mod answers;
 mod compare;
+mod cookbook;
 mod dedup;
 #[cfg(unix)]
 mod faults;
