@@ -54,7 +54,7 @@ mod packets;
 mod tunnel_tests;
 
 pub use dns::{DNS_PORT, DnsMessage, dns_messages};
-pub use dns_name::{NAME_MAX, dotted, labels_from_text};
+pub use dns_name::{NAME_MAX, dotted, labels_from_text, push_dotted};
 pub use ip::Elsewhere;
 pub use network::{Network, NetworkKind, Shim, Upper, network, shims, upper};
 pub use places::{Carried, Place, address_places};

@@ -23,6 +23,8 @@ mod unique;
 
 #[doc(hidden)]
 pub use community_id::{Upper, community_id};
+pub(crate) use community_id::push_community_id;
+pub(crate) use key::FlowKey;
 pub use plan::{FlowError, FlowPlan};
 pub use record::{Direction, DnsRecord, Ended, FlowRecord};
 pub use results::{EndedFlows, FlowSink, FlowSummary, FlowTotals, Uniqueness};
