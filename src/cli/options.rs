@@ -231,7 +231,7 @@ pub(super) struct ElementArgs {
     pub(super) packets: PacketArgs,
 }
 
-fn elements() -> impl TypedValueParser<Value = ElementKind> {
+pub(super) fn elements() -> impl TypedValueParser<Value = ElementKind> {
     named(&ElementKind::ALL, ElementKind::name, |kind| match kind {
         ElementKind::HostPair => "Source and destination address",
         ElementKind::Flow => "Addresses, protocol and ports",
@@ -279,12 +279,19 @@ pub(super) struct TraceArgs {
     #[command(flatten, next_help_heading = "Elements")]
     pub(super) elements: ElementArgs,
 
+    #[command(flatten, next_help_heading = "Time slices")]
+    pub(super) slices: SliceArgs,
+}
+
+// Time slices.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct SliceArgs {
     /// Width of a time slice, such as 500ms or 5min, or `all`
-    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = parse_slice, help_heading = "Time slices")]
+    #[arg(long, default_value = "1s", value_name = "DURATION", value_parser = parse_slice)]
     slice: SliceWidth,
 
     /// Where slices begin
-    #[arg(long, value_name = "TO", default_value = "epoch", value_parser = boundaries(), help_heading = "Time slices")]
+    #[arg(long, value_name = "TO", default_value = "epoch", value_parser = boundaries())]
     align: Align,
 }
 
@@ -313,9 +320,9 @@ fn parse_slice(text: &str) -> Result<SliceWidth, String> {
         .map_err(|error: UnitError| format!("{error}, or `all`"))
 }
 
-impl TraceArgs {
+impl SliceArgs {
     /// Time slices.
-    pub(super) fn slicing(&self) -> Slicing {
+    pub(super) fn slicing(self) -> Slicing {
         Slicing {
             width_ns: self.slice.0,
             align: self.align,

@@ -20,6 +20,8 @@ mod count_page;
 mod count_table;
 mod csv;
 mod dedup;
+mod export;
+mod export_model;
 pub mod figure;
 mod filter_info;
 mod flows;
@@ -56,6 +58,7 @@ pub mod svg;
 mod table;
 mod traffic_page;
 pub mod traffic_table;
+mod values;
 
 pub use answers::AnswerReport;
 #[cfg(feature = "arrow")]
@@ -65,6 +68,8 @@ pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;
 pub use count_page::CountPage;
 pub use dedup::DedupReport;
+pub use export::ExportReport;
+pub use export_model::{ExportParameters, export_shortcomings};
 pub use filter_info::FilterInfo;
 pub use flows::FlowReport;
 pub use flows_model::{FlowNames, FlowParameters, FlowShape};

@@ -5,6 +5,8 @@
 
 use super::cell::{Cell, Kind};
 use super::column::{Column, Columns};
+use super::values::{RowBatch, Values as Many};
+use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -13,10 +15,15 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows of a row group.
 const GROUP_ROWS: usize = 1 << 16;
+
+/// Rows of a batch that are appended together. Whether a row group is full is asked behind each of them, so that row groups do not
+/// depend on how rows were divided into batches.
+const CHUNK_ROWS: usize = 256;
 
 /// Bytes of text after which a row group is written although it has fewer rows.
 const GROUP_TEXT_BYTES: usize = 16 << 20;
@@ -75,6 +82,41 @@ impl<W: Write> ParquetTable<W> {
         self.rows += 1;
         if self.rows == GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES {
             self.write_group()?;
+        }
+        Ok(())
+    }
+
+    /// Appends rows of a batch.
+    ///
+    /// # Panics
+    ///
+    /// If a value is missing in a column that is not nullable.
+    pub(super) fn rows<R: RowBatch>(
+        &mut self,
+        columns: &Columns<R>,
+        batch: &mut R,
+        range: Range<usize>,
+    ) -> io::Result<()> {
+        let mut next = range.start;
+        while next < range.end {
+            let chunk = CHUNK_ROWS - self.rows % CHUNK_ROWS;
+            let end = range.end.min(next + chunk);
+            for (buffer, column) in self.columns.iter_mut().zip(&columns.0) {
+                if let Some(values) = column.values(batch) {
+                    self.text_bytes += buffer.extend(values, next..end);
+                    continue;
+                }
+                for row in next..end {
+                    batch.go_to(row);
+                    self.text_bytes += buffer.push(column.cell(batch));
+                }
+            }
+            self.rows += end - next;
+            next = end;
+            let is_full = self.rows == GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES;
+            if is_full && self.rows.is_multiple_of(CHUNK_ROWS) {
+                self.write_group()?;
+            }
         }
         Ok(())
     }
@@ -191,6 +233,51 @@ impl Buffer {
                 return length;
             }
             (_, cell) => panic!("{}: {cell:?} is of another kind", self.name),
+        }
+        0
+    }
+
+    /// Takes values of these rows; how many bytes of text they have.
+    fn extend(&mut self, values: Many<'_>, range: Range<usize>) -> usize {
+        match (&mut self.values, values) {
+            (Values::Whole(to), Many::Time(from)) => to.extend_from_slice(&from[range]),
+            (Values::Whole(to), Many::U8(from)) => to.extend(from[range].iter().map(|&n| i64::from(n))),
+            (Values::Whole(to), Many::U16(from)) => to.extend(from[range].iter().map(|&n| i64::from(n))),
+            (Values::Whole(to), Many::U64(from)) => {
+                to.extend(from[range].iter().map(|n| n.cast_signed()));
+            }
+            (Values::Whole(to), Many::OptionalU8(from)) => {
+                let from = &from[range];
+                self.present.extend(from.iter().map(|n| i16::from(n.is_some())));
+                to.extend(from.iter().flatten().map(|&n| i64::from(n)));
+            }
+            (Values::Whole(to), Many::OptionalU16(from)) => {
+                let from = &from[range];
+                self.present.extend(from.iter().map(|n| i16::from(n.is_some())));
+                to.extend(from.iter().flatten().map(|&n| i64::from(n)));
+            }
+            (Values::Text(to), Many::Text(from)) => {
+                let missing = &from.missing()[range.clone()];
+                if self.nullable {
+                    self.present.extend(missing.iter().map(|&no| i16::from(!no)));
+                } else {
+                    assert!(!missing.contains(&true), "{}: there is no value", self.name);
+                }
+                // One piece of memory for all of them.
+                let first = from.start(range.start);
+                let end = from.start(range.end);
+                let all = Bytes::copy_from_slice(&from.as_one().as_bytes()[first..end]);
+                let mut start = 0;
+                for (&end, &missing) in from.ends()[range].iter().zip(missing) {
+                    let end = end as usize - first;
+                    if !missing {
+                        to.push(all.slice(start..end).into());
+                    }
+                    start = end;
+                }
+                return all.len();
+            }
+            (_, values) => panic!("{}: {values:?} are of another kind", self.name),
         }
         0
     }
