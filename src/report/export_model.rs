@@ -102,13 +102,21 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
         columns = columns
             .texts("src", |row| &row.rows.src)
             .doc("address of the sender")
-            .elsewhere(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"]);
+            .elsewhere([
+                "id.orig_h",
+                "source.ip",
+                "sourceIPv4Address or sourceIPv6Address",
+            ]);
     }
     if kind != Some(Source) {
         columns = columns
             .texts("dst", |row| &row.rows.dst)
             .doc("address of the receiver")
-            .elsewhere(["id.resp_h", "destination.ip", "destinationIPv4Address or destinationIPv6Address"]);
+            .elsewhere([
+                "id.resp_h",
+                "destination.ip",
+                "destinationIPv4Address or destinationIPv6Address",
+            ]);
     }
     let has_ports = matches!(kind, None | Some(Flow));
     if has_ports {
@@ -175,11 +183,13 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
             .retyped("proto", Kind::Text, |row| {
                 protocol_name(row.rows.proto[row.at]).cell()
             }),
-        FlowNames::Ecs => columns
-            .renamed(1)
-            .retyped("event.start", Kind::Time(Clock::Rfc3339), |row| {
-                Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339)
-            }),
+        FlowNames::Ecs => {
+            columns
+                .renamed(1)
+                .retyped("event.start", Kind::Time(Clock::Rfc3339), |row| {
+                    Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339)
+                })
+        }
     }
 }
 

@@ -241,25 +241,32 @@ impl Buffer {
     fn extend(&mut self, values: Many<'_>, range: Range<usize>) -> usize {
         match (&mut self.values, values) {
             (Values::Whole(to), Many::Time(from)) => to.extend_from_slice(&from[range]),
-            (Values::Whole(to), Many::U8(from)) => to.extend(from[range].iter().map(|&n| i64::from(n))),
-            (Values::Whole(to), Many::U16(from)) => to.extend(from[range].iter().map(|&n| i64::from(n))),
+            (Values::Whole(to), Many::U8(from)) => {
+                to.extend(from[range].iter().map(|&n| i64::from(n)))
+            }
+            (Values::Whole(to), Many::U16(from)) => {
+                to.extend(from[range].iter().map(|&n| i64::from(n)))
+            }
             (Values::Whole(to), Many::U64(from)) => {
                 to.extend(from[range].iter().map(|n| n.cast_signed()));
             }
             (Values::Whole(to), Many::OptionalU8(from)) => {
                 let from = &from[range];
-                self.present.extend(from.iter().map(|n| i16::from(n.is_some())));
+                self.present
+                    .extend(from.iter().map(|n| i16::from(n.is_some())));
                 to.extend(from.iter().flatten().map(|&n| i64::from(n)));
             }
             (Values::Whole(to), Many::OptionalU16(from)) => {
                 let from = &from[range];
-                self.present.extend(from.iter().map(|n| i16::from(n.is_some())));
+                self.present
+                    .extend(from.iter().map(|n| i16::from(n.is_some())));
                 to.extend(from.iter().flatten().map(|&n| i64::from(n)));
             }
             (Values::Text(to), Many::Text(from)) => {
                 let missing = &from.missing()[range.clone()];
                 if self.nullable {
-                    self.present.extend(missing.iter().map(|&no| i16::from(!no)));
+                    self.present
+                        .extend(missing.iter().map(|&no| i16::from(!no)));
                 } else {
                     assert!(!missing.contains(&true), "{}: there is no value", self.name);
                 }

@@ -8,6 +8,7 @@
 mod answers;
 mod compare;
 mod dedup;
+mod export;
 #[cfg(unix)]
 mod faults;
 mod flows;

@@ -178,11 +178,8 @@ impl ExportRows {
             .push(question.map(|(question, _)| question.kind));
         self.dns_rcode
             .push(question.and_then(|(question, _)| question.response_code));
-        self.domain.push_with(|text| {
-            question
-                .map(|(_, name)| push_dotted(name, text))
-                .is_some()
-        });
+        self.domain
+            .push_with(|text| question.map(|(_, name)| push_dotted(name, text)).is_some());
     }
 
     /// Forgets all and keeps the memory.

@@ -132,11 +132,7 @@ fn pass_skipped(
     }
 }
 
-fn summary(
-    inputs: Vec<InputResult>,
-    mut totals: ExportTotals,
-    interrupted: bool,
-) -> ExportSummary {
+fn summary(inputs: Vec<InputResult>, mut totals: ExportTotals, interrupted: bool) -> ExportSummary {
     totals.interrupted = interrupted;
     ExportSummary { inputs, totals }
 }
