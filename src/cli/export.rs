@@ -103,7 +103,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
     let output = args.output.open()?;
     let is_watched = output.is_terminal();
     let parameters = ExportParameters::new(&plan, args.names);
-    let mut report = ExportReport::begin(args.format, &parameters, output).context(UNWRITTEN)?;
+    let report = ExportReport::begin(args.format, &parameters, plan.threads, output);
+    let mut report = report.context(UNWRITTEN)?;
     let quiet = args.speech.is_quiet();
     // Rows that come meanwhile and a bar would write over each other.
     let summary = run.watch(quiet || is_watched, &files, |watch| {

@@ -39,6 +39,12 @@ impl<R: ?Sized> Column<R> {
         (self.cell)(row)
     }
 
+    /// Whether it has all values of a batch at once.
+    #[cfg(feature = "parquet")]
+    pub(super) fn is_bulk(&self) -> bool {
+        self.bulk.is_some()
+    }
+
     /// All values of a batch, if the column has them.
     pub(super) fn values<'b>(&self, batch: &'b R) -> Option<Values<'b>> {
         self.bulk.as_ref().map(|bulk| bulk(batch))

@@ -16,15 +16,21 @@ pub struct ExportReport<W: Write> {
 }
 
 impl<W: Write> ExportReport<W> {
-    /// Begins a report. There is no table for people; in its place there is CSV.
+    /// Begins a report. There is no table for people; in its place there is CSV. With several threads, one of them may write.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn begin(format: ReportFormat, parameters: &ExportParameters, out: W) -> io::Result<Self> {
+    pub fn begin(
+        format: ReportFormat,
+        parameters: &ExportParameters,
+        threads: usize,
+        out: W,
+    ) -> io::Result<Self> {
         let columns = export_columns(parameters.kind, parameters.names);
+        let writer = RowWriter::begin(format, frame(parameters), columns, out)?;
         Ok(Self {
-            writer: RowWriter::begin(format, frame(parameters), columns, out)?,
+            writer: if threads > 1 { writer.apart() } else { writer },
             row: Row::default(),
         })
     }

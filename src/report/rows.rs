@@ -199,6 +199,15 @@ impl<W: Write, R> RowWriter<W, R> {
 }
 
 impl<W: Write, R: RowBatch> RowWriter<W, R> {
+    /// With a thread for what costs most in writing.
+    pub(super) fn apart(mut self) -> Self {
+        #[cfg(feature = "parquet")]
+        if let Form::Parquet(table) = self.form {
+            self.form = Form::Parquet(Box::new(table.apart()));
+        }
+        self
+    }
+
     /// Writes rows of a batch.
     pub(super) fn rows(&mut self, batch: &mut R, range: Range<usize>) -> io::Result<()> {
         #[cfg(feature = "parquet")]
