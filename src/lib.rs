@@ -75,8 +75,8 @@ pub mod output {
     #[cfg(feature = "arrow")]
     pub use crate::report::RecordBatches;
     pub use crate::report::{
-        CountParameters, CountReport, ExportParameters, ExportReport, FlowNames, FlowParameters,
-        FlowReport, ReportFormat,
+        CountParameters, CountReport, ExportFormat, ExportParameters, ExportReport, FlowNames,
+        FlowParameters, FlowReport, ReportFormat,
     };
 }
 

@@ -15,7 +15,7 @@ use clap::Args;
 use flowsieve::elements::ElementKind;
 use flowsieve::export::{ExportError, ExportPlan, ExportWhat, export};
 use flowsieve::report::{
-    ExportParameters, ExportReport, FlowNames, ReportFormat, export_shortcomings,
+    ExportFormat, ExportParameters, ExportReport, FlowNames, ReportFormat, export_shortcomings,
 };
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ pub(crate) struct ExportArgs {
 
     /// How rows are written
     #[arg(long, default_value = "csv", value_parser = one_of(FORMATS), help_heading = "Output")]
-    format: ReportFormat,
+    format: ExportFormat,
 
     /// Whose names the fields have
     #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output")]
@@ -71,29 +71,24 @@ pub(crate) struct ExportArgs {
 }
 
 /// The formats for programs: rows by the million are not for people.
-const FORMATS: &[Choice<ReportFormat>] = &[
-    ("csv", ReportFormat::Csv.help(), ReportFormat::Csv),
-    ("json", ReportFormat::Json.help(), ReportFormat::Json),
-    (
-        "jsonl",
-        ReportFormat::JsonLines.help(),
-        ReportFormat::JsonLines,
-    ),
-    (
-        "parquet",
-        ReportFormat::Parquet.help(),
-        ReportFormat::Parquet,
-    ),
+const FORMATS: &[Choice<ExportFormat>] = &[
+    report_format(ReportFormat::Csv),
+    report_format(ReportFormat::Json),
+    report_format(ReportFormat::JsonLines),
+    report_format(ReportFormat::Parquet),
+    #[cfg(feature = "arrow")]
+    ("arrow", "An Arrow IPC file", ExportFormat::Arrow),
 ];
+
+const fn report_format(format: ReportFormat) -> Choice<ExportFormat> {
+    (format.name(), format.help(), ExportFormat::Report(format))
+}
 
 const UNWRITTEN: &str = "cannot write the rows";
 
 pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
-    let format = FormatArgs {
-        format: args.format,
-    };
-    format.check(&args.output)?;
+    args.check()?;
     let files = run.find(&args.input, false)?;
     let mut plan = args.plan(&files)?;
     if !run.can_read(&plan.inputs, plan.input_format) {
@@ -117,10 +112,13 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
     let output = report.finish(&summary).context(UNWRITTEN)?;
     output.commit()?;
     run.problems(&summary.inputs);
-    // These formats cannot hold it.
-    let is_missing = matches!(args.format, ReportFormat::Csv | ReportFormat::Parquet)
-        || (args.format == ReportFormat::JsonLines && args.names != FlowNames::Flowsieve);
-    if is_missing && !quiet {
+    // The other formats cannot hold it.
+    let is_held = match args.format {
+        ExportFormat::Report(ReportFormat::Json) => true,
+        ExportFormat::Report(ReportFormat::JsonLines) => args.names == FlowNames::Flowsieve,
+        _ => false,
+    };
+    if !is_held && !quiet {
         for remark in export_shortcomings(&summary) {
             say(format_args!("{remark}"));
         }
@@ -138,6 +136,14 @@ fn explained(error: ExportError) -> anyhow::Error {
 }
 
 impl ExportArgs {
+    fn check(&self) -> Result<(), UsageError> {
+        match self.format {
+            ExportFormat::Report(format) => FormatArgs { format }.check(&self.output),
+            #[cfg(feature = "arrow")]
+            ExportFormat::Arrow => self.output.check_binary("Arrow"),
+        }
+    }
+
     fn plan(&self, inputs: &[PathBuf]) -> Result<ExportPlan, UsageError> {
         keep_apart([("--output", self.output.path())], inputs)?;
         let tunnel = self.packets.headers.tunnel;

@@ -380,11 +380,8 @@ fn formats() -> impl TypedValueParser<Value = ReportFormat> {
 impl FormatArgs {
     /// Says that Parquet, if that is asked for, is not for a terminal.
     pub(super) fn check(self, output: &OutputArgs) -> Result<(), UsageError> {
-        let to_standard = output.path().is_none_or(is_standard);
-        if self.format == ReportFormat::Parquet && to_standard && stdout().is_terminal() {
-            return Err(UsageError::of(
-                "Parquet is not for a terminal; name a file with --output, or pipe it on",
-            ));
+        if self.format == ReportFormat::Parquet {
+            output.check_binary("Parquet")?;
         }
         Ok(())
     }
@@ -402,6 +399,17 @@ impl OutputArgs {
     /// The file, if one is named.
     pub(super) fn path(&self) -> Option<&Path> {
         self.output.as_deref()
+    }
+
+    /// Says that this format is not for a terminal, if one would get it.
+    pub(super) fn check_binary(&self, format: &str) -> Result<(), UsageError> {
+        let to_standard = self.path().is_none_or(is_standard);
+        if to_standard && stdout().is_terminal() {
+            return Err(UsageError::of(format!(
+                "{format} is not for a terminal; name a file with --output, or pipe it on"
+            )));
+        }
+        Ok(())
     }
 
     /// Opens the file, or standard output.

@@ -1,5 +1,7 @@
 //! Packets, or elements of slices, in one of the formats for programs, written as they come.
 
+#[cfg(feature = "arrow")]
+use super::arrow_file::ArrowFile;
 use super::export_model::{ExportParameters, Row, export_columns, frame, tail};
 use super::format::ReportFormat;
 use super::rows::RowWriter;
@@ -8,11 +10,28 @@ use std::io::{self, Write};
 use std::mem::swap;
 use std::ops::Range;
 
+/// How the rows of an export are written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ExportFormat {
+    /// As other results.
+    Report(ReportFormat),
+    /// An Arrow IPC file.
+    #[cfg(feature = "arrow")]
+    Arrow,
+}
+
 /// Writes rows of an export.
 #[derive(Debug)]
 pub struct ExportReport<W: Write> {
-    writer: RowWriter<W, Row>,
+    writer: Writer<W>,
     row: Row,
+}
+
+#[derive(Debug)]
+enum Writer<W: Write> {
+    Rows(Box<RowWriter<W, Row>>),
+    #[cfg(feature = "arrow")]
+    Arrow(Box<ArrowFile<W>>),
 }
 
 impl<W: Write> ExportReport<W> {
@@ -22,15 +41,22 @@ impl<W: Write> ExportReport<W> {
     ///
     /// Writing failed.
     pub fn begin(
-        format: ReportFormat,
+        format: ExportFormat,
         parameters: &ExportParameters,
         threads: usize,
         out: W,
     ) -> io::Result<Self> {
-        let columns = export_columns(parameters.kind, parameters.names);
-        let writer = RowWriter::begin(format, frame(parameters), columns, out)?;
+        let writer = match format {
+            #[cfg(feature = "arrow")]
+            ExportFormat::Arrow => Writer::Arrow(Box::new(ArrowFile::begin(parameters, out)?)),
+            ExportFormat::Report(format) => {
+                let columns = export_columns(parameters.kind, parameters.names);
+                let writer = RowWriter::begin(format, frame(parameters), columns, out)?;
+                Writer::Rows(Box::new(if threads > 1 { writer.apart() } else { writer }))
+            }
+        };
         Ok(Self {
-            writer: if threads > 1 { writer.apart() } else { writer },
+            writer,
             row: Row::default(),
         })
     }
@@ -41,7 +67,11 @@ impl<W: Write> ExportReport<W> {
     ///
     /// Writing failed.
     pub fn finish(self, summary: &ExportSummary) -> io::Result<W> {
-        let mut out = self.writer.finish(tail(summary))?;
+        let mut out = match self.writer {
+            Writer::Rows(rows) => rows.finish(tail(summary))?,
+            #[cfg(feature = "arrow")]
+            Writer::Arrow(file) => file.finish()?,
+        };
         out.flush()?;
         Ok(out)
     }
@@ -49,9 +79,15 @@ impl<W: Write> ExportReport<W> {
 
 impl<W: Write> ExportSink for ExportReport<W> {
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()> {
-        swap(&mut self.row.rows, rows);
-        let written = self.writer.rows(&mut self.row, range);
-        swap(&mut self.row.rows, rows);
-        written
+        match &mut self.writer {
+            Writer::Rows(writer) => {
+                swap(&mut self.row.rows, rows);
+                let written = writer.rows(&mut self.row, range);
+                swap(&mut self.row.rows, rows);
+                written
+            }
+            #[cfg(feature = "arrow")]
+            Writer::Arrow(file) => file.rows(rows, range),
+        }
     }
 }

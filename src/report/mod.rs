@@ -5,6 +5,8 @@
 mod answers;
 #[cfg(feature = "arrow")]
 mod arrow;
+#[cfg(feature = "arrow")]
+mod arrow_file;
 mod cell;
 mod chart_rows;
 mod column;
@@ -68,7 +70,7 @@ pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;
 pub use count_page::CountPage;
 pub use dedup::DedupReport;
-pub use export::ExportReport;
+pub use export::{ExportFormat, ExportReport};
 pub use export_model::{ExportParameters, export_shortcomings};
 pub use filter_info::FilterInfo;
 pub use flows::FlowReport;

@@ -239,16 +239,7 @@ fn little_memory_divides_elements_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("many.pcap");
     let path = path.to_str().unwrap();
-    let line = [
-        "generate",
-        "--packets",
-        "40k",
-        "--pairs",
-        "30k",
-        "-q",
-        "-w",
-        path,
-    ];
+    let line = ["generate", "--packets", "40k", "--pairs", "30k", "-w", path];
     assert_eq!(flowsieve(&line).code, Some(0));
     let whole = document(&["--slice", "all", path]);
     let line = ["--slice", "all", "--memory", "512KiB", path];
@@ -284,7 +275,7 @@ fn threads_and_containers_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let path = place("large.pcap");
-    let line = ["generate", "--packets", "100k", "-q", "-w", &path];
+    let line = ["generate", "--packets", "100k", "-w", &path];
     assert_eq!(flowsieve(&line).code, Some(0));
     let pcap = fs::read(&path).unwrap();
     let packed = place("large.pcap.gz");
