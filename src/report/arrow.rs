@@ -91,10 +91,8 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<Row, F> {
         let columns = export_columns(parameters.kind, parameters.names);
         Self::begin(columns, take)
     }
-}
 
-impl<R: RowBatch, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
-    fn rows(&mut self, batch: &mut R, range: Range<usize>) -> io::Result<()> {
+    fn rows(&mut self, batch: &mut Row, range: Range<usize>) -> io::Result<()> {
         let mut next = range.start;
         while next < range.end {
             let chunk = CHUNK_ROWS - self.rows % CHUNK_ROWS;
@@ -422,6 +420,44 @@ mod tests {
             assert_eq!(found, expected);
             assert_eq!(found.len(), 8);
         }
+    }
+
+    #[test]
+    fn packets_are_read_back_from_a_file() {
+        use super::super::{ExportFormat, ExportReport, ReportFormat};
+        use crate::export::{ExportPlan, ExportWhat, export};
+        let plan = ExportPlan {
+            inputs: vec![PATH.into()],
+            input_format: FlowPlan::of([PATH]).input_format,
+            selection: crate::selection::Selection::default(),
+            tunnel: Tunnel::Outer,
+            dns_ports: Vec::new(),
+            what: ExportWhat::Packets,
+            threads: 1,
+        };
+        let parameters = ExportParameters::new(&plan, FlowNames::Flowsieve);
+        let written = |format| {
+            let report = ExportReport::begin(format, &parameters, 1, Vec::new());
+            let mut report = report.unwrap();
+            let summary = export(&plan, &mut report, &()).unwrap();
+            report.finish(&summary).unwrap()
+        };
+        let file = std::io::Cursor::new(written(ExportFormat::Arrow));
+        let file = arrow_ipc::reader::FileReader::try_new(file, None).unwrap();
+        let found: Vec<_> = file.flat_map(|batch| rows_of(&batch.unwrap())).collect();
+        let csv = written(ExportFormat::Report(ReportFormat::Csv));
+        let mut csv = csv::Reader::from_reader(csv.as_slice());
+        let expected: Vec<Vec<String>> = csv
+            .records()
+            .map(|record| {
+                // Without the time for people.
+                let cells = record.unwrap();
+                let cells = cells.iter().enumerate().filter(|&(place, _)| place != 1);
+                cells.map(|(_, cell)| cell.to_owned()).collect()
+            })
+            .collect();
+        assert!(expected.len() > 7000);
+        assert!(found == expected);
     }
 
     #[test]

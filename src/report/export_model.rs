@@ -5,6 +5,7 @@ use super::column::Columns;
 use super::count_model::{tally, tunnel_name};
 use super::flows_model::{FlowNames, protocol_name};
 use super::inputs::{inputs_cell, inputs_section};
+use super::number::grouped;
 use super::rows::{Frame, Section};
 use super::selection::{Selected, selection_columns};
 use super::values::RowBatch;
@@ -220,14 +221,20 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
 pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
     let mut sentences = Vec::new();
     let (early, late) = (summary.totals.early, summary.totals.late);
+    let counted = |number: u64, what: &str, verb: [&str; 2]| match number {
+        1 => format!("1 {what} {}", verb[0]),
+        _ => format!("{} {what}s {}", grouped(number), verb[1]),
+    };
     if early > 0 {
         sentences.push(format!(
-            "{early} rows were written early because the memory was full, so some elements may have several; raise it with --memory"
+            "{} written early because the memory was full, so an element may have several rows; raise it with --memory",
+            counted(early, "row", ["was", "were"])
         ));
     }
     if late > 0 {
         sentences.push(format!(
-            "{late} packets came after their slice was closed; each has a row of its own"
+            "{} late, after the slice was closed: each has a row of its own",
+            counted(late, "packet", ["came", "came"])
         ));
     }
     sentences

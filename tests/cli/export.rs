@@ -429,3 +429,34 @@ fn wrong_command_lines_are_refused() {
     let run = flowsieve(&["export", "no-such.pcap"]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
 }
+
+#[test]
+fn a_packet_behind_its_slice_has_a_row_of_its_own() {
+    let (_, pcap) = sample();
+    let offsets = record_offsets(&pcap);
+    let mut shuffled = pcap[..24].to_vec();
+    // Twelve slices are more than are open at once, so the first one is closed when it is named again.
+    let seconds = (1_700_000_000_u32..1_700_000_012).chain([1_700_000_000]);
+    for (second, ends) in seconds.zip(offsets.windows(2)) {
+        shuffled.extend_from_slice(&second.to_le_bytes());
+        shuffled.extend_from_slice(&pcap[ends[0] + 4..ends[1]]);
+    }
+    let run = feed(&["export", "--format", "json", "-"], &shuffled);
+    let document: Value = serde_json::from_str(&run.done()).unwrap();
+    let late: Vec<&Value> = rows(&document)
+        .iter()
+        .filter(|row| row["ended"] == "late")
+        .collect();
+    assert_eq!(rows(&document).len(), 13);
+    assert_eq!(late.len(), 1);
+    assert_eq!(late[0]["packets"], 1);
+    assert!(
+        late[0]["start"]
+            .as_str()
+            .unwrap()
+            .starts_with("2023-11-14T22:13:20.")
+    );
+    assert_eq!(document["totals"]["late"], 1);
+    let csv = feed(&["export", "-"], &shuffled);
+    assert!(csv.err.contains("came late"), "{}", csv.err);
+}
