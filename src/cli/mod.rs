@@ -91,7 +91,7 @@ pub(crate) enum Command {
     /// captures become one, in order of time. The summary goes to standard output (to standard error
     /// with `-w -`).
     Dedup(Box<dedup::DedupArgs>),
-    /// Export packets, or elements once per slice, as rows for DuckDB, Polars or Spark
+    /// Export packets, or elements once per slice, as rows for databases and data frames
     ///
     /// A row is a distinct element of a time slice, with the time of its first packet, its packets and its bytes there;
     /// or a packet (--all). Packets stand in the order of the trace; elements slice by slice, in the order in which each was

@@ -442,7 +442,7 @@ mod tests {
             let summary = export(&plan, &mut report, &()).unwrap();
             report.finish(&summary).unwrap()
         };
-        let file = std::io::Cursor::new(written(ExportFormat::Arrow));
+        let file = io::Cursor::new(written(ExportFormat::Arrow));
         let file = arrow_ipc::reader::FileReader::try_new(file, None).unwrap();
         let found: Vec<_> = file.flat_map(|batch| rows_of(&batch.unwrap())).collect();
         let csv = written(ExportFormat::Report(ReportFormat::Csv));

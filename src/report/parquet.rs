@@ -304,10 +304,10 @@ impl Buffer {
         match (&mut self.values, values) {
             (Values::Whole(to), Many::Time(from)) => to.extend_from_slice(&from[range]),
             (Values::Whole(to), Many::U8(from)) => {
-                to.extend(from[range].iter().map(|&n| i64::from(n)))
+                to.extend(from[range].iter().map(|&n| i64::from(n)));
             }
             (Values::Whole(to), Many::U16(from)) => {
-                to.extend(from[range].iter().map(|&n| i64::from(n)))
+                to.extend(from[range].iter().map(|&n| i64::from(n)));
             }
             (Values::Whole(to), Many::U64(from)) => {
                 to.extend(from[range].iter().map(|n| n.cast_signed()));
@@ -405,8 +405,8 @@ mod tests {
             .field("name", |row| row.5)
     }
 
-    fn read(bytes: Vec<u8>) -> SerializedFileReader<bytes::Bytes> {
-        SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap()
+    fn read(bytes: Vec<u8>) -> SerializedFileReader<Bytes> {
+        SerializedFileReader::new(Bytes::from(bytes)).unwrap()
     }
 
     #[test]
