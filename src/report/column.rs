@@ -46,6 +46,7 @@ impl<R: ?Sized> Column<R> {
     }
 
     /// All values of a batch, if the column has them.
+    #[cfg(any(feature = "parquet", feature = "arrow"))]
     pub(super) fn values<'b>(&self, batch: &'b R) -> Option<Values<'b>> {
         self.bulk.as_ref().map(|bulk| bulk(batch))
     }

@@ -200,12 +200,13 @@ impl<W: Write, R> RowWriter<W, R> {
 
 impl<W: Write, R: RowBatch> RowWriter<W, R> {
     /// With a thread for what costs most in writing.
-    pub(super) fn apart(mut self) -> Self {
-        #[cfg(feature = "parquet")]
-        if let Form::Parquet(table) = self.form {
-            self.form = Form::Parquet(Box::new(table.apart()));
-        }
-        self
+    pub(super) fn apart(self) -> Self {
+        let form = match self.form {
+            #[cfg(feature = "parquet")]
+            Form::Parquet(table) => Form::Parquet(Box::new(table.apart())),
+            form => form,
+        };
+        Self { form, ..self }
     }
 
     /// Writes rows of a batch.

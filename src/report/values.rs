@@ -14,6 +14,10 @@ pub(super) trait RowBatch {
 
 /// The values of a column, one a row.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(any(feature = "parquet", feature = "arrow")),
+    expect(dead_code, reason = "only the writers of columns read them")
+)]
 pub(super) enum Values<'b> {
     Time(&'b [i64]),
     U8(&'b [u8]),
