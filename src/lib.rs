@@ -63,7 +63,7 @@ mod rows;
 pub use flowsieve_engine::{anonymize, comparison, decode, top};
 #[doc(inline)]
 pub use flowsieve_engine::{
-    capture_filter, dedup, elements, flows, pieces, pipeline, selection, trace,
+    capture_filter, dedup, elements, export, flows, pieces, pipeline, selection, trace,
 };
 
 // The program's module speaks of the library as others do.
@@ -75,7 +75,8 @@ pub mod output {
     #[cfg(feature = "arrow")]
     pub use crate::report::RecordBatches;
     pub use crate::report::{
-        CountParameters, CountReport, FlowNames, FlowParameters, FlowReport, ReportFormat,
+        CountParameters, CountReport, ExportFormat, ExportParameters, ExportReport, FlowNames,
+        FlowParameters, FlowReport, ReportFormat,
     };
 }
 

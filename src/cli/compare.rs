@@ -186,7 +186,7 @@ impl CompareArgs {
                 .selection(self.trace.elements.packets.headers.tunnel)?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
-            slicing: self.trace.slicing(),
+            slicing: self.trace.slices.slicing(),
             contenders,
             memories: self.conditions.memory.clone(),
             combinations,

@@ -223,7 +223,7 @@ impl CountArgs {
                 .selection(self.trace.elements.packets.headers.tunnel)?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
-            slicing: self.trace.slicing(),
+            slicing: self.trace.slices.slicing(),
             counter,
             exact_limit_bytes: (!self.no_exact).then_some(self.exact.exact_limit),
             seed: self.filter.seed.seed,

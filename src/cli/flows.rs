@@ -80,7 +80,7 @@ pub(crate) struct FlowsArgs {
     speech: SpeechArgs,
 }
 
-const NAMES: &[Choice<FlowNames>] = &[
+pub(super) const NAMES: &[Choice<FlowNames>] = &[
     ("flowsieve", "As in all results", FlowNames::Flowsieve),
     ("zeek", "As in Zeek's conn.log", FlowNames::Zeek),
     ("ecs", "Elastic Common Schema", FlowNames::Ecs),

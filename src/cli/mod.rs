@@ -5,6 +5,7 @@ mod compare;
 mod count;
 mod dedup;
 mod design;
+mod export;
 mod filter;
 mod flows;
 mod generate;
@@ -93,6 +94,14 @@ pub(crate) enum Command {
     /// captures become one, in order of time. The summary goes to standard output (to standard error
     /// with `-w -`).
     Dedup(Box<dedup::DedupArgs>),
+    /// Export packets, or elements once per slice, as rows for databases and data frames
+    ///
+    /// A row is a distinct element of a time slice, with the time of its first packet, its packets and its bytes there;
+    /// or a packet (--all). Packets stand in the order of the trace; elements slice by slice, in the order in which each was
+    /// first seen. Packets without a readable IP header have no row and are tallied by reason.
+    /// Several captures are one trace in the order of time; formats and directories are those of
+    /// `flowsieve count`.
+    Export(Box<export::ExportArgs>),
     /// Look at, ask and unite filters that `count --save-filter` saved
     ///
     /// A saved filter answers whether an element was seen, without the capture. An element that was seen is
@@ -230,6 +239,7 @@ impl Command {
             Self::Compare(args) => compare::run(args),
             Self::Count(args) => count::run(args),
             Self::Dedup(args) => dedup::run(args),
+            Self::Export(args) => export::run(args),
             Self::Filter(args) => filter::run(args),
             Self::Flows(args) => flows::run(args),
             Self::Generate(args) => generate::run(args),

@@ -263,7 +263,7 @@ pub(super) struct ElementArgs {
     pub(super) packets: PacketArgs,
 }
 
-fn elements() -> impl TypedValueParser<Value = ElementKind> {
+pub(super) fn elements() -> impl TypedValueParser<Value = ElementKind> {
     named(&ElementKind::ALL, ElementKind::name, |kind| match kind {
         ElementKind::HostPair => "Source and destination address",
         ElementKind::Flow => "Addresses, protocol and ports",
@@ -312,7 +312,7 @@ pub(super) struct TraceArgs {
     pub(super) elements: ElementArgs,
 
     #[command(flatten)]
-    slices: SliceArgs<false>,
+    pub(super) slices: SliceArgs<false>,
 }
 
 // How time is cut; with WHOLE it is not unless the user says so.
@@ -351,13 +351,6 @@ fn parse_slice(text: &str) -> Result<SliceWidth, String> {
     width
         .map(|width| SliceWidth(Some(width)))
         .map_err(|error: UnitError| format!("{error}, or `all`"))
-}
-
-impl TraceArgs {
-    /// Time slices.
-    pub(super) fn slicing(&self) -> Slicing {
-        self.slices.slicing()
-    }
 }
 
 impl<const WHOLE: bool> SliceArgs<WHOLE> {
@@ -420,11 +413,8 @@ fn formats() -> impl TypedValueParser<Value = ReportFormat> {
 impl FormatArgs {
     /// Says that Parquet, if that is asked for, is not for a terminal.
     pub(super) fn check(self, output: &OutputArgs) -> Result<(), UsageError> {
-        let to_standard = output.path().is_none_or(is_standard);
-        if self.format == ReportFormat::Parquet && to_standard && stdout().is_terminal() {
-            return Err(UsageError::of(
-                "Parquet is not for a terminal; name a file with --output, or pipe it on",
-            ));
+        if self.format == ReportFormat::Parquet {
+            output.check_binary("Parquet")?;
         }
         Ok(())
     }
@@ -442,6 +432,17 @@ impl OutputArgs {
     /// The file, if one is named.
     pub(super) fn path(&self) -> Option<&Path> {
         self.output.as_deref()
+    }
+
+    /// Says that this format is not for a terminal, if one would get it.
+    pub(super) fn check_binary(&self, format: &str) -> Result<(), UsageError> {
+        let to_standard = self.path().is_none_or(is_standard);
+        if to_standard && stdout().is_terminal() {
+            return Err(UsageError::of(format!(
+                "{format} is not for a terminal; name a file with --output, or pipe it on"
+            )));
+        }
+        Ok(())
     }
 
     /// Opens the file, or standard output.

@@ -3,8 +3,11 @@
 use super::cell::{Cell, Kind};
 use super::column::{Column, Columns};
 use super::count_model::all_slice_columns;
+use super::export_model::{ExportParameters, Row, export_columns};
 use super::flows_model::flow_columns;
+use super::values::{RowBatch, Values as Many};
 use super::{CountParameters, FlowParameters};
+use crate::export::{ExportRows, ExportSink};
 use crate::flows::{FlowRecord, FlowSink};
 use crate::pipeline::{SliceResult, SliceSink};
 use arrow_array::builder::{
@@ -15,10 +18,16 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use std::fmt;
 use std::io;
+use std::mem::swap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Rows of a batch: as many as of a row group in Parquet.
 const BATCH_ROWS: usize = 1 << 16;
+
+/// Rows that are appended together. Whether a batch is full is asked behind each of them, so that batches do not depend on how rows
+/// came.
+const CHUNK_ROWS: usize = 256;
 
 /// Bytes of text after which a batch is handed on although it has fewer rows.
 const BATCH_TEXT_BYTES: usize = 16 << 20;
@@ -76,6 +85,39 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<FlowRecord, F> {
     }
 }
 
+impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<Row, F> {
+    /// Packets, or elements of slices.
+    pub fn of_export(parameters: &ExportParameters, take: F) -> Self {
+        let columns = export_columns(parameters.kind, parameters.names);
+        Self::begin(columns, take)
+    }
+
+    fn rows(&mut self, batch: &mut Row, range: Range<usize>) -> io::Result<()> {
+        let mut next = range.start;
+        while next < range.end {
+            let chunk = CHUNK_ROWS - self.rows % CHUNK_ROWS;
+            let end = range.end.min(next + chunk);
+            for (to, column) in self.values.iter_mut().zip(&self.columns.0) {
+                if let Some(values) = column.values(batch) {
+                    self.text_bytes += to.extend(values, next..end);
+                    continue;
+                }
+                for row in next..end {
+                    batch.go_to(row);
+                    self.text_bytes += to.push(column.cell(batch));
+                }
+            }
+            self.rows += end - next;
+            next = end;
+            let is_full = self.rows == BATCH_ROWS || self.text_bytes >= BATCH_TEXT_BYTES;
+            if is_full && self.rows.is_multiple_of(CHUNK_ROWS) {
+                self.hand_on()?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
     fn begin(columns: Columns<R>, take: F) -> Self {
         let columns = columns.flat();
@@ -116,6 +158,10 @@ impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
     ///
     /// Those of whoever takes the batches.
     pub fn finish(mut self) -> io::Result<()> {
+        self.hand_on_rest()
+    }
+
+    pub(super) fn hand_on_rest(&mut self) -> io::Result<()> {
         if self.rows > 0 {
             self.hand_on()
         } else {
@@ -140,6 +186,16 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> SliceSink for RecordBatches<SliceR
 impl<F: FnMut(RecordBatch) -> io::Result<()>> FlowSink for RecordBatches<FlowRecord, F> {
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
         self.row(&flow)
+    }
+}
+
+impl<F: FnMut(RecordBatch) -> io::Result<()>> ExportSink for RecordBatches<Row, F> {
+    fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()> {
+        let mut row = Row::default();
+        swap(&mut row.rows, rows);
+        let taken = RecordBatches::rows(self, &mut row, range);
+        swap(&mut row.rows, rows);
+        taken
     }
 }
 
@@ -208,6 +264,35 @@ impl Values {
                 values.append_value(&text);
                 return text.len();
             }
+        }
+        0
+    }
+
+    /// Takes values of these rows; how many bytes of text they have.
+    fn extend(&mut self, values: Many<'_>, range: Range<usize>) -> usize {
+        match (self, values) {
+            (Self::Time(to), Many::Time(from)) => to.append_slice(&from[range]),
+            (Self::U64(to), Many::U64(from)) => to.append_slice(&from[range]),
+            (Self::U64(to), Many::U8(from)) => {
+                from[range].iter().for_each(|&n| to.append_value(n.into()));
+            }
+            (Self::U64(to), Many::U16(from)) => {
+                from[range].iter().for_each(|&n| to.append_value(n.into()));
+            }
+            (Self::U64(to), Many::OptionalU8(from)) => {
+                let from = from[range].iter();
+                from.for_each(|n| to.append_option(n.map(u64::from)));
+            }
+            (Self::U64(to), Many::OptionalU16(from)) => {
+                let from = from[range].iter();
+                from.for_each(|n| to.append_option(n.map(u64::from)));
+            }
+            (Self::Text(to), Many::Text(from)) => {
+                let bytes = from.start(range.end) - from.start(range.start);
+                range.for_each(|row| to.append_option(from.get(row)));
+                return bytes;
+            }
+            (to, values) => panic!("{values:?} are of another kind than {to:?}"),
         }
         0
     }
@@ -335,6 +420,44 @@ mod tests {
             assert_eq!(found, expected);
             assert_eq!(found.len(), 8);
         }
+    }
+
+    #[test]
+    fn packets_are_read_back_from_a_file() {
+        use super::super::{ExportFormat, ExportReport, ReportFormat};
+        use crate::export::{ExportPlan, ExportWhat, export};
+        let plan = ExportPlan {
+            inputs: vec![PATH.into()],
+            input_format: FlowPlan::of([PATH]).input_format,
+            selection: crate::selection::Selection::default(),
+            tunnel: Tunnel::Outer,
+            dns_ports: Vec::new(),
+            what: ExportWhat::Packets,
+            threads: 1,
+        };
+        let parameters = ExportParameters::new(&plan, FlowNames::Flowsieve);
+        let written = |format| {
+            let report = ExportReport::begin(format, &parameters, 1, Vec::new());
+            let mut report = report.unwrap();
+            let summary = export(&plan, &mut report, &()).unwrap();
+            report.finish(&summary).unwrap()
+        };
+        let file = io::Cursor::new(written(ExportFormat::Arrow));
+        let file = arrow_ipc::reader::FileReader::try_new(file, None).unwrap();
+        let found: Vec<_> = file.flat_map(|batch| rows_of(&batch.unwrap())).collect();
+        let csv = written(ExportFormat::Report(ReportFormat::Csv));
+        let mut csv = csv::Reader::from_reader(csv.as_slice());
+        let expected: Vec<Vec<String>> = csv
+            .records()
+            .map(|record| {
+                // Without the time for people.
+                let cells = record.unwrap();
+                let cells = cells.iter().enumerate().filter(|&(place, _)| place != 1);
+                cells.map(|(_, cell)| cell.to_owned()).collect()
+            })
+            .collect();
+        assert!(expected.len() > 7000);
+        assert!(found == expected);
     }
 
     #[test]

@@ -2,14 +2,19 @@
 //! row, and how people see it. All formats are written from such lists, and so are the tables of
 //! `docs/output.md`.
 
-use super::cell::{Cell, IntoCell, Kind, Name, names_in_text, push_field};
+use super::cell::{Cell, IntoCell, Kind, Name, Time, names_in_text, push_field};
 use super::number::{grouped, percent};
 use super::table::Heading;
+use super::values::{ColumnValue, RowBatch, Values};
+use crate::export::Texts;
 use std::fmt;
 use std::rc::Rc;
 
 /// What people read in a row.
 type Text<R> = Box<dyn Fn(&R) -> String>;
+
+/// The values of all rows of a batch.
+type Bulk<R> = Rc<dyn for<'b> Fn(&'b R) -> Values<'b>>;
 
 /// A column of rows of the type `R`.
 pub(super) struct Column<R: ?Sized> {
@@ -21,6 +26,8 @@ pub(super) struct Column<R: ?Sized> {
     /// Its names in Zeek's logs, in the Elastic Common Schema and in IPFIX, where it has any.
     pub(super) elsewhere: Option<[&'static str; 3]>,
     cell: Rc<dyn Fn(&R) -> Cell>,
+    /// If rows are batches, all values at once.
+    bulk: Option<Bulk<R>>,
     /// The columns of the object in it, as they are in flat tables.
     parts: Vec<Column<R>>,
     heading: Option<Heading>,
@@ -30,6 +37,18 @@ pub(super) struct Column<R: ?Sized> {
 impl<R: ?Sized> Column<R> {
     pub(super) fn cell(&self, row: &R) -> Cell {
         (self.cell)(row)
+    }
+
+    /// Whether it has all values of a batch at once.
+    #[cfg(feature = "parquet")]
+    pub(super) fn is_bulk(&self) -> bool {
+        self.bulk.is_some()
+    }
+
+    /// All values of a batch, if the column has them.
+    #[cfg(any(feature = "parquet", feature = "arrow"))]
+    pub(super) fn values<'b>(&self, batch: &'b R) -> Option<Values<'b>> {
+        self.bulk.as_ref().map(|bulk| bulk(batch))
     }
 }
 
@@ -84,6 +103,7 @@ impl<R: ?Sized> Columns<R> {
             doc: "",
             elsewhere: None,
             cell,
+            bulk: None,
             parts: Vec::new(),
             heading: None,
             text: None,
@@ -244,6 +264,10 @@ impl<R: ?Sized> Columns<R> {
     ) -> Self {
         let column = self.0.iter_mut().find(|column| column.name == name);
         if let Some(column) = column {
+            // A time stays the same number, however texts show it.
+            if !matches!((&column.kind, &kind), (Kind::Time(_), Kind::Time(_))) {
+                column.bulk = None;
+            }
             column.kind = kind;
             column.cell = Rc::new(cell);
         }
@@ -342,6 +366,55 @@ impl<R: ?Sized> Columns<R> {
             cell.1 = first;
         }
         super::table::line(cells.into_iter())
+    }
+}
+
+impl<R: RowBatch> Columns<R> {
+    /// Appends a column of batches.
+    pub(super) fn values<T: ColumnValue + 'static>(
+        self,
+        name: &'static str,
+        column: impl for<'b> Fn(&'b R) -> &'b Vec<T> + Copy + 'static,
+    ) -> Self {
+        self.field(name, move |row| column(row)[row.at()])
+            .bulk(move |batch| T::values(column(batch)))
+    }
+
+    /// Appends a column of times in nanoseconds since the epoch.
+    pub(super) fn times(
+        self,
+        name: &'static str,
+        column: impl for<'b> Fn(&'b R) -> &'b Vec<i64> + Copy + 'static,
+    ) -> Self {
+        self.field(name, move |row| Time(column(row)[row.at()]))
+            .bulk(move |batch| Values::Time(column(batch)))
+    }
+
+    /// Appends a column of texts, none of which is missing.
+    pub(super) fn texts(
+        self,
+        name: &'static str,
+        column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + 'static,
+    ) -> Self {
+        let text = move |row: &R| column(row).get(row.at()).unwrap_or_default().to_owned();
+        self.field(name, text)
+            .bulk(move |batch| Values::Text(column(batch)))
+    }
+
+    /// Appends a column of texts, some of which may be missing.
+    pub(super) fn optional_texts(
+        self,
+        name: &'static str,
+        column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + 'static,
+    ) -> Self {
+        let text = move |row: &R| column(row).get(row.at()).map(str::to_owned);
+        self.field(name, text)
+            .bulk(move |batch| Values::Text(column(batch)))
+    }
+
+    fn bulk(mut self, bulk: impl for<'b> Fn(&'b R) -> Values<'b> + 'static) -> Self {
+        self.last().bulk = Some(Rc::new(bulk));
+        self
     }
 }
 

@@ -290,7 +290,7 @@ fn ends(flow: &FlowRecord) -> String {
 }
 
 /// The name of a protocol in lower case, or its number if it has none.
-fn protocol_name(protocol: u8) -> String {
+pub(super) fn protocol_name(protocol: u8) -> String {
     match IpNumber(protocol) {
         // Those that everybody calls otherwise than its registered name.
         IpNumber::ICMP | IpNumber::IPV6_ICMP => "icmp".to_owned(),

@@ -2,12 +2,14 @@
 
 use super::cell::{Kind, names_in_text};
 use super::column::Columns;
+use super::export_model::export_columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
-    answers, compare_model, count_combinations, count_model, dedup, filter_info, flows_model,
-    index, index_stats, index_verify, inputs, plan_model, reproduce_model, top_model,
+    answers, compare_model, count_combinations, count_model, dedup, export_model, filter_info,
+    flows_model, index, index_stats, index_verify, inputs, plan_model, reproduce_model, top_model,
     traffic_table,
 };
+use crate::elements::ElementKind;
 
 /// All tables, by the names that stand in the manual.
 fn tables() -> Vec<(&'static str, String)> {
@@ -19,6 +21,8 @@ fn tables() -> Vec<(&'static str, String)> {
     });
     let more: Vec<_> = more.collect();
     flows.0.extend(more);
+    // Those of flows are all that there are.
+    let exported = export_columns(Some(ElementKind::Flow), FlowNames::Flowsieve);
     vec![
         (
             "count.parameters",
@@ -38,6 +42,12 @@ fn tables() -> Vec<(&'static str, String)> {
         ("flows.fields", table(&flows)),
         ("flows.ended", table(&flows_model::ended_columns())),
         ("flows.totals", table(&flows_model::total_columns())),
+        (
+            "export.parameters",
+            table(&export_model::parameter_columns()),
+        ),
+        ("export.fields", table(&exported)),
+        ("export.totals", table(&export_model::total_columns())),
         ("filter.filters", table(&filter_info::filter_columns())),
         ("filter.combinations", table(&filter_info::stored_columns())),
         ("filter.answers", table(&answers::answer_columns())),

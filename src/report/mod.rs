@@ -5,6 +5,8 @@
 mod answers;
 #[cfg(feature = "arrow")]
 mod arrow;
+#[cfg(feature = "arrow")]
+mod arrow_file;
 mod cell;
 mod chart_rows;
 mod column;
@@ -20,6 +22,8 @@ mod count_page;
 mod count_table;
 mod csv;
 mod dedup;
+mod export;
+mod export_model;
 pub mod figure;
 mod filter_info;
 mod flows;
@@ -60,6 +64,7 @@ mod top_page;
 mod top_table;
 mod traffic_page;
 pub mod traffic_table;
+mod values;
 
 pub use answers::AnswerReport;
 #[cfg(feature = "arrow")]
@@ -69,6 +74,8 @@ pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;
 pub use count_page::CountPage;
 pub use dedup::DedupReport;
+pub use export::{ExportFormat, ExportReport};
+pub use export_model::{ExportParameters, export_shortcomings};
 pub use filter_info::FilterInfo;
 pub use flows::FlowReport;
 pub use flows_model::{FlowNames, FlowParameters, FlowShape};

@@ -1,35 +1,59 @@
 //! Tables of results as Parquet files, written as rows come.
 //!
 //! Rows are gathered by column and written as a row group when there are enough of them, so a table of
-//! any length needs bounded memory. Pages are compressed by snappy, which every reader knows.
+//! any length needs bounded memory. Pages are compressed by snappy, which every reader knows. Encoding a row group costs as much
+//! as decoding its packets, so a table of many rows has a thread for it ([`ParquetTable::apart`]).
 
 use super::cell::{Cell, Kind};
 use super::column::{Column, Columns};
+use super::values::{RowBatch, Values as Many};
+use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::Type;
+use parquet::schema::types::{ColumnPath, Type};
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::thread::{self, JoinHandle};
 
 /// Rows of a row group.
 const GROUP_ROWS: usize = 1 << 16;
+
+/// Rows of a batch that are appended together. Whether a row group is full is asked behind each of them, so that row groups do not
+/// depend on how rows were divided into batches.
+const CHUNK_ROWS: usize = 256;
 
 /// Bytes of text after which a row group is written although it has fewer rows.
 const GROUP_TEXT_BYTES: usize = 16 << 20;
 
 /// Writes a table.
 pub(super) struct ParquetTable<W: Write> {
-    /// Writes a row group into memory, from where it goes to `out`: so failures of `out` stay what they
-    /// are, and it need not be able to go to another thread.
-    file: SerializedFileWriter<Vec<u8>>,
+    encoder: Encoder,
     out: W,
     columns: Vec<Buffer>,
     rows: usize,
     text_bytes: usize,
+    /// Row groups are encoded in a thread of their own.
+    is_apart: bool,
+}
+
+/// What writes row groups into memory, from where they go to `out`: so failures of `out` stay what they are, and it need not be able
+/// to go to another thread.
+type File = SerializedFileWriter<Vec<u8>>;
+
+/// Where the file is.
+enum Encoder {
+    /// Nothing is being encoded. The columns are those of the group before last, whose memory is used again.
+    Here(Box<File>, Vec<Buffer>),
+    /// A group is being encoded.
+    Thread(JoinHandle<io::Result<(Box<File>, Vec<Buffer>)>>),
+    /// Encoding failed.
+    Gone,
 }
 
 impl<W: Write> fmt::Debug for ParquetTable<W> {
@@ -49,18 +73,34 @@ impl<W: Write> ParquetTable<W> {
         let fields = fields.collect::<Result<_, _>>().map_err(io::Error::other)?;
         let schema = Type::group_type_builder("table").with_fields(fields);
         let schema = Arc::new(schema.build().map_err(io::Error::other)?);
-        let properties = WriterProperties::builder()
+        let mut properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by(concat!("flowsieve ", env!("CARGO_PKG_VERSION")).to_owned());
+        for column in columns {
+            // Hardly two packets have the same time, so a dictionary of times only costs.
+            if column.is_bulk() && matches!(column.kind, Kind::Time(_)) {
+                let path = ColumnPath::from(column.name.as_ref());
+                properties = properties.set_column_dictionary_enabled(path, false);
+            }
+        }
         let properties = Arc::new(properties.build());
+        let file = SerializedFileWriter::new(Vec::new(), schema, properties);
+        let file = Box::new(file.map_err(io::Error::other)?);
+        let spare = columns.iter().map(Buffer::new).collect();
         Ok(Self {
-            file: SerializedFileWriter::new(Vec::new(), schema, properties)
-                .map_err(io::Error::other)?,
+            encoder: Encoder::Here(file, spare),
+            is_apart: false,
             out,
             columns: columns.iter().map(Buffer::new).collect(),
             rows: 0,
             text_bytes: 0,
         })
+    }
+
+    /// Encodes row groups in a thread, each while the next one is gathered.
+    pub(super) fn apart(mut self) -> Self {
+        self.is_apart = true;
+        self
     }
 
     /// Appends a row.
@@ -79,30 +119,94 @@ impl<W: Write> ParquetTable<W> {
         Ok(())
     }
 
+    /// Appends rows of a batch.
+    ///
+    /// # Panics
+    ///
+    /// If a value is missing in a column that is not nullable.
+    pub(super) fn rows<R: RowBatch>(
+        &mut self,
+        columns: &Columns<R>,
+        batch: &mut R,
+        range: Range<usize>,
+    ) -> io::Result<()> {
+        let mut next = range.start;
+        while next < range.end {
+            let chunk = CHUNK_ROWS - self.rows % CHUNK_ROWS;
+            let end = range.end.min(next + chunk);
+            for (buffer, column) in self.columns.iter_mut().zip(&columns.0) {
+                if let Some(values) = column.values(batch) {
+                    self.text_bytes += buffer.extend(values, next..end);
+                    continue;
+                }
+                for row in next..end {
+                    batch.go_to(row);
+                    self.text_bytes += buffer.push(column.cell(batch));
+                }
+            }
+            self.rows += end - next;
+            next = end;
+            let is_full = self.rows == GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES;
+            if is_full && self.rows.is_multiple_of(CHUNK_ROWS) {
+                self.write_group()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends the table and gives the writer back, flushed.
     pub(super) fn finish(mut self) -> io::Result<W> {
         if self.rows > 0 {
             self.write_group()?;
         }
-        let end = self.file.into_inner().map_err(io::Error::other)?;
+        let (file, _) = self.encoded()?;
+        let end = file.into_inner().map_err(io::Error::other)?;
         self.out.write_all(&end)?;
         self.out.flush()?;
         Ok(self.out)
     }
 
     fn write_group(&mut self) -> io::Result<()> {
-        let mut group = self.file.next_row_group().map_err(io::Error::other)?;
-        for column in &mut self.columns {
-            column.write(&mut group).map_err(io::Error::other)?;
-        }
-        group.close().map_err(io::Error::other)?;
-        self.file.flush()?;
-        self.out.write_all(self.file.inner())?;
-        self.file.inner_mut().clear();
+        let (file, spare) = self.encoded()?;
+        let group = std::mem::replace(&mut self.columns, spare);
         self.rows = 0;
         self.text_bytes = 0;
+        if self.is_apart {
+            let encoding = thread::Builder::new().name("parquet".to_owned());
+            self.encoder = Encoder::Thread(encoding.spawn(move || encode(file, group))?);
+        } else {
+            let (file, spare) = encode(file, group)?;
+            self.encoder = Encoder::Here(file, spare);
+            let (file, spare) = self.encoded()?;
+            self.encoder = Encoder::Here(file, spare);
+        }
         Ok(())
     }
+
+    /// Waits for the group that is being encoded, and writes it.
+    fn encoded(&mut self) -> io::Result<(Box<File>, Vec<Buffer>)> {
+        let (mut file, spare) = match std::mem::replace(&mut self.encoder, Encoder::Gone) {
+            Encoder::Here(file, spare) => (file, spare),
+            Encoder::Thread(thread) => {
+                thread.join().unwrap_or_else(|panic| resume_unwind(panic))?
+            }
+            Encoder::Gone => return Err(io::Error::other("the table cannot be continued")),
+        };
+        self.out.write_all(file.inner())?;
+        file.inner_mut().clear();
+        Ok((file, spare))
+    }
+}
+
+/// Encodes a row group into the memory of the file; the columns are empty afterwards.
+fn encode(mut file: Box<File>, mut columns: Vec<Buffer>) -> io::Result<(Box<File>, Vec<Buffer>)> {
+    let mut group = file.next_row_group().map_err(io::Error::other)?;
+    for column in &mut columns {
+        column.write(&mut group).map_err(io::Error::other)?;
+    }
+    group.close().map_err(io::Error::other)?;
+    file.flush()?;
+    Ok((file, columns))
 }
 
 fn field<R>(column: &Column<R>) -> Result<Type, ParquetError> {
@@ -195,6 +299,58 @@ impl Buffer {
         0
     }
 
+    /// Takes values of these rows; how many bytes of text they have.
+    fn extend(&mut self, values: Many<'_>, range: Range<usize>) -> usize {
+        match (&mut self.values, values) {
+            (Values::Whole(to), Many::Time(from)) => to.extend_from_slice(&from[range]),
+            (Values::Whole(to), Many::U8(from)) => {
+                to.extend(from[range].iter().map(|&n| i64::from(n)));
+            }
+            (Values::Whole(to), Many::U16(from)) => {
+                to.extend(from[range].iter().map(|&n| i64::from(n)));
+            }
+            (Values::Whole(to), Many::U64(from)) => {
+                to.extend(from[range].iter().map(|n| n.cast_signed()));
+            }
+            (Values::Whole(to), Many::OptionalU8(from)) => {
+                let from = &from[range];
+                self.present
+                    .extend(from.iter().map(|n| i16::from(n.is_some())));
+                to.extend(from.iter().flatten().map(|&n| i64::from(n)));
+            }
+            (Values::Whole(to), Many::OptionalU16(from)) => {
+                let from = &from[range];
+                self.present
+                    .extend(from.iter().map(|n| i16::from(n.is_some())));
+                to.extend(from.iter().flatten().map(|&n| i64::from(n)));
+            }
+            (Values::Text(to), Many::Text(from)) => {
+                let missing = &from.missing()[range.clone()];
+                if self.nullable {
+                    self.present
+                        .extend(missing.iter().map(|&no| i16::from(!no)));
+                } else {
+                    assert!(!missing.contains(&true), "{}: there is no value", self.name);
+                }
+                // One piece of memory for all of them.
+                let first = from.start(range.start);
+                let end = from.start(range.end);
+                let all = Bytes::copy_from_slice(&from.as_one().as_bytes()[first..end]);
+                let mut start = 0;
+                for (&end, &missing) in from.ends()[range].iter().zip(missing) {
+                    let end = end as usize - first;
+                    if !missing {
+                        to.push(all.slice(start..end).into());
+                    }
+                    start = end;
+                }
+                return all.len();
+            }
+            (_, values) => panic!("{}: {values:?} are of another kind", self.name),
+        }
+        0
+    }
+
     fn write(
         &mut self,
         group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
@@ -249,8 +405,8 @@ mod tests {
             .field("name", |row| row.5)
     }
 
-    fn read(bytes: Vec<u8>) -> SerializedFileReader<bytes::Bytes> {
-        SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap()
+    fn read(bytes: Vec<u8>) -> SerializedFileReader<Bytes> {
+        SerializedFileReader::new(Bytes::from(bytes)).unwrap()
     }
 
     #[test]

@@ -7,7 +7,9 @@ use super::format::ReportFormat;
 use super::json::JsonLines;
 #[cfg(feature = "parquet")]
 use super::parquet::ParquetTable;
+use super::values::RowBatch;
 use std::io::{self, Write};
+use std::ops::Range;
 
 /// What stands around the rows in JSON and JSON lines.
 #[derive(Debug)]
@@ -193,6 +195,30 @@ impl<W: Write, R> RowWriter<W, R> {
                 Ok(lines.finish())
             }
         }
+    }
+}
+
+impl<W: Write, R: RowBatch> RowWriter<W, R> {
+    /// With a thread for what costs most in writing.
+    pub(super) fn apart(self) -> Self {
+        let form = match self.form {
+            #[cfg(feature = "parquet")]
+            Form::Parquet(table) => Form::Parquet(Box::new(table.apart())),
+            form => form,
+        };
+        Self { form, ..self }
+    }
+
+    /// Writes rows of a batch.
+    pub(super) fn rows(&mut self, batch: &mut R, range: Range<usize>) -> io::Result<()> {
+        #[cfg(feature = "parquet")]
+        if let Form::Parquet(table) = &mut self.form {
+            return table.rows(&self.columns, batch, range);
+        }
+        range.into_iter().try_for_each(|row| {
+            batch.go_to(row);
+            self.row(batch)
+        })
     }
 }
 

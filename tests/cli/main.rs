@@ -9,6 +9,7 @@ mod answers;
 mod compare;
 mod cookbook;
 mod dedup;
+mod export;
 #[cfg(unix)]
 mod faults;
 mod flows;

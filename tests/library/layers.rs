@@ -76,6 +76,20 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "export",
+        &[
+            "selection",
+            "memory",
+            "decode",
+            "elements",
+            "flows",
+            "guard",
+            "inputs",
+            "pipeline",
+            "trace",
+        ],
+    ),
+    (
         "index",
         &[
             "capture_filter",
@@ -144,6 +158,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "dedup",
             "elements",
             "experiments",
+            "export",
             "filters",
             "flows",
             "index",

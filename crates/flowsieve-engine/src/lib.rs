@@ -13,6 +13,7 @@ pub mod comparison;
 pub mod decode;
 pub mod dedup;
 pub mod elements;
+pub mod export;
 pub mod flows;
 mod guard;
 mod inputs;

@@ -84,7 +84,7 @@ pub(super) struct SearchArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     write: Option<PathBuf>,
 
-    /// Write only packets that match a capture filter, too, such as 'tcp[tcpflags] & tcp-syn != 0'
+    /// Write only packets that match a capture filter, too, such as 'greater 1000 and not arp'
     #[arg(
         long = "where",
         value_name = "EXPRESSION",

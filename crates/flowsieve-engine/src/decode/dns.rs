@@ -19,6 +19,10 @@ const MESSAGE_HEADER: usize = 12;
 pub struct DnsMessage<'a> {
     /// Whether the message answers (QR bit).
     pub is_response: bool,
+    /// Response code in the message's head (RCODE); 0 in a query.
+    pub response_code: u8,
+    /// Type of the first question (QTYPE).
+    pub question_type: u16,
     /// Name of the first question in wire form: length bytes and labels, lower-cased, without the
     /// final zero byte; empty for the root.
     pub name: &'a [u8],
@@ -126,7 +130,7 @@ fn message(
     }
     let mut buffer = [0; NAME_MAX];
     let (length, behind) = dns_name::read(bytes, MESSAGE_HEADER, &mut buffer, beyond)?;
-    let &[_, _, class_high, class_low] = bytes
+    let &[type_high, type_low, class_high, class_low] = bytes
         .get(behind..)
         .and_then(<[u8]>::first_chunk)
         .ok_or(beyond)?;
@@ -136,6 +140,8 @@ fn message(
     }
     found(DnsMessage {
         is_response: head[2] & 0x80 != 0,
+        response_code: head[3] & 15,
+        question_type: u16::from_be_bytes([type_high, type_low]),
         name: &buffer[..length],
     });
     Ok(())

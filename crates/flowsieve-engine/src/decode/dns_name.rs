@@ -71,10 +71,17 @@ fn append(buffer: &mut [u8; NAME_MAX], length: usize, labels: &[u8]) -> Result<u
 /// a backslash and three decimal digits, as in zone files. So different names have different
 /// texts.
 pub fn dotted(labels: &[u8]) -> String {
+    let mut text = String::with_capacity(labels.len().max(1));
+    push_dotted(labels, &mut text);
+    text
+}
+
+/// Appends the same text.
+pub fn push_dotted(labels: &[u8], text: &mut String) {
     if labels.is_empty() {
-        return ".".to_owned();
+        text.push('.');
+        return;
     }
-    let mut text = String::with_capacity(labels.len());
     let mut rest = labels;
     while let Some((&length, tail)) = rest.split_first() {
         let (label, tail) = tail.split_at(tail.len().min(length.into()));
@@ -90,7 +97,6 @@ pub fn dotted(labels: &[u8]) -> String {
         }
         rest = tail;
     }
-    text
 }
 
 /// Turns the text of a name into lower-cased wire form without the final zero byte.

@@ -55,7 +55,7 @@ mod packets;
 mod tunnel_tests;
 
 pub use dns::{DNS_PORT, DnsMessage, dns_message, dns_messages};
-pub use dns_name::{NAME_MAX, dotted, labels_from_text};
+pub use dns_name::{NAME_MAX, dotted, labels_from_text, push_dotted};
 pub use ip::Elsewhere;
 #[doc(hidden)]
 pub use logged::logged_addresses;

@@ -81,6 +81,11 @@ impl Keys {
         (0..self.ends.len()).map(|index| self.get(index))
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

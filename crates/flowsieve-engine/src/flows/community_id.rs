@@ -12,7 +12,7 @@
 //! Reference: Corelight, "Community ID Flow Hashing", version 1; seed 0, as is the default of all
 //! tools.
 
-use crate::decode::Addresses;
+use crate::decode::{Addresses, IpPacket};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,32 @@ pub enum Upper {
     Unknown,
 }
 
+impl Upper {
+    /// What this packet says.
+    #[inline]
+    pub(crate) fn of(packet: &IpPacket<'_>) -> Self {
+        match (packet.ports(), packet.icmp_type_and_code()) {
+            (Some((source, destination)), _) => Self::Ports(source, destination),
+            (_, Some([kind, code])) => Self::Icmp(kind, code),
+            _ if packet.is_portless() => Self::Portless,
+            _ => Self::Unknown,
+        }
+    }
+}
+
 /// The Community ID, or none if what it is made of is unknown.
 pub fn community_id(addresses: Addresses, protocol: u8, upper: Upper) -> Option<String> {
+    let mut text = String::with_capacity(30);
+    push_community_id(addresses, protocol, upper, &mut text).then_some(text)
+}
+
+/// Appends the Community ID; false if what it is made of is unknown.
+pub(crate) fn push_community_id(
+    addresses: Addresses,
+    protocol: u8,
+    upper: Upper,
+    text: &mut String,
+) -> bool {
     let (ports, one_way) = match upper {
         Upper::Ports(source, destination) => (Some((source, destination)), false),
         Upper::Icmp(kind, code) => {
@@ -42,7 +66,7 @@ pub fn community_id(addresses: Addresses, protocol: u8, upper: Upper) -> Option<
             (Some(ports), counterpart.is_none())
         }
         Upper::Portless => (None, false),
-        Upper::Unknown => return None,
+        Upper::Unknown => return false,
     };
     let mut message = [0; 2 + 32 + 2 + 4];
     let mut end = 2;
@@ -75,10 +99,9 @@ pub fn community_id(addresses: Addresses, protocol: u8, upper: Upper) -> Option<
         put(&ends[1].1.to_be_bytes());
     }
     let digest = Sha1::digest(&message[..end]);
-    let mut text = String::with_capacity(30);
     text.push_str("1:");
-    STANDARD.encode_string(digest, &mut text);
-    Some(text)
+    STANDARD.encode_string(digest, text);
+    true
 }
 
 /// The type of the message that answers this one, or that this one answers.

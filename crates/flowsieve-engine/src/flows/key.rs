@@ -11,7 +11,7 @@ use std::hash::{Hash, Hasher};
 ///
 /// Numbers in machine order: an IPv4 address is a number below 2^32.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct FlowKey {
+pub(crate) struct FlowKey {
     source: [u64; 2],
     destination: [u64; 2],
     rest: u64,
@@ -22,7 +22,7 @@ const V6: u64 = 6;
 
 impl FlowKey {
     #[inline]
-    pub(super) fn new(addresses: Addresses, protocol: u8, ports: (u16, u16)) -> Self {
+    pub(crate) fn new(addresses: Addresses, protocol: u8, ports: (u16, u16)) -> Self {
         let rest = u64::from(ports.0) << 48 | u64::from(ports.1) << 32 | u64::from(protocol) << 8;
         match addresses {
             Addresses::V4 {
@@ -46,7 +46,7 @@ impl FlowKey {
 
     /// The same with the smaller (address, port) first, and whether that exchanged the ends.
     #[inline]
-    pub(super) fn undirected(self) -> (Self, bool) {
+    pub(crate) fn undirected(self) -> (Self, bool) {
         let (source_port, destination_port) = self.ports();
         if (self.source, source_port) <= (self.destination, destination_port) {
             (self, false)
@@ -56,7 +56,7 @@ impl FlowKey {
     }
 
     #[inline]
-    pub(super) fn reversed(self) -> Self {
+    pub(crate) fn reversed(self) -> Self {
         let ports = (self.rest >> 48) << 32 | (self.rest >> 32 & 0xffff) << 48;
         Self {
             source: self.destination,
@@ -65,7 +65,7 @@ impl FlowKey {
         }
     }
 
-    pub(super) fn addresses(self) -> Addresses {
+    pub(crate) fn addresses(self) -> Addresses {
         if self.rest & 0xff == V4 {
             Addresses::V4 {
                 source: (self.source[1] as u32).to_be_bytes(),
@@ -79,16 +79,16 @@ impl FlowKey {
         }
     }
 
-    pub(super) const fn ports(self) -> (u16, u16) {
+    pub(crate) const fn ports(self) -> (u16, u16) {
         ((self.rest >> 48) as u16, (self.rest >> 32) as u16)
     }
 
-    pub(super) const fn protocol(self) -> u8 {
+    pub(crate) const fn protocol(self) -> u8 {
         (self.rest >> 8) as u8
     }
 
     /// As bytes, the same on every machine.
-    pub(super) fn to_bytes(self) -> [u8; 40] {
+    pub(crate) fn to_bytes(self) -> [u8; 40] {
         let mut bytes = [0; 40];
         let words = [self.source, self.destination].concat();
         for (place, word) in bytes
@@ -101,7 +101,7 @@ impl FlowKey {
     }
 
     #[inline]
-    pub(super) fn hash_with(&self, hasher: &ahash::RandomState) -> u64 {
+    pub(crate) fn hash_with(&self, hasher: &ahash::RandomState) -> u64 {
         hasher.hash_one(self)
     }
 }

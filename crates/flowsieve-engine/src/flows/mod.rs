@@ -21,8 +21,10 @@ mod sorted;
 mod table;
 mod unique;
 
+pub(crate) use community_id::push_community_id;
 #[doc(hidden)]
 pub use community_id::{Upper, community_id};
+pub(crate) use key::FlowKey;
 pub use plan::{FlowError, FlowPlan};
 pub use record::{Direction, DnsRecord, Ended, FlowRecord};
 pub use results::{EndedFlows, FlowSink, FlowSummary, FlowTotals, Uniqueness};

@@ -45,5 +45,6 @@ pub(crate) use sequencer::{Closing, Stage, StageError};
 pub(crate) use shard::{CombinationTally, Shard, ShardSpec, ShardTally};
 pub(crate) use slice_sum::ClosedSlice;
 pub use time_slice::{Align, SliceGrid};
+pub(crate) use time_slice::{OpenSlices, Place};
 #[doc(hidden)]
 pub use traffic::{Traffic, TrafficPair};

@@ -84,7 +84,7 @@ impl SliceGrid {
 
 /// Where a packet goes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// Into the open slice at this place of the table.
     Open(usize),
     /// Its slice has been closed already.
@@ -105,7 +105,7 @@ pub(super) enum Place {
 /// oldest; and a single packet with a wild time, or two clocks an hour apart, take one place each and
 /// disturb nobody.
 #[derive(Debug)]
-pub(super) struct OpenSlices {
+pub(crate) struct OpenSlices {
     grid: SliceGrid,
     capacity: usize,
     open: Vec<Open>,
@@ -131,7 +131,7 @@ struct Open {
 }
 
 impl OpenSlices {
-    pub(super) fn new(grid: SliceGrid, capacity: usize) -> Self {
+    pub(crate) fn new(grid: SliceGrid, capacity: usize) -> Self {
         Self {
             grid,
             capacity,
@@ -143,7 +143,7 @@ impl OpenSlices {
 
     /// Whether `time_ns` lies in the slice used last: the answer for nearly every packet.
     #[inline]
-    pub(super) fn is_current(&self, time_ns: i64) -> bool {
+    pub(crate) fn is_current(&self, time_ns: i64) -> bool {
         self.open
             .get(self.current)
             .is_some_and(|open| open.start_ns <= time_ns && time_ns < open.end_ns)
@@ -157,12 +157,12 @@ impl OpenSlices {
 
     /// The place of the slice used last.
     #[inline]
-    pub(super) const fn current(&self) -> usize {
+    pub(crate) const fn current(&self) -> usize {
         self.current
     }
 
     /// Finds the place of a packet's slice, opening it if need be. There were `packets` before it.
-    pub(super) fn locate(&mut self, time_ns: i64, packets: u64) -> Place {
+    pub(crate) fn locate(&mut self, time_ns: i64, packets: u64) -> Place {
         let index = self.grid.index(time_ns);
         if let Some(left) = self.open.get_mut(self.current) {
             left.last_used = packets;

@@ -1,0 +1,23 @@
+//! Wing: the elements of a trace themselves, for programs that ask what flowsieve does not.
+//!
+//! ```text
+//!   feed (one thread an input)            the caller's thread
+//!   read → decode → rows       ══batch══► merge by time ────────────────────────► sink: each packet
+//!   read → decode → sightings  ══batch══► merge by time → table of each slice ──► sink: each element once per slice
+//! ```
+//!
+//! Rows are columns from the decode thread to the writer; nothing is allocated for a packet.
+
+mod packets;
+mod plan;
+mod results;
+mod rows;
+mod run;
+mod sightings;
+mod slices;
+mod table;
+
+pub use plan::{ExportError, ExportPlan, ExportWhat};
+pub use results::{ExportSink, ExportSummary, ExportTotals};
+pub use rows::{ExportRows, Left, Texts};
+pub use run::export;

@@ -1,0 +1,50 @@
+//! What a run yields, as plain data, and who takes it.
+
+use super::rows::ExportRows;
+use crate::decode::Skip;
+use crate::inputs::InputResult;
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+
+/// Takes rows.
+pub trait ExportSink {
+    /// Takes some of these rows, in order. It may borrow the columns, and leaves them as they are.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be kept or written; the run ends.
+    fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()>;
+}
+
+/// Everything but the rows, which went to the sink.
+#[derive(Debug)]
+pub struct ExportSummary {
+    /// One entry an input, in the order in which they were given.
+    pub inputs: Vec<InputResult>,
+    /// Counts over the run.
+    pub totals: ExportTotals,
+}
+
+/// Counts over the whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExportTotals {
+    /// Packets read (records of a DNS log).
+    pub packets: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Packets that the rows stand for; one with several elements counts for each of them.
+    pub row_packets: u64,
+    /// Their bytes, from the IP header on.
+    pub bytes: u64,
+    /// Rows of elements that left before their slice was closed, since the memory was full.
+    pub early: u64,
+    /// Rows of packets that came after their slice was closed.
+    pub late: u64,
+    /// Slices that were closed.
+    pub slices: u64,
+    /// The run was ended before the inputs were, by [`Watch::stop`](crate::inputs::Watch::stop).
+    pub interrupted: bool,
+    /// Packets without a row, by reason.
+    pub skipped: BTreeMap<Skip, u64>,
+}

@@ -1,0 +1,171 @@
+//! `flowsieve export`: packets, or the elements of slices, for programs.
+
+use super::flows::NAMES;
+use super::options::{
+    Choice, FormatArgs, InputArgs, OutputArgs, PacketArgs, SliceArgs, SpeechArgs, ThreadArgs,
+    elements, one_of,
+};
+use super::run::{PARTIAL, Run};
+use super::same_file::keep_apart;
+use super::say::say;
+use super::units::{parse_size, with_values};
+use super::{Outcome, UsageError};
+use anyhow::{Context, Result};
+use clap::Args;
+use flowsieve::elements::ElementKind;
+use flowsieve::export::{ExportError, ExportPlan, ExportWhat, export};
+use flowsieve::report::{
+    ExportFormat, ExportParameters, ExportReport, FlowNames, ReportFormat, export_shortcomings,
+};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  The flows of each second, each with its packets and bytes there, for DuckDB, Polars or Spark:
+    flowsieve export --format parquet -o seconds.parquet capture.pcap.gz
+  DNS packets, one a row, with name, type and response code:
+    flowsieve export --all --where 'port 53' capture.pcap";
+
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = with_values(EXAMPLES))]
+pub(crate) struct ExportArgs {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// Export each packet, and not each element once per slice
+    #[arg(long, help_heading = "Rows", conflicts_with_all = ["element", "slice", "align", "memory"])]
+    all: bool,
+
+    /// What an element is
+    ///
+    /// Only the first fragment of a datagram has ports, so its later fragments are a flow with ports 0.
+    #[arg(long, value_name = "KIND", default_value = "flow", value_parser = elements(), help_heading = "Rows")]
+    element: ElementKind,
+
+    #[command(flatten, next_help_heading = "Rows")]
+    slices: SliceArgs<false>,
+
+    #[command(flatten, next_help_heading = "Rows")]
+    packets: PacketArgs,
+
+    /// Memory of open slices; when it is full, elements are written early
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size, help_heading = "Speed and memory")]
+    memory: u64,
+
+    #[command(flatten, next_help_heading = "Speed and memory")]
+    threads: ThreadArgs,
+
+    /// How rows are written
+    #[arg(long, default_value = "csv", value_parser = one_of(FORMATS), help_heading = "Output")]
+    format: ExportFormat,
+
+    /// Whose names the fields have
+    #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output")]
+    names: FlowNames,
+
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    speech: SpeechArgs,
+}
+
+/// The formats for programs: rows by the million are not for people.
+const FORMATS: &[Choice<ExportFormat>] = &[
+    report_format(ReportFormat::Csv),
+    report_format(ReportFormat::Json),
+    report_format(ReportFormat::JsonLines),
+    report_format(ReportFormat::Parquet),
+    #[cfg(feature = "arrow")]
+    ("arrow", "An Arrow IPC file", ExportFormat::Arrow),
+];
+
+const fn report_format(format: ReportFormat) -> Choice<ExportFormat> {
+    (format.name(), format.help(), ExportFormat::Report(format))
+}
+
+const UNWRITTEN: &str = "cannot write the rows";
+
+pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
+    let mut run = Run::begin()?;
+    args.check()?;
+    let files = run.find(&args.input, false)?;
+    let mut plan = args.plan(&files)?;
+    if !run.can_read(&plan.inputs, plan.input_format) {
+        return Ok(run.end(false, PARTIAL));
+    }
+    plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
+    let output = args.output.open()?;
+    let is_watched = output.is_terminal();
+    let parameters = ExportParameters::new(&plan, args.names);
+    let report = ExportReport::begin(args.format, &parameters, plan.threads, output);
+    let mut report = report.context(UNWRITTEN)?;
+    let quiet = args.speech.is_quiet();
+    // Rows that come meanwhile and a bar would write over each other.
+    let summary = run.watch(quiet || is_watched, &files, |watch| {
+        export(&plan, &mut report, watch)
+    });
+    let summary = summary.map_err(explained)?;
+    if run.read_nothing(&summary.inputs) {
+        return Ok(run.end(summary.totals.interrupted, PARTIAL));
+    }
+    let output = report.finish(&summary).context(UNWRITTEN)?;
+    output.commit()?;
+    run.problems(&summary.inputs);
+    // The other formats cannot hold it.
+    let is_held = match args.format {
+        ExportFormat::Report(ReportFormat::Json) => true,
+        ExportFormat::Report(ReportFormat::JsonLines) => args.names == FlowNames::Flowsieve,
+        _ => false,
+    };
+    if !is_held && !quiet {
+        for remark in export_shortcomings(&summary) {
+            say(format_args!("{remark}"));
+        }
+    }
+    run.speed(args.speech, summary.totals.packets);
+    Ok(run.end(summary.totals.interrupted, PARTIAL))
+}
+
+fn explained(error: ExportError) -> anyhow::Error {
+    match error {
+        ExportError::Plan(sentence) => UsageError::of(sentence).into(),
+        ExportError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
+        error @ ExportError::Broken(_) => error.into(),
+    }
+}
+
+impl ExportArgs {
+    fn check(&self) -> Result<(), UsageError> {
+        match self.format {
+            ExportFormat::Report(format) => FormatArgs { format }.check(&self.output),
+            #[cfg(feature = "arrow")]
+            ExportFormat::Arrow => self.output.check_binary("Arrow"),
+        }
+    }
+
+    fn plan(&self, inputs: &[PathBuf]) -> Result<ExportPlan, UsageError> {
+        keep_apart([("--output", self.output.path())], inputs)?;
+        let tunnel = self.packets.headers.tunnel;
+        let what = if self.all {
+            ExportWhat::Packets
+        } else {
+            ExportWhat::Elements {
+                kind: self.element,
+                slicing: self.slices.slicing(),
+                memory_bytes: self.memory,
+            }
+        };
+        let plan = ExportPlan {
+            inputs: inputs.iter().map(Into::into).collect(),
+            input_format: self.input.format.format(),
+            selection: self.input.selection.selection(tunnel)?,
+            tunnel,
+            dns_ports: self.packets.dns.dns_port.clone(),
+            what,
+            threads: self.threads.count(),
+        };
+        plan.check().map_err(UsageError::of)?;
+        Ok(plan)
+    }
+}

@@ -1,0 +1,260 @@
+//! The columns of exported packets and elements, and what stands around them.
+
+use super::cell::{Cell, Clock, IntoCell as _, Kind};
+use super::column::Columns;
+use super::count_model::{tally, tunnel_name};
+use super::flows_model::{FlowNames, protocol_name};
+use super::inputs::{inputs_cell, inputs_section};
+use super::number::grouped;
+use super::rows::{Frame, Section};
+use super::selection::{Selected, selection_columns};
+use super::values::RowBatch;
+use crate::elements::ElementKind;
+use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat};
+
+/// What an export depends on, and how it is written.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ExportParameters {
+    /// What an element is; none if each row is a packet.
+    pub kind: Option<ElementKind>,
+    /// Which IP header counts.
+    pub tunnel: &'static str,
+    /// Which packets took part.
+    pub selected: Selected,
+    /// DNS ports besides 53.
+    pub dns_ports: Vec<u16>,
+    /// Width of a slice; none for one slice, and where each row is a packet.
+    pub slice_ns: Option<i64>,
+    /// Where slices begin.
+    pub align: Option<&'static str>,
+    /// Memory of the elements of open slices.
+    pub memory_bytes: Option<u64>,
+    /// Whose names the fields have.
+    pub names: FlowNames,
+}
+
+impl ExportParameters {
+    /// The parameters of a plan.
+    pub fn new(plan: &ExportPlan, names: FlowNames) -> Self {
+        let (kind, slicing, memory_bytes) = match plan.what {
+            ExportWhat::Packets => (None, None, None),
+            ExportWhat::Elements {
+                kind,
+                slicing,
+                memory_bytes,
+            } => (Some(kind), Some(slicing), Some(memory_bytes)),
+        };
+        Self {
+            kind,
+            tunnel: tunnel_name(plan.tunnel),
+            selected: Selected::from(&plan.selection),
+            dns_ports: plan.dns_ports.clone(),
+            slice_ns: slicing.and_then(|slicing| slicing.width_ns),
+            align: slicing.map(|slicing| slicing.align.name()),
+            memory_bytes,
+            names,
+        }
+    }
+}
+
+/// What the rows depend on.
+pub(super) fn parameter_columns() -> Columns<ExportParameters> {
+    Columns::default()
+        .field("element", |p: &ExportParameters| p.kind.map(ElementKind::name))
+        .doc("`host-pair`, `flow`, `dns`, `src` or `dst`; null with `--all`, where each row is a packet")
+        .field("tunnel", |p| p.tunnel)
+        .doc("`outer` or `inner`: which IP header counts")
+        .part(None, &selection_columns(), |p| Some(p.selected.clone()))
+        .field("dns_ports", |p| p.dns_ports.clone())
+        .doc("DNS ports besides 53")
+        .field("slice_ns", |p| p.slice_ns)
+        .doc("width of a slice; null for one slice over everything, and with `--all`")
+        .field("align", |p| p.align)
+        .doc("`epoch` or `first`: where slices begin; null with `--all`")
+        .field("memory_bytes", |p| p.memory_bytes)
+        .doc("memory of the elements of open slices; null with `--all`")
+}
+
+/// A row of some.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    pub(super) rows: ExportRows,
+    at: usize,
+}
+
+impl RowBatch for Row {
+    fn at(&self) -> usize {
+        self.at
+    }
+
+    fn go_to(&mut self, row: usize) {
+        self.at = row;
+    }
+}
+
+/// The columns of a row: of an element of this kind, or of a packet.
+pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Columns<Row> {
+    use ElementKind::{Destination, Dns, Flow, Source};
+    let mut columns = Columns::default()
+        .times("start_ns", |row: &Row| &row.rows.start_ns)
+        .doc("time of the packet; of an element's earliest packet in the slice")
+        .elsewhere(["ts", "event.start", "flowStartNanoseconds"]);
+    if kind != Some(Destination) {
+        columns = columns
+            .texts("src", |row| &row.rows.src)
+            .doc("address of the sender")
+            .elsewhere([
+                "id.orig_h",
+                "source.ip",
+                "sourceIPv4Address or sourceIPv6Address",
+            ]);
+    }
+    if kind != Some(Source) {
+        columns = columns
+            .texts("dst", |row| &row.rows.dst)
+            .doc("address of the receiver")
+            .elsewhere([
+                "id.resp_h",
+                "destination.ip",
+                "destinationIPv4Address or destinationIPv6Address",
+            ]);
+    }
+    let has_ports = matches!(kind, None | Some(Flow));
+    if has_ports {
+        columns = columns
+            .values("src_port", |row| &row.rows.src_port)
+            .doc("port of the sender: of TCP, UDP and SCTP, 0 where there are none or they were not captured")
+            .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"])
+            .values("dst_port", |row| &row.rows.dst_port)
+            .doc("port of the receiver")
+            .elsewhere(["id.resp_p", "destination.port", "destinationTransportPort"])
+            .values("proto", |row| &row.rows.proto)
+            .doc("protocol number behind all extension headers; Zeek: its name")
+            .elsewhere(["proto", "network.iana_number", "protocolIdentifier"]);
+    }
+    if kind.is_some() {
+        columns = columns
+            .values("packets", |row| &row.rows.packets)
+            .doc("not with `--all`: the element's packets in the slice (with `--element dns` its messages)")
+            .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"]);
+    }
+    columns = columns
+        .values("bytes", |row| &row.rows.bytes)
+        .doc("bytes from the IP header on, as it states; where it states none, those captured")
+        .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"]);
+    if has_ports {
+        columns = columns
+            .values("tcp_flags", |row| &row.rows.tcp_flags)
+            .doc("TCP flags, of an element their union; null for other protocols")
+            .elsewhere(["", "", "tcpControlBits"])
+            .values("vlan", |row| &row.rows.vlan)
+            .doc("outermost VLAN tag of the (first) packet")
+            .elsewhere(["vlan", "network.vlan.id", "vlanId"]);
+    }
+    if has_ports || kind == Some(Dns) {
+        columns = columns
+            .optional_texts("domain", |row| &row.rows.domain)
+            .doc("query name of the first DNS message: lower case, no final dot")
+            .elsewhere(["query", "dns.question.name", ""])
+            .values("dns_type", |row| &row.rows.dns_type)
+            .doc("type of that question as a number: 1 is A, 28 is AAAA")
+            .elsewhere(["qtype", "", ""])
+            .values("dns_rcode", |row| &row.rows.dns_rcode)
+            .doc("response code in the head of that message, if it is a response: 0 is no error, 3 is no such domain")
+            .elsewhere(["rcode", "", ""]);
+    }
+    if has_ports {
+        columns = columns
+            .optional_texts("community_id", |row| &row.rows.community_id)
+            .doc("Community ID version 1, seed 0; for ICMP of the (first) packet's type and code; null if what it is made of was not captured")
+            .elsewhere(["community_id", "network.community_id", ""]);
+    }
+    if kind.is_some() {
+        columns = columns
+            .field("ended", |row| row.rows.left[row.at].name())
+            .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so that another row of it may follow; `late` for a packet that came after its slice was closed, a row of its own");
+    }
+    match names {
+        FlowNames::Flowsieve => columns,
+        FlowNames::Zeek => columns
+            .renamed(0)
+            .retyped("ts", Kind::Time(Clock::Seconds), |row| {
+                Cell::Time(row.rows.start_ns[row.at], Clock::Seconds)
+            })
+            .retyped("proto", Kind::Text, |row| {
+                protocol_name(row.rows.proto[row.at]).cell()
+            }),
+        FlowNames::Ecs => {
+            columns
+                .renamed(1)
+                .retyped("event.start", Kind::Time(Clock::Rfc3339), |row| {
+                    Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339)
+                })
+        }
+    }
+}
+
+/// Counts over the run.
+pub(super) fn total_columns() -> Columns<ExportSummary> {
+    Columns::default()
+        .field("packets", |summary: &ExportSummary| summary.totals.packets)
+        .doc("packets read")
+        .field("rows", |summary| summary.totals.rows)
+        .doc("rows written")
+        .field("row_packets", |summary| summary.totals.row_packets)
+        .doc("packets in the rows; with `--element dns` messages")
+        .field("bytes", |summary| summary.totals.bytes)
+        .doc("their bytes from the IP header on")
+        .field("slices", |summary| summary.totals.slices)
+        .doc("slices with elements; 0 with `--all`")
+        .field("early", |summary| summary.totals.early)
+        .doc("rows of elements that were written before their slice was closed, because the memory was full")
+        .field("late", |summary| summary.totals.late)
+        .doc("rows of packets that came after their slice was closed")
+        .field("interrupted", |summary| summary.totals.interrupted)
+        .doc("a signal ended the run: there was more to read, and this is what was read until then")
+        .field("skipped", |summary| tally(&summary.totals.skipped))
+        .doc("packets without a row, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
+}
+
+/// What is not as it would be with more memory, or with packets in order, a sentence each.
+pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let (early, late) = (summary.totals.early, summary.totals.late);
+    let counted = |number: u64, what: &str, verb: [&str; 2]| match number {
+        1 => format!("1 {what} {}", verb[0]),
+        _ => format!("{} {what}s {}", grouped(number), verb[1]),
+    };
+    if early > 0 {
+        sentences.push(format!(
+            "{} written early because the memory was full, so an element may have several rows; raise it with --memory",
+            counted(early, "row", ["was", "were"])
+        ));
+    }
+    if late > 0 {
+        sentences.push(format!(
+            "{} late, after the slice was closed: each has a row of its own",
+            counted(late, "packet", ["came", "came"])
+        ));
+    }
+    sentences
+}
+
+/// What stands around the rows.
+pub(super) fn frame(parameters: &ExportParameters) -> Frame {
+    let totals = Section::of("totals", "totals", &total_columns());
+    Frame {
+        tail: vec![inputs_section(), totals],
+        rows_only: parameters.names != FlowNames::Flowsieve,
+        ..Frame::of_rows("flowsieve.export/1", "rows", "row")
+    }
+    .with("parameters", parameter_columns().object_of(parameters))
+}
+
+/// The sections of [`frame`].
+pub(super) fn tail(summary: &ExportSummary) -> Vec<Cell> {
+    vec![
+        inputs_cell(&summary.inputs),
+        total_columns().object_of(summary),
+    ]
+}
