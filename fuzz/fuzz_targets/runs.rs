@@ -4,9 +4,11 @@
 #[path = "../common.rs"]
 mod common;
 
+use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
 use flowsieve::dedup::{DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup};
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
+use flowsieve::selection::Selection;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
 use flowsieve::trace::{Compression, InputFormat};
 use libfuzzer_sys::fuzz_target;
@@ -22,6 +24,18 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
+/// All packets, or some of them.
+fn selection(choice: u8) -> Selection {
+    let filter = (choice & 128 != 0).then(|| {
+        let filter = CaptureFilter::parse("not tcp port 80 and ip[8] > 5", Tunnel::Outer);
+        filter.expect("it is a capture filter")
+    });
+    Selection {
+        capture_filter: filter,
+        ..Selection::default()
+    }
+}
+
 fn sieve(path: &Path, choice: u8) {
     let kinds = [
         Sameness::Packet,
@@ -33,6 +47,7 @@ fn sieve(path: &Path, choice: u8) {
     let plan = DedupPlan {
         inputs: vec![path.to_path_buf()],
         input_format: InputFormat::Auto,
+        selection: selection(choice),
         by,
         tunnel: if choice & 32 != 0 && by != Sameness::Frame {
             Tunnel::Inner
@@ -71,6 +86,7 @@ fn flows(path: &Path, choice: u8) {
     let plan = FlowPlan {
         inputs: vec![path.into()],
         input_format: InputFormat::Auto,
+        selection: selection(choice),
         tunnel: Tunnel::Inner,
         bidirectional: choice & 1 != 0,
         dns_ports: vec![5353],
