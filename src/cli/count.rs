@@ -3,7 +3,7 @@
 use super::design::DesignArgs;
 use super::od::OdArgs;
 use super::options::{
-    ExactLimitArgs, FormatArgs, LiveArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
+    ExactArgs, FormatArgs, LiveArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
 };
 use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
@@ -46,12 +46,8 @@ pub(crate) struct CountArgs {
     #[command(flatten, next_help_heading = "Filter")]
     filter: FilterArgs,
 
-    /// Skip the exact count: memory stays small whatever the traffic
-    #[arg(long, help_heading = "Exact count")]
-    no_exact: bool,
-
-    #[command(flatten, next_help_heading = "Exact count")]
-    exact: ExactLimitArgs,
+    #[command(flatten)]
+    exact: ExactArgs,
 
     #[command(flatten, next_help_heading = "Speed")]
     threads: ThreadArgs,
@@ -225,7 +221,7 @@ impl CountArgs {
             tunnel: self.trace.elements.packets.headers.tunnel,
             slicing: self.trace.slices.slicing(),
             counter,
-            exact_limit_bytes: (!self.no_exact).then_some(self.exact.exact_limit),
+            exact_limit_bytes: self.exact.limit_bytes(),
             seed: self.filter.seed.seed,
             shards,
             threads: self.threads.count(),

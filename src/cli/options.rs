@@ -371,6 +371,25 @@ pub(super) struct ExactLimitArgs {
     pub(super) exact_limit: u64,
 }
 
+// Whether there is an exact count, and its memory.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Exact count")]
+pub(super) struct ExactArgs {
+    /// Skip the exact count: memory stays small whatever the traffic
+    #[arg(long)]
+    no_exact: bool,
+
+    #[command(flatten)]
+    limit: ExactLimitArgs,
+}
+
+impl ExactArgs {
+    /// Bytes that the exact count may take; none without one.
+    pub(super) fn limit_bytes(&self) -> Option<u64> {
+        (!self.no_exact).then_some(self.limit.exact_limit)
+    }
+}
+
 // What random numbers begin with.
 #[derive(Args, Clone, Debug)]
 pub(super) struct SeedArgs<const DEFAULT: u64> {

@@ -1,7 +1,7 @@
 //! `flowsieve top`: the keys with the most distinct others.
 
 use super::options::{
-    ExactLimitArgs, FormatArgs, InputArgs, OutputArgs, PacketArgs, SeedArgs, SliceArgs, SpeechArgs,
+    ExactArgs, FormatArgs, InputArgs, OutputArgs, PacketArgs, SeedArgs, SliceArgs, SpeechArgs,
     ThreadArgs,
 };
 use super::output::{Output, terminal_width};
@@ -45,12 +45,8 @@ pub(crate) struct TopArgs {
     #[command(flatten, next_help_heading = "Summary")]
     seed: SeedArgs<0>,
 
-    /// Skip the exact count: memory stays small whatever the traffic
-    #[arg(long, help_heading = "Exact count")]
-    no_exact: bool,
-
-    #[command(flatten, next_help_heading = "Exact count")]
-    exact: ExactLimitArgs,
+    #[command(flatten)]
+    exact: ExactArgs,
 
     #[command(flatten, next_help_heading = "Speed")]
     threads: ThreadArgs,
@@ -203,7 +199,7 @@ impl TopArgs {
             most: number.or(asked.min.is_none().then_some(USUAL_KEYS)),
             least: asked.min.unwrap_or(USUAL_LEAST),
             memory_bytes: self.memory,
-            exact_limit_bytes: (!self.no_exact).then_some(self.exact.exact_limit),
+            exact_limit_bytes: self.exact.limit_bytes(),
             seed: self.seed.seed,
             threads: self.threads.count(),
         };

@@ -132,6 +132,17 @@ pub struct Annotation {
     pub(super) body: Vec<u8>,
 }
 
+#[cfg(test)]
+impl Annotation {
+    pub(super) fn for_test(kind: AnnotationKind, before: u32) -> Self {
+        Self {
+            kind,
+            before,
+            body: Vec::new(),
+        }
+    }
+}
+
 /// Whether blocks of this kind are annotations.
 pub(super) fn is_one(block: u32) -> bool {
     matches!(block, NAMES | SECRETS | CUSTOM | CUSTOM_NOT_TO_COPY)

@@ -8,7 +8,6 @@ use serde_json::value::RawValue;
 
 use super::error::Fault;
 use super::log_entries::{Content, End, Entries, Fields, FlowFields, Lines, Time, as_written};
-use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
 
 #[derive(Debug, Default)]
@@ -87,18 +86,7 @@ struct Query<'a> {
 impl Eve {
     /// Appends records to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
-        while out.len() < MAX_BATCH {
-            let Some(length) = self.lines.advance(buffer)? else {
-                return Ok(());
-            };
-            let line = buffer.unread()[..length].trim_ascii();
-            if !line.is_empty()
-                && let Err(reason) = read(line, out)
-            {
-                out.skip(buffer.offset(), self.lines.number(), reason);
-            }
-        }
-        Ok(())
+        self.lines.read_each(buffer, out, read)
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::value::RawValue;
 
 use super::error::Fault;
-use super::packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow};
+use super::packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH};
 use super::read_buffer::ReadBuffer;
 use super::select::Chooser;
 use super::time;
@@ -355,6 +355,28 @@ impl Lines {
     /// Number, from 1, of the line last handed out.
     pub(super) fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Appends the records of lines, which `read` takes, to `out` (empty when called); leaves it empty at the end. Blank lines are
+    /// passed over, and lines that `read` refuses are noted as skipped.
+    pub(super) fn read_each(
+        &mut self,
+        buffer: &mut ReadBuffer,
+        out: &mut Entries,
+        read: impl Fn(&[u8], &mut Entries) -> Result<(), String>,
+    ) -> Result<(), Fault> {
+        while out.len() < MAX_BATCH {
+            let Some(length) = self.advance(buffer)? else {
+                return Ok(());
+            };
+            let line = buffer.unread()[..length].trim_ascii();
+            if !line.is_empty()
+                && let Err(reason) = read(line, out)
+            {
+                out.skip(buffer.offset(), self.number, reason);
+            }
+        }
+        Ok(())
     }
 
     /// Consumes the line handed out before and finds the next one, without its end; false at the end of

@@ -110,3 +110,54 @@ fn stay_before(annotations: &mut [Annotation], chosen: &[bool]) {
         annotation.before = before.filter(|&&wanted| wanted).count() as u32;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::annotation::AnnotationKind;
+    use super::super::packet::LinkType;
+    use super::super::record::RecordRef;
+    use super::*;
+
+    /// Wants packets at even times.
+    #[derive(Debug)]
+    struct Even;
+
+    impl Select for Even {
+        fn choose_packets(&self, _: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>) {
+            chosen.extend(packets.iter().map(|packet| packet.time_ns % 2 == 0));
+        }
+
+        fn choose_entries(&self, log: LogBatch<'_>, chosen: &mut Vec<bool>) {
+            chosen.extend(log.entries.iter().map(|entry| entry.time_ns % 2 == 0));
+        }
+    }
+
+    #[test]
+    fn records_stay_with_their_packets_and_annotations_between_them() {
+        let packet = |time_ns: i64| PacketRef {
+            time_ns,
+            start: time_ns as u32,
+            captured: 0,
+            wire: 0,
+            link: LinkType::ETHERNET,
+        };
+        let mut packets: Vec<PacketRef> = [1, 2, 3, 4, 6, 7].map(packet).to_vec();
+        let mut records = Records::default();
+        let all = packets.iter().map(|packet| RecordRef::of(packet, 0));
+        records.batch.extend(all);
+        // One of an earlier batch of which nothing was wanted, and one before each packet and at the end.
+        for before in [0, 0, 1, 2, 3, 4, 5, 6] {
+            records
+                .annotations
+                .push(Annotation::for_test(AnnotationKind::Custom, before));
+        }
+        let mut chooser = Chooser::new(Arc::new(Even), Arc::default());
+        chooser.packets(&[], &mut packets, Some(&mut records), 1);
+        assert_eq!(packets, [2, 4, 6].map(packet));
+        let starts: Vec<u32> = records.batch.iter().map(|record| record.start).collect();
+        assert_eq!(starts, [2, 4, 6]);
+        let places: Vec<u32> = records.annotations.iter().map(|one| one.before).collect();
+        assert_eq!(places, [0, 0, 0, 1, 1, 2, 3, 3]);
+        assert_eq!(chooser.left_out().load(Ordering::Relaxed), 3);
+    }
+}

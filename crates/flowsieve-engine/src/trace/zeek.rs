@@ -233,18 +233,7 @@ struct Record<'a> {
 impl ZeekJson {
     /// Appends records to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(&mut self, buffer: &mut ReadBuffer, out: &mut Entries) -> Result<(), Fault> {
-        while out.len() < MAX_BATCH {
-            let Some(length) = self.lines.advance(buffer)? else {
-                return Ok(());
-            };
-            let line = buffer.unread()[..length].trim_ascii();
-            if !line.is_empty()
-                && let Err(reason) = read_json(line, out)
-            {
-                out.skip(buffer.offset(), self.lines.number(), reason);
-            }
-        }
-        Ok(())
+        self.lines.read_each(buffer, out, read_json)
     }
 }
 
