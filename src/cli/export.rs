@@ -78,6 +78,8 @@ const FORMATS: &[Choice<ExportFormat>] = &[
     report_format(ReportFormat::Parquet),
     #[cfg(feature = "arrow")]
     ("arrow", "An Arrow IPC file", ExportFormat::Arrow),
+    #[cfg(feature = "arrow")]
+    report_format(ReportFormat::ArrowStream),
 ];
 
 const fn report_format(format: ReportFormat) -> Choice<ExportFormat> {
@@ -114,7 +116,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
     run.problems(&summary.inputs);
     // The other formats cannot hold it.
     let is_held = match args.format {
-        ExportFormat::Report(ReportFormat::Json) => true,
+        ExportFormat::Report(format) if format.says_all() => true,
         ExportFormat::Report(ReportFormat::JsonLines) => args.names == FlowNames::Flowsieve,
         _ => false,
     };

@@ -154,7 +154,7 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<()> {
         // Loaded one after the other: only one is in memory.
         match load(path) {
             Ok(filter) => info.add(path, &filter),
-            Err(error) => run.problem(format_args!("{error:#}")),
+            Err(error) => run.problem(format!("{error:#}")),
         }
     }
     let written = info.write(args.format.format, output).context(UNWRITTEN)?;
@@ -256,7 +256,7 @@ fn query(args: &QueryArgs, run: &mut Run) -> Result<()> {
             }
             match asked.parse(&line) {
                 Ok(query) => answer(&line, &query)?,
-                Err(error) => run.problem(format_args!("line {}: {error}", number + 1)),
+                Err(error) => run.problem(format!("line {}: {error}", number + 1)),
             }
         }
     }

@@ -145,13 +145,9 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     let output = report.report.finish(&summary).context(UNWRITTEN)?;
     output.commit()?;
     run.problems(&summary.inputs);
-    // These formats cannot hold it.
-    let is_missing = matches!(
-        args.format.format,
-        ReportFormat::Csv | ReportFormat::Parquet
-    ) || (args.format.format == ReportFormat::JsonLines
-        && args.names != FlowNames::Flowsieve);
-    if is_missing && !quiet {
+    let is_held = args.format.format.says_all()
+        || (args.format.format == ReportFormat::JsonLines && args.names == FlowNames::Flowsieve);
+    if !is_held && !quiet {
         for remark in flow_shortcomings(&summary) {
             say(format_args!("{remark}"));
         }

@@ -4,11 +4,13 @@ mod anonymize_args;
 mod compare;
 mod count;
 mod dedup;
+mod describe;
 mod design;
 mod export;
 mod filter;
 mod flows;
 mod generate;
+mod host;
 mod index;
 mod inputs;
 mod od;
@@ -30,8 +32,10 @@ mod wanted;
 use anyhow::anyhow;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
+pub use describe::describe;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
+pub use host::{Host, Place, run_for};
 use say::say;
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -181,6 +185,37 @@ impl UsageError {
     /// A mistake that this sentence, or error, explains.
     pub(crate) fn of(sentence: impl Display) -> Self {
         Self(sentence.to_string())
+    }
+}
+
+/// Why a run has no result.
+#[derive(Debug)]
+pub struct Failure {
+    /// What a shell would print.
+    pub sentence: String,
+    /// The command line is wrong.
+    pub is_usage: bool,
+    /// The file, and the byte, that stopped it.
+    pub place: Option<Place>,
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self {
+            sentence: format!("{error:#}"),
+            is_usage: error.is::<UsageError>(),
+            place: host::place_of(&error),
+        }
+    }
+}
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        Self {
+            sentence: error.to_string(),
+            is_usage: true,
+            place: None,
+        }
     }
 }
 

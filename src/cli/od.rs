@@ -114,7 +114,7 @@ impl Od<'_> {
 /// The format that the end of a file's name says.
 fn format_of(path: &Path) -> Result<ReportFormat, UsageError> {
     let end = path.extension().and_then(OsStr::to_str);
-    let mut formats = ReportFormat::ALL.into_iter();
+    let mut formats = ReportFormat::ALL.iter().copied();
     let named = formats.find(|format| *format != ReportFormat::Table && Some(format.name()) == end);
     named.ok_or_else(|| {
         UsageError::of(format!(

@@ -4,7 +4,7 @@
 //! place of the description of each command that has the block.
 
 use super::UsageError;
-use super::output::{Output, is_standard};
+use super::output::{Output, is_shown, is_standard};
 use super::units::{
     UnitError, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
 };
@@ -18,7 +18,6 @@ use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::report::ReportFormat;
 use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
-use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
@@ -426,16 +425,17 @@ pub(super) struct FormatArgs {
 }
 
 fn formats() -> impl TypedValueParser<Value = ReportFormat> {
-    named(&ReportFormat::ALL, ReportFormat::name, ReportFormat::help)
+    named(ReportFormat::ALL, ReportFormat::name, ReportFormat::help)
 }
 
 impl FormatArgs {
-    /// Says that Parquet, if that is asked for, is not for a terminal.
+    /// Says that a format, if it is none for people, is not for a terminal.
     pub(super) fn check(self, output: &OutputArgs) -> Result<(), UsageError> {
-        if self.format == ReportFormat::Parquet {
-            output.check_binary("Parquet")?;
+        match self.format {
+            format if !format.is_binary() => Ok(()),
+            ReportFormat::Parquet => output.check_binary("Parquet"),
+            _ => output.check_binary("An Arrow stream"),
         }
-        Ok(())
     }
 }
 
@@ -456,7 +456,7 @@ impl OutputArgs {
     /// Says that this format is not for a terminal, if one would get it.
     pub(super) fn check_binary(&self, format: &str) -> Result<(), UsageError> {
         let to_standard = self.path().is_none_or(is_standard);
-        if to_standard && stdout().is_terminal() {
+        if to_standard && is_shown() {
             return Err(UsageError::of(format!(
                 "{format} is not for a terminal; name a file with --output, or pipe it on"
             )));

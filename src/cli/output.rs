@@ -1,6 +1,7 @@
 //! Where results go: standard output, or a file that appears whole or not at all.
 
 use super::UsageError;
+use super::host::{self, HostWriter};
 use anyhow::{Context, Result, bail};
 use std::error::Error;
 use std::fs::{self, File, OpenOptions};
@@ -20,6 +21,7 @@ pub(crate) struct Output {
 #[derive(Debug)]
 enum Target {
     Standard(io::Stdout),
+    Host(HostWriter),
     Error(io::Stderr),
     /// A temporary file beside the one that is to be, which gets its name at the end.
     New(NamedTempFile),
@@ -35,7 +37,8 @@ impl Output {
     pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
         let path = path.unwrap_or(Path::new("-"));
         let target = if is_standard(path) {
-            Ok(Target::Standard(io::stdout()))
+            let host = host::writer().map(Target::Host);
+            Ok(host.unwrap_or_else(|| Target::Standard(io::stdout())))
         } else if fs::metadata(path).is_ok_and(|data| !data.is_file()) {
             let file = OpenOptions::new().write(true).open(path);
             file.map(Target::Special)
@@ -68,7 +71,7 @@ impl Output {
 
     /// Opens `path` for a capture, which is not for a terminal.
     pub(crate) fn capture(path: &Path) -> Result<Self> {
-        if is_standard(path) && io::stdout().is_terminal() {
+        if is_standard(path) && is_shown() {
             bail!(UsageError::of(
                 "a capture is not for a terminal: name a file with -w, or redirect the output"
             ));
@@ -112,6 +115,10 @@ impl Drop for Output {
 }
 
 fn put(out: BufWriter<Target>, path: &Path) -> io::Result<()> {
+    if host::is_cancelled() {
+        drop(out.into_parts());
+        return Err(io::ErrorKind::Interrupted.into());
+    }
     match out.into_inner().map_err(io::IntoInnerError::into_error)? {
         Target::New(file) => {
             file.as_file().sync_all()?;
@@ -166,6 +173,7 @@ impl Target {
     fn writer(&mut self) -> &mut dyn Write {
         match self {
             Self::Standard(out) => out,
+            Self::Host(out) => out,
             Self::Error(out) => out,
             Self::New(file) => file,
             Self::Special(file) => file,
@@ -198,10 +206,15 @@ const DEFAULT_WIDTH: usize = 120;
 
 /// Columns of the terminal that standard output is, or of tables that go elsewhere.
 pub(crate) fn terminal_width() -> usize {
-    if !io::stdout().is_terminal() {
+    if !is_shown() {
         return DEFAULT_WIDTH;
     }
     terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| width.0.into())
+}
+
+/// Whether standard output is a terminal.
+pub(crate) fn is_shown() -> bool {
+    host::current().is_none() && io::stdout().is_terminal()
 }
 
 /// Whether this name stands for standard input or output.

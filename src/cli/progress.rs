@@ -1,20 +1,30 @@
 //! Progress on standard error, if somebody is there to see it.
 
+use super::host::{self, Host};
+use super::say::is_seen;
 use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use std::fmt::Write;
-use std::io::{IsTerminal, stderr};
+use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// A progress bar, or silence.
-#[derive(Debug)]
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     packets: Arc<AtomicU64>,
     stop: StopFlag,
+    /// Who runs the command, if that is no person, and how many bytes there are.
+    host: Option<(Arc<dyn Host>, Option<u64>)>,
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress")
+            .field("bar", &self.bar)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Progress {
@@ -23,7 +33,8 @@ impl Progress {
     pub(crate) fn start(wanted: bool, bytes: Option<u64>, stop: StopFlag) -> Self {
         let packets = Arc::new(AtomicU64::new(0));
         let started = Instant::now();
-        let bar = (wanted && stderr().is_terminal()).then(|| {
+        let host = host::current();
+        let bar = (wanted && is_seen()).then(|| {
             let bar = ProgressBar::with_draw_target(bytes, ProgressDrawTarget::stderr_with_hz(10));
             let template = if bytes.is_some() {
                 "{bar:30} {bytes}/{total_bytes} {speed} {eta} left"
@@ -45,7 +56,12 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        Self { bar, packets, stop }
+        Self {
+            bar,
+            packets,
+            stop,
+            host: host.map(|host| (host, bytes)),
+        }
     }
 
     /// Removes the bar.
@@ -61,6 +77,9 @@ impl Watch for Progress {
         if let Some(bar) = &self.bar {
             self.packets.store(packets, Ordering::Relaxed);
             bar.set_position(bytes);
+        }
+        if let Some((host, total)) = &self.host {
+            host.progress(bytes, packets, *total);
         }
     }
 

@@ -6,6 +6,7 @@ use super::output::{Output, terminal_width, unwritten};
 use super::page::PageArgs;
 use super::run::{Run, UNWRITTEN};
 use super::same_file::keep_apart;
+use super::say::is_seen;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -15,7 +16,6 @@ use flowsieve::report::{ReproduceReport, write_experiments};
 use flowsieve::trace::{InputFormat, StopFlag};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
-use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::thread::{self, available_parallelism};
 use std::time::Duration;
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
     for experiment in &experiments {
         for cell in experiment.departures() {
             let (name, label) = (experiment.name, &cell.label);
-            run.problem(format_args!("{name}: {label}: {}", cell.verdict()));
+            run.problem(format!("{name}: {label}: {}", cell.verdict()));
         }
     }
     let what = format!(
@@ -195,7 +195,7 @@ fn given(variable: &str) -> Option<PathBuf> {
 
 /// Runs one after the other, each with all threads, so that times are not disturbed.
 fn run_all(wanted: &[&'static Entry], settings: &Settings, run: &mut Run) -> Vec<Experiment> {
-    let bar = if stderr().is_terminal() {
+    let bar = if is_seen() {
         ProgressBar::with_draw_target(
             Some(wanted.len() as u64),
             ProgressDrawTarget::stderr_with_hz(10),
@@ -215,7 +215,7 @@ fn run_all(wanted: &[&'static Entry], settings: &Settings, run: &mut Run) -> Vec
         match result {
             Ok(experiment) => experiments.push(experiment),
             Err(error) => {
-                bar.suspend(|| run.problem(format_args!("{}: {error}", entry.name)));
+                bar.suspend(|| run.problem(format!("{}: {error}", entry.name)));
             }
         }
         bar.inc(1);

@@ -1,10 +1,11 @@
 //! What commands do before and after their own work: signals, inputs, progress, problems, outcome.
 
+use super::host::Problem;
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
 use super::output::is_standard;
 use super::progress::Progress;
-use super::say::{in_one_line, say};
+use super::say::{in_one_line, is_seen, say, say_of};
 use super::signals::Signals;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
@@ -12,7 +13,6 @@ use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
 use std::fmt::Display;
-use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -148,7 +148,7 @@ impl Run {
     }
 
     /// Says what is wrong, which makes the result incomplete.
-    pub(crate) fn problem(&mut self, problem: impl Display) {
+    pub(crate) fn problem(&mut self, problem: impl Problem) {
         self.outcome = outcome([problem]);
     }
 
@@ -194,17 +194,20 @@ impl Run {
     }
 
     /// Says what is wrong with directories, then all of this.
-    pub(crate) fn all_problems<P: Display>(&mut self, problems: impl IntoIterator<Item = P>) {
-        let of_directories = std::mem::take(&mut self.problems).into_iter();
-        let all = of_directories.chain(problems.into_iter().map(|problem| problem.to_string()));
+    pub(crate) fn all_problems<P: Problem>(&mut self, problems: impl IntoIterator<Item = P>) {
+        let of_directories = std::mem::take(&mut self.problems);
+        let mut room = MOST_SAID;
         let mut others = 0_usize;
-        for (number, problem) in all.enumerate() {
-            if number < MOST_SAID {
-                self.problem(problem);
-            } else {
-                others += 1;
-            }
-        }
+        let mut is_room = || {
+            others += usize::from(room == 0);
+            let is_room = room > 0;
+            room = room.saturating_sub(1);
+            is_room
+        };
+        let shown = of_directories.into_iter().filter(|_| is_room());
+        shown.for_each(|problem| self.problem(problem));
+        let shown = problems.into_iter().filter(|_| is_room());
+        shown.for_each(|problem| self.problem(problem));
         if others > 0 {
             say(format_args!("flowsieve: {others} more inputs had problems"));
         }
@@ -212,7 +215,7 @@ impl Run {
 
     /// Says how fast the run went, if somebody wants to know.
     pub(crate) fn speed(&self, speech: SpeechArgs, packets: u64) {
-        if speech.verbose || (stderr().is_terminal() && !speech.quiet.quiet) {
+        if speech.verbose || (is_seen() && !speech.quiet.quiet) {
             let seconds = self.started.elapsed().as_secs_f64();
             say(format_args!(
                 "{packets} packets in {seconds:.3} s: {:.2} million packets/s",
@@ -239,11 +242,11 @@ impl Run {
 }
 
 /// Says each problem on standard error.
-pub(crate) fn outcome<P: Display>(problems: impl IntoIterator<Item = P>) -> Outcome {
+pub(crate) fn outcome<P: Problem>(problems: impl IntoIterator<Item = P>) -> Outcome {
     let mut outcome = Outcome::Done;
     for problem in problems {
-        let problem = in_one_line(&problem.to_string());
-        say(format_args!("flowsieve: {problem}"));
+        let (text, place) = (in_one_line(&problem.to_string()), problem.place());
+        say_of(place.as_ref(), format_args!("flowsieve: {text}"));
         outcome = Outcome::Incomplete;
     }
     outcome

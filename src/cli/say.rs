@@ -1,12 +1,29 @@
 //! Words on standard error.
 
+use super::host::{self, Place};
 use std::fmt::Arguments;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Writes a line to standard error. If that fails there is nobody to tell, and the run goes on. Control characters, which
 /// file names may contain, are escaped.
 pub(crate) fn say(line: Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "{}", shown(&line.to_string()));
+    say_of(None, line);
+}
+
+/// The same about something at a place.
+pub(crate) fn say_of(place: Option<&Place>, line: Arguments<'_>) {
+    let line = shown(&line.to_string());
+    match host::current() {
+        Some(host) => host.said(&line, place),
+        None => {
+            let _ = writeln!(io::stderr().lock(), "{line}");
+        }
+    }
+}
+
+/// Whether a person sees standard error as it is written.
+pub(crate) fn is_seen() -> bool {
+    host::current().is_none() && io::stderr().is_terminal()
 }
 
 /// The text with all control characters but line feeds escaped.

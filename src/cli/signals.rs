@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM: the first ends the reading, the second the program.
 
-use super::Outcome;
 use super::say::say;
+use super::{Outcome, host};
 use flowsieve::trace::StopFlag;
 use std::io;
 use std::sync::Arc;
@@ -41,6 +41,14 @@ impl Signals {
     /// From now on signals no longer end the program at once, but set the flag; a second one does end it.
     #[cfg(unix)]
     pub(crate) fn catch() -> io::Result<Self> {
+        // Signals are the host's.
+        if let Some(host) = host::current() {
+            let stop = host.stop();
+            return Ok(Self {
+                stop,
+                ..Self::default()
+            });
+        }
         use signal_hook::flag::{register, register_conditional_shutdown, register_usize};
         let signals = Self::default();
         let flag: Arc<_> = signals.stop.clone().into();

@@ -55,18 +55,14 @@ const BATCH_TEXT_BYTES: usize = 16 << 20;
 /// ```
 pub struct RecordBatches<R, F> {
     columns: Columns<R>,
-    schema: SchemaRef,
-    values: Vec<Values>,
-    rows: usize,
-    text_bytes: usize,
+    gathered: Gathered,
     take: F,
 }
 
 impl<R, F> fmt::Debug for RecordBatches<R, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RecordBatches")
-            .field("schema", &self.schema)
-            .field("rows", &self.rows)
+            .field("gathered", &self.gathered)
             .finish_non_exhaustive()
     }
 }
@@ -91,13 +87,106 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<Row, F> {
         let columns = export_columns(parameters.kind, parameters.names);
         Self::begin(columns, take)
     }
+}
 
-    fn rows(&mut self, batch: &mut Row, range: Range<usize>) -> io::Result<()> {
+impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
+    fn begin(columns: Columns<R>, take: F) -> Self {
+        let columns = columns.flat();
+        Self {
+            gathered: Gathered::begin(&columns),
+            columns,
+            take,
+        }
+    }
+
+    /// The names and types of the columns.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.gathered.schema
+    }
+
+    fn row(&mut self, row: &R) -> io::Result<()> {
+        self.gathered.row(&self.columns, row, &mut self.take)
+    }
+
+    /// Hands on the rows that are left.
+    ///
+    /// # Errors
+    ///
+    /// Those of whoever takes the batches.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.hand_on_rest()
+    }
+
+    pub(super) fn hand_on_rest(&mut self) -> io::Result<()> {
+        self.gathered.hand_on_rest(&mut self.take)
+    }
+}
+
+/// Rows that wait for their batch.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    schema: SchemaRef,
+    values: Vec<Values>,
+    rows: usize,
+    text_bytes: usize,
+}
+
+/// Takes batches of rows.
+pub(super) trait TakeBatch: FnMut(RecordBatch) -> io::Result<()> {}
+
+impl<F: FnMut(RecordBatch) -> io::Result<()>> TakeBatch for F {}
+
+impl Gathered {
+    /// Begins, with the schema of these columns, which are flat.
+    pub(super) fn begin<R>(columns: &Columns<R>) -> Self {
+        let columns = &columns.0;
+        let fields: Vec<Field> = columns.iter().map(field).collect();
+        Self {
+            values: columns
+                .iter()
+                .map(|column| Values::of(&column.kind))
+                .collect(),
+            schema: Arc::new(Schema::new(fields)),
+            rows: 0,
+            text_bytes: 0,
+        }
+    }
+
+    /// The names and types of the columns.
+    pub(super) const fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Appends a row.
+    pub(super) fn row<R>(
+        &mut self,
+        columns: &Columns<R>,
+        row: &R,
+        take: &mut impl TakeBatch,
+    ) -> io::Result<()> {
+        for (values, column) in self.values.iter_mut().zip(&columns.0) {
+            self.text_bytes += values.push(column.cell(row));
+        }
+        self.rows += 1;
+        if self.rows == BATCH_ROWS || self.text_bytes >= BATCH_TEXT_BYTES {
+            self.hand_on(take)?;
+        }
+        Ok(())
+    }
+
+    /// Appends rows of a batch.
+    pub(super) fn rows<R: RowBatch>(
+        &mut self,
+        columns: &Columns<R>,
+        batch: &mut R,
+        range: Range<usize>,
+        take: &mut impl TakeBatch,
+    ) -> io::Result<()> {
         let mut next = range.start;
         while next < range.end {
             let chunk = CHUNK_ROWS - self.rows % CHUNK_ROWS;
             let end = range.end.min(next + chunk);
-            for (to, column) in self.values.iter_mut().zip(&self.columns.0) {
+            for (to, column) in self.values.iter_mut().zip(&columns.0) {
                 if let Some(values) = column.values(batch) {
                     self.text_bytes += to.extend(values, next..end);
                     continue;
@@ -111,69 +200,26 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<Row, F> {
             next = end;
             let is_full = self.rows == BATCH_ROWS || self.text_bytes >= BATCH_TEXT_BYTES;
             if is_full && self.rows.is_multiple_of(CHUNK_ROWS) {
-                self.hand_on()?;
+                self.hand_on(take)?;
             }
-        }
-        Ok(())
-    }
-}
-
-impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
-    fn begin(columns: Columns<R>, take: F) -> Self {
-        let columns = columns.flat();
-        let fields: Vec<Field> = columns.0.iter().map(field).collect();
-        Self {
-            values: columns
-                .0
-                .iter()
-                .map(|column| Values::of(&column.kind))
-                .collect(),
-            schema: Arc::new(Schema::new(fields)),
-            columns,
-            rows: 0,
-            text_bytes: 0,
-            take,
-        }
-    }
-
-    /// The names and types of the columns.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn row(&mut self, row: &R) -> io::Result<()> {
-        for (values, column) in self.values.iter_mut().zip(&self.columns.0) {
-            self.text_bytes += values.push(column.cell(row));
-        }
-        self.rows += 1;
-        if self.rows == BATCH_ROWS || self.text_bytes >= BATCH_TEXT_BYTES {
-            self.hand_on()?;
         }
         Ok(())
     }
 
     /// Hands on the rows that are left.
-    ///
-    /// # Errors
-    ///
-    /// Those of whoever takes the batches.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.hand_on_rest()
-    }
-
-    pub(super) fn hand_on_rest(&mut self) -> io::Result<()> {
+    pub(super) fn hand_on_rest(&mut self, take: &mut impl TakeBatch) -> io::Result<()> {
         if self.rows > 0 {
-            self.hand_on()
+            self.hand_on(take)
         } else {
             Ok(())
         }
     }
 
-    fn hand_on(&mut self) -> io::Result<()> {
+    fn hand_on(&mut self, take: &mut impl TakeBatch) -> io::Result<()> {
         let arrays = self.values.iter_mut().map(Values::finish).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
         (self.rows, self.text_bytes) = (0, 0);
-        (self.take)(batch.map_err(|error: ArrowError| io::Error::other(error))?)
+        take(batch.map_err(|error: ArrowError| io::Error::other(error))?)
     }
 }
 
@@ -193,7 +239,9 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> ExportSink for RecordBatches<Row, 
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()> {
         let mut row = Row::default();
         swap(&mut row.rows, rows);
-        let taken = RecordBatches::rows(self, &mut row, range);
+        let taken = self
+            .gathered
+            .rows(&self.columns, &mut row, range, &mut self.take);
         swap(&mut row.rows, rows);
         taken
     }
@@ -390,9 +438,9 @@ mod tests {
         }
     }
 
-    struct Gathered(Vec<SliceResult>);
+    struct Kept(Vec<SliceResult>);
 
-    impl SliceSink for Gathered {
+    impl SliceSink for Kept {
         fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
             self.0.push(slice.clone());
             Ok(())
@@ -404,7 +452,7 @@ mod tests {
         for plan in [plan(Some(1 << 20)), plan(None)] {
             let parameters = CountParameters::from(&plan);
             let columns = all_slice_columns(parameters.design.as_ref(), true).flat();
-            let mut gathered = Gathered(Vec::new());
+            let mut gathered = Kept(Vec::new());
             count(&plan, CountExtras::default(), &mut gathered, &()).unwrap();
             let mut found = Vec::new();
             let mut batches = RecordBatches::of_slices(&parameters, |batch| {

@@ -27,7 +27,7 @@ impl CompareReport<'_> {
             ReportFormat::Table => compare_table::write(self, styled, &mut out)?,
             ReportFormat::Json => write_document(&mut out, Layout::Compact, &self.document())?,
             ReportFormat::JsonLines => self.write_lines(&mut out)?,
-            ReportFormat::Csv | ReportFormat::Parquet => out = self.write_rows(format, out)?,
+            _ => out = self.write_rows(format, out)?,
         }
         out.flush()?;
         Ok(out)
@@ -58,6 +58,7 @@ impl CompareReport<'_> {
     /// A line, or a row, for each structure, memory, combination and kind of negatives.
     fn write_rows<W: Write>(&self, format: ReportFormat, out: W) -> io::Result<W> {
         let frame = Frame::of_rows(SCHEMA, "rows", "row");
+        let frame = frame.followed_by(format, || self.document());
         let mut rows = RowWriter::begin(format, frame, flat_columns(), out)?;
         for mut row in self.rows() {
             let queries = std::mem::take(&mut row.queries);

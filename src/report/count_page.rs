@@ -5,7 +5,7 @@
 use super::count_combinations::{CountDesign, remark};
 use super::count_figures::{Series, distribution, error_of, slices_of};
 use super::count_model::CountParameters;
-use super::figure::{Block, DataTable, Page, PageSection, Scale};
+use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
 use super::number::{grouped, percent, size, slices_of as slices_of_width};
 use super::svg::written;
 use super::traffic_page::{skipped, who_talks};
@@ -108,6 +108,22 @@ impl CountPage {
             let errors = errors.filter_map(|kept| Some((error_of(kept)?, kept.start_ns)));
             self.worst = errors.max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
         }
+    }
+
+    /// The figure of counts over time alone, of what the parameters name `element` and `filter`; none of a single slice.
+    pub fn figure(mut self, elements_plural: &str, filter: &str) -> Option<Figure> {
+        while self.kept.len() > MOST_SLICES {
+            halve(&mut self.kept);
+        }
+        let series = Series {
+            slices: &self.kept,
+            seen: self.seen,
+            plural: elements_plural,
+            has_filter: self.kept.iter().any(|slice| slice.first.is_some()),
+            has_exact: self.kept.iter().any(|slice| slice.exact.is_some()),
+            filter,
+        };
+        (self.kept.len() > 1).then(|| series.counts())
     }
 
     /// The page, once all slices have come.

@@ -183,14 +183,10 @@ impl FilterInfo {
     pub fn write<W: Write>(&self, format: ReportFormat, mut out: W) -> io::Result<W> {
         match format {
             ReportFormat::Table => self.write_table(&mut out)?,
-            ReportFormat::Json => {
-                let filters = filter_columns().list_of(&self.rows);
-                let document =
-                    object([("schema", Cell::Text(SCHEMA.into())), ("filters", filters)]);
-                write_document(&mut out, Layout::Sorted, &document)?;
-            }
+            ReportFormat::Json => write_document(&mut out, Layout::Sorted, &self.document())?,
             _ => {
                 let frame = Frame::of_rows(SCHEMA, "filters", "filter");
+                let frame = frame.followed_by(format, || self.document());
                 out = RowWriter::write_all(
                     format,
                     frame,
@@ -203,6 +199,11 @@ impl FilterInfo {
         }
         out.flush()?;
         Ok(out)
+    }
+
+    fn document(&self) -> Cell {
+        let filters = filter_columns().list_of(&self.rows);
+        object([("schema", Cell::Text(SCHEMA.into())), ("filters", filters)])
     }
 
     fn write_table(&self, out: &mut dyn Write) -> io::Result<()> {

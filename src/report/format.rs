@@ -16,16 +16,21 @@ pub enum ReportFormat {
     JsonLines,
     /// The rows of the CSV, for databases and data frames.
     Parquet,
+    /// The rows of the CSV as an Arrow IPC stream, and behind it, as JSON, what stands around the rows.
+    #[cfg(feature = "arrow")]
+    ArrowStream,
 }
 
 impl ReportFormat {
     /// All formats.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: &[Self] = &[
         Self::Table,
         Self::Csv,
         Self::Json,
         Self::JsonLines,
         Self::Parquet,
+        #[cfg(feature = "arrow")]
+        Self::ArrowStream,
     ];
 
     /// Its name in a command line, which is the end of a file's name as well.
@@ -36,6 +41,8 @@ impl ReportFormat {
             Self::Json => "json",
             Self::JsonLines => "jsonl",
             Self::Parquet => "parquet",
+            #[cfg(feature = "arrow")]
+            Self::ArrowStream => "arrows",
         }
     }
 
@@ -47,17 +54,37 @@ impl ReportFormat {
             Self::Json => "One document",
             Self::JsonLines => "An object a line",
             Self::Parquet => "The rows of the CSV, for databases and data frames",
+            #[cfg(feature = "arrow")]
+            Self::ArrowStream => "The rows of the CSV as an Arrow IPC stream",
         }
     }
 
     /// Whether each row can be read by itself, as soon as it is written.
     pub const fn is_line_by_line(self) -> bool {
-        matches!(self, Self::Table | Self::Csv | Self::JsonLines)
+        matches!(self, Self::Table | Self::Csv | Self::JsonLines) || self.is_followed()
     }
 
     /// Whether it has cells only, and neither objects nor lists.
     pub(super) const fn is_flat(self) -> bool {
-        matches!(self, Self::Csv | Self::Parquet)
+        matches!(self, Self::Csv) || self.is_binary()
+    }
+
+    /// Whether a document follows the rows.
+    pub(super) const fn is_followed(self) -> bool {
+        #[cfg(feature = "arrow")]
+        return matches!(self, Self::ArrowStream);
+        #[cfg(not(feature = "arrow"))]
+        false
+    }
+
+    /// Whether what could not be read and what was left out stands in it, with the names of flowsieve.
+    pub const fn says_all(self) -> bool {
+        matches!(self, Self::Table | Self::Json) || self.is_followed()
+    }
+
+    /// Whether it is not for a terminal.
+    pub const fn is_binary(self) -> bool {
+        !matches!(self, Self::Table | Self::Csv | Self::Json | Self::JsonLines)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The tables of fields in `docs/output.md`, written from the columns themselves.
+//! The fields of all results, for the tables in `docs/output.md` and for other faces of the program, from the columns themselves.
 
 use super::cell::{Kind, names_in_text};
 use super::column::Columns;
@@ -12,7 +12,7 @@ use super::{
 use crate::elements::ElementKind;
 
 /// All tables, by the names that stand in the manual.
-fn tables() -> Vec<(&'static str, String)> {
+pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
     let mut flows = flow_columns(FlowShape::Directed, FlowNames::Flowsieve);
     let both_ways = flow_columns(FlowShape::Bidirectional, FlowNames::Flowsieve).0;
     let more = both_ways.into_iter().filter(|column| {
@@ -103,8 +103,42 @@ fn tables() -> Vec<(&'static str, String)> {
     ]
 }
 
-fn table<R>(columns: &Columns<R>) -> String {
-    let others = columns.0.iter().any(|column| column.elsewhere.is_some());
+/// A field of a result, as the manual has it.
+#[derive(Clone, Debug)]
+pub struct FieldDoc {
+    /// Its name; a time has a second one, in words for people.
+    pub names: Vec<String>,
+    /// The names that Zeek, ECS and IPFIX have for it.
+    pub elsewhere: Option<[&'static str; 3]>,
+    /// Its type in a word.
+    pub kind: &'static str,
+    /// Its unit; empty if it has none.
+    pub unit: &'static str,
+    /// It may be missing.
+    pub nullable: bool,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+fn table<R>(columns: &Columns<R>) -> Vec<FieldDoc> {
+    let field = |column: &super::column::Column<R>| FieldDoc {
+        names: names_in_text(&column.name, &column.kind)
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        elsewhere: column.elsewhere,
+        kind: word(&column.kind),
+        unit: column.unit,
+        nullable: column.nullable,
+        doc: column.doc,
+    };
+    columns.0.iter().map(field).collect()
+}
+
+/// A table in Markdown.
+#[cfg(test)]
+fn in_markdown(fields: &[FieldDoc]) -> String {
+    let others = fields.iter().any(|field| field.elsewhere.is_some());
     let mut lines = if others {
         vec![
             "| field | Zeek | ECS | IPFIX | type | meaning |".to_owned(),
@@ -116,13 +150,12 @@ fn table<R>(columns: &Columns<R>) -> String {
             "|---|---|---|".to_owned(),
         ]
     };
-    for column in &columns.0 {
+    for field in fields {
         let quoted = |name: &str| format!("`{name}`");
-        let names = names_in_text(&column.name, &column.kind);
-        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        let names: Vec<String> = field.names.iter().map(|name| quoted(name)).collect();
         let mut cells = vec![names.join(", ")];
         if others {
-            let [zeek, ecs, ipfix] = column.elsewhere.unwrap_or(["", "", ""]);
+            let [zeek, ecs, ipfix] = field.elsewhere.unwrap_or(["", "", ""]);
             let or_dash = |name: &str, text: String| match name {
                 "" => "–".to_owned(),
                 _ => text,
@@ -131,13 +164,13 @@ fn table<R>(columns: &Columns<R>) -> String {
             cells.push(or_dash(ecs, quoted(ecs)));
             cells.push(or_dash(ipfix, ipfix.to_owned()));
         }
-        let unit = if column.unit.is_empty() { "" } else { ", " };
-        let null = if column.nullable { " or null" } else { "" };
-        cells.push(format!("{}{unit}{}{null}", word(&column.kind), column.unit));
-        let doc = if column.doc.is_empty() {
+        let unit = if field.unit.is_empty() { "" } else { ", " };
+        let null = if field.nullable { " or null" } else { "" };
+        cells.push(format!("{}{unit}{}{null}", field.kind, field.unit));
+        let doc = if field.doc.is_empty() {
             "likewise"
         } else {
-            column.doc
+            field.doc
         };
         cells.push(doc.to_owned());
         lines.push(format!("| {} |", cells.join(" | ")));
@@ -159,12 +192,14 @@ fn word(kind: &Kind) -> &'static str {
     }
 }
 
+#[cfg(test)]
 /// The manual with each table between its marks replaced by the one that is true.
 fn written(manual: &str) -> String {
     const END: &str = "<!-- end -->\n";
     tables()
         .into_iter()
-        .fold(manual.to_owned(), |manual, (name, table)| {
+        .fold(manual.to_owned(), |manual, (name, fields)| {
+            let table = in_markdown(&fields);
             let mark = format!("<!-- columns: {name} -->\n");
             let (before, rest) = manual
                 .split_once(&mark)

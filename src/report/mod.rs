@@ -7,6 +7,8 @@ mod answers;
 mod arrow;
 #[cfg(feature = "arrow")]
 mod arrow_file;
+#[cfg(feature = "arrow")]
+mod arrow_stream;
 mod cell;
 mod chart_rows;
 mod column;
@@ -39,8 +41,8 @@ mod index_stats;
 mod index_verify;
 mod inputs;
 mod json;
-#[cfg(test)]
-mod manual;
+#[cfg(feature = "cli")]
+pub mod manual;
 mod markdown;
 mod markup;
 mod number;

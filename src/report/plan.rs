@@ -18,7 +18,8 @@ impl PlanReport<'_> {
             ReportFormat::Table => plan_table::write(self, styled, &mut out)?,
             ReportFormat::Json => write_document(&mut out, Layout::Pretty, &self.document())?,
             _ => {
-                let (frame, rows) = (self.frame(), self.lines());
+                let frame = self.frame().followed_by(format, || self.document());
+                let rows = self.lines();
                 out = RowWriter::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
             }
         }

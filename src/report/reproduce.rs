@@ -43,7 +43,8 @@ impl ReproduceReport<'_> {
             ReportFormat::Table => reproduce_table::write(self, width, styled, &mut out)?,
             ReportFormat::Json => write_document(&mut out, Layout::Pretty, &self.document())?,
             _ => {
-                let (frame, rows) = (self.frame(), self.lines());
+                let frame = self.frame().followed_by(format, || self.document());
+                let rows = self.lines();
                 out = RowWriter::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
             }
         }

@@ -1,10 +1,14 @@
 //! Rows of a result in one of the formats for programs, written as they come.
 
+#[cfg(feature = "arrow")]
+use super::arrow_stream::ArrowStream;
 use super::cell::{Cell, Kind, Name};
 use super::column::Columns;
 use super::csv::CsvRows;
 use super::format::ReportFormat;
 use super::json::JsonLines;
+#[cfg(feature = "arrow")]
+use super::json::{Layout, write_document};
 #[cfg(feature = "parquet")]
 use super::parquet::ParquetTable;
 use super::values::RowBatch;
@@ -26,6 +30,8 @@ pub(super) struct Frame {
     pub(super) between: &'static str,
     /// Lines are of rows only, without a field `record`.
     pub(super) rows_only: bool,
+    /// The document of the result, where rows in a stream are followed by it and it says more than head and tail.
+    pub(super) document: Option<Cell>,
 }
 
 impl Frame {
@@ -38,7 +44,28 @@ impl Frame {
             tail: Vec::new(),
             between: "\n",
             rows_only: false,
+            document: None,
         }
+    }
+
+    /// With this document behind the rows, if the format has one there.
+    pub(super) fn followed_by(
+        mut self,
+        format: ReportFormat,
+        document: impl FnOnce() -> Cell,
+    ) -> Self {
+        self.document = format.is_followed().then(document);
+        self
+    }
+
+    /// The document that follows a stream of rows: that of the result if it has one, else all that stands around the rows.
+    #[cfg(feature = "arrow")]
+    fn into_document(self, tail: Vec<Cell>) -> Cell {
+        let head = self.head.into_iter();
+        let tail = self.tail.iter().map(|section| section.name).zip(tail);
+        let fields = head.chain(tail).map(|(name, cell)| (name.into(), cell));
+        self.document
+            .unwrap_or_else(|| Cell::Object(fields.collect()))
     }
 
     /// With a field behind the schema.
@@ -77,6 +104,8 @@ enum Form<W: Write> {
     JsonLines(JsonLines<W>),
     #[cfg(feature = "parquet")]
     Parquet(Box<ParquetTable<W>>),
+    #[cfg(feature = "arrow")]
+    ArrowStream(Box<ArrowStream<W>>),
 }
 
 impl<W: Write, R> RowWriter<W, R> {
@@ -100,6 +129,10 @@ impl<W: Write, R> RowWriter<W, R> {
             ReportFormat::Parquet => {
                 let reason = "this build of flowsieve cannot write Parquet";
                 return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
+            }
+            #[cfg(feature = "arrow")]
+            ReportFormat::ArrowStream => {
+                Form::ArrowStream(Box::new(ArrowStream::begin(out, &columns)?))
             }
             ReportFormat::Json => {
                 let mut open = "{";
@@ -157,6 +190,8 @@ impl<W: Write, R> RowWriter<W, R> {
                 Ok(serde_json::to_writer(out, &self.columns.object_of(row))?)
             }
             Form::JsonLines(lines) => lines.line(self.frame.row, self.columns.object_of(row)),
+            #[cfg(feature = "arrow")]
+            Form::ArrowStream(stream) => stream.row(&self.columns, row),
         }
     }
 
@@ -168,28 +203,38 @@ impl<W: Write, R> RowWriter<W, R> {
             Form::JsonLines(lines) => lines.out().flush(),
             #[cfg(feature = "parquet")]
             Form::Parquet(_) => Ok(()),
+            #[cfg(feature = "arrow")]
+            Form::ArrowStream(stream) => stream.flush(),
         }
     }
 
     /// Ends with the sections that were announced, in their order, and gives the writer back.
     pub(super) fn finish(self, tail: Vec<Cell>) -> io::Result<W> {
-        let sections = self.frame.tail.iter().zip(tail);
+        let between = self.frame.between;
+        let sections = |tail| self.frame.tail.iter().zip::<Vec<Cell>>(tail);
         match self.form {
             Form::Csv(csv) => csv.finish(&self.columns),
             #[cfg(feature = "parquet")]
             Form::Parquet(table) => table.finish(),
             Form::Json { mut out, .. } => {
                 write!(out, "]")?;
-                for (section, cell) in sections {
-                    write!(out, ",{}\"{}\":", self.frame.between, section.name)?;
+                for (section, cell) in sections(tail) {
+                    write!(out, ",{between}\"{}\":", section.name)?;
                     serde_json::to_writer(&mut out, &cell)?;
                 }
                 writeln!(out, "}}")?;
                 Ok(out)
             }
+            #[cfg(feature = "arrow")]
+            Form::ArrowStream(stream) => {
+                let mut out = stream.finish()?;
+                let document = self.frame.into_document(tail);
+                write_document(&mut out, Layout::Compact, &document)?;
+                Ok(out)
+            }
             Form::JsonLines(lines) if self.frame.rows_only => Ok(lines.finish()),
             Form::JsonLines(mut lines) => {
-                for (section, cell) in sections {
+                for (section, cell) in sections(tail) {
                     section.write_lines(cell, &mut lines)?;
                 }
                 Ok(lines.finish())
@@ -214,6 +259,10 @@ impl<W: Write, R: RowBatch> RowWriter<W, R> {
         #[cfg(feature = "parquet")]
         if let Form::Parquet(table) = &mut self.form {
             return table.rows(&self.columns, batch, range);
+        }
+        #[cfg(feature = "arrow")]
+        if let Form::ArrowStream(stream) = &mut self.form {
+            return stream.rows(&self.columns, batch, range);
         }
         range.into_iter().try_for_each(|row| {
             batch.go_to(row);

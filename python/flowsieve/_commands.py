@@ -1,0 +1,807 @@
+"""The commands of the program as functions.
+
+scripts/python-api writes this file from the declarations of the program."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ._results import (
+    Comparison,
+    Counts,
+    Dedup,
+    Export,
+    Flows,
+    Plan,
+    Reproduction,
+    Rows,
+    Text,
+    Top,
+)
+from ._run import Command, Paths, Progress, StrPath, Value, Values, command_line
+
+
+def compare(
+    captures: Paths,
+    *,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    element: Literal["host-pair", "flow", "dns", "src", "dst"] = "host-pair",
+    undirected: bool = False,
+    queries_only: bool = False,
+    tunnel: Literal["outer", "inner"] = "outer",
+    dns_port: Values | None = None,
+    slice: Value = "1s",
+    align: Literal["epoch", "first"] = "epoch",
+    filter: Values | None = None,
+    memory: Values = "1KiB,4KiB,16KiB",
+    want: Values | None = None,
+    expect: Value | None = None,
+    k: Value | None = None,
+    seed: Value = "0",
+    exact_limit: Value = "4GiB",
+    threads: Value | None = None,
+    timing: bool = False,
+    html: StrPath | None = None,
+    svg: StrPath | None = None,
+    od: Value | None = None,
+    od_out: StrPath | None = None,
+    anonymize: bool = False,
+    anonymize_key: StrPath | None = None,
+    progress: Progress = None,
+) -> Comparison:
+    """Compare structures on a capture at equal memory, against the exact answer.
+
+    The capture is decoded once, and every structure sees all of it. The report gives, over all slices, the errors of
+    the counts and the share of absent elements that each structure reports as present: values that occur but not
+    together (apart), and elements that only the following slice has (next). Predicted rates come from the formulas for
+    the numbers of elements found.
+
+    Args:
+        captures: Files, directories, or - for standard input.
+        input_format: How inputs are read; tsh has no mark and must be named. Default: auto.
+        dnstap_type: Which messages of dnstap files count: client, auth, resolver and more.
+        where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
+        from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
+        to: Only packets before this time.
+        element: What is counted. Default: host-pair.
+        undirected: Count both directions as one.
+        queries_only: Count DNS queries only.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
+        dns_port: One more port on which DNS is spoken, besides 53.
+        slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
+        align: Where slices begin. Default: epoch.
+        filter: Structures to compare, such as subset,mdbf [default: mdbf,cmdbf,bfm,cbfm,bloom,subset,subset-
+            planned,hll,exact]
+        memory: Memory of each structure for one slice; several are compared one by one. Default: 1KiB,4KiB,16KiB.
+        want: A combination that queries ask for, such as src,domain [default: the usual ones]
+        expect: Distinct elements per slice [default: 95th percentile of the first slices]
+        k: Number of hash functions (k) of every structure [default: the best for --expect]
+        seed: Seed of all hash functions and of what is drawn. Default: 0.
+        exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
+        threads: Threads; results do not depend on them [default: all processors]
+        timing: Measure the time of an insertion; the only figure that differs from run to run.
+        html: Write a page with figures to this file.
+        svg: Write the figures of that page into this directory, as SVG.
+        od: Packets by origin and destination too, by prefixes of so many bits.
+        od_out: Write all of these pairs to this file: .csv, .json, .jsonl or .parquet.
+        anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
+        anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Comparison(Command(command_line(["compare", "--format=arrows"], compare, locals()), progress))
+
+
+def count(
+    captures: Paths,
+    *,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    element: Literal["host-pair", "flow", "dns", "src", "dst"] = "host-pair",
+    undirected: bool = False,
+    queries_only: bool = False,
+    tunnel: Literal["outer", "inner"] = "outer",
+    dns_port: Values | None = None,
+    slice: Value = "1s",
+    align: Literal["epoch", "first"] = "epoch",
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll"] = "subset",
+    memory: Value | None = None,
+    fpr: Value | None = None,
+    expect: Values | None = None,
+    want: Values | None = None,
+    cuts: Value | None = None,
+    weights: Value | None = None,
+    seed: Value = "0",
+    shards: Value | None = None,
+    no_exact: bool = False,
+    exact_limit: Value = "4GiB",
+    threads: Value | None = None,
+    follow: bool = False,
+    html: StrPath | None = None,
+    svg: StrPath | None = None,
+    od: Value | None = None,
+    od_out: StrPath | None = None,
+    anonymize: bool = False,
+    anonymize_key: StrPath | None = None,
+    save_filter: StrPath | None = None,
+    progress: Progress = None,
+) -> Counts:
+    """Count distinct host pairs, flows or DNS triples in each time slice.
+
+    Several captures are one trace in the order of time; directories are searched for captures. Recognised by content:
+    pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log, Suricata's eve.json, nfdump's CSV, lists of flows as
+    CSV, and DNS queries as CSV (columns ts, src, dst, qname), each plain or compressed by gzip, zstd, xz, bzip2 or lz4.
+    A log of flows says when a flow began, not when its packets came: it counts in the slice of its begin.
+
+    Args:
+        captures: Files, directories, or - for standard input.
+        input_format: How inputs are read; tsh has no mark and must be named. Default: auto.
+        dnstap_type: Which messages of dnstap files count: client, auth, resolver and more.
+        where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
+        from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
+        to: Only packets before this time.
+        element: What is counted. Default: host-pair.
+        undirected: Count both directions as one.
+        queries_only: Count DNS queries only.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
+        dns_port: One more port on which DNS is spoken, besides 53.
+        slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
+        align: Where slices begin. Default: epoch.
+        filter: The structure that counts. Default: subset.
+        memory: Memory of the filter for one slice, such as 64KiB [default: 256KiB]
+        fpr: Size the filter for this false-positive rate at --expect elements.
+        expect: Distinct elements expected per slice; with --want also src=5k for one combination.
+        want: A combination that queries ask for, and its weight, such as src,dst:3 or all.
+        cuts: Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain;dst,domain'.
+        weights: Weights of WCBFM by hand, one an attribute, such as 1,2,1.
+        seed: Seed of all hash functions and of what is drawn. Default: 0.
+        shards: Partitions with a filter each [default: 8; published structures, and with --want: 1]
+        no_exact: Skip the exact count: memory stays small whatever the traffic.
+        exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
+        threads: Threads; results do not depend on them [default: all processors]
+        follow: Read on while captures grow, and new ones in directories, until interrupted.
+        html: Write a page with figures to this file.
+        svg: Write the figures of that page into this directory, as SVG.
+        od: Packets by origin and destination too, by prefixes of so many bits.
+        od_out: Write all of these pairs to this file: .csv, .json, .jsonl or .parquet.
+        anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
+        anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
+        save_filter: Save the filter for `flowsieve filter`; needs --slice all.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Counts(Command(command_line(["count", "--format=arrows"], count, locals()), progress), follow)
+
+
+def dedup(
+    captures: Paths,
+    *,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    by: Literal["packet", "frame", "retransmission", "flow"] = "packet",
+    tunnel: Literal["outer", "inner"] = "outer",
+    distinguish: Values | None = None,
+    window: Value = "50ms",
+    filter: Literal["dleft", "split-counting", "counting", "rotating"] = "rotating",
+    approximate: bool = False,
+    memory: Value = "64MiB",
+    seed: Value | None = None,
+    write: StrPath | None = None,
+    dropped: StrPath | None = None,
+    anonymize: bool = False,
+    anonymize_key: StrPath | None = None,
+    dry_run: bool = False,
+    slice: Value | None = None,
+    progress: Progress = None,
+) -> Dedup:
+    """Write captures without their duplicates.
+
+    A packet is dropped if the same packet was seen within the window before it. Nothing else is dropped: whatever the
+    filter takes for a repeat is looked up among digests of 128 bits. Several captures become one, in order of time. The
+    summary goes to standard output (to standard error with `-w -`).
+
+    Args:
+        captures: Files, directories, or - for standard input.
+        input_format: How inputs are read; tsh has no mark and must be named. Default: auto.
+        dnstap_type: Which messages of dnstap files count: client, auth, resolver and more.
+        where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
+        from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
+        to: Only packets before this time.
+        by: What makes two packets the same. Default: packet.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
+        distinguish: Keep packets that differ only in this.
+        window: How far back to look: a time such as 50ms, or packets such as 5p. Default: 50ms.
+        filter: The filter that follows the window. Default: rotating.
+        approximate: Drop what the filter takes for a repeat, without looking it up.
+        memory: Memory of window and filter; a window that does not fit shrinks. Default: 64MiB.
+        seed: Seed of the digests [default: random; with --approximate: 0]
+        write: Capture to write, whole or not at all; - is standard output.
+        dropped: Write the packets that are dropped to a second capture.
+        anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
+        anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
+        dry_run: Report only.
+        slice: Report also each time slice of this width, such as 1s.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Dedup(Command(command_line(["dedup", "--format=arrows"], dedup, locals()), progress))
+
+
+def export(
+    captures: Paths,
+    *,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    all: bool = False,
+    element: Literal["host-pair", "flow", "dns", "src", "dst"] = "flow",
+    slice: Value = "1s",
+    align: Literal["epoch", "first"] = "epoch",
+    tunnel: Literal["outer", "inner"] = "outer",
+    dns_port: Values | None = None,
+    memory: Value = "1GiB",
+    threads: Value | None = None,
+    names: Literal["flowsieve", "zeek", "ecs"] = "flowsieve",
+    progress: Progress = None,
+) -> Export:
+    """Export packets, or elements once per slice, as rows for databases and data frames.
+
+    A row is a distinct element of a time slice, with the time of its first packet, its packets and its bytes there; or
+    a packet (--all). Packets stand in the order of the trace; elements slice by slice, in the order in which each was
+    first seen. Packets without a readable IP header have no row and are tallied by reason. Several captures are one
+    trace in the order of time; formats and directories are those of `flowsieve count`.
+
+    Args:
+        captures: Files, directories, or - for standard input.
+        input_format: How inputs are read; tsh has no mark and must be named. Default: auto.
+        dnstap_type: Which messages of dnstap files count: client, auth, resolver and more.
+        where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
+        from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
+        to: Only packets before this time.
+        all: Export each packet, and not each element once per slice.
+        element: What an element is. Default: flow.
+        slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
+        align: Where slices begin. Default: epoch.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
+        dns_port: One more port on which DNS is spoken, besides 53.
+        memory: Memory of open slices; when it is full, elements are written early. Default: 1GiB.
+        threads: Threads; results do not depend on them [default: all processors]
+        names: Whose names the fields have. Default: flowsieve.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Export(Command(command_line(["export", "--format=arrows"], export, locals()), progress))
+
+
+def filter_info(
+    files: Paths,
+    *,
+    progress: Progress = None,
+) -> Rows:
+    """Say what a saved filter is and how many distinct elements it holds.
+
+    Args:
+        files: Saved filters.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Rows(Command(command_line(["filter", "info", "--format=arrows"], filter_info, locals()), progress))
+
+
+def filter_query(
+    file: StrPath,
+    values: Values,
+    *,
+    progress: Progress = None,
+) -> Rows:
+    """Ask a saved filter for elements, with * for any value.
+
+    Values are separated by commas, in the order of the element's attributes: `10.0.0.1,10.0.0.2` is a host pair,
+    `10.0.0.1,10.0.0.2,6,1234,80` a flow, `192.0.2.1,192.0.2.53,www.example.com` a DNS triple. A table answers each
+    question by a line with the question, a tab and one word; the other formats have the same words:
+
+      yes      seen, or a false positive   no       not seen, for certain   apart    each value was seen, but perhaps in
+    different elements: the filter does not tell   unknown  the filter keeps nothing about such a question
+
+    Args:
+        file: A saved filter.
+        values: Elements, or - for one a line of standard input.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Rows(Command(command_line(["filter", "query", "--format=arrows"], filter_query, locals()), progress))
+
+
+def filter_union(
+    files: Paths,
+    *,
+    output: StrPath,
+    progress: Progress = None,
+) -> Text:
+    """Unite saved filters of equal parameters into the filter of all their inputs.
+
+    They must have been saved with the same structure, memory, seed and shards, of the same kind of element. Scalable
+    filters have a union only while it has no more links than a chain may have.
+
+    Args:
+        files: Saved filters.
+        output: Write the union to this file, whole or not at all.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Text(Command(command_line(["filter", "union"], filter_union, locals()), progress))
+
+
+def flows(
+    captures: Paths,
+    *,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    bidirectional: bool = False,
+    idle: Value | None = None,
+    active: Value | None = None,
+    unique: bool = False,
+    tunnel: Literal["outer", "inner"] = "outer",
+    dns_port: Values | None = None,
+    memory: Value = "1GiB",
+    threads: Value | None = None,
+    names: Literal["flowsieve", "zeek", "ecs"] = "flowsieve",
+    follow: bool = False,
+    anonymize: bool = False,
+    anonymize_key: StrPath | None = None,
+    progress: Progress = None,
+) -> Flows:
+    """List flows: times, five-tuple, packets, bytes, TCP flags, names.
+
+    A flow is all packets with the same addresses, protocol and ports; with --bidirectional those of both directions.
+    Flows are listed in the order of their first packet. Without --idle and --active a flow lasts as long as the
+    captures, so that their number is that of distinct five-tuples. Datagrams are not put together: only the first
+    fragment has ports, and the later ones are another flow, with the same addresses and protocol and with ports 0.
+    Several captures are one trace in the order of time; formats and directories are those of `flowsieve count`. Records
+    of logs are no packets: --unique lists them, and without it they are tallied as skipped.
+
+    Args:
+        captures: Files, directories, or - for standard input.
+        input_format: How inputs are read; tsh has no mark and must be named. Default: auto.
+        dnstap_type: Which messages of dnstap files count: client, auth, resolver and more.
+        where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
+        from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
+        to: Only packets before this time.
+        bidirectional: Both directions are one flow, its originator the sender of its first packet.
+        idle: A flow ends when no packet comes for longer than this, such as 15s [default: never]
+        active: A flow is cut when it goes on for longer than this, such as 5min [default: never]
+        unique: Print each flow once, as soon as it is seen, by its first packet.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
+        dns_port: One more port on which DNS is spoken, besides 53.
+        memory: Memory; when it is full, the flow without packets for longest ends early. Default: 1GiB.
+        threads: Threads; results do not depend on them [default: all processors]
+        names: Whose names the fields have; not for tables. Default: flowsieve.
+        follow: Read on while captures grow, and new ones in directories, until interrupted.
+        anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
+        anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Flows(Command(command_line(["flows", "--format=arrows"], flows, locals()), progress))
+
+
+def generate(
+    *,
+    write: StrPath,
+    kind: Literal["traffic", "dns"] = "traffic",
+    packets: Value = "10M",
+    pairs: Value | None = None,
+    names: Value | None = None,
+    seed: Value = "1",
+    snaplen: Value | None = None,
+    duration: Value = "60s",
+    nanoseconds: bool = False,
+    repeat: Value = "5",
+    scan: Value | None = None,
+    dns: Value | None = None,
+    vlan: Value = "10",
+    ipv6: Value = "10",
+    progress: Progress = None,
+) -> Text:
+    """Generate a capture with known counts, the same bytes on every machine.
+
+    Writes a classic pcap of artificial traffic: host pairs under Zipf's law, TCP, UDP, ICMP and DNS over IPv4 and IPv6,
+    some in VLANs, some frames sent twice. The exact numbers of distinct pairs, flows and DNS triples go to standard
+    output (to standard error with `-w -`).
+
+    Args:
+        write: Capture to write, whole or not at all; `-` is standard output.
+        kind: What the capture consists of. Default: traffic.
+        packets: Number of packets. Default: 10M.
+        pairs: Number of host pairs to draw from (with `--kind dns`: of clients) [default: in proportion to the packets]
+        names: Number of DNS names to draw from [default: in proportion to the packets]
+        seed: Seed of the random numbers. Default: 1.
+        snaplen: Bytes kept of each frame [default: 96; with `--kind dns`: 65535]
+        duration: Time that the packets are spread over. Default: 60s.
+        nanoseconds: Time stamps with nanoseconds instead of microseconds.
+        repeat: Share of exact repeats of a frame shortly before. Default: 5.
+        scan: Share of packets from one host that scans the others [default: 0; none with `--kind dns`]
+        dns: Share of DNS messages in ordinary traffic [default: 2; all with `--kind dns`]
+        vlan: Share of host pairs that talk in a VLAN. Default: 10.
+        ipv6: Share of host pairs that talk IPv6. Default: 10.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Text(Command(command_line(["generate"], generate, locals()), progress))
+
+
+class Index:
+    """Index an archive of captures, and search it: which capture, and when."""
+
+    def __init__(self, archive: StrPath) -> None:
+        """An index that is there, in this directory."""
+        self.archive = archive
+
+    @classmethod
+    def build(
+        cls,
+        archive: StrPath,
+        captures: Paths,
+        *,
+        region: Value = "5min",
+        filter: Literal["subset", "mdbf", "cmdbf", "cartesian", "bfm", "cbfm", "wcbfm"] = "subset",
+        nodes: Paths | None = None,
+        dns_port: Values | None = None,
+        memory: Value = "256MiB",
+        where: Value | None = None,
+        from_: Value | None = None,
+        to: Value | None = None,
+        progress: Progress = None,
+    ) -> Index:
+        """Make an index of captures.
+
+        The index is a directory. What is indexed counts from the next commit on, about every second; when a build is
+        interrupted, what it has done stays, and `flowsieve index add` goes on with the rest. DNS logs (Zeek, CSV) are
+        indexed like captures.
+
+        Args:
+            captures: Captures, or directories of captures.
+            region: Length of a region; flows that last longer are cut. Default: 5min.
+            filter: Structure of the regions' filters. Default: subset.
+            nodes: Storage directories, new or empty, over which regions are spread [default: in the index]
+            dns_port: One more port on which DNS is spoken, besides 53.
+            memory: Memory for the flows of a capture; with less, long flows are in more parts. Default: 256MiB.
+            where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
+            from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
+            to: Only packets before this time.
+            progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+        Raises:
+            Error: nothing could be read or written; UsageError: the arguments do not go together.
+        """
+        Text(Command(command_line(["index", "build"], Index.build, locals()), progress))
+        return cls(archive)
+
+    def add(
+        self,
+        captures: Paths,
+        *,
+        memory: Value = "256MiB",
+        where: Value | None = None,
+        from_: Value | None = None,
+        to: Value | None = None,
+        progress: Progress = None,
+    ) -> Text:
+        """Add captures to an index; what is in it already is skipped.
+
+        Captures are recognised by their content, so one that was moved is not indexed again. A capture whose content
+        changed is indexed anew.
+
+        Args:
+            captures: Captures, or directories of captures.
+            memory: Memory for the flows of a capture; with less, long flows are in more parts. Default: 256MiB.
+            where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
+            from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
+            to: Only packets before this time.
+            progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+        Raises:
+            Error: nothing could be read or written; UsageError: the arguments do not go together.
+        """
+        return Text(Command(command_line(["index", "add"], Index.add, locals()), progress))
+
+    def search(
+        self,
+        *,
+        src: Value | None = None,
+        dst: Value | None = None,
+        host: Value | None = None,
+        dst_port: Value | None = None,
+        port: Value | None = None,
+        domain: Value | None = None,
+        from_: Value | None = None,
+        to: Value | None = None,
+        write: StrPath | None = None,
+        where: Value | None = None,
+        anonymize: bool = False,
+        anonymize_key: StrPath | None = None,
+        explain: bool = False,
+        progress: Progress = None,
+    ) -> Rows:
+        """Search an index: captures, regions, times and flows that match.
+
+        All conditions must hold at once. A flow matches if its packets in either direction match; its time runs from
+        its first packet to its last. With --domain the DNS questions are searched: the source is the client, the
+        destination the server, and ports are the server's.
+
+        Args:
+            src: Sender, such as 10.1.2.3 or 10.0.0.0/8.
+            dst: Receiver.
+            host: Sender or receiver.
+            dst_port: Port of the receiver.
+            port: Port of either.
+            domain: Name in DNS messages: www.example.com, or *.example.com for all below.
+            from_: Earliest time, such as 2014-01-01 or 2014-01-01T12:30:00Z.
+            to: Latest time (exclusive).
+            write: Write the matching packets to this capture, in order of time.
+            where: Write only packets that match a capture filter, too, such as 'greater 1000 and not arp'.
+            anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
+            anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
+            explain: Say what each level of the index ruled out; JSON always does.
+            progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+        Raises:
+            Error: nothing could be read or written; UsageError: the arguments do not go together.
+        """
+        return Rows(Command(command_line(["index", "search", "--format=arrows"], Index.search, locals()), progress))
+
+    def drop(
+        self,
+        captures: Paths,
+        *,
+        progress: Progress = None,
+    ) -> Text:
+        """Remove captures from an index; the captures themselves stay.
+
+        They need not exist any more. Their regions go, and the global filters forget their values.
+
+        Args:
+            captures: Captures, or directories of captures.
+            progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+        Raises:
+            Error: nothing could be read or written; UsageError: the arguments do not go together.
+        """
+        return Text(Command(command_line(["index", "drop"], Index.drop, locals()), progress))
+
+    def verify(
+        self,
+        *,
+        progress: Progress = None,
+    ) -> Rows:
+        """Check every file of an index, and that filters hold what the lists hold.
+
+        Args:
+            progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+        Raises:
+            Error: nothing could be read or written; UsageError: the arguments do not go together.
+        """
+        return Rows(Command(command_line(["index", "verify", "--format=arrows"], Index.verify, locals()), progress))
+
+    def stats(
+        self,
+        *,
+        captures: bool = False,
+        progress: Progress = None,
+    ) -> Rows:
+        """Show what an index holds and how large it is.
+
+        Args:
+            captures: List the captures as well.
+            progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+        Raises:
+            Error: nothing could be read or written; UsageError: the arguments do not go together.
+        """
+        return Rows(Command(command_line(["index", "stats", "--format=arrows"], Index.stats, locals()), progress))
+
+
+def plan(
+    *,
+    element: Literal["host-pair", "flow", "dns", "src", "dst"] = "host-pair",
+    undirected: bool = False,
+    queries_only: bool = False,
+    tunnel: Literal["outer", "inner"] = "outer",
+    dns_port: Values | None = None,
+    attributes: Value | None = None,
+    expect: Values | None = None,
+    known: Value = "1",
+    sample: Paths | None = None,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    exact_limit: Value = "4GiB",
+    want: Values | None = None,
+    cuts: Value | None = None,
+    weights: Value | None = None,
+    memory: Value | None = None,
+    fpr: Value | None = None,
+    attribute_fpr: Value | None = None,
+    filter: Values | None = None,
+    progress: Progress = None,
+) -> Plan:
+    """Plan a filter: for every structure its parameters, memory and false-positive rate.
+
+    What is planned for is a mixture of queries: combinations of attributes (--want) with weights. Predicted are the
+    rates of negatives, combinations that do not occur; see --known. For CBFM and WCBFM the cuts and weights with the
+    least weighted rate are searched for. What no wanted combination contains is cut. Of the rest every family of cuts
+    is looked at if there are at most 6894, so for up to five attributes, and for more where what is wanted is small;
+    else a search with bounded work starts from several families and need not find the best one (--cuts names another
+    one). Weights are searched for likewise, for the eight best families, and are never worse than equal ones.
+
+    Args:
+        element: What is counted. Default: host-pair.
+        undirected: Count both directions as one.
+        queries_only: Count DNS queries only.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
+        dns_port: One more port on which DNS is spoken, besides 53.
+        attributes: Elements of so many attributes, named 1, 2, 3, ….
+        expect: Distinct elements, such as 100k; src=5k for one combination; max for as many as fit.
+        known: Share of the single values of a negative that occur in the set, though not together. Default: 1.
+        sample: A capture, as one slice, on which numbers and spread are measured.
+        input_format: How inputs are read; tsh has no mark and must be named. Default: auto.
+        dnstap_type: Which messages of dnstap files count: client, auth, resolver and more.
+        where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
+        from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
+        to: Only packets before this time.
+        exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
+        want: A combination that queries ask for, and its weight, such as src,dst:3 or all.
+        cuts: Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain;dst,domain'.
+        weights: Weights of WCBFM by hand, one an attribute, such as 1,2,1.
+        memory: Memory of the filter [default: 256KiB]
+        fpr: Weighted false-positive rate instead, in as little memory as possible.
+        attribute_fpr: Rate of single attributes instead, by the rule of the CBFM paper's tables.
+        filter: Only these structures [default: all]
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Plan(Command(command_line(["plan", "--format=arrows"], plan, locals()), progress))
+
+
+def reproduce(
+    names: Values | None = None,
+    *,
+    list: bool = False,
+    full_scale: bool = False,
+    capture: Paths | None = None,
+    seed: Value = "0",
+    threads: Value | None = None,
+    markdown: StrPath | None = None,
+    html: StrPath | None = None,
+    svg: StrPath | None = None,
+    machine: Value | None = None,
+    progress: Progress = None,
+) -> Reproduction:
+    """Recompute the tables and figures of the papers that the filters come from.
+
+    For each figure: what the paper prints, what the formula says, what is measured on the filters of this program with
+    its standard error, and a verdict. Everything but times follows from the seed.
+
+    Experiments on traffic take captures from --capture, else from the directory in the environment variable
+    `FLOWSIEVE_TRACES`, else they generate traffic and say so. The dictionary takes its words from the file in
+    `FLOWSIEVE_WORDS` (one a line), else it makes them up and says so.
+
+    Args:
+        names: What to recompute [default: all]
+        list: List the names, with what they stand for, and do nothing.
+        full_scale: Sizes as published everywhere: Fig. 7 of the CBFM paper with 16 MB and 5 million elements.
+        capture: A capture, or a directory of captures, for the experiments on traffic.
+        seed: Seed of all hash functions and of what is drawn. Default: 0.
+        threads: Threads; results do not depend on them [default: all processors]
+        markdown: Write them as a Markdown page as well, its figures as SVG in the folder `figures` beside it.
+        html: Write a page with figures to this file.
+        svg: Write the figures of that page into this directory, as SVG.
+        machine: The machine's name in the page, for its times [default: its processor and system]
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Reproduction(Command(command_line(["reproduce", "--format=arrows"], reproduce, locals()), progress))
+
+
+def top(
+    captures: Paths,
+    *,
+    input_format: Literal["auto", "tsh"] = "auto",
+    dnstap_type: Value | None = None,
+    where: Value | None = None,
+    from_: Value | None = None,
+    to: Value | None = None,
+    by: Values = "src",
+    distinct: Values = "dst",
+    number: Value | None = None,
+    min: Value | None = None,
+    queries_only: bool = False,
+    tunnel: Literal["outer", "inner"] = "outer",
+    dns_port: Values | None = None,
+    slice: Value = "all",
+    align: Literal["epoch", "first"] = "epoch",
+    memory: Value = "1MiB",
+    seed: Value = "0",
+    no_exact: bool = False,
+    exact_limit: Value = "4GiB",
+    threads: Value | None = None,
+    html: StrPath | None = None,
+    svg: StrPath | None = None,
+    progress: Progress = None,
+) -> Top:
+    """Rank hosts, ports or names by how many distinct others each has.
+
+    Which sources contact the most destinations (scanners), which destinations the most sources (victims), who tries the
+    most ports, which domains have the most names. A Bloom filter takes out the repeats, and a summary of bounded size
+    ranks what is left. Without options: sources by distinct destinations, over the whole trace. Several captures are
+    one trace in the order of time; formats and directories are those of `flowsieve count`.
+
+    Args:
+        captures: Files, directories, or - for standard input.
+        input_format: How inputs are read; tsh has no mark and must be named. Default: auto.
+        dnstap_type: Which messages of dnstap files count: client, auth, resolver and more.
+        where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
+        from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
+        to: Only packets before this time.
+        by: Keys to rank, such as src, dst/24 or src,dst. Default: src.
+        distinct: What is counted for each key, such as dst or dst-port. Default: dst.
+        number: Keys listed per slice at most [default: 20; with --min: all]
+        min: List keys with so many distinct others or more [default: 2]
+        queries_only: Count DNS queries only.
+        tunnel: Which IP header of tunnelled packets counts. Default: outer.
+        dns_port: One more port on which DNS is spoken, besides 53.
+        slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: all.
+        align: Where slices begin. Default: epoch.
+        memory: Memory of one slice, half for the filter and half for the keys. Default: 1MiB.
+        seed: Seed of all hash functions and of what is drawn. Default: 0.
+        no_exact: Skip the exact count: memory stays small whatever the traffic.
+        exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
+        threads: Threads; results do not depend on them [default: all processors]
+        html: Write a page with figures to this file.
+        svg: Write the figures of that page into this directory, as SVG.
+        progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
+
+    Raises:
+        Error: nothing could be read or written; UsageError: the arguments do not go together.
+    """
+    return Top(Command(command_line(["top", "--format=arrows"], top, locals()), progress))

@@ -1,0 +1,499 @@
+"""What stands around the rows of a result, as dataclasses.
+
+scripts/python-api writes this file from the declarations of the program."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar
+
+_R = TypeVar("_R")
+
+
+def record(kind: type[_R], fields: dict[str, Any]) -> _R:
+    """A record from the fields of a document."""
+    names = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    return kind(**{name: fields.get(name.rstrip("_")) for name in names})
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """The fields of `count.inputs`, as in docs/output.md."""
+
+    path: str
+    """as given; files of a directory by their path."""
+    container: str | None
+    """`pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`, `zeek-conn-tsv`,
+        `zeek-conn-json`, `eve-json`, `nfdump-csv`, `flow-csv`, `dns-csv`, with the compression (`pcap in gzip`); null
+        if it was not recognised."""
+    packets: int
+    """packets read (records of a log), of those that were selected."""
+    left_out: int
+    """packets that were read and left out, as `where`, `from` and `to` say."""
+    unread_bytes: int
+    """bytes of a large pcap file in order of time that were not read, since no packet from `from` to `to` stands there;
+        their packets are not in `left_out` (bytes)."""
+    times_out_of_range: int
+    """packets with times outside 1677 to 2262, which count at the nearest time in that range."""
+    error: str | None
+    """why reading stopped early: a sentence; null if it did not."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CountParameters:
+    """The fields of `count.parameters`, as in docs/output.md."""
+
+    element: str
+    """`host-pair`, `flow`, `dns`, `src` or `dst`."""
+    undirected: bool
+    """both directions are one element."""
+    queries_only: bool
+    """of DNS only queries."""
+    dns_ports: list[Any]
+    """DNS ports besides 53."""
+    tunnel: str
+    """`outer` or `inner`: which IP header counts."""
+    where: str | None
+    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    from_: str | None
+    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
+        bound."""
+    from_ns: int | None
+    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    to: str | None
+    """packets from this time on took no part; null for no bound."""
+    to_ns: int | None
+    """the same in nanoseconds since the epoch (ns)."""
+    slice_ns: int | None
+    """width of a slice; null for one slice over everything (ns)."""
+    align: str
+    """`epoch` or `first`: where slices begin."""
+    filter: str
+    """the structure that counts: a filter, `hll`, or `exact` for the exact set alone."""
+    memory_bytes: int | None
+    """memory of the filters (of the registers of `hll`) of one slice, over all shards (bytes)."""
+    probes: int | None
+    """hash functions (k) of a whole element; null for `hll` and `exact`."""
+    shards: int
+    """partitions of the elements, each with a filter of its own."""
+    open_slices: int
+    """slices that are open at the same time, each with filters of its own."""
+    seed: int
+    """seed of the digests; the one that was drawn, of `--seed random`."""
+    exact_limit_bytes: int | None
+    """memory that the exact sets may take; null if they are off (bytes)."""
+    anonymized: bool
+    """addresses in the origin-destination matrix are replaced ([privacy.md](privacy.md))."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CountTotals:
+    """The fields of `count.totals`, as in docs/output.md."""
+
+    packets: int
+    """packets read."""
+    ip_packets: int
+    """packets with a readable IP header."""
+    elements: int
+    """elements seen, repeats included."""
+    skipped: dict[str, Any]
+    """packets that gave no element, by reason (below); in JSON lines a list of `reason` and `packets`."""
+    late: int
+    """packets that came after the row of their slice was written; they are counted, and the row was `revised`."""
+    uncounted: int
+    """packets in no slice: of a pipe, those that came after 65,536 later slices; or the run was interrupted before it
+        could count them. Always 0 for files that were read to their end."""
+    interrupted: bool
+    """a signal ended the run: there was more to read, and this is what was read until then."""
+    slices: int
+    """slices reported."""
+    empty_slices_omitted: int
+    """empty slices of long gaps."""
+    exact: int | None
+    """sum over the slices (an element in two slices counts twice); null if a slice has none."""
+    first: int | None
+    """the same sum of `first`."""
+    estimate: float | None
+    """the same sum of `estimate`."""
+    std_error: float | None
+    """standard error of the sum of the estimates."""
+    lower: int | None
+    """lower bound of the sum of the distinct elements."""
+    upper: int | None
+    """upper bound of that sum."""
+    observed_fpr: float | None
+    """over all slices (share)."""
+    saturated_slices: int
+    """slices that are `saturated`."""
+    quantiles: dict[str, Any] | None
+    """quantiles of the distinct elements of a slice (by the exact set, else the estimate, else the raw count), over the
+        slices reported; null if none has a count."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FlowsParameters:
+    """The fields of `flows.parameters`, as in docs/output.md."""
+
+    bidirectional: bool
+    """both directions are one flow."""
+    unique: bool
+    """each flow once, when its first packet is seen."""
+    tunnel: str
+    """`outer` or `inner`: which IP header counts."""
+    where: str | None
+    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    from_: str | None
+    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
+        bound."""
+    from_ns: int | None
+    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    to: str | None
+    """packets from this time on took no part; null for no bound."""
+    to_ns: int | None
+    """the same in nanoseconds since the epoch (ns)."""
+    dns_ports: list[Any]
+    """DNS ports besides 53."""
+    idle_ns: int | None
+    """idle timeout; null for none (ns)."""
+    active_ns: int | None
+    """active timeout; null for none (ns)."""
+    memory_bytes: int
+    """memory (bytes)."""
+    anonymized: bool
+    """addresses are replaced, and Community IDs are those of the new ones ([privacy.md](privacy.md))."""
+
+
+@dataclasses.dataclass(frozen=True)
+class FlowsTotals:
+    """The fields of `flows.totals`, as in docs/output.md."""
+
+    packets: int
+    """packets read."""
+    ip_packets: int
+    """those that are in flows."""
+    bytes: int
+    """their bytes from the IP header on."""
+    flows: int
+    """flows listed."""
+    ended: dict[str, Any] | None
+    """the same by why they ended; null with `--unique`."""
+    exact: bool | None
+    """with `--unique`: whether no flow was missed; else null."""
+    missed: float | None
+    """with `--unique`: flows expected to be missing; else null."""
+    missed_std_error: float | None
+    """the standard error of that."""
+    dns_messages: int
+    """DNS messages with a question."""
+    interrupted: bool
+    """a signal ended the run: there was more to read, and this is what was read until then."""
+    skipped: dict[str, Any]
+    """packets that are in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportParameters:
+    """The fields of `export.parameters`, as in docs/output.md."""
+
+    element: str | None
+    """`host-pair`, `flow`, `dns`, `src` or `dst`; null with `--all`, where each row is a packet."""
+    tunnel: str
+    """`outer` or `inner`: which IP header counts."""
+    where: str | None
+    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    from_: str | None
+    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
+        bound."""
+    from_ns: int | None
+    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    to: str | None
+    """packets from this time on took no part; null for no bound."""
+    to_ns: int | None
+    """the same in nanoseconds since the epoch (ns)."""
+    dns_ports: list[Any]
+    """DNS ports besides 53."""
+    slice_ns: int | None
+    """width of a slice; null for one slice over everything, and with `--all` (ns)."""
+    align: str | None
+    """`epoch` or `first`: where slices begin; null with `--all`."""
+    memory_bytes: int | None
+    """memory of the elements of open slices; null with `--all` (bytes)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportTotals:
+    """The fields of `export.totals`, as in docs/output.md."""
+
+    packets: int
+    """packets read."""
+    rows: int
+    """rows written."""
+    row_packets: int
+    """packets in the rows; with `--element dns` messages."""
+    bytes: int
+    """their bytes from the IP header on."""
+    slices: int
+    """slices with elements; 0 with `--all`."""
+    early: int
+    """rows of elements that were written before their slice was closed, because the memory was full."""
+    late: int
+    """rows of packets that came after their slice was closed."""
+    interrupted: bool
+    """a signal ended the run: there was more to read, and this is what was read until then."""
+    skipped: dict[str, Any]
+    """packets without a row, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DedupParameters:
+    """The fields of `dedup.parameters`, as in docs/output.md."""
+
+    by: str
+    """`packet`, `frame`, `retransmission` or `flow`."""
+    tunnel: str
+    """`outer` or `inner`: which IP packet of a frame is compared."""
+    where: str | None
+    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    from_: str | None
+    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
+        bound."""
+    from_ns: int | None
+    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    to: str | None
+    """packets from this time on took no part; null for no bound."""
+    to_ns: int | None
+    """the same in nanoseconds since the epoch (ns)."""
+    distinguish: dict[str, Any] | None
+    """what counts as a difference."""
+    window_ns: int | None
+    """width of the window; null if it is one of packets (ns)."""
+    window_packets: int | None
+    """its width in packets; null if it is one of time."""
+    filter: str
+    """the filter that follows the window."""
+    approximate: bool
+    """the filter's word was final."""
+    memory_bytes: int
+    """memory that window and filter may take (bytes)."""
+    slice_ns: int | None
+    """width of a slice; null for none (ns)."""
+    anonymized: bool
+    """addresses in the captures that were written are replaced ([privacy.md](privacy.md))."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DedupTotals:
+    """The fields of `dedup.totals`, as in docs/output.md."""
+
+    packets: int | None
+    """packets read."""
+    kept: int | None
+    """packets written."""
+    dropped: int | None
+    """packets left out."""
+    bytes: int | None
+    """captured bytes of the packets read."""
+    dropped_bytes: int | None
+    """captured bytes of the packets left out (bytes)."""
+    dropped_packet: int | None
+    """IP packets seen before."""
+    dropped_frame: int | None
+    """frames whose bytes were seen before."""
+    dropped_retransmission: int | None
+    """TCP segments with data seen before."""
+    dropped_spurious_retransmission: int | None
+    """the same, with data that the other side had confirmed already."""
+    dropped_keep_alive: int | None
+    """TCP keep-alives seen before."""
+    dropped_flow: int | None
+    """packets of flows seen before."""
+    not_compared: int
+    """packets that are kept in any case: without data, without a flow, or with a time outside 1677 to 2262 in a window
+        of time."""
+    out_of_order: int
+    """packets with an earlier time than the one before."""
+    interrupted: bool
+    """a signal ended the run: there was more to read, and this is what was read until then."""
+    outside_slices: int
+    """packets in no slice, since there were more than 65,536."""
+    left_early: int
+    """packets that left the window early for want of memory."""
+    least_reach: int | None
+    """how far the window reached at the least then, in nanoseconds or packets; null if it never shrank."""
+    window_bytes: int
+    """memory of window and filter in the end (bytes)."""
+    filter_first: int
+    """packets that the filter called new."""
+    looked_up: int
+    """packets that were looked up among the digests."""
+    expected_wrong: float | None
+    """expected number of packets dropped wrongly; null unless approximate."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CompareParameters:
+    """The fields of `compare.parameters`, as in docs/output.md."""
+
+    element: str
+    """as for `count`."""
+    undirected: bool
+    """As the field before it."""
+    queries_only: bool
+    """As the field before it."""
+    dns_ports: list[Any]
+    """As the field before it."""
+    tunnel: str
+    """As the field before it."""
+    where: str | None
+    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    from_: str | None
+    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
+        bound."""
+    from_ns: int | None
+    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    to: str | None
+    """packets from this time on took no part; null for no bound."""
+    to_ns: int | None
+    """the same in nanoseconds since the epoch (ns)."""
+    slice_ns: int | None
+    """As the field before it (ns)."""
+    align: str
+    """As the field before it."""
+    filters: list[Any]
+    """the structures."""
+    memory_bytes: list[Any]
+    """memory that each of them gets for a slice (bytes)."""
+    asked: list[Any]
+    """combinations of attributes that queries ask for, each a list of names; all attributes first."""
+    expected_elements: int | None
+    """distinct elements in a slice for which the numbers of hash functions were chosen; null if none was known, and k =
+        4."""
+    expected_from: str
+    """`given` (`--expect`), `p95` (95 of 100 slices that end within the first 48 MiB of elements have no more; nearest
+        rank), or `unknown`."""
+    expected_slices: int | None
+    """how many slices that is the 95th percentile of; else null."""
+    probes: int | None
+    """hash functions (k) of every structure that has such a number (`--k`); null if each has the best for
+        `expected_elements`."""
+    open_slices: int
+    """as for `count`."""
+    seed: int
+    """As the field before it."""
+    exact_limit_bytes: int
+    """As the field before it (bytes)."""
+    timing: bool
+    """times were measured."""
+    anonymized: bool
+    """addresses of the page and of `--od-out` are replaced."""
+
+
+@dataclasses.dataclass(frozen=True)
+class PlanParameters:
+    """The fields of `plan.parameters`, as in docs/output.md."""
+
+    element: str | None
+    """kind of element; null for abstract attributes."""
+    attributes: list[Any]
+    """their names, in order."""
+    memory_bytes: int | None
+    """memory asked for; null if it follows from a rate (bytes)."""
+    fpr: float | None
+    """weighted rate asked for, or null (share)."""
+    attribute_fpr: float | None
+    """rate of single attributes asked for, or null (share)."""
+    most_elements: bool
+    """asked is how many elements fit."""
+    known: float
+    """share of the single values of a negative that occur (α) (share)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ReproduceParameters:
+    """The fields of `reproduce.parameters`, as in docs/output.md."""
+
+    scale: str
+    """`default`, or `full` with `--full-scale`."""
+    seed: int
+    """start of the random numbers."""
+    captures: int
+    """captures that were offered to the experiments on traffic; with 0 traffic is generated."""
+    words: bool
+    """a list of words was given; if not, words are generated."""
+    machine: str
+    """the machine that times were measured on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TopParameters:
+    """The fields of `top.parameters`, as in docs/output.md."""
+
+    by: str
+    """fields of the keys."""
+    distinct: str
+    """fields whose distinct values are counted for each key."""
+    most: int | None
+    """keys listed per slice at most (`-n`); null for all from `least` on, up to 1,048,576."""
+    least: int
+    """distinct others of a key that is listed (`--min`)."""
+    tunnel: str
+    """`outer` or `inner`: which IP header counts."""
+    where: str | None
+    """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
+    from_: str | None
+    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
+        bound."""
+    from_ns: int | None
+    """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
+    to: str | None
+    """packets from this time on took no part; null for no bound."""
+    to_ns: int | None
+    """the same in nanoseconds since the epoch (ns)."""
+    queries_only: bool
+    """of DNS only queries."""
+    dns_ports: list[Any]
+    """DNS ports besides 53."""
+    slice_ns: int | None
+    """width of a slice; null for one slice over everything (ns)."""
+    align: str
+    """`epoch` or `first`: where slices begin."""
+    memory_bytes: int
+    """memory of one slice: half of it for the filter, half for the summary of the keys (bytes)."""
+    seed: int
+    """seed of the digests; the one that was drawn, of `--seed random`."""
+    exact_limit_bytes: int | None
+    """memory that the exact sets may take; null if they are off (bytes)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TopTotals:
+    """The fields of `top.totals`, as in docs/output.md."""
+
+    packets: int
+    """packets read."""
+    ip_packets: int
+    """packets with a readable IP header."""
+    elements: int
+    """packets that have a key (DNS: messages)."""
+    skipped: dict[str, Any]
+    """packets that have none, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
+    uncounted: int
+    """packets in no slice: of a pipe, those that came after their slice was closed; or the run was interrupted before
+        it could count them."""
+    interrupted: bool
+    """a signal ended the run: there was more to read, and this is what was read until then."""
+    slices: int
+    """slices with packets."""
+    keys: int
+    """keys listed, over all slices."""
+    over_limit_slices: int
+    """slices in which the exact set passed its limit."""
+    crowded_slices: int
+    """slices in which the filter missed more than half of the new pairs in the end: estimates are unbiased, but with
+        large errors."""
+    exact_keys: int | None
+    """keys of the exact answer in slices that have one; else null."""
+    found_keys: int | None
+    """those of them that the bounded summary alone would have listed."""
+    missed_keys: list[Any]
+    """the first 20 of the others."""

@@ -1,0 +1,267 @@
+"""What the functions return."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any, ClassVar, Generic, TypeVar
+
+from ._records import (
+    CompareParameters,
+    CountParameters,
+    CountTotals,
+    DedupParameters,
+    DedupTotals,
+    ExportParameters,
+    ExportTotals,
+    FlowsParameters,
+    FlowsTotals,
+    Input,
+    PlanParameters,
+    ReproduceParameters,
+    TopParameters,
+    TopTotals,
+)
+from ._records import record as _record
+from ._run import Command
+from ._table import Stream, Table
+
+_P = TypeVar("_P")
+_T = TypeVar("_T")
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+class Result:
+    """The document of a run: what stands around its rows."""
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+        self._document: dict[str, Any] | None = None
+        self._complete = True
+
+    def _read_rest(self) -> None:
+        if self._document is None:
+            rest, self._complete = self._command.rest()
+            self._document = json.loads(rest or b"{}")
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Everything but the rows, as in the format ``json``."""
+        self._read_rest()
+        assert self._document is not None
+        return self._document
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything could be read; ``inputs`` says what could not."""
+        self._read_rest()
+        return self._complete
+
+
+class _OfInputs(Result, Generic[_P, _T]):
+    _parameters: ClassVar[type[Any]]
+    _totals: ClassVar[type[Any]]
+
+    @property
+    def parameters(self) -> _P:
+        """What the result depends on."""
+        parameters: _P = _record(self._parameters, self.document["parameters"])
+        return parameters
+
+    @property
+    def totals(self) -> _T:
+        """Sums over the run. Of a stream of rows they are known when all rows were read."""
+        totals: _T = _record(self._totals, self.document["totals"])
+        return totals
+
+    @property
+    def inputs(self) -> list[Input]:
+        """What became of the inputs."""
+        return [_record(Input, one) for one in self.document["inputs"]]
+
+
+class _InMemory(_OfInputs[_P, _T]):
+    """Rows in memory, read at once."""
+
+    def __init__(self, command: Command, live: bool = False) -> None:
+        super().__init__(command)
+        if live:
+            self._rows: Table | Stream = Stream(command, self._read_rest)
+        else:
+            self._rows = Table(command.native.rows())
+            self._read_rest()
+
+    def _table(self) -> Table:
+        if isinstance(self._rows, Stream):
+            self._rows = self._rows.read()
+        return self._rows
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {self._said()}\n{self._rows!r}"
+
+    def _said(self) -> str:
+        return f"{len(self._table()):,} rows"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self._said())}</p>{self._table()._repr_html_()}"
+
+
+class _AsTheyCome(_OfInputs[_P, _T]):
+    """Rows that are read as they come."""
+
+    def __init__(self, command: Command) -> None:
+        super().__init__(command)
+        self._rows = Stream(command, self._read_rest)
+
+
+class Counts(_InMemory[CountParameters, CountTotals]):
+    """A count: a row for each time slice."""
+
+    _parameters = CountParameters
+    _totals = CountTotals
+
+    @property
+    def slices(self) -> Table | Stream:
+        """The slices, in the order of time; of captures that are followed a stream."""
+        return self._rows
+
+    def _said(self) -> str:
+        totals = self.totals
+        return f"{totals.packets:,} packets in {totals.slices:,} slices {self._sparkline()}".rstrip()
+
+    def _sparkline(self) -> str:
+        table = self._table()
+        values = table["exact"] if "exact" in table.column_names else table["estimate"]
+        values = [value or 0 for value in values]
+        groups = min(len(values), 60)
+        peaks = [max(values[i * len(values) // groups : (i + 1) * len(values) // groups]) for i in range(groups)]
+        top = max(peaks, default=0)
+        return "".join(_BARS[round(peak / top * 7)] for peak in peaks) if top else ""
+
+    def _repr_html_(self) -> str:
+        from . import _native
+
+        parameters = self.parameters
+        figure = _native.draw_count(self._table()._native, parameters.element, parameters.filter)
+        return f"<p>{html.escape(self._said())}</p>{figure}{self._table()._repr_html_()}"
+
+
+class Top(_InMemory[TopParameters, TopTotals]):
+    """A ranking: a row for each key and slice."""
+
+    _parameters = TopParameters
+    _totals = TopTotals
+
+    @property
+    def keys(self) -> Table:
+        """The keys, the one with the most distinct others first."""
+        return self._table()
+
+
+class Dedup(_InMemory[DedupParameters, DedupTotals]):
+    """What was dropped."""
+
+    _parameters = DedupParameters
+    _totals = DedupTotals
+
+    @property
+    def slices(self) -> Table:
+        """A row for each slice, or one for everything."""
+        return self._table()
+
+
+class Comparison(_InMemory[CompareParameters, CountTotals]):
+    """Structures compared: a row for each structure, memory, combination and kind of negatives."""
+
+    _parameters = CompareParameters
+    _totals = CountTotals
+
+    @property
+    def rows(self) -> Table:
+        """The rows of the CSV."""
+        return self._table()
+
+    @property
+    def structures(self) -> list[dict[str, Any]]:
+        """The structures with all that was measured of them, as in the format ``json``."""
+        structures: list[dict[str, Any]] = self.document["structures"]
+        return structures
+
+
+class Plan(_InMemory[PlanParameters, None]):
+    """A plan: a row for each structure and stored combination."""
+
+    _parameters = PlanParameters
+
+    @property
+    def rows(self) -> Table:
+        """The rows of the CSV."""
+        return self._table()
+
+
+class Reproduction(_InMemory[ReproduceParameters, None]):
+    """Tables and figures of the papers: a row for each value."""
+
+    _parameters = ReproduceParameters
+
+    @property
+    def rows(self) -> Table:
+        """The rows of the CSV."""
+        return self._table()
+
+
+class Flows(_AsTheyCome[FlowsParameters, FlowsTotals]):
+    """A list of flows, as they come."""
+
+    _parameters = FlowsParameters
+    _totals = FlowsTotals
+
+    @property
+    def flows(self) -> Stream:
+        """The flows, in the order of their first packet."""
+        return self._rows
+
+
+class Export(_AsTheyCome[ExportParameters, ExportTotals]):
+    """Packets or elements, as they come."""
+
+    _parameters = ExportParameters
+    _totals = ExportTotals
+
+    @property
+    def rows(self) -> Stream:
+        """The rows."""
+        return self._rows
+
+
+class Rows(Result):
+    """Rows without totals."""
+
+    def __init__(self, command: Command) -> None:
+        super().__init__(command)
+        self.rows = Table(command.native.rows())
+        self._read_rest()
+
+    def __repr__(self) -> str:
+        return repr(self.rows)
+
+    def _repr_html_(self) -> str:
+        return self.rows._repr_html_()
+
+
+class Text(Result):
+    """What a command prints, where that is text."""
+
+    def _read_rest(self) -> None:
+        if self._document is None:
+            text, self._complete = self._command.rest()
+            self.text = text.decode()
+            self._document = {}
+
+    def __init__(self, command: Command) -> None:
+        super().__init__(command)
+        self._read_rest()
+
+    def __repr__(self) -> str:
+        return self.text

@@ -1,0 +1,67 @@
+//! The figure of a count, drawn from its rows.
+
+use crate::table::Table;
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Float64Type, TimestampNanosecondType, UInt64Type};
+use arrow_array::{Array, RecordBatch};
+use flowsieve::elements::ElementKind;
+use flowsieve::pipeline::{SliceResult, SliceSink as _};
+use flowsieve::report::{CountPage, svg};
+use pyo3::prelude::*;
+
+/// The figure of distinct elements over time, as SVG; empty if there is one slice.
+#[pyfunction]
+pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &str) -> String {
+    py.detach(|| {
+        let mut page = CountPage::default();
+        for batch in rows.batches() {
+            for slice in slices(batch) {
+                // It keeps slices in memory, which cannot fail.
+                let _ = page.slice(&slice);
+            }
+        }
+        let kinds = ElementKind::ALL.into_iter();
+        let plural = kinds
+            .filter(|kind| kind.name() == element)
+            .map(ElementKind::plural);
+        let figure = page.figure(plural.last().unwrap_or(element), filter);
+        figure
+            .map(|figure| svg::standalone(&figure))
+            .unwrap_or_default()
+    })
+}
+
+/// What the figure shows of these rows.
+fn slices(batch: &RecordBatch) -> impl Iterator<Item = SliceResult> {
+    let time = |name: &str, row| {
+        let column = batch.column_by_name(name)?;
+        Some(column.as_primitive::<TimestampNanosecondType>().value(row))
+    };
+    let whole = move |name: &str, row| {
+        let column = batch.column_by_name(name)?;
+        let values = column.as_primitive_opt::<UInt64Type>()?;
+        (!values.is_null(row)).then(|| values.value(row))
+    };
+    let number = move |name: &str, row| {
+        let column = batch.column_by_name(name)?;
+        let values = column.as_primitive_opt::<Float64Type>()?;
+        (!values.is_null(row)).then(|| values.value(row))
+    };
+    (0..batch.num_rows()).map(move |row| SliceResult {
+        start_ns: time("start_ns", row).unwrap_or_default(),
+        end_ns: time("end_ns", row).unwrap_or_default(),
+        packets: whole("packets", row).unwrap_or_default(),
+        elements: whole("elements", row).unwrap_or_default(),
+        exact: whole("exact", row),
+        exact_over_limit: false,
+        first: whole("first", row),
+        estimate: number("estimate", row),
+        std_error: number("std_error", row),
+        lower: whole("lower", row),
+        upper: whole("upper", row),
+        observed_fpr: None,
+        saturated: false,
+        combinations: Vec::new(),
+        revised: false,
+    })
+}

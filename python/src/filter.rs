@@ -1,0 +1,349 @@
+//! Filters by themselves: values go in as columns, one an attribute.
+
+use crate::failure;
+use flowsieve::elements::{ElementKind, ElementLabel, ElementQuery};
+use flowsieve::filters::saved::SavedFilter;
+use flowsieve::filters::{
+    DigestColumns, ElementDigests, FilterKind, FilterSpec, Pattern, PatternAnswer, Sizing,
+    Structure,
+};
+use flowsieve::hashing::{Digest, Digester};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Elements that are digested together, so that their digests stay in the cache.
+const BATCH: usize = 4096;
+
+/// What the label of a filter of plain values begins with; the names of the attributes follow.
+const LABEL: &str = "flowsieve.values/1 ";
+
+/// A column of values.
+#[derive(FromPyObject)]
+enum Column<'py> {
+    /// Numbers of 64 bits, little-endian, one behind the other.
+    Words(Bound<'py, PyBytes>),
+    /// Anything else, as bytes.
+    Bytes(Vec<Vec<u8>>),
+}
+
+/// The same without Python, for work while other threads run.
+enum Values<'a> {
+    Words(&'a [u8]),
+    Bytes(&'a [Vec<u8>]),
+}
+
+impl Values<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Words(words) => words.len() / 8,
+            Self::Bytes(values) => values.len(),
+        }
+    }
+
+    fn digest(&self, digester: Digester, element: usize) -> Digest {
+        match self {
+            Self::Words(words) => digester.digest(&words[element * 8..][..8]),
+            Self::Bytes(values) => digester.digest(&values[element]),
+        }
+    }
+}
+
+fn values<'a>(columns: &'a [Column<'_>]) -> PyResult<Vec<Values<'a>>> {
+    let values: Vec<_> = columns
+        .iter()
+        .map(|column| match column {
+            Column::Words(words) => Values::Words(words.as_bytes()),
+            Column::Bytes(values) => Values::Bytes(values),
+        })
+        .collect();
+    let lengths = values.iter().map(Values::len);
+    if lengths.clone().min() != lengths.max() {
+        return Err(wrong("the columns of attributes are not of one length"));
+    }
+    Ok(values)
+}
+
+/// Digests of elements, in batches.
+fn each_batch(columns: &[Values<'_>], digester: Digester, mut take: impl FnMut(DigestColumns<'_>)) {
+    let elements = columns.first().map_or(0, Values::len);
+    let (mut whole, mut attributes) = (Vec::new(), Vec::new());
+    for start in (0..elements).step_by(BATCH) {
+        whole.clear();
+        attributes.clear();
+        for element in start..elements.min(start + BATCH) {
+            let first = attributes.len();
+            attributes.extend(
+                columns
+                    .iter()
+                    .map(|column| column.digest(digester, element)),
+            );
+            whole.push(whole_of(&attributes[first..]));
+        }
+        take(DigestColumns {
+            whole: &whole,
+            attributes: &attributes,
+        });
+    }
+}
+
+/// An element of one attribute is that attribute.
+fn whole_of(attributes: &[Digest]) -> Digest {
+    match attributes {
+        [one] => *one,
+        all => ElementDigests::of_attributes(all).whole,
+    }
+}
+
+fn wrong(sentence: impl Display) -> PyErr {
+    failure(&sentence.to_string(), true, None, None)
+}
+
+fn of_file(path: &Path, sentence: impl Display) -> PyErr {
+    let sentence = format!("{}: {sentence}", path.display());
+    failure(&sentence, false, Some(path.to_owned()), None)
+}
+
+/// A multi-attribute Bloom filter, or another of the structures.
+#[pyclass(module = "flowsieve._native", frozen)]
+pub(crate) struct Filter {
+    filter: Mutex<SavedFilter>,
+}
+
+impl Filter {
+    fn lock(&self) -> MutexGuard<'_, SavedFilter> {
+        self.filter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The names of the attributes, and the kind of element if it was saved by a count.
+    fn described(&self) -> PyResult<(Vec<String>, Option<ElementLabel>)> {
+        let filter = self.lock();
+        if let Some(label) = ElementLabel::parse(filter.label()) {
+            let names = label.rule.kind.attributes().iter();
+            return Ok((names.map(ToString::to_string).collect(), Some(label)));
+        }
+        let text = std::str::from_utf8(filter.label()).unwrap_or_default();
+        let names = text.strip_prefix(LABEL).ok_or_else(|| {
+            wrong("the filter does not say what its elements are, so nothing can be asked here")
+        })?;
+        Ok((names.split(',').map(str::to_owned).collect(), None))
+    }
+}
+
+#[pymethods]
+impl Filter {
+    #[new]
+    fn new(
+        structure: &str,
+        attributes: Vec<String>,
+        memory: Option<u64>,
+        fpr: Option<f64>,
+        expect: Option<u64>,
+        seed: u64,
+        shards: u32,
+    ) -> PyResult<Self> {
+        let kind = Structure::named(structure).and_then(Structure::filter);
+        let kind: FilterKind = kind.ok_or_else(|| {
+            let names: Vec<_> = FilterKind::ALL.iter().map(|kind| kind.name()).collect();
+            wrong(format!(
+                "no filter is called {structure}; there are {}",
+                names.join(", ")
+            ))
+        })?;
+        let each = |n: u64| n.div_ceil(u64::from(shards.max(1)));
+        let sizing = match (memory, fpr, expect) {
+            (None, Some(fpr), Some(expected)) => Sizing::Rate {
+                fpr,
+                expected: each(expected),
+            },
+            (Some(bytes), None, expected) => Sizing::Memory {
+                bytes: bytes / u64::from(shards.max(1)),
+                expected: expected.map(each),
+            },
+            _ => return Err(wrong("give memory, or fpr with expect")),
+        };
+        let label = format!("{LABEL}{}", attributes.join(","));
+        let spec = FilterSpec::new(kind, attributes.len(), sizing).map_err(wrong)?;
+        let filter = SavedFilter::empty(spec, seed, label.into_bytes(), shards as usize);
+        Ok(Self {
+            filter: Mutex::new(filter.map_err(wrong)?),
+        })
+    }
+
+    /// A filter that was saved, by a count or from Python.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let filter = py.detach(|| SavedFilter::load(&path));
+        let filter = filter.map_err(|error| of_file(&path, error))?;
+        Ok(Self {
+            filter: Mutex::new(filter),
+        })
+    }
+
+    /// Saves the filter, whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| {
+            let filter = self.lock();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let new = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+            let write = || {
+                let mut out = BufWriter::new(File::create(&new)?);
+                filter.save(&mut out)?;
+                out.flush()?;
+                out.get_ref().sync_all()?;
+                fs::rename(&new, &path)
+            };
+            write().inspect_err(|_| {
+                // There is nothing to remove if it could not be created.
+                let _ = fs::remove_file(&new);
+            })
+        })
+        .map_err(|error| of_file(&path, format!("the filter cannot be saved: {error}")))
+    }
+
+    /// Inserts elements.
+    fn insert(&self, py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<()> {
+        let columns = values(&columns)?;
+        py.detach(|| {
+            let mut filter = self.lock();
+            let digester = Digester::new(filter.seed());
+            each_batch(&columns, digester, |batch| filter.insert_batch(batch));
+        });
+        Ok(())
+    }
+
+    /// Removes elements; whether the structure can.
+    fn remove(&self, py: Python<'_>, columns: Vec<Column<'_>>) -> PyResult<bool> {
+        let columns = values(&columns)?;
+        Ok(py.detach(|| {
+            let mut filter = self.lock();
+            let digester = Digester::new(filter.seed());
+            let mut can = true;
+            each_batch(&columns, digester, |batch| {
+                for element in batch.iter() {
+                    can &= filter.remove(element);
+                }
+            });
+            can
+        }))
+    }
+
+    /// Whether elements were inserted: a byte each, 1 for yes.
+    fn contains<'py>(
+        &self,
+        py: Python<'py>,
+        columns: Vec<Column<'py>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let columns = values(&columns)?;
+        let answers = py.detach(|| {
+            let filter = self.lock();
+            let digester = Digester::new(filter.seed());
+            let mut answers = Vec::new();
+            each_batch(&columns, digester, |batch| {
+                answers.extend(
+                    batch
+                        .iter()
+                        .map(|element| u8::from(filter.contains(element))),
+                );
+            });
+            answers
+        });
+        Ok(PyBytes::new(py, &answers))
+    }
+
+    /// What the filter knows of elements with these values; None is any value.
+    fn query(&self, values: Vec<Option<Vec<u8>>>) -> &'static str {
+        let filter = self.lock();
+        let digester = Digester::new(filter.seed());
+        let digest = |value: &Option<Vec<u8>>| value.as_ref().map(|value| digester.digest(value));
+        let attributes: Vec<_> = values.iter().map(digest).collect();
+        let given: Vec<_> = attributes.iter().copied().flatten().collect();
+        let whole = (given.len() == attributes.len()).then(|| whole_of(&given));
+        answer(filter.contains_where(Pattern {
+            whole,
+            attributes: &attributes,
+        }))
+    }
+
+    /// The same of a filter that a count saved, for values as `flowsieve filter query` takes them.
+    fn query_text(&self, text: &str) -> PyResult<&'static str> {
+        let (_, label) = self.described()?;
+        let label = label.ok_or_else(|| wrong("the elements of this filter are plain values"))?;
+        let filter = self.lock();
+        let digester = Digester::new(filter.seed());
+        let query = ElementQuery::parse(text, &label.rule, digester).map_err(wrong)?;
+        let answers = query.patterns.iter().map(|pattern| {
+            filter.contains_where(Pattern {
+                whole: pattern.whole,
+                attributes: &pattern.attributes,
+            })
+        });
+        Ok(answer(
+            answers.fold(PatternAnswer::Absent, PatternAnswer::or),
+        ))
+    }
+
+    /// Estimate, standard error, lower and upper bound of the distinct elements.
+    fn estimate(&self) -> Option<(f64, f64, u64, u64)> {
+        let estimate = self.lock().distinct()?;
+        Some((
+            estimate.distinct,
+            estimate.std_error(),
+            estimate.lower(),
+            estimate.upper(),
+        ))
+    }
+
+    /// A filter of the same elements.
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        py.detach(|| {
+            let mut bytes = Vec::new();
+            self.lock().save(&mut bytes).map_err(wrong)?;
+            let length = bytes.len() as u64;
+            let filter = SavedFilter::read(&mut bytes.as_slice(), length).map_err(wrong)?;
+            Ok(Self {
+                filter: Mutex::new(filter),
+            })
+        })
+    }
+
+    /// Takes in all elements of another filter of the same parameters.
+    fn unite(&self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        // A copy, so that no thread holds one lock and waits for another.
+        let other = other.copy(py)?;
+        py.detach(|| self.lock().unite(&other.lock()).map_err(wrong))
+    }
+
+    /// Names of the attributes, and the kind of element of a filter that a count saved.
+    fn attributes(&self) -> PyResult<(Vec<String>, Option<&'static str>)> {
+        let (names, label) = self.described()?;
+        Ok((names, label.map(|label| ElementKind::name(label.rule.kind))))
+    }
+
+    /// Structure, bytes of its arrays, share of them in use, seed, shards.
+    fn describe(&self) -> (&'static str, u64, f64, u64, usize) {
+        let filter = self.lock();
+        let stats = filter.stats();
+        let name = filter.spec().name();
+        (
+            name,
+            stats.memory_bytes,
+            stats.fill_ratio,
+            filter.seed(),
+            filter.shards(),
+        )
+    }
+}
+
+fn answer(answer: PatternAnswer) -> &'static str {
+    match answer {
+        PatternAnswer::Absent => "no",
+        PatternAnswer::Present => "yes",
+        PatternAnswer::PresentApart => "apart",
+        PatternAnswer::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,46 @@
+//! flowsieve for Python: the commands of the program, run in this process, and filters.
+//!
+//! This crate knows no option and no column. A command is a list of words, as in a shell; its rows come back as Arrow record
+//! batches, and everything else as the JSON document that follows them.
+
+mod figure;
+mod filter;
+mod run;
+mod table;
+
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// The exception of the package for a run without a result.
+pub(crate) fn failure(
+    sentence: &str,
+    is_usage: bool,
+    path: Option<PathBuf>,
+    offset: Option<u64>,
+) -> PyErr {
+    Python::attach(|py| {
+        let made = py
+            .import("flowsieve._errors")
+            .and_then(|errors| errors.getattr("failure"))
+            .and_then(|failure| failure.call1((sentence.trim_end(), is_usage, path, offset)));
+        made.map_or_else(|error| error, PyErr::from_value)
+    })
+}
+
+/// Everything that the command line declares, as JSON: commands, options, fields of results.
+#[pyfunction]
+fn describe() -> String {
+    flowsieve::cli::describe().to_string()
+}
+
+/// The native part of the package.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(figure::draw_count, module)?)?;
+    module.add_class::<filter::Filter>()?;
+    module.add_class::<run::Run>()?;
+    module.add_class::<table::Table>()?;
+    Ok(())
+}

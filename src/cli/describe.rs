@@ -1,0 +1,79 @@
+//! The commands and their options as data, for programs that offer them under another face.
+
+use super::Arguments;
+use clap::builder::ValueRange;
+use clap::{Arg, ArgAction, Command, CommandFactory};
+use flowsieve::report::manual::{FieldDoc, tables};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// All commands with their options, as they are declared (names, help, defaults, the values that are allowed), and the fields of
+/// all results.
+pub fn describe() -> Value {
+    let mut program = Arguments::command();
+    program.build();
+    json!({ "commands": commands(&program), "results": results() })
+}
+
+/// The fields of all results.
+fn results() -> Value {
+    let field = |field: &FieldDoc| {
+        json!({
+            "names": field.names,
+            "type": field.kind,
+            "unit": field.unit,
+            "nullable": field.nullable,
+            "doc": field.doc,
+        })
+    };
+    let results = tables().into_iter();
+    let results = results.map(|(name, fields)| (name, fields.iter().map(field).collect()));
+    let results: BTreeMap<&str, Vec<Value>> = results.collect();
+    json!(results)
+}
+
+fn commands(of: &Command) -> Vec<Value> {
+    let commands = of.get_subcommands().filter(|c| c.get_name() != "help");
+    commands.map(command).collect()
+}
+
+fn command(command: &Command) -> Value {
+    let about = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
+    let arguments = command.get_arguments();
+    let arguments =
+        arguments.filter(|argument| !matches!(argument.get_id().as_str(), "help" | "version"));
+    json!({
+        "name": command.get_name(),
+        "about": about(command.get_about()),
+        "long_about": about(command.get_long_about()),
+        "arguments": arguments.map(argument).collect::<Vec<_>>(),
+        "commands": commands(command),
+    })
+}
+
+fn argument(argument: &Arg) -> Value {
+    let text = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
+    let takes = argument.get_action().takes_values();
+    let many = argument
+        .get_num_args()
+        .is_some_and(|range: ValueRange| range.max_values() > 1);
+    let values = if takes {
+        argument.get_possible_values()
+    } else {
+        Vec::new()
+    };
+    let values = values.iter().filter(|value| !value.is_hide_set());
+    json!({
+        "name": argument.get_id().as_str(),
+        "option": argument.get_long(),
+        "heading": argument.get_help_heading(),
+        "help": text(argument.get_help()),
+        "long_help": text(argument.get_long_help()),
+        "takes_value": takes,
+        "is_list": matches!(argument.get_action(), ArgAction::Append) || many,
+        "is_required": argument.is_required_set(),
+        "value_name": argument.get_value_names().map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
+        "default": argument.get_default_values().first().map(|value| value.to_string_lossy()),
+        "values": values.map(|value| value.get_name()).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,135 @@
+//! Who runs a command: a person in a shell, or a program that has this one as a library.
+
+use super::{Failure, Outcome, guarded, parse};
+use flowsieve::trace::{StopFlag, TraceError};
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A program that runs commands: it takes what a shell would show.
+pub trait Host: Send + Sync {
+    /// Takes what goes to standard output.
+    ///
+    /// # Errors
+    ///
+    /// Nobody reads on; this ends the run.
+    fn write(&self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Takes a line that goes to standard error, with the place of a problem.
+    fn said(&self, line: &str, place: Option<&Place>);
+
+    /// Takes the progress of a run: bytes read, packets seen, and how many bytes there are if that is known.
+    fn progress(&self, bytes: u64, packets: u64, total_bytes: Option<u64>);
+
+    /// The flag that ends the run. Once it is set, no output appears.
+    fn stop(&self) -> StopFlag;
+}
+
+/// Where a problem is.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The byte there, if it is known.
+    pub offset: Option<u64>,
+}
+
+impl From<&TraceError> for Place {
+    fn from(error: &TraceError) -> Self {
+        Self {
+            path: error.path.clone(),
+            offset: error.offset,
+        }
+    }
+}
+
+/// What can be said of an input.
+pub(crate) trait Problem: Display {
+    /// Where it is.
+    fn place(&self) -> Option<Place> {
+        None
+    }
+}
+
+impl Problem for String {}
+
+impl Problem for &String {}
+
+impl Problem for TraceError {
+    fn place(&self) -> Option<Place> {
+        Some(self.into())
+    }
+}
+
+impl Problem for &TraceError {
+    fn place(&self) -> Option<Place> {
+        Some((*self).into())
+    }
+}
+
+thread_local! {
+    /// A command speaks, and opens its outputs, in the thread that runs it.
+    static CURRENT: RefCell<Option<Arc<dyn Host>>> = const { RefCell::new(None) };
+}
+
+/// The program that runs the command of this thread; none if that is a person.
+pub(crate) fn current() -> Option<Arc<dyn Host>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// Whether the program that runs this command wants no result any more.
+pub(crate) fn is_cancelled() -> bool {
+    current().is_some_and(|host| host.stop().is_set())
+}
+
+/// Runs a command in this thread; the first word is the program's name. Whether everything was read.
+///
+/// # Errors
+///
+/// What a shell would get as the last line, with exit code 1 or 2.
+pub fn run_for<W>(host: Arc<dyn Host>, words: impl IntoIterator<Item = W>) -> Result<bool, Failure>
+where
+    W: Into<OsString> + Clone,
+{
+    let command = parse(words)?;
+    CURRENT.set(Some(host));
+    let outcome = guarded(|| command.run());
+    CURRENT.set(None);
+    Ok(outcome? == Outcome::Done)
+}
+
+/// What a host has in the place of standard output.
+pub(crate) fn writer() -> Option<HostWriter> {
+    current().map(HostWriter)
+}
+
+/// Standard output of a host.
+pub(crate) struct HostWriter(Arc<dyn Host>);
+
+impl std::fmt::Debug for HostWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("HostWriter")
+    }
+}
+
+impl io::Write for HostWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The place that an error names, if it is one of a capture.
+pub(super) fn place_of(error: &anyhow::Error) -> Option<Place> {
+    let trouble = error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<TraceError>());
+    trouble.map(Place::from)
+}
