@@ -94,6 +94,14 @@ class Command:
         self._bar = _Bar(progress)
         self.native = _native.Run(line, self._bar.report)
 
+    @classmethod
+    def over(cls, output: bytes) -> Command:
+        """A command that is over, with this output."""
+        made = cls.__new__(cls)
+        made._bar = _Bar(None)
+        made.native = _native.Run.over(output)
+        return made
+
     def rest(self) -> tuple[bytes, bool]:
         """What is left of the output, and whether everything could be read."""
         rest, complete = self.native.rest()

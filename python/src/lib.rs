@@ -5,6 +5,7 @@
 
 mod figure;
 mod filter;
+mod pieces;
 mod run;
 mod table;
 
@@ -39,7 +40,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(figure::draw_count, module)?)?;
+    module.add_function(wrap_pyfunction!(pieces::captures, module)?)?;
     module.add_class::<filter::Filter>()?;
+    module.add_class::<pieces::CountJob>()?;
+    module.add_class::<pieces::PartsOfPiece>()?;
+    module.add_class::<pieces::Shards>()?;
     module.add_class::<run::Run>()?;
     module.add_class::<table::Table>()?;
     Ok(())

@@ -381,6 +381,31 @@ impl Run {
         })
     }
 
+    /// A command that is over, with this output.
+    #[staticmethod]
+    fn over(output: Vec<u8>) -> Self {
+        let (_, pieces) = sync_channel(0);
+        let stage = Arc::new(Stage::default());
+        let output = Output {
+            pieces,
+            piece: output,
+            at: 0,
+            stage: Arc::clone(&stage),
+            progress: None,
+            is_alone: false,
+            raised: None,
+        };
+        let command = Command {
+            reading: Reading::Begun(output),
+            thread: None,
+            stage: Arc::clone(&stage),
+        };
+        Self {
+            command: Arc::new(Mutex::new(command)),
+            stage,
+        }
+    }
+
     /// The next rows, or None at the end.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Table>> {
         let (schema, batch) = py.detach(|| {

@@ -35,7 +35,7 @@ use clap::{Parser, Subcommand};
 pub use describe::describe;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
-pub use host::{Host, Place, run_for};
+pub use host::{DividedCount, Host, Place, captures_of, run_for};
 use say::say;
 use std::ffi::OsString;
 use std::fmt::Display;

@@ -36,6 +36,11 @@ pub(crate) struct OdArgs {
 }
 
 impl OdArgs {
+    /// Whether there is anything besides the rows.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.bits.is_some() || self.page.is_wanted()
+    }
+
     /// Says before the work begins what cannot go well after it.
     pub(crate) fn check(&self, results: Option<&Path>) -> Result<(), UsageError> {
         self.page.check(results)?;

@@ -2,7 +2,7 @@
 
 use super::PieceError;
 use crate::pipeline::{Align, CountPlan, SliceGrid};
-use crate::trace::{Capture, CaptureRange, FilePart, RangeStart, StopFlag};
+use crate::trace::{Capture, CaptureRange, FilePart, RangeStart, Source, StopFlag};
 use std::ops::Range;
 
 /// What is read at one place: an input, or a range of one.
@@ -98,22 +98,46 @@ impl OpenPiece {
 ///
 /// If ranges are to have no bytes.
 pub fn divide(plan: &CountPlan, bytes: u64) -> Vec<Piece> {
-    assert!(bytes > 0, "a range has bytes");
-    let mut pieces = Vec::new();
-    for (input, source) in (0..).zip(plan.selection.of(&plan.inputs, plan.input_format)) {
+    divide_by(plan, bytes, |source, least| {
         let path = source.path();
         let length = if source.is_readable_twice() {
             std::fs::metadata(path).map_or(0, |data| data.len())
         } else {
             0
         };
+        let has_ranges = length >= least
+            && Capture::open(path, plan.input_format).is_ok_and(|capture| capture.has_ranges());
+        has_ranges.then_some(length)
+    })
+}
+
+/// The same for inputs that somebody else opens: `length_of` an input is its bytes, and none if it has fewer than the bytes that
+/// it is asked with or [has no ranges](Capture::has_ranges).
+///
+/// # Panics
+///
+/// If ranges are to have no bytes.
+pub fn divide_by(
+    plan: &CountPlan,
+    bytes: u64,
+    mut length_of: impl FnMut(&Source, u64) -> Option<u64>,
+) -> Vec<Piece> {
+    assert!(bytes > 0, "a range has bytes");
+    let mut pieces = Vec::new();
+    for (input, source) in (0..).zip(plan.selection.of(&plan.inputs, plan.input_format)) {
         let part = source.part().map(|part| part.bytes.clone());
         let (begin, end) = part
             .clone()
             .map_or((0, u64::MAX), |part| (part.start, part.end));
-        let (first, count) = (begin / bytes, end.min(length) / bytes);
-        let divided = count >= first + 2
-            && Capture::open(path, plan.input_format).is_ok_and(|capture| capture.has_ranges());
+        let first = begin / bytes;
+        let least = bytes.saturating_mul(first + 2);
+        let length = if end < least {
+            None
+        } else {
+            length_of(&source, least)
+        };
+        let count = end.min(length.unwrap_or_default()) / bytes;
+        let divided = count >= first + 2;
         if !divided {
             pieces.push(Piece {
                 input,

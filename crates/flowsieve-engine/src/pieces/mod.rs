@@ -28,7 +28,7 @@ mod table;
 mod tally;
 
 pub use count::ShardCount;
-pub use divide::{OpenPiece, Piece, divide, grid_of};
+pub use divide::{OpenPiece, Piece, divide, divide_by, grid_of};
 pub use elements::{PlacedElement, PlacedElements};
 pub use error::PieceError;
 pub use part::{InputPart, SlicePart};

@@ -57,7 +57,22 @@ impl PieceReader {
         piece: &Piece,
         budget: usize,
     ) -> Result<Self, PieceError> {
-        match OpenPiece::open(plan, piece) {
+        Self::begin(plan, grid, piece, OpenPiece::open(plan, piece), budget)
+    }
+
+    /// Reads a piece that somebody opened, or tried to: damage is noted with the input.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`].
+    pub fn begin(
+        plan: &CountPlan,
+        grid: SliceGrid,
+        piece: &Piece,
+        opened: Result<OpenPiece, PieceError>,
+        budget: usize,
+    ) -> Result<Self, PieceError> {
+        match opened {
             Ok(open) => Ok(Self::new(plan, grid, piece, open, budget)),
             Err(PieceError::Unreadable(error)) if !is_refusal(&error) => {
                 let nothing = InputPart::unread(piece, &error);

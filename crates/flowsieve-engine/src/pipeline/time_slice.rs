@@ -52,6 +52,11 @@ impl SliceGrid {
         }
     }
 
+    /// Where the slice with number 0 begins, in nanoseconds since the epoch.
+    pub const fn origin_ns(self) -> i64 {
+        self.origin_ns
+    }
+
     /// Number of the slice that holds this time.
     pub fn index(self, time_ns: i64) -> i64 {
         self.width_ns.map_or(0, |width| {

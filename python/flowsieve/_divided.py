@@ -1,0 +1,273 @@
+"""A count in pieces, without an engine: what the workers of a cluster do, as functions of plain data.
+
+    divide -> pieces -> read (map) -> parts by slice and shard (shuffle) -> tally (reduce) -> report
+
+Every step gives the same bytes when it is run again, so an engine may repeat it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from . import _commands, _native
+from ._errors import Error, UsageError
+from ._results import Counts
+from ._run import Command, command_line
+
+#: Bytes of elements that a piece keeps before it hands them on.
+BUDGET = 16 << 20
+#: Bytes of a range of a large plain pcap file, and of the small files that are read by one task.
+TASK_BYTES = 256 << 20
+#: Bytes that are asked of a remote file at a time.
+REQUEST_BYTES = 16 << 20
+
+
+def is_remote(path: str) -> bool:
+    """Whether this names something in a file system that is not the operating system's."""
+    return "://" in path
+
+
+class RemoteFile:
+    """A file of fsspec: opened at an offset, and read ahead."""
+
+    def __init__(self, path: str, storage_options: dict[str, Any] | None = None) -> None:
+        self.path = path
+        self.storage_options = storage_options or {}
+
+    def _file_system(self) -> tuple[Any, str]:
+        import fsspec
+
+        system, path = fsspec.core.url_to_fs(self.path, **self.storage_options)
+        return system, path
+
+    def size(self) -> int | None:
+        """Bytes of the file; None if the file system does not say."""
+        system, path = self._file_system()
+        size: int | None = system.info(path).get("size")
+        return size
+
+    def __call__(self, offset: int) -> ReadAhead:
+        """The file from this offset on."""
+        system, path = self._file_system()
+        return ReadAhead(system, path, offset)
+
+
+class ReadAhead:
+    """Reads a file in large requests, the next one while the last is used."""
+
+    def __init__(self, system: Any, path: str, offset: int) -> None:
+        self._system, self._path = system, path
+        self._size: int = system.info(path)["size"]
+        self._offset = offset
+        self._piece, self._at = b"", 0
+        self._threads: ThreadPoolExecutor | None = None
+        self._next: Future[bytes] | None = None
+
+    def _request(self, offset: int) -> bytes:
+        end = min(offset + REQUEST_BYTES, self._size)
+        if offset >= end:
+            return b""
+        piece: bytes = self._system.cat_file(self._path, start=offset, end=end)
+        if len(piece) != end - offset:
+            raise OSError(f"{self._path}: {len(piece)} of {end - offset} bytes came")
+        return piece
+
+    def read(self, length: int) -> bytes:
+        """At most so many bytes; none at the end."""
+        if self._at == len(self._piece):
+            self._piece, self._at = self._take(), 0
+        piece = self._piece[self._at : self._at + length]
+        self._at += len(piece)
+        return piece
+
+    def _take(self) -> bytes:
+        piece = self._next.result() if self._next else self._request(self._offset)
+        self._offset += len(piece)
+        # Few read behind the head of a file only to look at it, so the second request is not made ahead.
+        self._next = None
+        if piece and self._offset < self._size:
+            self._threads = self._threads or ThreadPoolExecutor(1)
+            self._next = self._threads.submit(self._request, self._offset)
+        return piece
+
+    def __del__(self) -> None:
+        if self._threads:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def found(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], storage_options: dict[str, Any] | None = None) -> list[str]:
+    """The files that are named: absolute paths, and addresses of file systems. Patterns and directories are expanded."""
+    from ._run import paths as local
+
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    files: list[str] = []
+    for named_path in paths:
+        path = os.fspath(named_path)
+        if not is_remote(path):
+            # Workers may have other working directories.
+            named = [os.path.abspath(one) for one in local(path)]
+            missing = [one for one in named if not os.path.exists(one)]
+            if missing:
+                raise Error(f"{missing[0]}: no such file; check the path", missing[0])
+            files += [str(os.fspath(one)) for one in _native.captures(named)]
+            continue
+        import fsspec
+
+        system, inner = fsspec.core.url_to_fs(path, **(storage_options or {}))
+        scheme = path.split("://")[0]
+        if any(mark in inner for mark in "*?["):
+            matches = sorted(system.glob(inner))
+        elif system.isdir(inner):
+            matches = sorted(system.find(inner))
+        else:
+            files.append(path)
+            continue
+        if not matches:
+            raise Error(f"{path}: no file matches this pattern", path)
+        files += [f"{scheme}://{match}" for match in matches]
+    return files
+
+
+class DividedCount:
+    """A count in pieces, as the driver sees it."""
+
+    def __init__(
+        self,
+        words: list[str],
+        captures: Any,
+        task_bytes: int = TASK_BYTES,
+        storage_options: dict[str, Any] | None = None,
+    ) -> None:
+        self.storage_options = storage_options
+        self.files = found(captures, storage_options)
+        self.remotes = {
+            number: RemoteFile(path, storage_options) for number, path in enumerate(self.files) if is_remote(path)
+        }
+        self.job = _native.CountJob(words, self.files, self.remotes)
+        self._task_bytes = task_bytes
+        self._sizes = [self._size(number) for number in range(len(self.files))]
+        lengths: dict[int, tuple[int | None, Any]] = {
+            number: (self._sizes[number], remote) for number, remote in self.remotes.items()
+        }
+        self.pieces = self.job.pieces(task_bytes, lengths)
+
+    def _size(self, number: int) -> int:
+        remote = self.remotes.get(number)
+        return (remote.size() or 0) if remote else os.path.getsize(self.files[number])
+
+    def tasks(self, pieces: list[str] | None = None) -> list[list[str]]:
+        """The pieces, small ones together, so that a task has enough to do."""
+        tasks: list[list[str]] = []
+        room = 0
+        for piece in self.pieces if pieces is None else pieces:
+            parsed = json.loads(piece)
+            begin, end = parsed["bytes"] or (0, self._sizes[parsed["input"]])
+            size = min(end, self._sizes[parsed["input"]]) - begin
+            if not tasks or size > room:
+                tasks.append([])
+                room = self._task_bytes
+            tasks[-1].append(piece)
+            room -= size
+        return tasks
+
+    def share(self, skip_unreadable: bool = False) -> Share:
+        """What the workers need to know."""
+        return Share(self.job.text(), self.files, self.storage_options, skip_unreadable)
+
+    def join(self, inputs: Iterable[bytes]) -> list[str]:
+        """Joins what became of all pieces; those that have to be read again."""
+        return self.job.join(self.pieces, list(inputs))
+
+    def report(self, tallies: Iterable[bytes]) -> bytes:
+        """The result in the format that the words ask for, once all shards were counted."""
+        return self.job.report(list(tallies))
+
+
+class Share:
+    """What a worker knows of a count. It can be pickled."""
+
+    def __init__(
+        self, text: str, files: list[str], storage_options: dict[str, Any] | None, skip_unreadable: bool = False
+    ) -> None:
+        self.text = text
+        self.files = files
+        self.storage_options = storage_options
+        self.skip_unreadable = skip_unreadable
+
+    def read(self, piece: str, budget: int = BUDGET) -> Iterator[tuple[int, int, bytes]]:
+        """Slice, shard and bytes of each part of a piece; and at the end, with shard -1, what became of the piece.
+
+        Raises:
+            Error: the bytes could not be read. Reading the piece again may help.
+        """
+        path = self.files[json.loads(piece)["input"]]
+        remote = RemoteFile(path, self.storage_options) if is_remote(path) else None
+        job = _job(self.text)
+        if not self.skip_unreadable:
+            parts = job.read(piece, budget, remote)
+            yield from parts
+            yield 0, -1, parts.finish()
+            return
+        # All or nothing: what was handed on of a piece that could not be read to its end would count.
+        try:
+            parts = job.read(piece, budget, remote)
+            rows = list(parts)
+            rows.append((0, -1, parts.finish()))
+        except (Error, OSError) as error:
+            rows = [(0, -1, job.unread(piece, str(error)))]
+        yield from rows
+
+    def shards(self, table: bytes) -> Callable[[int, int, list[bytes]], bytes]:
+        """Counts a shard of a slice from its parts."""
+        return _job(self.text).shards(table).count
+
+
+@functools.lru_cache(maxsize=4)
+def _parsed(text: str, thread: int) -> _native.CountJob:
+    return _native.CountJob.of_text(text)
+
+
+def _job(text: str) -> _native.CountJob:
+    return _parsed(text, threading.get_ident())
+
+
+def words_of(options: dict[str, Any]) -> list[str]:
+    """The words of a count with these options, whose result is for `counts_of`."""
+    known = inspect.signature(_commands.count).parameters
+    for name in options:
+        if name not in known or name in ("captures", "progress"):
+            raise UsageError(f"a count has no option {name}; there are {', '.join(sorted(known))}")
+    # The captures that the words name are replaced by those that were found.
+    return command_line(["--format=arrows"], _commands.count, {"captures": ["-"], **options})
+
+
+def counts_of(report: bytes) -> Counts:
+    """The result of a count with `words_of`."""
+    return Counts(Command.over(report))
+
+
+def counted_here(captures: Any, task_bytes: int = TASK_BYTES, budget: int = BUDGET, **options: Any) -> Counts:
+    """The same count in pieces, all in this process: the cluster's path without a cluster."""
+    divided = DividedCount(words_of(options), captures, task_bytes)
+    share = divided.share()
+    shuffled: dict[tuple[int, int], list[bytes]] = {}
+    inputs: list[bytes] = []
+    pieces = divided.pieces
+    while pieces:
+        for piece in pieces:
+            for slice_, shard, data in share.read(piece, budget):
+                if shard < 0:
+                    inputs.append(data)
+                else:
+                    shuffled.setdefault((slice_, shard), []).append(data)
+        pieces = divided.join(inputs)
+    count = share.shards(divided.job.table())
+    return counts_of(divided.report(count(*place, parts) for place, parts in shuffled.items()))

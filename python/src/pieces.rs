@@ -1,0 +1,497 @@
+//! A count that is divided among processes: what each of them does, for any engine that can map, shuffle and reduce.
+//!
+//! Everything that goes from one process to another is text or bytes.
+
+use crate::failure;
+use flowsieve::cli::{DividedCount, captures_of};
+use flowsieve::output::{CountParameters, CountReport, ReportFormat};
+use flowsieve::pieces::{
+    InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PieceReader, ShardCount,
+    ShardTally, SlicePart, SliceSums, divide, divide_by, grid_of,
+};
+use flowsieve::pipeline::{CountPlan, CountSummary, SliceGrid};
+use flowsieve::selection::TimeBound;
+use flowsieve::trace::{Capture, InputFormat, RangeStart, Source, TraceError, TraceErrorKind};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What every process knows of a count.
+#[derive(Clone, Deserialize, Serialize)]
+struct Job {
+    words: Vec<OsString>,
+    inputs: Vec<PathBuf>,
+    from_ns: Option<i64>,
+    to_ns: Option<i64>,
+    /// Time of the first packet, where slices begin with it.
+    first_ns: i64,
+}
+
+/// A piece as text.
+#[derive(Deserialize, Serialize)]
+struct PieceText {
+    input: u32,
+    range: u32,
+    bytes: Option<(u64, u64)>,
+    start: Option<(u64, u64)>,
+    part: Option<(u64, u64)>,
+}
+
+impl From<&Piece> for PieceText {
+    fn from(piece: &Piece) -> Self {
+        Self {
+            input: piece.input,
+            range: piece.range,
+            bytes: piece.bytes.clone().map(|bytes| (bytes.start, bytes.end)),
+            start: piece.start.map(|start| (start.offset, start.packets)),
+            part: piece.part.clone().map(|bytes| (bytes.start, bytes.end)),
+        }
+    }
+}
+
+impl From<PieceText> for Piece {
+    fn from(text: PieceText) -> Self {
+        Self {
+            input: text.input,
+            range: text.range,
+            bytes: text.bytes.map(|(start, end)| start..end),
+            start: text
+                .start
+                .map(|(offset, packets)| RangeStart { offset, packets }),
+            part: text.part.map(|(start, end)| start..end),
+        }
+    }
+}
+
+/// Bytes of a file that Python reads.
+struct PythonFile(Py<PyAny>);
+
+impl PythonFile {
+    /// The same in large requests.
+    fn buffered(file: Py<PyAny>) -> BufReader<Self> {
+        BufReader::with_capacity(REQUEST, Self(file))
+    }
+}
+
+/// Bytes that are asked for at a time: object stores answer large requests best.
+const REQUEST: usize = 8 << 20;
+
+impl Read for PythonFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let length = buffer.len().min(REQUEST);
+            let bytes = self.0.bind(py).call_method1("read", (length,));
+            let bytes = bytes.map_err(io::Error::other)?;
+            let bytes = bytes
+                .cast::<PyBytes>()
+                .map_err(|error| io::Error::other(PyErr::from(error)))?
+                .as_bytes();
+            let bytes = bytes.get(..buffer.len()).unwrap_or(bytes);
+            buffer[..bytes.len()].copy_from_slice(bytes);
+            Ok(bytes.len())
+        })
+    }
+}
+
+fn explained(error: PieceError) -> PyErr {
+    match error {
+        PieceError::Plan(error) => failure(&error.to_string(), true, None, None),
+        PieceError::Unreadable(error) => failure(
+            &error.to_string(),
+            false,
+            Some(error.path.clone()),
+            error.offset,
+        ),
+        error => failure(&error.to_string(), false, None, None),
+    }
+}
+
+fn wrong(sentence: &str) -> PyErr {
+    failure(sentence, false, None, None)
+}
+
+/// The captures that these names stand for: files, and those in directories.
+#[pyfunction]
+pub(crate) fn captures(py: Python<'_>, named: Vec<PathBuf>) -> PyResult<Vec<PathBuf>> {
+    let (found, problems) = py.detach(|| captures_of(&named));
+    match problems.first() {
+        Some(problem) => Err(wrong(problem)),
+        None => Ok(found),
+    }
+}
+
+/// What is known when all pieces were read.
+struct Whole {
+    table: InputTable,
+    summary: Box<CountSummary>,
+}
+
+/// A count in pieces.
+#[pyclass(module = "flowsieve._native", frozen)]
+pub(crate) struct CountJob {
+    job: Job,
+    plan: CountPlan,
+    /// The format that the words ask for.
+    format: ReportFormat,
+    grid: SliceGrid,
+    whole: Mutex<Option<Whole>>,
+}
+
+impl CountJob {
+    fn of(job: Job) -> PyResult<Self> {
+        let DividedCount {
+            mut plan, format, ..
+        } = planned(&job.words)?;
+        plan.inputs = job.inputs.iter().map(Source::from).collect();
+        plan.selection.from = job.from_ns.map(TimeBound::At);
+        plan.selection.to = job.to_ns.map(TimeBound::At);
+        let grid = SliceGrid::new(plan.slicing.width_ns, plan.slicing.align, job.first_ns);
+        Ok(Self {
+            job,
+            plan,
+            format,
+            grid,
+            whole: Mutex::new(None),
+        })
+    }
+
+    fn whole(&self) -> MutexGuard<'_, Option<Whole>> {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn source(&self, piece: &Piece) -> PyResult<&Source> {
+        let source = self.plan.inputs.get(piece.input as usize);
+        source.ok_or_else(|| wrong("the piece is of an input that the count does not have"))
+    }
+
+    /// A piece of a file that Python opens: `open` gives a file that begins at an offset.
+    fn opened(
+        &self,
+        py: Python<'_>,
+        piece: &Piece,
+        open: &Py<PyAny>,
+    ) -> PyResult<Result<OpenPiece, PieceError>> {
+        let name = self.source(piece)?.path().to_owned();
+        let file = |offset: u64| {
+            let file = open.call1(py, (offset,))?;
+            Ok::<_, PyErr>(Box::new(PythonFile::buffered(file)))
+        };
+        let whole = file(0)?;
+        let format = self.plan.input_format;
+        let begun = py.detach(|| Capture::from_reader(&name, whole, format));
+        let capture = match begun {
+            Ok(capture) => capture,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let Some(bytes) = piece.bytes.clone() else {
+            return Ok(Ok(OpenPiece::whole(capture)));
+        };
+        let source = file(Capture::range_begin(&bytes, piece.start))?;
+        let range = py.detach(move || capture.range(source, bytes, piece.start));
+        let range =
+            range.ok_or_else(|| wrong("the input is no plain pcap file, and has no ranges"))?;
+        Ok(Ok(OpenPiece::range(range, piece.start)))
+    }
+}
+
+fn planned(words: &[OsString]) -> PyResult<DividedCount> {
+    let all = ["flowsieve", "count"].map(OsString::from).into_iter();
+    DividedCount::of(all.chain(words.iter().cloned()))
+        .map_err(|error| failure(&error.sentence, error.is_usage, None, None))
+}
+
+fn text_of(pieces: &[Piece]) -> Vec<String> {
+    let texts = pieces.iter().map(PieceText::from);
+    texts
+        .map(|piece| serde_json::to_string(&piece).expect("numbers are JSON"))
+        .collect()
+}
+
+fn pieces_of(texts: &[String]) -> PyResult<Vec<Piece>> {
+    let pieces = texts
+        .iter()
+        .map(|text| serde_json::from_str::<PieceText>(text));
+    let pieces = pieces
+        .map(|piece| piece.map(Piece::from))
+        .collect::<Result<_, _>>();
+    pieces.map_err(|error| wrong(&format!("this text is no piece: {error}")))
+}
+
+/// What Python gives for an input that it opens: its length if it may be divided, and how it is opened at an offset.
+type Remote = (Option<u64>, Py<PyAny>);
+
+#[pymethods]
+impl CountJob {
+    /// The inputs that the words of a count name, and the file that its results go to.
+    #[staticmethod]
+    fn named(words: Vec<OsString>) -> PyResult<(Vec<PathBuf>, Option<PathBuf>)> {
+        let DividedCount { plan, output, .. } = planned(&words)?;
+        let inputs = plan.inputs.iter().map(|input| input.path().to_owned());
+        Ok((inputs.collect(), output))
+    }
+
+    /// The count of these words, of these inputs. `remotes` are inputs that Python opens, by their number; relative times and the
+    /// first packet are looked up in all of them.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        words: Vec<OsString>,
+        inputs: Vec<PathBuf>,
+        remotes: BTreeMap<u32, Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let DividedCount { mut plan, .. } = planned(&words)?;
+        plan.inputs = inputs.iter().map(Source::from).collect();
+        for (input, source) in (0..).zip(&mut plan.inputs) {
+            if let Some(open) = remotes.get(&input) {
+                *source =
+                    Source::reader(source.path(), PythonFile::buffered(open.call1(py, (0,))?));
+            }
+        }
+        let misused = |sentence: String| failure(&sentence, true, None, None);
+        let (selection, grid, first_ns) = py.detach(|| {
+            let stop = Default::default();
+            let resolved = plan
+                .selection
+                .resolved(&plan.inputs, plan.input_format, &stop);
+            plan.selection = resolved.map_err(|error| misused(error.to_string()))?;
+            let grid = grid_of(&plan).map_err(explained)?;
+            Ok::<_, PyErr>((plan.selection.clone(), grid, grid.origin_ns()))
+        })?;
+        let at = |bound| match bound {
+            Some(TimeBound::At(ns)) => Some(ns),
+            _ => None,
+        };
+        let job = Job {
+            words,
+            inputs,
+            from_ns: at(selection.from),
+            to_ns: at(selection.to),
+            first_ns,
+        };
+        let made = Self::of(job)?;
+        debug_assert_eq!(made.grid, grid);
+        Ok(made)
+    }
+
+    /// The same count in another process, from its text.
+    #[staticmethod]
+    fn of_text(text: &str) -> PyResult<Self> {
+        let job = serde_json::from_str(text);
+        Self::of(job.map_err(|error| wrong(&format!("this text is no count: {error}")))?)
+    }
+
+    /// The count as text.
+    fn text(&self) -> String {
+        serde_json::to_string(&self.job).expect("words and numbers are JSON")
+    }
+
+    /// The pieces, as text: ranges of so many bytes of plain pcap files, and whole inputs.
+    fn pieces(
+        &self,
+        py: Python<'_>,
+        bytes: u64,
+        remotes: BTreeMap<u32, Remote>,
+    ) -> PyResult<Vec<String>> {
+        if remotes.is_empty() {
+            return Ok(text_of(&py.detach(|| divide(&self.plan, bytes))));
+        }
+        let numbers: BTreeMap<&Path, u32> =
+            self.plan.inputs.iter().map(Source::path).zip(0..).collect();
+        let mut raised = None;
+        let pieces = divide_by(&self.plan, bytes, |source, least| {
+            let (length, open) = remotes.get(numbers.get(source.path())?)?;
+            let length = length.filter(|length| *length >= least)?;
+            let file = open
+                .call1(py, (0,))
+                .map(|file| Box::new(PythonFile::buffered(file)));
+            match file {
+                Ok(file) => {
+                    let capture = Capture::from_reader(source.path(), file, InputFormat::Auto);
+                    capture
+                        .is_ok_and(|capture| capture.has_ranges())
+                        .then_some(length)
+                }
+                Err(error) => {
+                    raised = Some(error);
+                    None
+                }
+            }
+        });
+        raised.map_or_else(|| Ok(text_of(&pieces)), Err)
+    }
+
+    /// Reads a piece; `open` gives the file from an offset on, if Python opens it.
+    #[pyo3(signature = (piece, budget, open = None))]
+    fn read(
+        &self,
+        py: Python<'_>,
+        piece: String,
+        budget: usize,
+        open: Option<Py<PyAny>>,
+    ) -> PyResult<PartsOfPiece> {
+        let piece = pieces_of(&[piece])?.remove(0);
+        self.source(&piece)?;
+        let opened = match open {
+            Some(open) => self.opened(py, &piece, &open)?,
+            None => py.detach(|| OpenPiece::open(&self.plan, &piece)),
+        };
+        let reader = PieceReader::begin(&self.plan, self.grid, &piece, opened, budget);
+        let reader = reader.map_err(explained)?;
+        Ok(PartsOfPiece {
+            reader: Mutex::new(Some(reader)),
+        })
+    }
+
+    /// What stands in the results for a piece that could not be read and is left out.
+    fn unread<'py>(
+        &self,
+        py: Python<'py>,
+        piece: String,
+        sentence: String,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let piece = pieces_of(&[piece])?.remove(0);
+        let error = TraceError {
+            path: self.source(&piece)?.path().to_owned(),
+            offset: None,
+            kind: TraceErrorKind::Io(io::Error::other(sentence)),
+        };
+        let unread = InputPart::unread(&piece, &error);
+        Ok(PyBytes::new(py, &unread.to_bytes()))
+    }
+
+    /// Joins what became of the pieces; those that have to be read again, if there are any.
+    fn join(
+        &self,
+        py: Python<'_>,
+        pieces: Vec<String>,
+        inputs: Vec<Vec<u8>>,
+    ) -> PyResult<Vec<String>> {
+        let pieces = pieces_of(&pieces)?;
+        let joined = py.detach(|| {
+            let inputs = inputs.iter().map(|bytes| InputPart::from_bytes(bytes));
+            let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+            InputTable::join(&self.plan, &pieces, &inputs)
+        });
+        Ok(match joined.map_err(explained)? {
+            Joined::Again(pieces) => text_of(&pieces),
+            Joined::Whole(table, summary) => {
+                *self.whole() = Some(Whole { table, summary });
+                Vec::new()
+            }
+        })
+    }
+
+    /// Which pieces count, and where their packets stand: for those who reduce.
+    fn table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let whole = self.whole();
+        let whole = whole
+            .as_ref()
+            .ok_or_else(|| wrong("the pieces were not joined"))?;
+        Ok(PyBytes::new(py, &whole.table.to_bytes()))
+    }
+
+    /// Counts shards of slices.
+    fn shards(&self, table: &[u8]) -> PyResult<Shards> {
+        Ok(Shards {
+            counter: Mutex::new(ShardCount::new(&self.plan).map_err(explained)?),
+            table: InputTable::from_bytes(table).map_err(explained)?,
+        })
+    }
+
+    /// The report of tallies of all slices, in the format that the words ask for.
+    fn report<'py>(&self, py: Python<'py>, tallies: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
+        let whole = self.whole().take();
+        let whole =
+            whole.ok_or_else(|| wrong("the pieces were not joined, or reported already"))?;
+        let report = py
+            .detach(|| self.reported(&tallies, whole))
+            .map_err(explained)?;
+        Ok(PyBytes::new(py, &report))
+    }
+}
+
+impl CountJob {
+    fn reported(&self, tallies: &[Vec<u8>], whole: Whole) -> Result<Vec<u8>, PieceError> {
+        let mut slices: BTreeMap<i64, Vec<ShardTally>> = BTreeMap::new();
+        for bytes in tallies {
+            let tally = ShardTally::from_bytes(bytes)?;
+            slices.entry(tally.slice).or_default().push(tally);
+        }
+        let parameters = CountParameters::from(&self.plan);
+        let mut report = CountReport::begin(self.format, &parameters, false, Vec::new())?;
+        let mut sums = SliceSums::new(&self.plan, self.grid, &mut report);
+        for tallies in slices.into_values() {
+            sums.slice(tallies)?;
+        }
+        let summary = sums.finish(whole.summary)?;
+        Ok(report.finish(&summary)?)
+    }
+}
+
+/// The parts of a piece: tuples of slice, shard and bytes.
+#[pyclass(module = "flowsieve._native", frozen)]
+pub(crate) struct PartsOfPiece {
+    reader: Mutex<Option<PieceReader>>,
+}
+
+impl PartsOfPiece {
+    fn reader(&self) -> MutexGuard<'_, Option<PieceReader>> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PartsOfPiece {
+    fn __iter__(this: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        this
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> Option<(i64, u32, Bound<'py, PyBytes>)> {
+        let part = py.detach(|| {
+            let part: SlicePart = self.reader().as_mut()?.next()?;
+            Some((part.slice, part.shard, part.to_bytes()))
+        });
+        part.map(|(slice, shard, bytes)| (slice, shard, PyBytes::new(py, &bytes)))
+    }
+
+    /// What became of the piece. Raises if its bytes could not be read, which is no damage: reading it again may help.
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let reader = self.reader().take();
+        let reader = reader.ok_or_else(|| wrong("the piece was finished already"))?;
+        let input = py.detach(|| reader.finish()).map_err(explained)?;
+        Ok(PyBytes::new(py, &input.to_bytes()))
+    }
+}
+
+/// Counts shards of slices.
+#[pyclass(module = "flowsieve._native", frozen)]
+pub(crate) struct Shards {
+    counter: Mutex<ShardCount>,
+    table: InputTable,
+}
+
+#[pymethods]
+impl Shards {
+    /// The tally of a shard of a slice from its parts.
+    fn count<'py>(
+        &self,
+        py: Python<'py>,
+        slice: i64,
+        shard: u32,
+        parts: Bound<'py, PyList>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let parts: Vec<Vec<u8>> = parts.extract()?;
+        let tally = py.detach(|| {
+            let parts = parts.iter().map(|bytes| SlicePart::from_bytes(bytes));
+            let parts = parts.collect::<Result<Vec<_>, _>>()?;
+            let mut counter = self.counter.lock().unwrap_or_else(PoisonError::into_inner);
+            counter.count(slice, shard, &parts, &self.table)
+        });
+        Ok(PyBytes::new(py, &tally.map_err(explained)?.to_bytes()))
+    }
+}

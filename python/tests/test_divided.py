@@ -1,0 +1,213 @@
+"""A count in pieces has the answer of one run, to the bit, whatever the pieces; without an engine."""
+
+import functools
+import os
+import pickle
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flowsieve as fs
+from flowsieve import _divided
+from flowsieve._divided import DividedCount, ReadAhead, RemoteFile, counted_here, counts_of, words_of
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACES = [str(ROOT / "traces" / name) for name in ("generated.pcap", "netns-dns.pcap", "netns-mirror.pcap", "netns-web-loss.pcap")]
+STRUCTURES = [
+    "subset", "bloom", "mdbf", "cmdbf", "bfm", "cbfm", "wcbfm", "cartesian", "counting", "split-counting", "scalable",
+    "dleft", "hll", "exact",
+]  # fmt: skip
+
+
+def equal(divided, whole):
+    """Every column and every field, floats by their bits."""
+    assert divided.slices.to_arrow().equals(whole.slices.to_arrow())
+    assert divided.document == whole.document
+
+
+@functools.lru_cache(maxsize=None)
+def at_once(captures, options):
+    return fs.count(list(captures), **dict(options))
+
+
+options = st.fixed_dictionaries(
+    {},
+    optional={
+        "element": st.sampled_from(["host-pair", "flow", "dns", "src", "dst"]),
+        "filter": st.sampled_from(STRUCTURES),
+        "memory": st.sampled_from(["4KiB", "64KiB"]),
+        "slice": st.sampled_from(["1s", "300ms", "all"]),
+        "align": st.sampled_from(["epoch", "first"]),
+        "tunnel": st.sampled_from(["outer", "inner"]),
+        "exact_limit": st.sampled_from(["4GiB", "1MiB"]),
+        "no_exact": st.booleans(),
+        "where": st.sampled_from(["tcp", "net 10.0.0.0/8", "udp port 53"]),
+        "from_": st.sampled_from(["+500ms", "2023-11-14T22:13:22"]),
+        "seed": st.integers(0, 5),
+    },
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    options=options,
+    captures=st.lists(st.sampled_from(TRACES), min_size=1, max_size=3, unique=True),
+    task_bytes=st.sampled_from([50_000, 300_000, 1 << 30]),
+    budget=st.sampled_from([1_000, 100_000, 16 << 20]),
+)
+def test_pieces_have_the_answer_of_one_run(options, captures, task_bytes, budget):
+    if options.get("filter") == "exact":
+        options.pop("no_exact", None)
+    whole = at_once(tuple(captures), tuple(sorted(options.items())))
+    equal(counted_here(captures, task_bytes, budget, **options), whole)
+
+
+@pytest.mark.parametrize("filter", STRUCTURES)
+@pytest.mark.parametrize("element", ["host-pair", "flow", "dns", "src"])
+def test_every_structure_has_it(filter, element):
+    whole = fs.count(TRACES[:2], element=element, filter=filter)
+    equal(counted_here(TRACES[:2], 100_000, 10_000, element=element, filter=filter), whole)
+
+
+def test_combinations_and_directions_have_it():
+    for chosen in (
+        {"want": ["src,dst:2", "src", "dst"], "expect": 1000},
+        {"undirected": True},
+        {"element": "dns", "queries_only": True, "dns_port": [5353]},
+        {"fpr": 0.01, "expect": 1000},
+    ):
+        equal(counted_here(TRACES, 100_000, **chosen), fs.count(TRACES, **chosen))
+
+
+def test_disordered_captures_have_it(tmp_path):
+    data = Path(TRACES[0]).read_bytes()
+    records, at = [], 24
+    while at < len(data):
+        end = at + 16 + int.from_bytes(data[at + 8 : at + 12], "little")
+        records.append(data[at:end])
+        at = end
+    random.Random(3).shuffle(records)
+    shuffled = str(tmp_path / "shuffled.pcap")
+    Path(shuffled).write_bytes(data[:24] + b"".join(records))
+    equal(counted_here([shuffled, TRACES[1]], 100_000), fs.count([shuffled, TRACES[1]]))
+
+
+def test_damage_is_listed_and_what_is_missing_raises(tmp_path):
+    cut = str(tmp_path / "cut.pcap")
+    Path(cut).write_bytes(Path(TRACES[0]).read_bytes()[:300_001])
+    with pytest.warns(fs.InputWarning):
+        whole = fs.count([cut, TRACES[1]])
+    divided = counted_here([cut, TRACES[1]], 100_000)
+    equal(divided, whole)
+    assert "cut.pcap" in divided.inputs[0].error
+    with pytest.raises(fs.Error, match="no such file"):
+        counted_here([cut, str(tmp_path / "missing.pcap")])
+    gone = str(tmp_path / "gone.pcap")
+    Path(gone).write_bytes(Path(TRACES[0]).read_bytes())
+    divided = DividedCount(words_of({}), [gone])
+    os.remove(gone)
+    with pytest.raises(fs.Error, match="gone.pcap"):
+        list(divided.share().read(divided.pieces[0]))
+    [(_, shard, _)] = divided.share(skip_unreadable=True).read(divided.pieces[0])
+    assert shard == -1
+
+
+def test_what_cannot_be_divided_is_refused_by_name(tmp_path):
+    for chosen, name in (
+        ({"html": tmp_path / "x.html"}, "--html"),
+        ({"save_filter": tmp_path / "x", "slice": "all"}, "--save-filter"),
+        ({"follow": True}, "--follow"),
+    ):
+        with pytest.raises(fs.UsageError, match=name):
+            counted_here(TRACES[0], **chosen)
+    with pytest.raises(fs.UsageError, match="no option colour"):
+        counted_here(TRACES[0], colour="red")
+
+
+def test_a_share_can_go_to_another_process():
+    divided = DividedCount(words_of({"element": "flow"}), TRACES, 100_000)
+    share = pickle.loads(pickle.dumps(divided.share()))
+    assert list(share.read(divided.pieces[0])) == list(divided.share().read(divided.pieces[0]))
+    # Reading again gives the same bytes.
+    assert list(share.read(divided.pieces[1])) == list(share.read(divided.pieces[1]))
+
+
+def test_small_files_are_read_by_one_task(tmp_path):
+    for number in range(400):
+        (tmp_path / f"{number:03}.pcap").write_bytes(Path(TRACES[1]).read_bytes()[:2000])
+    divided = DividedCount(words_of({}), tmp_path)
+    assert len(divided.pieces) == 400 and len(divided.tasks()) == 1
+
+
+def test_hostile_bytes_are_refused():
+    divided = DividedCount(words_of({}), TRACES[:1])
+    share = divided.share()
+    rows = list(share.read(divided.pieces[0]))
+    assert divided.join([data for _, shard, data in rows if shard < 0]) == []
+    count = share.shards(divided.job.table())
+    slice_, shard, part = rows[0]
+    for place in range(0, len(part), max(1, len(part) // 50)):
+        with pytest.raises(fs.Error):
+            count(slice_, shard, [part[:place]])
+    with pytest.raises(fs.Error):
+        divided.join([b"nothing"])
+    with pytest.raises(fs.Error, match="no count"):
+        _divided._native.CountJob.of_text("{}")
+
+
+class TestRemote:
+    """Files of fsspec: those in memory stand for an object store."""
+
+    @pytest.fixture
+    def stored(self):
+        fsspec = pytest.importorskip("fsspec")
+        system = fsspec.filesystem("memory")
+        for path in TRACES:
+            system.pipe_file(f"/captures/{os.path.basename(path)}", Path(path).read_bytes())
+        yield system
+        system.rm("/captures", recursive=True)
+
+    def test_they_have_the_same_answer(self, stored):
+        for chosen in ({}, {"align": "first", "from_": "2023-11-14T22:13:21"}, {"element": "flow", "slice": "all"}):
+            remote = counted_here("memory://captures/*.pcap", 100_000, **chosen)
+            whole = fs.count(sorted(TRACES), **chosen)
+            assert remote.slices.to_arrow().equals(whole.slices.to_arrow())
+            assert remote.document["totals"] == whole.document["totals"]
+
+    def test_they_are_divided_into_ranges(self, stored):
+        divided = DividedCount(words_of({}), "memory://captures/generated.pcap", 100_000)
+        assert len(divided.pieces) > 4
+
+    def test_files_are_read_ahead_and_a_short_answer_is_an_error(self, stored, monkeypatch):
+        monkeypatch.setattr(_divided, "REQUEST_BYTES", 1000)
+        whole = Path(TRACES[0]).read_bytes()
+        file = RemoteFile("memory://captures/generated.pcap")(100)
+        read = b"".join(iter(lambda: file.read(333), b""))
+        assert read == whole[100:]
+        monkeypatch.setattr(stored, "cat_file", lambda *_, **__: b"short")
+        with pytest.raises(OSError, match="5 of 1000 bytes came"):
+            ReadAhead(stored, "/captures/generated.pcap", 0).read(10)
+
+    def test_what_stays_broken_raises_and_what_heals_is_read(self, stored, monkeypatch):
+        divided = DividedCount(words_of({}), "memory://captures/generated.pcap")
+        honest = type(stored).cat_file
+        failures = [OSError("503 slow down")]
+
+        def sometimes(self, path, start=None, end=None, **more):
+            if failures:
+                raise failures.pop()
+            return honest(self, path, start, end, **more)
+
+        monkeypatch.setattr(type(stored), "cat_file", sometimes)
+        share = divided.share()
+        with pytest.raises(Exception, match="503"):
+            list(share.read(divided.pieces[0]))
+        rows = list(share.read(divided.pieces[0]))
+        divided.join([data for _, shard, data in rows if shard < 0])
+        count = share.shards(divided.job.table())
+        places = {(slice_, shard) for slice_, shard, _ in rows if shard >= 0}
+        tallies = [count(*place, [data for *at, data in rows if tuple(at) == place]) for place in places]
+        assert counts_of(divided.report(tallies)).totals.packets == 8000

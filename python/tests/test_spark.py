@@ -1,0 +1,336 @@
+"""The same answer on a real cluster on this machine: a master and two workers, each a process."""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import pytest
+
+pyspark = pytest.importorskip("pyspark", reason="pip install flowsieve[spark]")
+if shutil.which("java") is None:
+    pytest.skip("Spark needs a Java runtime", allow_module_level=True)
+
+import flowsieve as fs  # noqa: E402
+from flowsieve import spark as on_spark  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = os.environ.get("FLOWSIEVE_TRACES")
+TRACES = [str(ROOT / "traces" / name) for name in ("generated.pcap", "netns-dns.pcap", "netns-mirror.pcap", "netns-web-loss.pcap")]
+CORES = 2
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def master(tmp_path_factory):
+    """The address of a standalone cluster."""
+    home = Path(pyspark.__file__).parent
+    work = tmp_path_factory.mktemp("spark")
+    environment = {
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(work / "local"),
+    }
+    port = free_port()
+    address = f"spark://127.0.0.1:{port}"
+    program = str(home / "bin" / "spark-class")
+    kinds = [["master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", str(free_port())]]
+    for number in range(2):
+        kinds.append(
+            ["worker.Worker", "--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", str(free_port()),
+             "--work-dir", str(work / f"worker{number}"), address]
+        )  # fmt: skip
+    processes = []
+    for kind, *words in kinds:
+        log = (work / f"{kind}{len(processes)}.log").open("w")
+        command = [program, f"org.apache.spark.deploy.{kind}", *words]
+        processes.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True))
+        if kind.startswith("master"):
+            until(lambda: can_connect(port), 60)
+    yield address
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def can_connect(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def until(holds, seconds):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="session")
+def session(master, tmp_path_factory):
+    from pyspark.sql import SparkSession
+
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = (
+        SparkSession.builder.master(master)
+        .appName("tests")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.executor.memory", "600m")
+        .config("spark.ui.port", str(free_port()))
+        .config("spark.local.dir", str(tmp_path_factory.mktemp("shuffle")))
+        .config("spark.task.maxFailures", "4")
+        .config("spark.sql.adaptive.coalescePartitions.enabled", "false")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    yield spark
+    spark.stop()
+
+
+def executors() -> list[int]:
+    """Processes that run tasks."""
+    found = []
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):
+                if b"CoarseGrainedExecutorBackend" in (process / "cmdline").read_bytes():
+                    found.append(int(process.name))
+    return found
+
+
+def equal(counted, whole):
+    assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
+    assert counted.document == whole.document
+
+
+PLANS = [
+    {},
+    {"element": "flow", "filter": "cmdbf", "slice": "300ms"},
+    {"element": "dns", "filter": "mdbf", "slice": "all"},
+    {"filter": "dleft", "no_exact": True, "memory": "16KiB"},
+    {"where": "tcp", "from_": "+500ms", "align": "first", "undirected": True},
+    {"want": ["src,dst:2", "src"], "expect": 1000},
+    {"element": "src", "filter": "hll", "tunnel": "inner"},
+]
+
+
+@pytest.mark.parametrize("options", PLANS, ids=str)
+def test_the_answer_is_that_of_one_process(session, options):
+    equal(on_spark.count(session, TRACES, task_bytes=200_000, **options), fs.count(TRACES, **options))
+
+
+@pytest.mark.skipif(SHARED is None, reason="FLOWSIEVE_TRACES names no captures")
+def test_it_is_so_for_real_captures(session):
+    captures = sorted(str(path) for path in Path(SHARED).rglob("*.pcap*") if 10_000 < path.stat().st_size < 8_000_000)[:40]
+    assert len(captures) > 20
+    for options in ({"slice": "1min"}, {"element": "flow", "slice": "all", "filter": "bloom"}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fs.InputWarning)
+            whole = fs.count(captures, **options)
+        equal(on_spark.count(session, captures, task_bytes=2 << 20, **options), whole)
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory):
+    """Captures that overlap in time, large enough that a stage takes a while."""
+    folder = tmp_path_factory.mktemp("large")
+    for seed in range(6):
+        fs.generate(write=folder / f"{seed}.pcap", packets=400_000, seed=seed, snaplen=64, duration="20s")
+    return str(folder)
+
+
+@pytest.mark.parametrize("stage", ["map", "reduce"])
+def test_an_executor_that_is_killed_changes_nothing(session, large, stage):
+    whole = fs.count(large, element="flow")
+    before = executors()
+    assert before
+    tracker = session.sparkContext.statusTracker()
+    killed = []
+
+    def kill():
+        # The first stage reads; those behind it with several stages shuffle and reduce.
+        while not done.is_set() and not killed:
+            for number in tracker.getActiveStageIds():
+                info = tracker.getStageInfo(number)
+                if info is None or info.numCompletedTasks + info.numActiveTasks == 0:
+                    continue
+                is_map = info.numTasks == tasks
+                if (stage == "map") == is_map and info.numCompletedTasks >= 1:
+                    for victim in executors()[:1]:
+                        os.kill(victim, signal.SIGKILL)
+                        killed.append(victim)
+                    return
+            time.sleep(0.005)
+
+    task_bytes = 4 << 20
+    from flowsieve._divided import DividedCount, words_of
+
+    tasks = len(DividedCount(words_of({}), large, task_bytes).tasks())
+    assert tasks > 6
+    done = threading.Event()
+    thread = threading.Thread(target=kill)
+    thread.start()
+    counted = on_spark.count(session, large, task_bytes=task_bytes, partitions=tasks + 5, element="flow")
+    done.set()
+    thread.join()
+    assert killed, "nothing was killed"
+    equal(counted, whole)
+
+
+def test_a_cut_capture_is_listed_and_a_missing_one_raises(session, tmp_path):
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(Path(TRACES[0]).read_bytes()[:300_001])
+    counted = on_spark.count(session, [cut, TRACES[1]])
+    assert "cut.pcap" in counted.inputs[0].error and counted.inputs[1].error is None
+    with pytest.warns(fs.InputWarning):
+        equal(counted, fs.count([str(cut), TRACES[1]]))
+    with pytest.raises(fs.Error, match="missing.pcap"):
+        on_spark.count(session, [cut, tmp_path / "missing.pcap"])
+
+
+def test_a_file_that_the_workers_cannot_read_raises_with_its_name(session, tmp_path, monkeypatch):
+    gone = tmp_path / "gone.pcap"
+    gone.write_bytes(Path(TRACES[0]).read_bytes())
+    divide = on_spark.DividedCount.share
+
+    def share(self, *words):
+        gone.unlink(missing_ok=True)
+        return divide(self, *words)
+
+    monkeypatch.setattr(on_spark.DividedCount, "share", share)
+    with pytest.raises(fs.Error, match="gone.pcap"):
+        on_spark.count(session, [gone, TRACES[1]])
+    gone.write_bytes(Path(TRACES[0]).read_bytes())
+    counted = on_spark.count(session, [gone, TRACES[1]], skip_unreadable=True)
+    assert "gone.pcap" in counted.inputs[0].error
+    assert counted.totals.packets == fs.count(TRACES[1]).totals.packets
+
+
+@pytest.fixture
+def store():
+    """A small object store: HTTP with ranges, that fails as often as it is told to."""
+    import http.server
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_):
+            pass
+
+        def do_HEAD(self):
+            self.answer(False)
+
+        def do_GET(self):
+            self.answer(True)
+
+        def answer(self, is_wanted):
+            name = self.path.rsplit("/", 1)[1]
+            failing = "Range" in self.headers and state["failures"] > 0
+            if failing:
+                state["failures"] -= 1
+                self.send_response(503)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
+            body = (ROOT / "traces" / name).read_bytes()
+            begin, end = 0, len(body)
+            if "Range" in self.headers:
+                first, last = self.headers["Range"].removeprefix("bytes=").split("-")
+                begin, end = int(first), min(int(last) + 1, len(body))
+                self.send_response(206)
+                self.send_header("Content-Range", f"bytes {begin}-{end - 1}/{len(body)}")
+            else:
+                self.send_response(200)
+            self.send_header("Accept-Ranges", "bytes")
+            self.send_header("Content-Length", str(end - begin))
+            self.end_headers()
+            if is_wanted:
+                self.wfile.write(body[begin:end])
+
+    state = {"failures": 0}
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", state
+    server.shutdown()
+
+
+def test_an_object_store_that_fails_once_is_asked_again(session, store):
+    pytest.importorskip("aiohttp", reason="fsspec reads HTTP with aiohttp")
+    address, state = store
+    captures = [f"{address}/{os.path.basename(path)}" for path in TRACES]
+    whole = fs.count(TRACES)
+    counted = on_spark.count(session, captures, task_bytes=200_000)
+    assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
+    # The driver looks at heads of files, too: failures begin with the workers.
+    divide = on_spark.DividedCount.share
+
+    def share(self, *words):
+        state["failures"] = 1
+        return divide(self, *words)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(on_spark.DividedCount, "share", share)
+        counted = on_spark.count(session, captures)
+    assert state["failures"] == 0
+    assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
+
+
+def test_an_object_store_that_stays_broken_raises(session, store):
+    pytest.importorskip("aiohttp", reason="fsspec reads HTTP with aiohttp")
+    address, state = store
+    divide = on_spark.DividedCount.share
+
+    def share(self, *words):
+        state["failures"] = 10**9
+        return divide(self, *words)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(on_spark.DividedCount, "share", share)
+        with pytest.raises(Exception, match="503|generated.pcap"):
+            on_spark.count(session, [f"{address}/generated.pcap"])
+
+
+def test_skew_changes_nothing(session, tmp_path):
+    fs.generate(write=tmp_path / "dense.pcap", packets=200_000, duration="500ms", snaplen=64)
+    fs.generate(write=tmp_path / "thin.pcap", packets=20_000, duration="30s", seed=2, snaplen=64)
+    whole = fs.count(tmp_path, element="flow")
+    equal(on_spark.count(session, tmp_path, task_bytes=1 << 20, element="flow"), whole)
+
+
+def test_many_small_files_are_packed(session, tmp_path):
+    data = Path(TRACES[1]).read_bytes()
+    for number in range(400):
+        (tmp_path / f"{number:03}.pcap").write_bytes(data)
+    counted = on_spark.count(session, tmp_path)
+    assert len(counted.inputs) == 400
+    equal(counted, fs.count(tmp_path))
+
+
+def test_spark_submit_prints_what_the_program_prints(master, shell, tmp_path):
+    script = subprocess.run([sys.executable, "-m", "flowsieve.spark"], capture_output=True, text=True, check=True).stdout.strip()
+    home = Path(pyspark.__file__).parent
+    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    output = tmp_path / "counts.json"
+    words = ["--slice", "1s", "--format", "json", "-o", str(output), *TRACES]
+    submitted = subprocess.run(
+        [str(home / "bin" / "spark-submit"), "--master", "local[2]", script, *words],
+        capture_output=True, text=True, env=environment,
+    )  # fmt: skip
+    assert submitted.returncode == 0, submitted.stderr[-2000:]
+    assert json.loads(output.read_text()) == json.loads(shell("count", "--format", "json", *TRACES))
