@@ -20,11 +20,9 @@ pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &s
                 let _ = page.slice(&slice);
             }
         }
-        let kinds = ElementKind::ALL.into_iter();
-        let plural = kinds
-            .filter(|kind| kind.name() == element)
-            .map(ElementKind::plural);
-        let figure = page.figure(plural.last().unwrap_or(element), filter);
+        let mut kinds = ElementKind::ALL.into_iter();
+        let kind = kinds.find(|kind| kind.name() == element);
+        let figure = page.figure(kind.map_or(element, |kind| kind.plural()), filter);
         figure
             .map(|figure| svg::standalone(&figure))
             .unwrap_or_default()

@@ -11,7 +11,9 @@ use flowsieve::pieces::{
 };
 use flowsieve::pipeline::{CountPlan, CountSummary, SliceGrid};
 use flowsieve::selection::TimeBound;
-use flowsieve::trace::{Capture, InputFormat, RangeStart, Source, TraceError, TraceErrorKind};
+use flowsieve::trace::{
+    Capture, InputFormat, RangeStart, Source, StopFlag, TraceError, TraceErrorKind,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use serde::{Deserialize, Serialize};
@@ -254,7 +256,7 @@ impl CountJob {
         }
         let misused = |sentence: String| failure(&sentence, true, None, None);
         let (selection, grid, first_ns) = py.detach(|| {
-            let stop = Default::default();
+            let stop = StopFlag::default();
             let resolved = plan
                 .selection
                 .resolved(&plan.inputs, plan.input_format, &stop);

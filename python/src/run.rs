@@ -193,7 +193,7 @@ impl Command {
         }
         match &self.reading {
             Reading::Rows(rows) => Ok(rows.schema()),
-            _ => Err(self.over()),
+            _ => Err(over()),
         }
     }
 
@@ -244,7 +244,7 @@ impl Command {
         let output = match &mut reading {
             Reading::Begun(output) => output,
             Reading::Rows(rows) => rows.get_mut(),
-            Reading::Over => return Err(self.over()),
+            Reading::Over => return Err(over()),
         };
         let mut rest = Vec::new();
         if output.read_to_end(&mut rest).is_err() {
@@ -281,33 +281,31 @@ impl Command {
         }
         match raised {
             Some(raised) => Trouble::Raised(raised),
-            None => self.over(),
+            None => over(),
         }
     }
 
     /// The command ended without a result: because it failed, or because it could read nothing.
     fn ended_early(&mut self) -> Trouble {
-        Trouble::Failed(match self.join() {
-            Err(failure) => failure,
-            Ok(_) => {
-                let said = locked(&self.stage.said).first().cloned();
-                let (line, path, offset) = said.unwrap_or_default();
-                Failure {
-                    sentence: line.trim_start_matches("flowsieve: ").to_owned(),
-                    is_usage: false,
-                    place: path.map(|path| Place { path, offset }),
-                }
-            }
-        })
-    }
-
-    fn over(&self) -> Trouble {
+        if let Err(failure) = self.join() {
+            return Trouble::Failed(failure);
+        }
+        let said = locked(&self.stage.said).first().cloned();
+        let (line, path, offset) = said.unwrap_or_default();
         Trouble::Failed(Failure {
-            sentence: "everything of this result was read already".to_owned(),
+            sentence: line.trim_start_matches("flowsieve: ").to_owned(),
             is_usage: false,
-            place: None,
+            place: path.map(|path| Place { path, offset }),
         })
     }
+}
+
+fn over() -> Trouble {
+    Trouble::Failed(Failure {
+        sentence: "everything of this result was read already".to_owned(),
+        is_usage: false,
+        place: None,
+    })
 }
 
 /// Rows for another library, which pulls them.

@@ -1,7 +1,7 @@
 //! The commands and their options as data, for programs that offer them under another face.
 
 use super::Arguments;
-use clap::builder::ValueRange;
+use clap::builder::{PossibleValue, ValueRange};
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use flowsieve::report::manual::{FieldDoc, tables};
 use serde_json::{Value, json};
@@ -74,6 +74,6 @@ fn argument(argument: &Arg) -> Value {
         "is_required": argument.is_required_set(),
         "value_name": argument.get_value_names().map(|names| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")),
         "default": argument.get_default_values().first().map(|value| value.to_string_lossy()),
-        "values": values.map(|value| value.get_name()).collect::<Vec<_>>(),
+        "values": values.map(PossibleValue::get_name).collect::<Vec<_>>(),
     })
 }

@@ -41,6 +41,7 @@ impl Signals {
     /// From now on signals no longer end the program at once, but set the flag; a second one does end it.
     #[cfg(unix)]
     pub(crate) fn catch() -> io::Result<Self> {
+        use signal_hook::flag::{register, register_conditional_shutdown, register_usize};
         // Signals are the host's.
         if let Some(host) = host::current() {
             let stop = host.stop();
@@ -49,7 +50,6 @@ impl Signals {
                 ..Self::default()
             });
         }
-        use signal_hook::flag::{register, register_conditional_shutdown, register_usize};
         let signals = Self::default();
         let flag: Arc<_> = signals.stop.clone().into();
         for signal in ENDING {
