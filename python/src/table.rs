@@ -78,10 +78,10 @@ impl Table {
 }
 
 /// Rows in the form in which libraries hand Arrow to one another.
-pub(crate) fn stream_capsule<'py>(
-    py: Python<'py>,
+pub(crate) fn stream_capsule(
+    py: Python<'_>,
     rows: impl RecordBatchReader + Send + 'static,
-) -> PyResult<Bound<'py, PyCapsule>> {
+) -> PyResult<Bound<'_, PyCapsule>> {
     let rows = FFI_ArrowArrayStream::new(Box::new(rows));
     PyCapsule::new_with_value(py, rows, c"arrow_array_stream")
 }
