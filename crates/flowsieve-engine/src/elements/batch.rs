@@ -2,7 +2,9 @@
 
 use crate::decode::{Addresses, Skip};
 use crate::hashing::{Digest, Digester};
+use crate::memory::fetch;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// A run of packets in trace order, and their elements.
 ///
@@ -76,6 +78,20 @@ impl Keys {
         &self.bytes[start as usize..self.ends[index] as usize]
     }
 
+    /// [`fetch`] of some of them; there need not be so many.
+    fn fetch(&self, keys: Range<usize>) {
+        let place = |key: usize| {
+            let before = key.min(self.len()).checked_sub(1);
+            before.map_or(0, |before| self.ends[before] as usize)
+        };
+        fetch(&self.ends, &keys, u64::from);
+        fetch(
+            &self.bytes,
+            &(place(keys.start)..place(keys.end)),
+            u64::from,
+        );
+    }
+
     /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.ends.len()).map(|index| self.get(index))
@@ -120,6 +136,14 @@ impl ElementColumns {
         if !from.keys.is_empty() {
             self.keys.push_from(&from.keys, element);
         }
+    }
+
+    /// [`fetch`] of some elements, of so many attributes; there need not be so many.
+    pub(crate) fn fetch(&self, elements: Range<usize>, arity: usize) {
+        let attributes = elements.start * arity..elements.end * arity;
+        fetch(&self.digests, &elements, Digest::value);
+        fetch(&self.attributes, &attributes, Digest::value);
+        self.keys.fetch(elements);
     }
 
     /// Bytes of all elements.

@@ -401,6 +401,12 @@ impl<S: Stage> Sequencer<S> {
         if self.slices.is_current(time_ns) {
             return Ok(Some(self.slices.current()));
         }
+        self.locate(time_ns)
+    }
+
+    /// The same where it is not the slice used last.
+    #[cold]
+    fn locate(&mut self, time_ns: i64) -> Result<Option<usize>, StageError> {
         match self.slices.locate(time_ns, self.totals.packets) {
             Place::Open(slot) => Ok(Some(slot)),
             Place::Late => Ok(None),
