@@ -18,7 +18,7 @@ use crate::decode::{
 use crate::elements::{ElementBatch, ElementColumns};
 use crate::hashing::Digester;
 use crate::inputs::Maker;
-use crate::trace::{LogBatch, LogContent, LogEntry, LogQuestion, PacketRef, TraceBatch};
+use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, PacketRef, TraceBatch};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bytes ahead of the key.
@@ -77,6 +77,19 @@ struct Values<'a> {
     bytes: u32,
 }
 
+impl<'a> Values<'a> {
+    /// Those of a packet of which nothing but the addresses is asked.
+    const fn of_addresses(ip: &IpPacket<'a>) -> Self {
+        Self {
+            addresses: ip.addresses,
+            protocol: ip.protocol,
+            ports: (0, 0),
+            name: &[],
+            bytes: ip.bytes,
+        }
+    }
+}
+
 impl TopExtractor {
     pub(super) fn new(
         question: &Question,
@@ -103,21 +116,26 @@ impl TopExtractor {
         }
     }
 
-    fn packets(&self, bytes: &[u8], packets: &[PacketRef], out: &mut ElementBatch) {
+    /// Appends packets, each of which gives as many elements as `extract` says.
+    #[expect(
+        clippy::inline_always,
+        reason = "one loop a form, so that the choice is made once a batch and not once a packet"
+    )]
+    #[inline(always)]
+    fn packets(
+        &self,
+        bytes: &[u8],
+        packets: &[PacketRef],
+        out: &mut ElementBatch,
+        extract: impl Fn(&IpPacket<'_>, LinkType, &[u8], &mut ElementColumns) -> Result<u32, Skip>,
+    ) {
         let first = out.times_ns.len() as u32;
         let times = packets.iter().map(|packet| packet.time_ns);
         out.times_ns.extend(times);
         for (number, packet) in (first..).zip(packets) {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            let elements = match self.decoder.decode(packet.link, frame) {
-                Err(skip) => Err(skip),
-                Ok(ip) if self.need == Need::Names => {
-                    let innermost = self.inner.decode(packet.link, frame);
-                    innermost.and_then(|inner| self.messages(&ip, &inner, &mut out.elements))
-                }
-                Ok(ip) => self.packet(&ip, &mut out.elements).map(|()| 1),
-            };
-            match elements {
+            let ip = self.decoder.decode(packet.link, frame);
+            match ip.and_then(|ip| extract(&ip, packet.link, frame, &mut out.elements)) {
                 Ok(1) => {}
                 Ok(elements) => out.further.extend((1..elements).map(|_| number)),
                 Err(skip) => out.skipped.push((number, skip)),
@@ -126,7 +144,7 @@ impl TopExtractor {
     }
 
     #[inline]
-    fn packet(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<(), Skip> {
+    fn packet(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
         let ports = match (self.need, ip.ports()) {
             (_, Some(ports)) => ports,
             (Need::Ports, None) => return Err(Skip::NoPorts),
@@ -145,27 +163,32 @@ impl TopExtractor {
                     source,
                     destination,
                 },
-                Form::Pair { reversed },
-            ) => {
-                let (key, other) = if reversed {
-                    (destination, source)
-                } else {
-                    (source, destination)
-                };
-                let words = [key, other].map(|address| u128::from(u32::from_le_bytes(address)));
-                let element = 4 | words[0] << 8 | words[1] << 40;
-                self.push_register(values.bytes, element, 5, 9, out);
-            }
-            (
-                Addresses::V4 {
-                    source,
-                    destination,
-                },
                 Form::Short,
             ) => self.push_short(&values, [source, destination], out),
             _ => self.push::<SHORT>(&values, out),
         }
-        Ok(())
+        Ok(1)
+    }
+
+    /// The same for a source and its destination, or the other way round.
+    #[expect(clippy::inline_always, reason = "in a loop of its own")]
+    #[inline(always)]
+    fn pair(&self, ip: &IpPacket<'_>, reversed: bool, out: &mut ElementColumns) {
+        let Addresses::V4 {
+            source,
+            destination,
+        } = ip.addresses
+        else {
+            return self.push::<SHORT>(&Values::of_addresses(ip), out);
+        };
+        let (key, other) = if reversed {
+            (destination, source)
+        } else {
+            (source, destination)
+        };
+        let words = [key, other].map(|address| u128::from(u32::from_le_bytes(address)));
+        let element = 4 | words[0] << 8 | words[1] << 40;
+        self.push_register(ip.bytes, element, 5, 9, out);
     }
 
     /// The same as [`Self::push`] for an element that fits into a register, without a name: most are such.
@@ -494,7 +517,27 @@ impl Maker for TopExtractor {
 
     fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         match batch {
-            TraceBatch::Packets { bytes, packets } => self.packets(bytes, packets, out),
+            TraceBatch::Packets { bytes, packets } => match (self.need, self.form) {
+                (Need::Names, _) => self.packets(bytes, packets, out, |ip, link, frame, out| {
+                    let innermost = self.inner.decode(link, frame)?;
+                    self.messages(ip, &innermost, out)
+                }),
+                (_, Form::Pair { reversed: false }) => {
+                    self.packets(bytes, packets, out, |ip, _, _, out| {
+                        self.pair(ip, false, out);
+                        Ok(1)
+                    });
+                }
+                (_, Form::Pair { reversed: true }) => {
+                    self.packets(bytes, packets, out, |ip, _, _, out| {
+                        self.pair(ip, true, out);
+                        Ok(1)
+                    });
+                }
+                (_, Form::Short | Form::Any) => {
+                    self.packets(bytes, packets, out, |ip, _, _, out| self.packet(ip, out));
+                }
+            },
             TraceBatch::Log(log) => {
                 for entry in log.entries {
                     let number = out.times_ns.len() as u32;
@@ -717,7 +760,10 @@ mod tests {
                 bytes: values.bytes,
                 vlan: None,
             };
-            assert_eq!(extractor.packet(&ip, &mut short), Ok(()));
+            match extractor.form {
+                Form::Pair { reversed } => extractor.pair(&ip, reversed, &mut short),
+                _ => assert_eq!(extractor.packet(&ip, &mut short), Ok(1)),
+            }
             extractor.push::<SHORT>(&values, &mut long);
             assert_eq!(short.keys.get(0), long.keys.get(0), "{by} {distinct}");
             assert_eq!(short.digests, long.digests);

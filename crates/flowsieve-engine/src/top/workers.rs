@@ -72,12 +72,10 @@ impl Ranker {
         slice
             .filter
             .insert_all(&elements.digests, &mut self.weights);
-        let keys = elements.keys.iter().zip(&elements.attributes);
-        for ((record, &digest), &weight) in keys.zip(&self.weights) {
-            let record = Record::of(record);
-            slice.summary.add(digest, record.key, weight, record.bytes);
-            if let Some(truth) = &mut slice.truth {
-                truth.add(&record);
+        slice.summary.add_all(elements, &self.weights);
+        if let Some(truth) = &mut slice.truth {
+            for record in elements.keys.iter() {
+                truth.add(&Record::of(record));
             }
         }
     }
@@ -116,7 +114,7 @@ impl OpenSlice {
             let digester = Digester::new(plan.seed);
             let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
                 let digest = digester.digest(&key);
-                let spread = self.summary.of_key(digest, &key, seen_share);
+                let spread = self.summary.of_key(digest, seen_share);
                 top_key(plan, rank, &key, spread, Some(exact), sum as f64)
             });
             (keys.collect(), Some(recall))
