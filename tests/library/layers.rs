@@ -42,6 +42,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "hashing",
             "inputs",
             "pipeline",
+            "top",
             "trace",
         ],
     ),

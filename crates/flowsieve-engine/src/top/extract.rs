@@ -10,7 +10,9 @@
 //! cleared), ports of 2, protocols of 1, names as labels. The family (4 or 6) stands ahead of the first part that
 //! has an address. An element's digest is that of key and other, and its only attribute is the digest of the key.
 
+use super::plan::TopPlan;
 use super::question::{Attribute, Field, Question};
+use super::summary::LONGEST_KEY;
 use crate::decode::{
     Addresses, DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_message, dns_messages,
     dotted, labels_from_text, logged_addresses,
@@ -32,7 +34,7 @@ const LONG: usize = SHORT + 2 * NAME_MAX;
 
 /// Turns packets into elements of a question.
 #[derive(Debug)]
-pub(super) struct TopExtractor {
+pub(crate) struct TopExtractor {
     question: Question,
     decoder: Decoder,
     /// Finds DNS messages inside tunnels, whichever addresses count.
@@ -77,21 +79,19 @@ struct Values<'a> {
     bytes: u32,
 }
 
-impl<'a> Values<'a> {
-    /// Those of a packet of which nothing but the addresses is asked.
-    const fn of_addresses(ip: &IpPacket<'a>) -> Self {
-        Self {
-            addresses: ip.addresses,
-            protocol: ip.protocol,
-            ports: (0, 0),
-            name: &[],
-            bytes: ip.bytes,
-        }
-    }
-}
-
 impl TopExtractor {
-    pub(super) fn new(
+    /// That of a plan.
+    pub(crate) fn of(plan: &TopPlan) -> Self {
+        Self::new(
+            &plan.question,
+            plan.tunnel,
+            &plan.dns_ports,
+            plan.queries_only,
+            Digester::new(plan.seed),
+        )
+    }
+
+    fn new(
         question: &Question,
         tunnel: Tunnel,
         dns_ports: &[u16],
@@ -174,21 +174,36 @@ impl TopExtractor {
     #[expect(clippy::inline_always, reason = "in a loop of its own")]
     #[inline(always)]
     fn pair(&self, ip: &IpPacket<'_>, reversed: bool, out: &mut ElementColumns) {
-        let Addresses::V4 {
-            source,
-            destination,
-        } = ip.addresses
-        else {
-            return self.push::<SHORT>(&Values::of_addresses(ip), out);
-        };
-        let (key, other) = if reversed {
-            (destination, source)
+        let addresses = if reversed {
+            ip.addresses.reversed()
         } else {
-            (source, destination)
+            ip.addresses
         };
-        let words = [key, other].map(|address| u128::from(u32::from_le_bytes(address)));
-        let element = 4 | words[0] << 8 | words[1] << 40;
-        self.push_register(ip.bytes, element, 5, 9, out);
+        match addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                let words =
+                    [source, destination].map(|address| u128::from(u32::from_le_bytes(address)));
+                let element = 4 | words[0] << 8 | words[1] << 40;
+                self.push_register(ip.bytes, element, 5, 9, out);
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                let mut record = [6; HEAD + 33];
+                record[..4].copy_from_slice(&ip.bytes.to_le_bytes());
+                record[4..HEAD].copy_from_slice(&17_u16.to_le_bytes());
+                record[HEAD + 1..][..16].copy_from_slice(&source);
+                record[HEAD + 17..].copy_from_slice(&destination);
+                out.digests.push(self.digester.digest(&record[HEAD..]));
+                let key = self.digester.digest(&record[HEAD..HEAD + 17]);
+                out.attributes.push(key);
+                out.keys.push(&record);
+            }
+        }
     }
 
     /// The same as [`Self::push`] for an element that fits into a register, without a name: most are such.
@@ -553,17 +568,43 @@ impl Maker for TopExtractor {
 }
 
 /// A record's parts.
-pub(super) struct Record<'a> {
+pub(crate) struct Record<'a> {
     /// Bytes of the packet.
-    pub(super) bytes: u32,
-    pub(super) key: &'a [u8],
+    pub(crate) bytes: u32,
+    pub(crate) key: &'a [u8],
     /// Key and other.
-    pub(super) element: &'a [u8],
+    pub(crate) element: &'a [u8],
+}
+
+/// Packets of a key that are no first sightings.
+pub(crate) struct Repeats<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) packets: u64,
+    /// Bytes of these packets.
+    pub(crate) bytes: u64,
 }
 
 impl<'a> Record<'a> {
+    /// Bytes of the packet.
     #[inline]
-    pub(super) fn of(record: &'a [u8]) -> Self {
+    pub(super) fn bytes_of(record: &[u8]) -> u32 {
+        record
+            .first_chunk()
+            .map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    }
+
+    /// Those of bytes from elsewhere, if they are a record.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let &[_, _, _, _, low, high, ref element @ ..] = bytes else {
+            return None;
+        };
+        let key = usize::from(u16::from_le_bytes([low, high]));
+        // The root's name has no bytes.
+        (key <= element.len().min(LONGEST_KEY)).then(|| Self::of(bytes))
+    }
+
+    #[inline]
+    pub(crate) fn of(record: &'a [u8]) -> Self {
         let (head, element) = record.split_at(HEAD.min(record.len()));
         let &[a, b, c, d, low, high] = head else {
             return Self {

@@ -22,7 +22,6 @@ use crate::filters::{Basis, Estimate, Seen, Weight};
 use crate::hashing::{Digest, mix, reduce};
 use ahash::RandomState;
 use std::hint::black_box;
-use std::ops::Range;
 
 /// Stream of [`mix`] that chooses a key's cell.
 const CELL: u64 = 0x746f_7063_656c_6c73;
@@ -35,7 +34,7 @@ const EVICTED: usize = 4;
 const IMMUNE: usize = 8;
 
 /// Keys that are looked up together.
-const TOUCHED: usize = 32;
+const TOGETHER: usize = 64;
 
 /// Longest key: a family, two addresses, ports, a protocol and a name.
 pub(super) const LONGEST_KEY: usize = 1 + 32 + 5 + 255;
@@ -70,8 +69,10 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Summary {
     entries: Vec<Entry>,
-    /// The keys, in the order of the entries.
+    /// The keys, in the order of the entries, with gaps where others were.
     keys: Vec<u8>,
+    /// Bytes of the gaps.
+    left_key_bytes: usize,
     index: Index,
     most_entries: usize,
     most_key_bytes: usize,
@@ -88,7 +89,7 @@ pub(super) struct Summary {
     variance: Weight,
     firsts: u64,
     /// What is looked at to find the keys that leave.
-    scratch: Vec<u64>,
+    scratch: Vec<u32>,
 }
 
 impl Summary {
@@ -98,7 +99,7 @@ impl Summary {
         let cells = bytes / 8 / size_of::<u32>();
         let rest = bytes - cells * size_of::<u32>();
         // Entry, key, number in the scratch.
-        let each = size_of::<Entry>() + key_bytes + size_of::<u64>();
+        let each = size_of::<Entry>() + key_bytes + size_of::<u32>();
         let index_of = |entries: usize| Index::places(entries) * size_of::<u32>();
         let mut most_entries = rest / each;
         while most_entries > 8 && most_entries * each + index_of(most_entries) > rest {
@@ -108,6 +109,7 @@ impl Summary {
         Self {
             entries: Vec::with_capacity(most_entries),
             keys: Vec::with_capacity(most_entries * key_bytes + LONGEST_KEY),
+            left_key_bytes: 0,
             index: Index::new(most_entries),
             most_entries,
             most_key_bytes: most_entries * key_bytes + LONGEST_KEY,
@@ -124,31 +126,49 @@ impl Summary {
     }
 
     /// Takes packets of keys, with the weights of their elements.
+    ///
+    /// Repeats only count for packets and bytes of keys that are held. So once keys are evicted, those of a batch come
+    /// after its first sightings, which alone decide who is held: what is likely to be there is not asked together
+    /// with what is not.
     pub(super) fn add_all(&mut self, elements: &ElementColumns, weights: &[Weight]) {
-        let batches = elements
-            .attributes
-            .chunks(TOUCHED)
-            .zip(weights.chunks(TOUCHED));
-        for (start, (digests, weights)) in (0..).step_by(TOUCHED).zip(batches) {
-            let numbers = self.touch(digests);
-            for (at, (&digest, &weight)) in digests.iter().zip(weights).enumerate() {
+        for start in (0..elements.len()).step_by(TOGETHER) {
+            let end = elements.len().min(start + TOGETHER);
+            let (digests, weights) = (&elements.attributes[start..end], &weights[start..end]);
+            let guesses = self.touch(digests);
+            let mut order = [0; TOGETHER];
+            let firsts = if self.evicted == 0 {
+                order = std::array::from_fn(|at| at as u8);
+                digests.len()
+            } else {
+                firsts_first(weights, &mut order)
+            };
+            for &at in &order[..firsts] {
+                let at = usize::from(at);
                 let record = elements.keys.get(start + at);
-                self.add(numbers[at], digest, record, weight);
+                self.add(guesses[at], digests[at], record, weights[at]);
+            }
+            for &at in &order[firsts..digests.len()] {
+                let at = usize::from(at);
+                if let Some(number) = self.find_from(guesses[at], digests[at]) {
+                    let entry = &mut self.entries[number];
+                    entry.packets += 1;
+                    entry.bytes += u64::from(Record::bytes_of(elements.keys.get(start + at)));
+                }
             }
         }
     }
 
     /// Where these keys are, most likely: all are looked at together, so that nobody waits for the cache for each.
     #[inline]
-    fn touch(&self, digests: &[Digest]) -> [u32; TOUCHED] {
-        let mut numbers = [0; TOUCHED];
+    fn touch(&self, digests: &[Digest]) -> [u32; TOGETHER] {
+        let mut numbers = [0; TOGETHER];
         let Some(last) = self.entries.len().checked_sub(1) else {
             return numbers;
         };
         for (number, &digest) in numbers.iter_mut().zip(digests) {
             *number = self.index.guess(digest).min(last as u32);
         }
-        let touched = numbers.iter().fold(0, |touched, &number| {
+        let touched = numbers[..digests.len()].iter().fold(0, |touched, &number| {
             touched ^ self.entries[number as usize].digest.value()
         });
         black_box(touched);
@@ -158,11 +178,7 @@ impl Summary {
     /// Takes a packet of a key, which is number `guess` or another one; `weight` is that of its element.
     #[inline]
     fn add(&mut self, guess: u32, digest: Digest, record: &[u8], weight: Weight) {
-        let entry = self.entries.get(guess as usize);
-        let found = match entry {
-            Some(entry) if entry.digest == digest => Some(guess as usize),
-            _ => self.find(digest),
-        };
+        let found = self.find_from(guess, digest);
         if weight.is_first() {
             self.total = self.total.plus(weight);
             self.variance = self.variance.plus(weight.variance());
@@ -187,6 +203,24 @@ impl Summary {
         }
     }
 
+    /// Takes packets of a key that are no first sightings.
+    pub(super) fn add_repeats(&mut self, digest: Digest, packets: u64, bytes: u64) {
+        if let Some(number) = self.find(digest) {
+            let entry = &mut self.entries[number];
+            entry.packets = entry.packets.saturating_add(packets);
+            entry.bytes = entry.bytes.saturating_add(bytes);
+        }
+    }
+
+    #[inline]
+    fn find_from(&self, guess: u32, digest: Digest) -> Option<usize> {
+        let entry = self.entries.get(guess as usize);
+        match entry {
+            Some(entry) if entry.digest == digest => Some(guess as usize),
+            _ => self.find(digest),
+        }
+    }
+
     #[inline]
     fn find(&self, digest: Digest) -> Option<usize> {
         let is = |number: u32| self.entries[number as usize].digest == digest;
@@ -198,10 +232,15 @@ impl Summary {
     }
 
     /// Holds one key more, which begins with nothing.
+    #[inline(never)]
     fn append(&mut self, digest: Digest, key: &[u8]) -> &mut Entry {
         let key = &key[..key.len().min(LONGEST_KEY)];
         while !self.has_room(key) {
-            self.evict();
+            if self.entries.len() < self.most_entries && self.left_key_bytes > 0 {
+                self.close_gaps();
+            } else {
+                self.evict();
+            }
         }
         let loss = self.loss(digest);
         let number = self.entries.len();
@@ -227,52 +266,50 @@ impl Summary {
     /// What a key with this digest may have lost.
     fn loss(&self, digest: Digest) -> Loss {
         let cell = self.row[cell_of(digest, self.row.len())];
-        if cell == 0 {
-            return Loss::default();
-        }
+        // Without a branch, which nobody could predict.
+        let is_there = f64::from(u8::from(cell != 0));
         Loss {
             cell,
-            own: f64::from(cell) * self.losses.of_cell - self.losses.of_others,
-            variance: self.losses.variance,
+            own: (f64::from(cell) * self.losses.of_cell - self.losses.of_others) * is_there,
+            variance: self.losses.variance * is_there,
         }
     }
 
     /// Evicts the quarter with the fewest first sightings, the oldest first, but none of the newest eighth.
+    #[inline(never)]
     fn evict(&mut self) {
         let length = self.entries.len();
         let share = (length / EVICTED).max(1);
         let old = (length - length / IMMUNE).max(1).min(length);
         let (least, mut among) = self.evicted_below(old, share.min(old));
-        let (mut kept, mut key_bytes) = (0, 0);
-        // Keys that stay, one after the other, and have not been moved yet.
-        let mut staying = 0..0;
-        for number in 0..length {
-            let entry = self.entries[number];
-            let key_end = entry.key_at as usize + usize::from(entry.key_length);
-            let is_evicted = number < old
-                && (entry.firsts < least
-                    || (entry.firsts == least && among > 0 && {
-                        among -= 1;
-                        true
-                    }));
-            if is_evicted {
-                self.lose(entry.digest, entry.weight);
-                key_bytes = self.move_keys(staying, key_bytes);
-                staying = key_end..key_end;
-                continue;
-            }
-            let moved = staying.start - key_bytes;
-            self.entries[kept] = Entry {
-                key_at: entry.key_at - moved as u32,
-                ..entry
-            };
-            staying.end = key_end;
-            kept += 1;
+        let mut evicted = std::mem::take(&mut self.scratch);
+        evicted.clear();
+        evicted.resize(old, 0);
+        let mut count = 0;
+        // Who leaves is nearly chance, so nothing branches on it.
+        for (number, entry) in self.entries[..old].iter().enumerate() {
+            let is_among = usize::from(entry.firsts == least) & usize::from(among > 0);
+            among -= is_among;
+            evicted[count] = number as u32;
+            count += usize::from(entry.firsts < least) | is_among;
         }
-        let key_bytes = self.move_keys(staying, key_bytes);
+        evicted.truncate(count);
+        for &number in &evicted {
+            let entry = self.entries[number as usize];
+            self.left_key_bytes += usize::from(entry.key_length);
+            self.lose(entry.digest, entry.weight);
+        }
+        let mut kept = evicted.first().map_or(length, |&number| number as usize);
+        for (at, &number) in evicted.iter().enumerate() {
+            let next = evicted.get(at + 1).map_or(length, |&next| next as usize);
+            let staying = number as usize + 1..next;
+            let count = staying.len();
+            self.entries.copy_within(staying, kept);
+            kept += count;
+        }
+        self.scratch = evicted;
         self.evicted += (length - kept) as u64;
         self.entries.truncate(kept);
-        self.keys.truncate(key_bytes);
         self.index.clear();
         for (number, entry) in (0..).zip(&self.entries) {
             self.index.insert(entry.digest, number);
@@ -280,37 +317,50 @@ impl Summary {
         self.losses = Losses::of(self.row.len(), self.lost, self.squares);
     }
 
-    /// Moves keys forwards to this place; where they end.
-    fn move_keys(&mut self, keys: Range<usize>, to: usize) -> usize {
-        let end = to + keys.len();
-        if to < keys.start && to < end {
-            self.keys.copy_within(keys, to);
+    /// Moves keys to where others were, which are evicted.
+    fn close_gaps(&mut self) {
+        let mut end = 0;
+        // Keys that stay, one after the other, and have not been moved yet.
+        let mut staying = 0..0;
+        for entry in &mut self.entries {
+            let start = entry.key_at as usize;
+            if start != staying.end {
+                let length = staying.len();
+                self.keys.copy_within(staying, end);
+                end += length;
+                staying = start..start;
+            }
+            entry.key_at -= (staying.start - end) as u32;
+            staying.end = start + usize::from(entry.key_length);
         }
-        end
+        let length = staying.len();
+        self.keys.copy_within(staying, end);
+        self.keys.truncate(end + length);
+        self.left_key_bytes = 0;
     }
 
     /// A number of first sightings, below which all of the first `old` entries are evicted, and how many of those with
     /// as many, so that they are `share` together.
     fn evicted_below(&mut self, old: usize, share: usize) -> (u32, usize) {
-        // Nearly always few first sightings decide.
-        let mut counts = [0_usize; 64];
-        for entry in &self.entries[..old] {
-            counts[(entry.firsts as usize).min(counts.len() - 1)] += 1;
-        }
+        let entries = &self.entries[..old];
         let mut below = 0;
-        for (firsts, &count) in (0..).zip(&counts[..counts.len() - 1]) {
+        // Nearly always few first sightings decide.
+        for firsts in 0..4 {
+            let count: usize = entries
+                .iter()
+                .map(|entry| usize::from(entry.firsts == firsts))
+                .sum();
             if below + count >= share {
                 return (firsts, share - below);
             }
             below += count;
         }
         self.scratch.clear();
-        let firsts = self.entries[..old].iter();
         self.scratch
-            .extend(firsts.map(|entry| u64::from(entry.firsts)));
+            .extend(entries.iter().map(|entry| entry.firsts));
         let (fewer, &mut least, _) = self.scratch.select_nth_unstable(share - 1);
         let below = fewer.iter().filter(|&&firsts| firsts < least).count();
-        (least as u32, share - below)
+        (least, share - below)
     }
 
     #[inline]
@@ -356,11 +406,11 @@ impl Summary {
     pub(super) fn largest(&mut self, least: u64, most: usize, seen_share: f64) -> Vec<Spread> {
         let mut order = std::mem::take(&mut self.scratch);
         order.clear();
-        order.extend((0..self.entries.len() as u64).filter(|&number| {
+        order.extend((0..self.entries.len() as u32).filter(|&number| {
             let entry = &self.entries[number as usize];
             upper(entry, seen_share) >= least
         }));
-        let rank = |&number: &u64| {
+        let rank = |&number: &u32| {
             let entry = &self.entries[number as usize];
             (std::cmp::Reverse(entry.weight), key_of(&self.keys, entry))
         };
@@ -414,6 +464,7 @@ impl Summary {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.keys.clear();
+        self.left_key_bytes = 0;
         self.index.clear();
         if self.evicted > 0 {
             self.row.fill(0);
@@ -434,7 +485,7 @@ impl Summary {
             + self.keys.capacity()
             + self.index.places.capacity() * size_of::<u32>()
             + self.row.capacity() * size_of::<u32>()
-            + self.scratch.capacity() * size_of::<u64>()
+            + self.scratch.capacity() * size_of::<u32>()
     }
 }
 
@@ -524,6 +575,20 @@ impl Index {
     fn clear(&mut self) {
         self.places.fill(FREE);
     }
+}
+
+/// The places of first sightings, and then those of the others; how many first sightings there are.
+fn firsts_first(weights: &[Weight], order: &mut [u8; TOGETHER]) -> usize {
+    let mut repeats = [0; TOGETHER];
+    let (mut firsts, mut others) = (0, 0);
+    for (at, weight) in (0..).zip(weights) {
+        order[firsts % TOGETHER] = at;
+        repeats[others % TOGETHER] = at;
+        firsts += usize::from(weight.is_first());
+        others += usize::from(!weight.is_first());
+    }
+    order[firsts..firsts + others].copy_from_slice(&repeats[..others]);
+    firsts
 }
 
 /// What follows from the cells for any key that comes: it has `v · of_cell - of_others` of a cell with v.
