@@ -45,6 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "hashing",
             "inputs",
             "pipeline",
+            "top",
             "trace",
         ],
     ),

@@ -71,6 +71,17 @@ impl Keys {
         }
     }
 
+    /// Appends those of others with these numbers.
+    fn extend_from(&mut self, from: &Self, range: Range<usize>) {
+        let place = |number: usize| number.checked_sub(1).map_or(0, |before| from.ends[before]);
+        let (start, end) = (place(range.start), place(range.end));
+        let moved = (self.bytes.len() as u32).wrapping_sub(start);
+        self.bytes
+            .extend_from_slice(&from.bytes[start as usize..end as usize]);
+        let ends = from.ends[range].iter();
+        self.ends.extend(ends.map(|end| end.wrapping_add(moved)));
+    }
+
     /// The `index`-th.
     #[inline]
     pub fn get(&self, index: usize) -> &[u8] {
@@ -144,6 +155,20 @@ impl ElementColumns {
         fetch(&self.digests, &elements, Digest::value);
         fetch(&self.attributes, &attributes, Digest::value);
         self.keys.fetch(elements);
+    }
+
+    /// The same for many, one after the other.
+    pub(crate) fn extend_from(&mut self, from: &Self, elements: Range<usize>, arity: usize) {
+        self.digests
+            .extend_from_slice(&from.digests[elements.clone()]);
+        if !from.attributes.is_empty() {
+            let attributes = elements.start * arity..elements.end * arity;
+            self.attributes
+                .extend_from_slice(&from.attributes[attributes]);
+        }
+        if !from.keys.is_empty() {
+            self.keys.extend_from(&from.keys, elements);
+        }
     }
 
     /// Bytes of all elements.
