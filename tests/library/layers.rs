@@ -41,6 +41,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "decode",
             "elements",
             "filters",
+            "flows",
             "guard",
             "hashing",
             "inputs",

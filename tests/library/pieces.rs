@@ -5,11 +5,12 @@ use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, FilterSpec, PlannedCombination, Sizing, SubsetSpec};
+use flowsieve::flows::{FlowPlan, FlowRecord, FlowSummary, SortedFlows, list};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pieces::{
-    InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PiecePlan, PieceReader,
-    PlacedElements, RankedSlice, RankingSums, ShardCount, ShardTally, SlicePart, SliceRanking,
-    SliceSums, divide, grid_of,
+    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PiecePlan,
+    PieceReader, PlacedElements, PlacedFlow, RankedSlice, RankingSums, ShardCount, ShardFlows,
+    ShardTally, SlicePart, SliceRanking, SliceSums, divide, grid_of,
 };
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, Slicing, count,
@@ -169,6 +170,60 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
 fn ranking_report(plan: &TopPlan) -> TopReport<Vec<u8>> {
     let parameters = TopParameters::from(plan);
     TopReport::begin(ReportFormat::Json, &parameters, false, 80, Vec::new()).unwrap()
+}
+
+/// Everything that is reported of a list of flows: the flows in their order, and what became of the inputs.
+fn listed(flows: impl IntoIterator<Item = FlowRecord>, summary: &FlowSummary) -> Vec<String> {
+    let flows = flows
+        .into_iter()
+        .map(|flow| FlowRecord { number: 0, ..flow });
+    let flows = flows.map(|flow| format!("{flow:?}"));
+    let inputs = summary.inputs.iter().map(|input| {
+        let error = input.error.as_ref().map(ToString::to_string);
+        let (packets, left_out) = (input.packets, input.left_out);
+        format!("{:?} {packets} {left_out} {error:?}", input.container)
+    });
+    let totals = format!("{:?}", summary.totals);
+    flows.chain(inputs).chain([totals]).collect()
+}
+
+/// The flows of one run.
+fn listed_at_once(plan: &FlowPlan) -> Vec<String> {
+    let mut sorted = SortedFlows::new(1 << 30);
+    let summary = list(plan, &mut sorted, &()).unwrap();
+    let mut flows = Vec::new();
+    sorted
+        .drain(|flow| {
+            flows.push(flow);
+            Ok(())
+        })
+        .unwrap();
+    listed(flows, &summary)
+}
+
+/// The same flows in pieces.
+fn listed_in_pieces(plan: &FlowPlan, division: Division) -> Vec<String> {
+    let read = read_in_pieces(plan, division);
+    let lister = ShardFlows::new(plan).unwrap();
+    let mut sums = FlowSums::default();
+    let mut flows: Vec<PlacedFlow> = Vec::new();
+    for (slice, shards) in read.parts {
+        assert_eq!(slice, 0, "flows are in no slice");
+        for (shard, parts) in shards {
+            let take = |flow| {
+                flows.push(flow);
+                Ok(())
+            };
+            let tally = lister.list(shard, &parts, &read.table, take).unwrap();
+            let tally = FlowTally::from_bytes(&tally.to_bytes()).unwrap();
+            sums.shard(&tally).unwrap();
+            assert!(sums.shard(&tally).is_err(), "it came twice");
+        }
+    }
+    shuffle(&mut flows, division.shuffle);
+    flows.sort_by_key(|flow| (flow.flow.start_ns, flow.begun));
+    let summary = sums.finish(read.summary);
+    listed(flows.into_iter().map(|flow| flow.flow), &summary)
 }
 
 /// A report without packets and bytes of keys that were not held all the time: without an exact count these are not
@@ -443,6 +498,21 @@ fn ranking() -> impl Strategy<Value = TopPlan> {
         })
 }
 
+fn flows() -> impl Strategy<Value = FlowPlan> {
+    let timeout = || prop::option::of(1_i64..400_000_000);
+    (plan(), any::<bool>(), timeout(), timeout()).prop_map(
+        |(plan, bidirectional, idle_ns, active_ns)| FlowPlan {
+            selection: plan.selection,
+            tunnel: plan.tunnel,
+            bidirectional,
+            idle_ns,
+            active_ns,
+            threads: plan.threads,
+            ..FlowPlan::of(Vec::<PathBuf>::new())
+        },
+    )
+}
+
 fn division() -> impl Strategy<Value = Division> {
     (
         prop_oneof![
@@ -524,6 +594,50 @@ proptest! {
         let mut sums = RankingSums::new(&plan, &mut report);
         if let Ok(ranked) = RankedSlice::from_bytes(&damaged(whole.to_bytes())) {
             let _ = sums.slice(&ranked);
+        }
+    }
+
+    #[test]
+    fn pieces_list_the_flows_of_one_run(inputs in inputs(), plan in flows(), division in division()) {
+        let folder = TempDir::new().unwrap();
+        let plan = FlowPlan {
+            inputs: inputs.write(&folder).into_iter().map(Into::into).collect(),
+            ..plan
+        };
+        let expected = listed_at_once(&plan);
+        prop_assert_eq!(listed_in_pieces(&plan, division), expected);
+    }
+
+    #[test]
+    fn packets_of_flows_that_are_damaged_are_refused_or_listed(
+        place in any::<usize>(),
+        value in 1_u8..,
+        bidirectional in any::<bool>(),
+    ) {
+        let plan = FlowPlan {
+            bidirectional,
+            ..FlowPlan::of(["traces/netns-dns.pcap"])
+        };
+        let read = read_in_pieces(&plan, WHOLE);
+        let lister = ShardFlows::new(&plan).unwrap();
+        let shards: Vec<_> = read.parts[&0].iter().filter(|(_, parts)| !parts[0].firsts.is_empty()).collect();
+        let (&shard, parts) = shards[place % shards.len()];
+        let mut part = parts[0].clone();
+        let at = place % part.firsts.len();
+        part.firsts[at] ^= value;
+        let _ = lister.list(shard, &[part], &read.table, |_| Ok(()));
+        let tally = lister.list(shard, parts, &read.table, |_| Ok(())).unwrap();
+        let mut bytes = tally.to_bytes();
+        let at = place % bytes.len();
+        bytes[at] ^= value;
+        let _ = FlowTally::from_bytes(&bytes);
+        bytes.truncate(at);
+        prop_assert!(FlowTally::from_bytes(&bytes).is_err());
+        // A packet of another shard is none of this one.
+        let other = shards[(place + 1) % shards.len()].1[0].clone();
+        let moved = SlicePart { shard, ..other.clone() };
+        if other.shard != shard {
+            prop_assert!(lister.list(shard, &[moved], &read.table, |_| Ok(())).is_err());
         }
     }
 

@@ -17,9 +17,32 @@ pub(super) struct Merged<'a> {
     /// The parts that count.
     pub(super) parts: Vec<&'a SlicePart>,
     /// Each input's parts, last first.
-    inputs: Vec<(u32, Vec<(i64, FirstSightings<'a>)>)>,
-    /// The next element of each input: by time, then by input.
-    heads: BinaryHeap<Reverse<(i64, u32, usize, &'a [u8])>>,
+    inputs: Vec<(u32, Vec<Placed<'a>>)>,
+    /// The next element of each input.
+    heads: BinaryHeap<Reverse<Sighted<'a>>>,
+}
+
+/// What is left of a part.
+struct Placed<'a> {
+    range: u32,
+    /// Latest time in the pieces before.
+    earlier_ns: i64,
+    sightings: FirstSightings<'a>,
+}
+
+/// An element; those of several inputs compare as they are in the trace.
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Sighted<'a> {
+    /// Latest time of its input up to it.
+    pub(super) latest_ns: i64,
+    pub(super) input: u32,
+    /// Place of the input among those at hand.
+    at: usize,
+    /// Number of its piece.
+    pub(super) range: u32,
+    /// Latest time of its piece up to it.
+    pub(super) latest_in_range_ns: i64,
+    pub(super) bytes: &'a [u8],
 }
 
 impl<'a> Merged<'a> {
@@ -54,7 +77,11 @@ impl<'a> Merged<'a> {
                 (one, other) => one.or(other),
             };
             merged.parts.push(part);
-            let sightings = (earlier_ns, FirstSightings::of(part));
+            let sightings = Placed {
+                range: part.range,
+                earlier_ns,
+                sightings: FirstSightings::of(part),
+            };
             match merged.inputs.last_mut() {
                 Some((last, parts)) if *last == input => parts.push(sightings),
                 _ => merged.inputs.push((input, vec![sightings])),
@@ -68,20 +95,31 @@ impl<'a> Merged<'a> {
 
     /// The bytes of the next element.
     pub(super) fn next(&mut self) -> Result<Option<&'a [u8]>, PieceError> {
-        let Some(Reverse((_, _, at, key))) = self.heads.pop() else {
+        Ok(self.next_placed()?.map(|sighted| sighted.bytes))
+    }
+
+    /// The next element.
+    pub(super) fn next_placed(&mut self) -> Result<Option<Sighted<'a>>, PieceError> {
+        let Some(Reverse(sighted)) = self.heads.pop() else {
             return Ok(None);
         };
-        self.follow(at)?;
-        Ok(Some(key))
+        self.follow(sighted.at)?;
+        Ok(Some(sighted))
     }
 
     /// Looks for the next element of an input.
     fn follow(&mut self, at: usize) -> Result<(), PieceError> {
         let (input, parts) = &mut self.inputs[at];
-        while let Some((earlier_ns, sightings)) = parts.last_mut() {
-            if let Some((time_ns, key)) = sightings.next()? {
-                let time_ns = time_ns.max(*earlier_ns);
-                self.heads.push(Reverse((time_ns, *input, at, key)));
+        while let Some(part) = parts.last_mut() {
+            if let Some((latest_in_range_ns, bytes)) = part.sightings.next()? {
+                self.heads.push(Reverse(Sighted {
+                    latest_ns: latest_in_range_ns.max(part.earlier_ns),
+                    input: *input,
+                    at,
+                    range: part.range,
+                    latest_in_range_ns,
+                    bytes,
+                }));
                 break;
             }
             parts.pop();

@@ -1,14 +1,15 @@
 //! What pieces know of the run that is divided.
 
 use crate::elements::ElementBatch;
+use crate::flows::{FlowPlan, PackedMaker};
 use crate::hashing::Digester;
 use crate::inputs::Maker;
-use crate::pipeline::{CountPlan, PlanError, Slicing};
+use crate::pipeline::{Align, CountPlan, PlanError, Slicing};
 use crate::selection::Selection;
 use crate::top::{TopExtractor, TopPlan};
 use crate::trace::{InputFormat, Source};
 
-/// A plan of a run that can be divided: of a count, or of a ranking.
+/// A plan of a run that can be divided: of a count, a ranking, or a list of flows.
 pub trait PiecePlan {
     /// Checks what the types cannot say.
     ///
@@ -38,7 +39,11 @@ pub struct Outline<'a> {
 enum Run<'a> {
     Count(&'a CountPlan),
     Top(&'a TopPlan),
+    Flows(&'a FlowPlan),
 }
+
+/// Among how many shards flows are divided.
+const FLOW_SHARDS: u32 = 64;
 
 /// What is handed on of an element.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -49,6 +54,8 @@ pub(super) enum Form {
     Bytes,
     /// A record with a key and one of its others; and what packets and bytes there were of each key besides.
     Record,
+    /// The packet, and each one: how far its time is behind the latest, its number in the piece, and its compact form.
+    Packet,
 }
 
 impl Outline<'_> {
@@ -57,6 +64,7 @@ impl Outline<'_> {
         match self.run {
             Run::Count(plan) => Box::new(plan.extractor(false, self.form() == Form::Bytes)),
             Run::Top(plan) => Box::new(TopExtractor::of(plan)),
+            Run::Flows(plan) => Box::new(PackedMaker::of(plan, self.digester())),
         }
     }
 
@@ -67,6 +75,7 @@ impl Outline<'_> {
             }
             Run::Count(_) => Form::Digest,
             Run::Top(_) => Form::Record,
+            Run::Flows(_) => Form::Packet,
         }
     }
 
@@ -74,6 +83,7 @@ impl Outline<'_> {
         Digester::new(match self.run {
             Run::Count(plan) => plan.seed,
             Run::Top(plan) => plan.seed,
+            Run::Flows(_) => 0,
         })
     }
 }
@@ -109,6 +119,28 @@ impl PiecePlan for TopPlan {
             // One filter and one summary see all elements of a slice.
             shards: 1,
             run: Run::Top(self),
+        }
+    }
+}
+
+impl PiecePlan for FlowPlan {
+    fn check(&self) -> Result<(), PlanError> {
+        self.check()
+            .map_err(|error| PlanError::new(error.to_string()))
+    }
+
+    fn outline(&self) -> Outline<'_> {
+        Outline {
+            inputs: &self.inputs,
+            input_format: self.input_format,
+            selection: &self.selection,
+            // Flows know no slices.
+            slicing: Slicing {
+                width_ns: None,
+                align: Align::Epoch,
+            },
+            shards: FLOW_SHARDS,
+            run: Run::Flows(self),
         }
     }
 }

@@ -165,7 +165,9 @@ impl PieceReader {
         self.input.packets += batch.times_ns.len() as u64;
         self.input.elements += batch.elements.len() as u64;
         let columns = &batch.elements;
-        for (time_ns, elements) in packets(&batch) {
+        let before = self.input.packets - batch.times_ns.len() as u64;
+        let mut packed = Vec::new();
+        for (number, (time_ns, elements)) in (before..).zip(packets(&batch)) {
             let latest = self.input.latest_ns.map_or(time_ns, |t| t.max(time_ns));
             self.input.latest_ns = Some(latest);
             let (shards, used) = (self.shards, &mut self.used);
@@ -188,6 +190,13 @@ impl PieceReader {
                         shard.element(latest, key, key)
                     }
                     Form::Record => shard.record(latest, columns.keys.get(element)),
+                    Form::Packet => {
+                        packed.clear();
+                        put_number(&mut packed, latest.abs_diff(time_ns));
+                        put_number(&mut packed, number);
+                        packed.extend_from_slice(columns.keys.get(element));
+                        shard.keep(latest, &packed)
+                    }
                 };
             }
             if self.used >= self.budget {
@@ -319,10 +328,16 @@ impl OpenShard {
 
     /// Takes an element that is known by `key`, of which `bytes` are handed on; how many bytes were kept for it.
     fn element(&mut self, latest_ns: i64, key: &[u8], bytes: &[u8]) -> usize {
-        self.elements += 1;
         if !self.seen.insert(key) {
+            self.elements += 1;
             return 0;
         }
+        self.keep(latest_ns, bytes)
+    }
+
+    /// Hands on these bytes of an element; how many are kept for it.
+    fn keep(&mut self, latest_ns: i64, bytes: &[u8]) -> usize {
+        self.elements += 1;
         let before = self.firsts.len();
         put_number(&mut self.firsts, latest_ns.abs_diff(self.last_ns));
         put_number(&mut self.firsts, bytes.len() as u64);
