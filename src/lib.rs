@@ -60,10 +60,10 @@ pub mod report;
 mod rows;
 
 #[doc(hidden)]
-pub use flowsieve_engine::{anonymize, comparison, decode, top};
+pub use flowsieve_engine::{anonymize, comparison, decode};
 #[doc(inline)]
 pub use flowsieve_engine::{
-    capture_filter, dedup, elements, export, flows, pieces, pipeline, selection, trace,
+    capture_filter, dedup, elements, export, flows, pieces, pipeline, selection, top, trace,
 };
 
 // The program's module speaks of the library as others do.

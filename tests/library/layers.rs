@@ -14,7 +14,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("anonymize", &["decode", "trace"]),
     ("capture_filter", &["decode", "trace"]),
     ("selection", &["capture_filter", "decode", "trace"]),
-    ("elements", &["selection", "decode", "hashing", "trace"]),
+    (
+        "elements",
+        &["selection", "decode", "hashing", "memory", "trace"],
+    ),
     (
         "pipeline",
         &[
@@ -38,10 +41,12 @@ const LAYERS: &[(&str, &[&str])] = &[
             "decode",
             "elements",
             "filters",
+            "flows",
             "guard",
             "hashing",
             "inputs",
             "pipeline",
+            "top",
             "trace",
         ],
     ),

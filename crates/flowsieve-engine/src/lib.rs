@@ -23,7 +23,6 @@ pub mod pipeline;
 pub mod selection;
 mod sorted;
 mod threads;
-#[doc(hidden)]
 pub mod top;
 pub mod trace;
 

@@ -1,7 +1,9 @@
-//! Whether the system gives memory. Allocations that grow with the input or with options are tried: a refusal must
-//! not end the program.
+//! Whether the system gives memory, and whether the processor has it near. Allocations that grow with the input or with options are
+//! tried: a refusal must not end the program.
 
 use crate::bits::is_given as pages_are_given;
+use std::hint::black_box;
+use std::ops::Range;
 
 /// What everything else takes while the program runs: buffers, batches, stacks of threads.
 const ELSE_BYTES: u64 = 16 << 20;
@@ -20,4 +22,15 @@ pub fn given_of(mut bytes: u64, least: u64) -> u64 {
         bytes = (bytes / 2).max(least);
     }
     bytes
+}
+
+/// Bytes that a processor fetches together.
+const LINE_BYTES: usize = 64;
+
+/// Reads some items of a column, once in each cache line; there need not be so many. What another thread wrote is near then, and was
+/// fetched from many places at a time; `value` is anything that has to look at the item.
+pub(crate) fn fetch<T: Copy>(column: &[T], items: &Range<usize>, value: impl Fn(T) -> u64) {
+    let items = &column[items.start.min(column.len())..items.end.min(column.len())];
+    let lines = items.iter().step_by((LINE_BYTES / size_of::<T>()).max(1));
+    black_box(lines.fold(0, |all, &item| all ^ value(item)));
 }

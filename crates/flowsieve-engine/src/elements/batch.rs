@@ -2,7 +2,9 @@
 
 use crate::decode::{Addresses, Skip};
 use crate::hashing::{Digest, Digester};
+use crate::memory::fetch;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// A run of packets in trace order, and their elements.
 ///
@@ -69,11 +71,36 @@ impl Keys {
         }
     }
 
+    /// Appends those of others with these numbers.
+    fn extend_from(&mut self, from: &Self, range: Range<usize>) {
+        let place = |number: usize| number.checked_sub(1).map_or(0, |before| from.ends[before]);
+        let (start, end) = (place(range.start), place(range.end));
+        let moved = (self.bytes.len() as u32).wrapping_sub(start);
+        self.bytes
+            .extend_from_slice(&from.bytes[start as usize..end as usize]);
+        let ends = from.ends[range].iter();
+        self.ends.extend(ends.map(|end| end.wrapping_add(moved)));
+    }
+
     /// The `index`-th.
     #[inline]
     pub fn get(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start as usize..self.ends[index] as usize]
+    }
+
+    /// [`fetch`] of some of them; there need not be so many.
+    fn fetch(&self, keys: Range<usize>) {
+        let place = |key: usize| {
+            let before = key.min(self.len()).checked_sub(1);
+            before.map_or(0, |before| self.ends[before] as usize)
+        };
+        fetch(&self.ends, &keys, u64::from);
+        fetch(
+            &self.bytes,
+            &(place(keys.start)..place(keys.end)),
+            u64::from,
+        );
     }
 
     /// All of them, in order.
@@ -119,6 +146,28 @@ impl ElementColumns {
         }
         if !from.keys.is_empty() {
             self.keys.push_from(&from.keys, element);
+        }
+    }
+
+    /// [`fetch`] of some elements, of so many attributes; there need not be so many.
+    pub(crate) fn fetch(&self, elements: Range<usize>, arity: usize) {
+        let attributes = elements.start * arity..elements.end * arity;
+        fetch(&self.digests, &elements, Digest::value);
+        fetch(&self.attributes, &attributes, Digest::value);
+        self.keys.fetch(elements);
+    }
+
+    /// The same for many, one after the other.
+    pub(crate) fn extend_from(&mut self, from: &Self, elements: Range<usize>, arity: usize) {
+        self.digests
+            .extend_from_slice(&from.digests[elements.clone()]);
+        if !from.attributes.is_empty() {
+            let attributes = elements.start * arity..elements.end * arity;
+            self.attributes
+                .extend_from_slice(&from.attributes[attributes]);
+        }
+        if !from.keys.is_empty() {
+            self.keys.extend_from(&from.keys, elements);
         }
     }
 

@@ -6,6 +6,7 @@ use crate::decode::{Addresses, DNS_PORT, Decoder, IpPacket, Skip, Tunnel, dns_me
 use crate::elements::{ElementKind, Keys};
 use crate::flows::{FlowKey, Upper};
 use crate::inputs::{Batch, Maker};
+use crate::memory::fetch;
 use crate::trace::{LinkType, TraceBatch};
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 
@@ -51,6 +52,17 @@ impl Batch for SightingBatch {
 
     fn times_ns(&self) -> &[i64] {
         &self.times_ns
+    }
+
+    fn fetch(&self, cursor: &Cursor, packets: usize) {
+        let (packet, sighting) = (cursor.packet, cursor.sighting);
+        fetch(
+            &self.times_ns,
+            &(packet..packet + packets),
+            i64::cast_unsigned,
+        );
+        let sightings = sighting..sighting + packets;
+        fetch(&self.sightings, &sightings, |sighting| sighting.hash);
     }
 
     fn clear(&mut self) {

@@ -9,6 +9,7 @@ use crate::decode::{
 };
 use crate::elements::Keys;
 use crate::inputs::{Batch, Maker};
+use crate::memory::fetch;
 use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, TraceBatch};
 
 /// A run of packets in trace order: each has an entry in `flows` or in `skipped`.
@@ -122,6 +123,16 @@ impl Batch for FlowBatch {
 
     fn times_ns(&self) -> &[i64] {
         &self.times_ns
+    }
+
+    fn fetch(&self, cursor: &Cursor, packets: usize) {
+        let (packet, flow) = (cursor.packet, cursor.flow);
+        fetch(
+            &self.times_ns,
+            &(packet..packet + packets),
+            i64::cast_unsigned,
+        );
+        fetch(&self.flows, &(flow..flow + packets), |packet| packet.hash);
     }
 
     fn clear(&mut self) {

@@ -13,6 +13,7 @@
 mod batch;
 mod community_id;
 mod key;
+mod packed;
 mod plan;
 mod record;
 mod results;
@@ -25,6 +26,7 @@ pub(crate) use community_id::push_community_id;
 #[doc(hidden)]
 pub use community_id::{Upper, community_id};
 pub(crate) use key::FlowKey;
+pub(crate) use packed::{PackedFlows, PackedMaker, Taken};
 pub use plan::{FlowError, FlowPlan};
 pub use record::{Direction, DnsRecord, Ended, FlowRecord};
 pub use results::{EndedFlows, FlowSink, FlowSummary, FlowTotals, Uniqueness};

@@ -71,6 +71,13 @@ impl FlowTotals {
         self.flows += 1;
         self.ended.0[flow.ended as usize] += 1;
     }
+
+    /// Counts so many flows that ended for this reason.
+    pub(crate) fn end_many(&mut self, ended: Ended, flows: u64) {
+        self.flows = self.flows.saturating_add(flows);
+        let ended = &mut self.ended.0[ended as usize];
+        *ended = ended.saturating_add(flows);
+    }
 }
 
 /// Flows by the reason why they ended.

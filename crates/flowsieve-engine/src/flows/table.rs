@@ -98,6 +98,11 @@ impl FlowTable {
         }
     }
 
+    /// Flows that have begun, which is the number of the next one.
+    pub(super) const fn begun(&self) -> u64 {
+        self.begun
+    }
+
     /// Adds a packet to its flow and says where that is. `end` takes flows that end now.
     #[inline]
     pub(super) fn add<E>(

@@ -25,6 +25,9 @@ const PACKETS_AT_ONCE: usize = 4096;
 /// and few enough that their batch stays in the second-level cache.
 const SEGMENT_BYTES: u64 = 1 << 20;
 
+/// Packets of a batch that are fetched at once: few enough that those of many inputs stay in the second-level cache.
+const FETCHED_AT_ONCE: usize = 256;
+
 /// An open input and the batch that is being taken from it.
 pub(crate) struct Feed<M: Maker> {
     source: Source<M>,
@@ -32,8 +35,10 @@ pub(crate) struct Feed<M: Maker> {
     pub(crate) batch: M::Batch,
     /// How far it has been taken.
     pub(crate) cursor: <M::Batch as Batch>::Cursor,
-    /// Packets taken.
+    /// Packets in the batches before.
     packets: u64,
+    /// Packets of the batch that were fetched.
+    fetched: usize,
 }
 
 enum Source<M: Maker> {
@@ -104,12 +109,41 @@ impl<M: Maker> Feed<M> {
             batch: M::Batch::default(),
             cursor: Default::default(),
             packets: 0,
+            fetched: 0,
         }
     }
 
-    /// Replaces the present batch by the next one that is not empty; false at the end.
+    fn fetch(&mut self) {
+        self.fetched = M::Batch::taken(&self.cursor) + FETCHED_AT_ONCE;
+        self.batch.fetch(&self.cursor, FETCHED_AT_ONCE);
+    }
+}
+
+impl<M: Maker> Input for Feed<M> {
+    #[inline]
+    fn time_ns(&self, behind: usize) -> Option<i64> {
+        let number = M::Batch::taken(&self.cursor) + behind;
+        self.batch.times_ns().get(number).copied()
+    }
+
+    fn ready(&self, until_ns: Option<i64>) -> usize {
+        let times_ns = &self.batch.times_ns()[M::Batch::taken(&self.cursor)..];
+        count_until(times_ns.iter().copied(), until_ns)
+    }
+
+    /// Whoever takes packets moves the cursor.
+    #[inline]
+    fn pass(&mut self, _packets: usize) {
+        if M::Batch::taken(&self.cursor) >= self.fetched {
+            self.fetch();
+        }
+    }
+
     fn refill(&mut self) -> Result<bool, TraceError> {
+        // The batch was taken.
+        self.packets += self.batch.times_ns().len() as u64;
         self.cursor = Default::default();
+        self.fetched = 0;
         if let Source::Segments(segments) = &mut self.source {
             if segments.refill(&mut self.batch) {
                 return Ok(true);
@@ -138,25 +172,6 @@ impl<M: Maker> Feed<M> {
                 }
             },
         }
-    }
-}
-
-impl<M: Maker> Input for Feed<M> {
-    fn next_ns(&self) -> i64 {
-        self.batch.times_ns()[M::Batch::taken(&self.cursor)]
-    }
-
-    fn ready(&self, until_ns: Option<i64>) -> usize {
-        let times_ns = &self.batch.times_ns()[M::Batch::taken(&self.cursor)..];
-        count_until(times_ns.iter().copied(), until_ns)
-    }
-
-    fn pass(&mut self, packets: usize) -> Result<bool, TraceError> {
-        self.packets += packets as u64;
-        if M::Batch::taken(&self.cursor) < self.batch.times_ns().len() {
-            return Ok(true);
-        }
-        self.refill()
     }
 
     fn wait(&mut self, at_most: Duration) -> bool {
@@ -258,7 +273,7 @@ mod tests {
                 let mut feed = Feed::start_with(scope, open(), &trap, threads, segment_bytes);
                 let mut read = 0;
                 let error = loop {
-                    match feed.pass(feed.cursor) {
+                    match feed.refill() {
                         Ok(more) => assert!(more, "the panic was not reported"),
                         Err(error) => break error,
                     }

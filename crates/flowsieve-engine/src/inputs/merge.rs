@@ -1,6 +1,7 @@
 //! The order of inputs: each is opened when its first packet is due, and the one with the earliest packet
 //! goes on. Of equal times the input that was given first goes first.
 
+use super::order::{Key, Order};
 use super::results::{InputResult, Watch};
 use crate::guard::{Broken, guarded};
 use crate::trace::{Capture, InputFormat, Source, StopFlag, TraceError, first_time_ns};
@@ -15,19 +16,21 @@ const PACKETS_A_REPORT: u64 = 1 << 14;
 
 /// An open input.
 pub trait Input {
-    /// Time of the next packet, where there is one.
-    fn next_ns(&self) -> i64;
+    /// Time of the packet so many behind the next one, if it is at hand.
+    fn time_ns(&self, behind: usize) -> Option<i64>;
 
-    /// How many packets may be taken together: up to this time, but at least one.
+    /// How many of the packets at hand may be taken together: up to this time, but at least one.
     fn ready(&self, until_ns: Option<i64>) -> usize;
 
-    /// Goes behind so many packets, which were taken, to the next one; false at the end. With 0 packets
-    /// it goes to the first.
+    /// Goes behind so many packets at hand, which were taken.
+    fn pass(&mut self, packets: usize);
+
+    /// Gets further packets when all that were at hand are taken; false at the end.
     ///
     /// # Errors
     ///
     /// The input is damaged or cannot be read further. It is at its end then.
-    fn pass(&mut self, packets: usize) -> Result<bool, TraceError>;
+    fn refill(&mut self) -> Result<bool, TraceError>;
 
     /// Waits for the next packet, or the end, but not longer than this; whether one of them is there. Inputs that cannot
     /// say so say yes.
@@ -86,7 +89,9 @@ pub(super) fn count_until(
 #[expect(missing_debug_implementations, reason = "it holds a closure")]
 pub struct Merge<'a, I> {
     upcoming: VecDeque<Upcoming>,
+    /// In the order in which they were given. All have packets at hand.
     open: Vec<Open<I>>,
+    order: Order,
     /// Makes an input of a capture when so many others are open.
     begin: Box<dyn FnMut(Capture, usize) -> I + 'a>,
     inputs: Vec<InputResult>,
@@ -95,6 +100,10 @@ pub struct Merge<'a, I> {
     /// Bytes of the inputs at their end.
     bytes_done: u64,
     packets: u64,
+    /// Packets when progress was reported last.
+    reported: u64,
+    /// The input that packets are taken from, and how many.
+    taking: (usize, usize),
 }
 
 /// An input that is not open yet.
@@ -181,12 +190,15 @@ impl<'a, I: Input> Merge<'a, I> {
         let mut merge = Self {
             upcoming: upcoming.into(),
             open: Vec::new(),
+            order: Order::default(),
             begin: Box::new(begin),
             inputs,
             format,
             stop,
             bytes_done: 0,
             packets: 0,
+            reported: 0,
+            taking: (0, 0),
         };
         let Ok(()) = merge.open_due(|_| Ok::<(), Infallible>(()));
         merge
@@ -194,7 +206,8 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Time of the earliest packet at hand.
     pub(crate) fn first_ns(&self) -> Option<i64> {
-        self.open.iter().map(|open| open.input.next_ns()).min()
+        let open = self.open.iter();
+        open.filter_map(|open| open.input.time_ns(0)).min()
     }
 
     /// Hands all packets to `take`; what became of the inputs, and whether the reading was ended before
@@ -220,30 +233,65 @@ impl<'a, I: Input> Merge<'a, I> {
         watch: &dyn Watch,
         taker: &mut impl Taker<I, E>,
     ) -> Result<(Vec<InputResult>, bool), E> {
-        let mut reported = 0;
         // What was read before the flag was set is taken still: then the readers end, and the loop.
-        while let Some(at) = self.earliest() {
-            let limit = self.limit(at);
-            let Open { number, input, .. } = &mut self.open[at];
-            let count = input.ready(limit);
-            let result = &mut self.inputs[*number];
-            guarded(|| taker.take(*number, input, count))
-                .map_err(|gone| gone.at(&result.path, result.packets, count as u64))??;
-            result.packets += count as u64;
-            self.packets += count as u64;
-            await_next(&mut self.open[at].input, taker)?;
-            if !self.pass(at, count) {
-                self.end(at);
+        while !self.open.is_empty() {
+            let empty = guarded(|| self.take_at_hand(taker)).map_err(|gone| {
+                let (number, packets) = self.taking;
+                let result = &self.inputs[number];
+                gone.at(&result.path, result.packets, packets as u64)
+            })??;
+            if let Some(at) = empty {
+                await_next(&mut self.open[at].input, taker)?;
+                if self.refill(at) {
+                    self.order.set(at, self.open[at].input.time_ns(0));
+                } else {
+                    self.end(at);
+                }
             }
             self.open_due(|input| await_next(input, taker))?;
-            if self.packets - reported >= PACKETS_A_REPORT {
-                reported = self.packets;
+            if self.packets - self.reported >= PACKETS_A_REPORT {
+                self.reported = self.packets;
                 let open = self.open.iter().map(|open| &open.bytes);
                 let bytes: u64 = open.map(|bytes| bytes.load(Ordering::Relaxed)).sum();
                 watch.progress(self.bytes_done + bytes, self.packets);
             }
         }
         Ok((self.inputs, self.stop.is_set()))
+    }
+
+    /// Has packets taken until an input has none at hand, whose place this is; or until another input is to be opened, or
+    /// progress to be reported.
+    fn take_at_hand<E>(&mut self, taker: &mut impl Taker<I, E>) -> Result<Option<usize>, E> {
+        let due = self.upcoming.front();
+        let due = due.map_or(Key::NEVER, |next| Key::of(next.first_ns, 0));
+        while self.packets - self.reported < PACKETS_A_REPORT
+            && let Some(at) = self.order.first_before(due)
+        {
+            let Open { number, input, .. } = &mut self.open[at];
+            let first_ns = input.time_ns(0);
+            let mut packets = 1;
+            let mut next_ns = input.time_ns(packets);
+            while next_ns == first_ns {
+                packets += 1;
+                next_ns = input.time_ns(packets);
+            }
+            self.order.set(at, next_ns);
+            if next_ns.is_some() && self.order.first_before(due) == Some(at) {
+                let until = self.order.others(at).min(due);
+                packets = input.ready(until.last_before(at));
+                next_ns = input.time_ns(packets);
+                self.order.set(at, next_ns);
+            }
+            self.taking = (*number, packets);
+            taker.take(*number, input, packets)?;
+            input.pass(packets);
+            self.inputs[*number].packets += packets as u64;
+            self.packets += packets as u64;
+            if next_ns.is_none() {
+                return Ok(Some(at));
+            }
+        }
+        Ok(None)
     }
 
     /// Opens every input whose first packet is not later than the earliest one at hand, and at least
@@ -279,17 +327,20 @@ impl<'a, I: Input> Merge<'a, I> {
                 before: result.left_out,
             };
             let input = (self.begin)(capture, self.open.len());
-            self.open.push(Open {
+            let at = self.open.partition_point(|open| open.number < number);
+            let open = Open {
                 source,
                 number,
                 input,
                 bytes,
                 times_out_of_range,
                 left_out,
-            });
-            let at = self.open.len() - 1;
+            };
+            self.open.insert(at, open);
             wait(&mut self.open[at].input)?;
-            if !self.pass(at, 0) {
+            if self.refill(at) {
+                self.begin_order();
+            } else {
                 self.end(at);
             }
         }
@@ -298,7 +349,8 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Closes an input that is at its end; another capture may follow.
     fn end(&mut self, at: usize) {
-        let Open { source, number, .. } = self.open.swap_remove(at);
+        let Open { source, number, .. } = self.open.remove(at);
+        self.begin_order();
         if source.has_more() && !self.stop.is_set() {
             self.upcoming.push_front(Upcoming {
                 source,
@@ -308,8 +360,14 @@ impl<'a, I: Input> Merge<'a, I> {
         }
     }
 
-    /// Goes behind packets that were taken of an open input; false if it is at its end.
-    fn pass(&mut self, at: usize, packets: usize) -> bool {
+    fn begin_order(&mut self) {
+        let times_ns = self.open.iter();
+        let times_ns = times_ns.map(|open| open.input.time_ns(0).unwrap_or(i64::MAX));
+        self.order.begin(times_ns);
+    }
+
+    /// Gets further packets of an open input; false if it is at its end.
+    fn refill(&mut self, at: usize) -> bool {
         let Open {
             number,
             input,
@@ -318,7 +376,7 @@ impl<'a, I: Input> Merge<'a, I> {
             left_out,
             ..
         } = &mut self.open[at];
-        let more = input.pass(packets);
+        let more = input.refill();
         let result = &mut self.inputs[*number];
         result.times_out_of_range = times_out_of_range.value();
         result.left_out = left_out.value();
@@ -332,26 +390,6 @@ impl<'a, I: Input> Merge<'a, I> {
         }
         self.bytes_done += bytes.load(Ordering::Relaxed);
         false
-    }
-
-    /// The open input with the earliest next packet.
-    fn earliest(&self) -> Option<usize> {
-        let key = |&at: &usize| (self.open[at].input.next_ns(), self.open[at].number);
-        (0..self.open.len()).min_by_key(key)
-    }
-
-    /// Up to which time an input may go on alone: another one has a packet then.
-    fn limit(&self, at: usize) -> Option<i64> {
-        let number = self.open[at].number;
-        let others = self.open.iter().filter(|other| other.number != number);
-        // Of equal times the input given first goes first.
-        let others = others.map(|other| {
-            let before = i64::from(other.number < number);
-            other.input.next_ns().saturating_sub(before)
-        });
-        let upcoming = self.upcoming.front();
-        let upcoming = upcoming.map(|next| next.first_ns.saturating_sub(1));
-        others.chain(upcoming).min()
     }
 }
 

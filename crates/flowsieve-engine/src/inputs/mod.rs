@@ -4,6 +4,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `merge` | the order: the input with the earliest packet goes on, up to the packet of another one |
+//! | `order` | which of the open inputs that is |
 //! | `records` | an input read in the caller's thread, with all that a writer of captures needs |
 //! | `feed` | an input whose packets become batches, in threads of its own or in the caller's |
 //! | `batch` | what such batches are, and how they are made |
@@ -14,6 +15,7 @@ mod batch;
 mod clock;
 mod feed;
 mod merge;
+mod order;
 mod records;
 mod results;
 mod segments;

@@ -72,8 +72,9 @@ impl<'a> RecordInput<'a> {
 }
 
 impl Input for RecordInput<'_> {
-    fn next_ns(&self) -> i64 {
-        self.capture.record_batch().packets[self.at].time_ns
+    fn time_ns(&self, behind: usize) -> Option<i64> {
+        let packet = self.capture.record_batch().packets.get(self.at + behind);
+        packet.map(|packet| packet.time_ns)
     }
 
     fn ready(&self, until_ns: Option<i64>) -> usize {
@@ -81,11 +82,14 @@ impl Input for RecordInput<'_> {
         count_until(packets.iter().map(|packet| packet.time_ns), until_ns)
     }
 
-    fn pass(&mut self, packets: usize) -> Result<bool, TraceError> {
+    fn pass(&mut self, packets: usize) {
+        self.at += packets;
+    }
+
+    fn refill(&mut self) -> Result<bool, TraceError> {
         if self.capture.is_log() {
             return Ok(false);
         }
-        self.at += packets;
         while self.at >= self.capture.record_batch().packets.len() {
             self.before += self.at as u64;
             self.at = 0;
@@ -136,13 +140,14 @@ mod tests {
         let source = Box::new(Trap(Cursor::new(bytes)));
         let capture = Capture::from_reader(path, source, InputFormat::Auto).unwrap();
         let mut input = RecordInput::new(capture);
-        let (mut ready, mut packets) = (0, 0);
+        let mut packets = 0;
         let error = loop {
-            match input.pass(ready) {
+            match input.refill() {
                 Ok(more) => assert!(more, "the panic is reported"),
                 Err(error) => break error.to_string(),
             }
-            ready = input.ready(None);
+            let ready = input.ready(None);
+            input.pass(ready);
             packets += ready;
         };
         // The last of 8000 packets is cut, and what was read with it may be lost.

@@ -273,7 +273,7 @@ mod tests {
             let mut feed = Feed::start_with(scope, capture, &maker, threads, segment_bytes);
             let mut packets = Vec::new();
             let error = loop {
-                match feed.pass(feed.cursor) {
+                match feed.refill() {
                     Ok(true) => {
                         let Copies { times_ns, frames } = &feed.batch;
                         packets.extend(times_ns.iter().copied().zip(frames.iter().cloned()));

@@ -4,7 +4,7 @@
 use super::PieceError;
 
 /// Version of all forms.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// Appends fields.
 pub(super) struct Writer(pub(super) Vec<u8>);

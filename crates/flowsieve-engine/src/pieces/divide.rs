@@ -1,7 +1,7 @@
 //! Which pieces there are: inputs, and byte ranges of large plain pcap files.
 
-use super::PieceError;
-use crate::pipeline::{Align, CountPlan, SliceGrid};
+use super::{PieceError, PiecePlan};
+use crate::pipeline::{Align, SliceGrid};
 use crate::trace::{Capture, CaptureRange, FilePart, RangeStart, Source, StopFlag};
 use std::ops::Range;
 
@@ -55,7 +55,8 @@ impl OpenPiece {
     /// # Errors
     ///
     /// The file cannot be read, or is no capture (any more).
-    pub fn open(plan: &CountPlan, piece: &Piece) -> Result<Self, PieceError> {
+    pub fn open(plan: &impl PiecePlan, piece: &Piece) -> Result<Self, PieceError> {
+        let plan = plan.outline();
         let source = plan.inputs.get(piece.input as usize).ok_or_else(|| {
             PieceError::Mismatch(format!("the plan has no input number {}", piece.input))
         })?;
@@ -97,7 +98,8 @@ impl OpenPiece {
 /// # Panics
 ///
 /// If ranges are to have no bytes.
-pub fn divide(plan: &CountPlan, bytes: u64) -> Vec<Piece> {
+pub fn divide(plan: &impl PiecePlan, bytes: u64) -> Vec<Piece> {
+    let format = plan.outline().input_format;
     divide_by(plan, bytes, |source, least| {
         let path = source.path();
         let length = if source.is_readable_twice() {
@@ -106,7 +108,7 @@ pub fn divide(plan: &CountPlan, bytes: u64) -> Vec<Piece> {
             0
         };
         let has_ranges = length >= least
-            && Capture::open(path, plan.input_format).is_ok_and(|capture| capture.has_ranges());
+            && Capture::open(path, format).is_ok_and(|capture| capture.has_ranges());
         has_ranges.then_some(length)
     })
 }
@@ -118,13 +120,14 @@ pub fn divide(plan: &CountPlan, bytes: u64) -> Vec<Piece> {
 ///
 /// If ranges are to have no bytes.
 pub fn divide_by(
-    plan: &CountPlan,
+    plan: &impl PiecePlan,
     bytes: u64,
     mut length_of: impl FnMut(&Source, u64) -> Option<u64>,
 ) -> Vec<Piece> {
     assert!(bytes > 0, "a range has bytes");
+    let plan = plan.outline();
     let mut pieces = Vec::new();
-    for (input, source) in (0..).zip(plan.selection.of(&plan.inputs, plan.input_format)) {
+    for (input, source) in (0..).zip(plan.selection.of(plan.inputs, plan.input_format)) {
         let part = source.part().map(|part| part.bytes.clone());
         let (begin, end) = part
             .clone()
@@ -173,8 +176,9 @@ pub fn divide_by(
 /// # Errors
 ///
 /// The width is not above 0, or the range of time is relative to the captures.
-pub fn grid_of(plan: &CountPlan) -> Result<SliceGrid, PieceError> {
+pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     plan.check()?;
+    let plan = plan.outline();
     if !plan.selection.is_resolved() {
         return Err(PieceError::Mismatch(
             "a piece does not know where the whole begins and ends, so the range of time has to be absolute".to_owned(),
@@ -183,7 +187,7 @@ pub fn grid_of(plan: &CountPlan) -> Result<SliceGrid, PieceError> {
     let slicing = plan.slicing;
     let first_ns = match (slicing.width_ns, slicing.align) {
         (Some(_), Align::First) => {
-            let inputs = plan.selection.of(&plan.inputs, plan.input_format);
+            let inputs = plan.selection.of(plan.inputs, plan.input_format);
             let times = inputs
                 .iter()
                 .map(|input| input.first_time_ns(plan.input_format));

@@ -1,5 +1,5 @@
-//! Counting in pieces: a count divided among processes or machines, and put together again so that its report
-//! is that of one run, byte for byte.
+//! Counting in pieces: a count, a ranking or a list of flows, divided among processes or machines, and put together again so
+//! that its report is that of one run, byte for byte.
 //!
 //! ```text
 //!   divide ─► Piece ─► PieceReader ─► SlicePart ─┐ by (slice, shard)
@@ -11,6 +11,26 @@
 //! the same as sorting by the running maximum of time within an input, then by input, then by place. And a
 //! shard of a slice is independent of all others.
 //!
+//! A ranking has one filter and one summary for all elements of a slice, so its parts are those of shard 0 and a slice
+//! is ranked as a whole:
+//!
+//! ```text
+//!   SlicePart ─┐ by slice
+//!   InputTable ─► SliceRanking ─► RankedSlice ─► RankingSums ─► report
+//! ```
+//!
+//! Repeats only count for the packets and bytes of keys, whose sums a part has besides. Without an exact count those of
+//! one run are since the key is held; here they are all of them.
+//!
+//! Flows are in no slice: all parts are of slice 0, and have each packet, since when a flow ends may depend on any of them. Each
+//! shard lists its flows, which have an order over all shards:
+//!
+//! ```text
+//!   SlicePart ─┐ by shard
+//!   InputTable ─► ShardFlows ─► PlacedFlow (sorted by start and place) ─► report
+//!                     └► FlowTally ─► FlowSums ─► totals
+//! ```
+//!
 //! The set of an exact count starts anew in every slice, where one run keeps its memory; so only near the limit
 //! of the exact count may one of them give up where the other does not.
 //!
@@ -21,7 +41,11 @@ mod count;
 mod divide;
 mod elements;
 mod error;
+mod flows;
+mod merge;
 mod part;
+mod plan;
+mod rank;
 mod reader;
 mod sums;
 mod table;
@@ -31,7 +55,10 @@ pub use count::ShardCount;
 pub use divide::{OpenPiece, Piece, divide, divide_by, grid_of};
 pub use elements::{PlacedElement, PlacedElements};
 pub use error::PieceError;
+pub use flows::{FlowPlace, FlowSums, FlowTally, PlacedFlow, ShardFlows};
 pub use part::{InputPart, SlicePart};
+pub use plan::PiecePlan;
+pub use rank::{RankedSlice, RankingSums, SliceRanking};
 pub use reader::PieceReader;
 pub use sums::SliceSums;
 pub use table::{InputTable, Joined};

@@ -1,8 +1,9 @@
 //! What the reader of a piece hands on: distinct elements of its slices, and what became of its input.
 
 use super::PieceError;
-use super::bytes::{Reader, Writer};
+use super::bytes::{Reader, Writer, put_number};
 use crate::decode::Skip;
+use crate::top::Repeats;
 use std::collections::BTreeMap;
 
 /// What a piece has of one shard of one slice, or a part of that.
@@ -28,6 +29,8 @@ pub struct SlicePart {
     pub times_ns: Option<(i64, i64)>,
     /// The distinct elements in the order of first sight, each with its time.
     pub firsts: Vec<u8>,
+    /// Of a ranking: packets and bytes of each key, besides those of first sightings.
+    pub repeats: Vec<u8>,
 }
 
 const SLICE_PART: u8 = b'P';
@@ -48,6 +51,7 @@ impl SlicePart {
             out.signed(last);
         });
         out.bytes(&self.firsts);
+        out.bytes(&self.repeats);
         out.0
     }
 
@@ -72,10 +76,33 @@ impl SlicePart {
             elements: from.number()?,
             times_ns: from.maybe(|from| Ok((from.signed()?, from.signed()?)))?,
             firsts: from.bytes()?.to_vec(),
+            repeats: from.bytes()?.to_vec(),
         };
         from.end()?;
         Ok(read)
     }
+
+    /// What there was of each key besides first sightings.
+    pub(super) fn repeats(&self) -> Result<Vec<Repeats<'_>>, PieceError> {
+        let mut from = Reader::of(&self.repeats, "list of keys");
+        let mut all = Vec::new();
+        while !from.rest.is_empty() {
+            all.push(Repeats {
+                key: from.bytes()?,
+                packets: from.number()?,
+                bytes: from.number()?,
+            });
+        }
+        Ok(all)
+    }
+}
+
+/// Appends what there was of a key besides first sightings.
+pub(super) fn put_repeats(out: &mut Vec<u8>, repeats: &Repeats<'_>) {
+    put_number(out, repeats.key.len() as u64);
+    out.extend_from_slice(repeats.key);
+    put_number(out, repeats.packets);
+    put_number(out, repeats.bytes);
 }
 
 /// The distinct elements of a part in the order of first sight: for each the time since the one before, and

@@ -2,14 +2,21 @@
 
 use super::bytes::put_number;
 use super::elements::packets;
-use super::{InputPart, OpenPiece, Piece, PieceError, SlicePart};
-use crate::elements::{ElementBatch, Extractor};
+use super::part::put_repeats;
+use super::plan::Form;
+use super::{InputPart, OpenPiece, Piece, PieceError, PiecePlan, SlicePart};
+use crate::elements::ElementBatch;
 use crate::hashing::shard_of;
-use crate::inputs::read_on;
-use crate::pipeline::{CountPlan, ExactSet, SliceGrid};
+use crate::inputs::{Maker, read_on};
+use crate::pipeline::{ExactSet, SliceGrid};
+use crate::top::{Record, Repeats};
 use crate::trace::{Capture, TraceError, TraceErrorKind};
-use std::collections::{BTreeMap, VecDeque};
+use ahash::RandomState;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
+
+/// Bytes that a key's sums are charged besides the key.
+const BYTES_A_KEY: usize = 64;
 
 /// Bytes that a shard of a slice is charged besides its elements.
 const BYTES_A_SHARD: usize = 256;
@@ -17,13 +24,12 @@ const BYTES_A_SHARD: usize = 256;
 /// The parts of a piece, in an order that depends on nothing but its packets and the budget.
 ///
 /// [`Self::finish`] has to be called when there are no more: only it says whether the bytes could be read.
-#[derive(Debug)]
 pub struct PieceReader {
     capture: Option<Capture>,
-    extractor: Extractor,
+    maker: Box<dyn Maker<Batch = ElementBatch>>,
     grid: SliceGrid,
     shards: u32,
-    with_keys: bool,
+    form: Form,
     budget: usize,
     used: usize,
     batch: ElementBatch,
@@ -43,6 +49,8 @@ struct OpenShard {
     firsts: Vec<u8>,
     last_ns: i64,
     seen: ExactSet,
+    /// Packets and bytes of each key, besides first sightings.
+    repeats: HashMap<Box<[u8]>, (u64, u64), RandomState>,
 }
 
 impl PieceReader {
@@ -52,7 +60,7 @@ impl PieceReader {
     ///
     /// The plan contradicts itself, or the file could not be read.
     pub fn open(
-        plan: &CountPlan,
+        plan: &impl PiecePlan,
         grid: SliceGrid,
         piece: &Piece,
         budget: usize,
@@ -66,7 +74,7 @@ impl PieceReader {
     ///
     /// As [`Self::open`].
     pub fn begin(
-        plan: &CountPlan,
+        plan: &impl PiecePlan,
         grid: SliceGrid,
         piece: &Piece,
         opened: Result<OpenPiece, PieceError>,
@@ -84,7 +92,7 @@ impl PieceReader {
 
     /// Reads a piece from where it was opened.
     pub fn new(
-        plan: &CountPlan,
+        plan: &impl PiecePlan,
         grid: SliceGrid,
         piece: &Piece,
         open: OpenPiece,
@@ -104,22 +112,22 @@ impl PieceReader {
     }
 
     fn of(
-        plan: &CountPlan,
+        plan: &impl PiecePlan,
         grid: SliceGrid,
         mut capture: Option<Capture>,
         input: InputPart,
         budget: usize,
     ) -> Self {
-        let with_keys = hands_on_keys(plan);
+        let plan = plan.outline();
         if let (Some(capture), Some(select)) = (&mut capture, plan.selection.select()) {
             capture.select(select);
         }
         Self {
             capture,
-            extractor: plan.extractor(false, with_keys),
+            maker: plan.maker(),
             grid,
             shards: plan.shards.max(1),
-            with_keys,
+            form: plan.form(),
             budget,
             used: 0,
             batch: ElementBatch::default(),
@@ -151,7 +159,7 @@ impl PieceReader {
         };
         self.batch.clear();
         let before = self.input.packets_before + self.input.packets;
-        match read_on(capture, &self.extractor, &mut self.batch, before) {
+        match read_on(capture, &*self.maker, &mut self.batch, before) {
             Ok(true) => return self.take(),
             Ok(false) => {}
             Err(error) if is_refusal(&error) => self.unreadable = Some(error),
@@ -172,7 +180,9 @@ impl PieceReader {
         self.input.packets += batch.times_ns.len() as u64;
         self.input.elements += batch.elements.len() as u64;
         let columns = &batch.elements;
-        for (time_ns, elements) in packets(&batch) {
+        let before = self.input.packets - batch.times_ns.len() as u64;
+        let mut packed = Vec::new();
+        for (number, (time_ns, elements)) in (before..).zip(packets(&batch)) {
             let latest = self.input.latest_ns.map_or(time_ns, |t| t.max(time_ns));
             self.input.latest_ns = Some(latest);
             let (shards, used) = (self.shards, &mut self.used);
@@ -187,13 +197,22 @@ impl PieceReader {
             for element in elements {
                 let digest = columns.digests[element];
                 let bytes = digest.value().to_le_bytes();
-                let key = if self.with_keys {
-                    columns.keys.get(element)
-                } else {
-                    &bytes
-                };
                 let shard = &mut slice[shard_of(digest, shards.into())];
-                self.used += shard.element(latest, key);
+                self.used += match self.form {
+                    Form::Digest => shard.element(latest, &bytes, &bytes),
+                    Form::Bytes => {
+                        let key = columns.keys.get(element);
+                        shard.element(latest, key, key)
+                    }
+                    Form::Record => shard.record(latest, columns.keys.get(element)),
+                    Form::Packet => {
+                        packed.clear();
+                        put_number(&mut packed, latest.abs_diff(time_ns));
+                        put_number(&mut packed, number);
+                        packed.extend_from_slice(columns.keys.get(element));
+                        shard.keep(latest, &packed)
+                    }
+                };
             }
             if self.used >= self.budget {
                 self.hand_on();
@@ -221,20 +240,22 @@ impl PieceReader {
                 packets: shard.packets,
                 elements: shard.elements,
                 times_ns: shard.times_ns,
+                repeats: shard.repeats(),
                 firsts: shard.firsts,
             }));
         }
     }
 }
 
-/// Whether parts have the bytes of their elements, and not only the digests.
-pub(super) fn hands_on_keys(plan: &CountPlan) -> bool {
-    plan.exact_limit_bytes.is_some() || plan.needs_attributes()
-}
-
 /// Whether the system refused, rather than the capture being damaged.
 fn is_refusal(error: &TraceError) -> bool {
     matches!(error.kind, TraceErrorKind::Io(_))
+}
+
+impl std::fmt::Debug for PieceReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PieceReader").finish_non_exhaustive()
+    }
 }
 
 impl Iterator for PieceReader {
@@ -274,7 +295,44 @@ impl OpenShard {
             firsts: Vec::new(),
             last_ns: i64::MIN,
             seen: ExactSet::new(u64::MAX),
+            repeats: HashMap::default(),
         }
+    }
+
+    /// Takes a record; how many bytes were kept for it.
+    fn record(&mut self, latest_ns: i64, record: &[u8]) -> usize {
+        let parts = Record::of(record);
+        let kept = self.element(latest_ns, parts.element, record);
+        if kept > 0 {
+            return kept;
+        }
+        let bytes = u64::from(parts.bytes);
+        if let Some(sums) = self.repeats.get_mut(parts.key) {
+            sums.0 += 1;
+            sums.1 += bytes;
+            return 0;
+        }
+        self.repeats.insert(parts.key.into(), (1, bytes));
+        parts.key.len() + BYTES_A_KEY
+    }
+
+    /// The binary form of what there was besides first sightings, by key.
+    fn repeats(&self) -> Vec<u8> {
+        let mut repeats: Vec<Repeats<'_>> = self
+            .repeats
+            .iter()
+            .map(|(key, &(packets, bytes))| Repeats {
+                key,
+                packets,
+                bytes,
+            })
+            .collect();
+        repeats.sort_unstable_by_key(|repeats| repeats.key);
+        let mut out = Vec::new();
+        for repeats in &repeats {
+            put_repeats(&mut out, repeats);
+        }
+        out
     }
 
     fn packet(&mut self, time_ns: i64) {
@@ -283,16 +341,22 @@ impl OpenShard {
         self.times_ns = Some((first.min(time_ns), last.max(time_ns)));
     }
 
-    /// Takes an element; how many bytes were kept for it.
-    fn element(&mut self, latest_ns: i64, key: &[u8]) -> usize {
-        self.elements += 1;
+    /// Takes an element that is known by `key`, of which `bytes` are handed on; how many bytes were kept for it.
+    fn element(&mut self, latest_ns: i64, key: &[u8], bytes: &[u8]) -> usize {
         if !self.seen.insert(key) {
+            self.elements += 1;
             return 0;
         }
+        self.keep(latest_ns, bytes)
+    }
+
+    /// Hands on these bytes of an element; how many are kept for it.
+    fn keep(&mut self, latest_ns: i64, bytes: &[u8]) -> usize {
+        self.elements += 1;
         let before = self.firsts.len();
         put_number(&mut self.firsts, latest_ns.abs_diff(self.last_ns));
-        put_number(&mut self.firsts, key.len() as u64);
-        self.firsts.extend_from_slice(key);
+        put_number(&mut self.firsts, bytes.len() as u64);
+        self.firsts.extend_from_slice(bytes);
         self.last_ns = latest_ns;
         self.firsts.len() - before
     }

@@ -1,9 +1,9 @@
 //! What became of all inputs: which pieces count, and in which order their packets stand.
 
 use super::bytes::{Reader, Writer};
-use super::{InputPart, Piece, PieceError, SlicePart};
+use super::{InputPart, Piece, PieceError, PiecePlan, SlicePart};
 use crate::inputs::InputResult;
-use crate::pipeline::{CountPlan, CountSummary, Totals};
+use crate::pipeline::{CountSummary, Totals};
 use crate::trace::{RangeStart, Source, TraceError, TraceErrorKind};
 use std::collections::BTreeMap;
 
@@ -39,10 +39,11 @@ impl InputTable {
     ///
     /// Results of a piece are missing.
     pub fn join(
-        plan: &CountPlan,
+        plan: &impl PiecePlan,
         pieces: &[Piece],
         parts: &[InputPart],
     ) -> Result<Joined, PieceError> {
+        let plan = plan.outline();
         let mut by_piece: BTreeMap<(u32, u32), Vec<&InputPart>> = BTreeMap::new();
         for part in parts {
             let place = (part.input, part.range);

@@ -3,6 +3,7 @@
 use crate::decode::Skip;
 use crate::elements::{ElementBatch, Extractor};
 use crate::inputs::{Batch, Maker};
+use crate::memory::fetch;
 use crate::trace::TraceBatch;
 use std::ops::Range;
 
@@ -54,6 +55,20 @@ impl Batch for ElementBatch {
 
     fn times_ns(&self) -> &[i64] {
         &self.times_ns
+    }
+
+    fn fetch(&self, cursor: &Cursor, packets: usize) {
+        let Cursor {
+            packet, element, ..
+        } = *cursor;
+        fetch(
+            &self.times_ns,
+            &(packet..packet + packets),
+            i64::cast_unsigned,
+        );
+        let columns = &self.elements;
+        let arity = columns.attributes.len() / columns.len().max(1);
+        columns.fetch(element..element + packets, arity);
     }
 
     fn clear(&mut self) {

@@ -108,8 +108,13 @@ pub fn count(
         ..ShardSpec::of(plan, plan.open_slices(), filter_label.is_some())
     };
     let shards = plan.shards as usize;
-    // Some threads decode, one merges and slices; with two, the second serves the shards as well.
+    // Some threads decode, one merges and slices; with two, the second serves the shards of one input as well. To merge several
+    // inputs is work enough for it.
     let workers = plan.threads.saturating_sub(1 + readers);
+    let workers = match plan.inputs.len() {
+        1 => workers,
+        _ => workers.max(readers),
+    };
     let recalls = reading.recalls;
     let read = thread::scope(|scope| {
         reading.run(scope, watch, |grid| {

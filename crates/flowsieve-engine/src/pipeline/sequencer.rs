@@ -401,6 +401,12 @@ impl<S: Stage> Sequencer<S> {
         if self.slices.is_current(time_ns) {
             return Ok(Some(self.slices.current()));
         }
+        self.locate(time_ns)
+    }
+
+    /// The same where it is not the slice used last.
+    #[cold]
+    fn locate(&mut self, time_ns: i64) -> Result<Option<usize>, StageError> {
         match self.slices.locate(time_ns, self.totals.packets) {
             Place::Open(slot) => Ok(Some(slot)),
             Place::Late => Ok(None),
@@ -505,10 +511,22 @@ impl<S: Stage> Sequencer<S> {
         &mut self,
         slot: usize,
         from: &ElementColumns,
-        elements: Range<usize>,
+        mut elements: Range<usize>,
     ) -> Result<(), StageError> {
         let shards = self.shard_count as u64;
         let arity = self.arity;
+        if let [to] = &mut self.slots[slot].waiting[..] {
+            while !elements.is_empty() {
+                let room = BATCH.saturating_sub(to.len()).max(1);
+                let some = elements.start..elements.end.min(elements.start + room);
+                elements.start = some.end;
+                to.extend_from(from, some, arity);
+                if to.len() >= BATCH {
+                    self.stage.add(0, slot, to)?;
+                }
+            }
+            return Ok(());
+        }
         // Asked once, and not for each element.
         let with_attributes = !from.attributes.is_empty();
         let with_keys = !from.keys.is_empty();

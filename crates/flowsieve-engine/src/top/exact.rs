@@ -1,6 +1,6 @@
 //! The exact answer: one set of all elements, and the number of new ones of each key.
 
-use super::extract::Record;
+use super::extract::{Record, Repeats};
 use super::results::Exact;
 use crate::memory::is_given;
 use crate::pipeline::ExactSet;
@@ -31,6 +31,17 @@ impl Truth {
         }
         let is_new = self.elements.insert(record.element);
         self.keys.add(record.key, is_new, record.bytes);
+    }
+
+    /// Takes packets of a key that are no first sightings; false if the key never came.
+    pub(super) fn add_repeats(&mut self, repeats: &Repeats<'_>) -> bool {
+        let Some(number) = self.keys.number_of(repeats.key) else {
+            return self.keys.over_limit;
+        };
+        let exact = &mut self.keys.entries[number].exact;
+        exact.packets = exact.packets.saturating_add(repeats.packets);
+        exact.bytes = exact.bytes.saturating_add(repeats.bytes);
+        true
     }
 
     /// Distinct elements, unless the limit was passed.
@@ -116,9 +127,13 @@ impl Keys {
     }
 
     fn find(&self, key: &[u8]) -> Option<&Entry> {
+        Some(&self.entries[self.number_of(key)?])
+    }
+
+    fn number_of(&self, key: &[u8]) -> Option<usize> {
         let is = |&number: &u32| self.key(&self.entries[number as usize]) == key;
         let number = self.index.find(self.hasher.hash_one(key), is)?;
-        Some(&self.entries[*number as usize])
+        Some(*number as usize)
     }
 
     #[inline]

@@ -10,7 +10,9 @@
 //! cleared), ports of 2, protocols of 1, names as labels. The family (4 or 6) stands ahead of the first part that
 //! has an address. An element's digest is that of key and other, and its only attribute is the digest of the key.
 
+use super::plan::TopPlan;
 use super::question::{Attribute, Field, Question};
+use super::summary::LONGEST_KEY;
 use crate::decode::{
     Addresses, DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_message, dns_messages,
     dotted, labels_from_text, logged_addresses,
@@ -18,7 +20,7 @@ use crate::decode::{
 use crate::elements::{ElementBatch, ElementColumns};
 use crate::hashing::Digester;
 use crate::inputs::Maker;
-use crate::trace::{LogBatch, LogContent, LogEntry, LogQuestion, PacketRef, TraceBatch};
+use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, PacketRef, TraceBatch};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bytes ahead of the key.
@@ -32,7 +34,7 @@ const LONG: usize = SHORT + 2 * NAME_MAX;
 
 /// Turns packets into elements of a question.
 #[derive(Debug)]
-pub(super) struct TopExtractor {
+pub(crate) struct TopExtractor {
     question: Question,
     decoder: Decoder,
     /// Finds DNS messages inside tunnels, whichever addresses count.
@@ -78,7 +80,18 @@ struct Values<'a> {
 }
 
 impl TopExtractor {
-    pub(super) fn new(
+    /// That of a plan.
+    pub(crate) fn of(plan: &TopPlan) -> Self {
+        Self::new(
+            &plan.question,
+            plan.tunnel,
+            &plan.dns_ports,
+            plan.queries_only,
+            Digester::new(plan.seed),
+        )
+    }
+
+    fn new(
         question: &Question,
         tunnel: Tunnel,
         dns_ports: &[u16],
@@ -103,21 +116,26 @@ impl TopExtractor {
         }
     }
 
-    fn packets(&self, bytes: &[u8], packets: &[PacketRef], out: &mut ElementBatch) {
+    /// Appends packets, each of which gives as many elements as `extract` says.
+    #[expect(
+        clippy::inline_always,
+        reason = "one loop a form, so that the choice is made once a batch and not once a packet"
+    )]
+    #[inline(always)]
+    fn packets(
+        &self,
+        bytes: &[u8],
+        packets: &[PacketRef],
+        out: &mut ElementBatch,
+        extract: impl Fn(&IpPacket<'_>, LinkType, &[u8], &mut ElementColumns) -> Result<u32, Skip>,
+    ) {
         let first = out.times_ns.len() as u32;
         let times = packets.iter().map(|packet| packet.time_ns);
         out.times_ns.extend(times);
         for (number, packet) in (first..).zip(packets) {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            let elements = match self.decoder.decode(packet.link, frame) {
-                Err(skip) => Err(skip),
-                Ok(ip) if self.need == Need::Names => {
-                    let innermost = self.inner.decode(packet.link, frame);
-                    innermost.and_then(|inner| self.messages(&ip, &inner, &mut out.elements))
-                }
-                Ok(ip) => self.packet(&ip, &mut out.elements).map(|()| 1),
-            };
-            match elements {
+            let ip = self.decoder.decode(packet.link, frame);
+            match ip.and_then(|ip| extract(&ip, packet.link, frame, &mut out.elements)) {
                 Ok(1) => {}
                 Ok(elements) => out.further.extend((1..elements).map(|_| number)),
                 Err(skip) => out.skipped.push((number, skip)),
@@ -126,7 +144,7 @@ impl TopExtractor {
     }
 
     #[inline]
-    fn packet(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<(), Skip> {
+    fn packet(&self, ip: &IpPacket<'_>, out: &mut ElementColumns) -> Result<u32, Skip> {
         let ports = match (self.need, ip.ports()) {
             (_, Some(ports)) => ports,
             (Need::Ports, None) => return Err(Skip::NoPorts),
@@ -145,27 +163,47 @@ impl TopExtractor {
                     source,
                     destination,
                 },
-                Form::Pair { reversed },
-            ) => {
-                let (key, other) = if reversed {
-                    (destination, source)
-                } else {
-                    (source, destination)
-                };
-                let words = [key, other].map(|address| u128::from(u32::from_le_bytes(address)));
-                let element = 4 | words[0] << 8 | words[1] << 40;
-                self.push_register(values.bytes, element, 5, 9, out);
-            }
-            (
-                Addresses::V4 {
-                    source,
-                    destination,
-                },
                 Form::Short,
             ) => self.push_short(&values, [source, destination], out),
             _ => self.push::<SHORT>(&values, out),
         }
-        Ok(())
+        Ok(1)
+    }
+
+    /// The same for a source and its destination, or the other way round.
+    #[expect(clippy::inline_always, reason = "in a loop of its own")]
+    #[inline(always)]
+    fn pair(&self, ip: &IpPacket<'_>, reversed: bool, out: &mut ElementColumns) {
+        let addresses = if reversed {
+            ip.addresses.reversed()
+        } else {
+            ip.addresses
+        };
+        match addresses {
+            Addresses::V4 {
+                source,
+                destination,
+            } => {
+                let words =
+                    [source, destination].map(|address| u128::from(u32::from_le_bytes(address)));
+                let element = 4 | words[0] << 8 | words[1] << 40;
+                self.push_register(ip.bytes, element, 5, 9, out);
+            }
+            Addresses::V6 {
+                source,
+                destination,
+            } => {
+                let mut record = [6; HEAD + 33];
+                record[..4].copy_from_slice(&ip.bytes.to_le_bytes());
+                record[4..HEAD].copy_from_slice(&17_u16.to_le_bytes());
+                record[HEAD + 1..][..16].copy_from_slice(&source);
+                record[HEAD + 17..].copy_from_slice(&destination);
+                out.digests.push(self.digester.digest(&record[HEAD..]));
+                let key = self.digester.digest(&record[HEAD..HEAD + 17]);
+                out.attributes.push(key);
+                out.keys.push(&record);
+            }
+        }
     }
 
     /// The same as [`Self::push`] for an element that fits into a register, without a name: most are such.
@@ -494,7 +532,27 @@ impl Maker for TopExtractor {
 
     fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         match batch {
-            TraceBatch::Packets { bytes, packets } => self.packets(bytes, packets, out),
+            TraceBatch::Packets { bytes, packets } => match (self.need, self.form) {
+                (Need::Names, _) => self.packets(bytes, packets, out, |ip, link, frame, out| {
+                    let innermost = self.inner.decode(link, frame)?;
+                    self.messages(ip, &innermost, out)
+                }),
+                (_, Form::Pair { reversed: false }) => {
+                    self.packets(bytes, packets, out, |ip, _, _, out| {
+                        self.pair(ip, false, out);
+                        Ok(1)
+                    });
+                }
+                (_, Form::Pair { reversed: true }) => {
+                    self.packets(bytes, packets, out, |ip, _, _, out| {
+                        self.pair(ip, true, out);
+                        Ok(1)
+                    });
+                }
+                (_, Form::Short | Form::Any) => {
+                    self.packets(bytes, packets, out, |ip, _, _, out| self.packet(ip, out));
+                }
+            },
             TraceBatch::Log(log) => {
                 for entry in log.entries {
                     let number = out.times_ns.len() as u32;
@@ -510,17 +568,43 @@ impl Maker for TopExtractor {
 }
 
 /// A record's parts.
-pub(super) struct Record<'a> {
+pub(crate) struct Record<'a> {
     /// Bytes of the packet.
-    pub(super) bytes: u32,
-    pub(super) key: &'a [u8],
+    pub(crate) bytes: u32,
+    pub(crate) key: &'a [u8],
     /// Key and other.
-    pub(super) element: &'a [u8],
+    pub(crate) element: &'a [u8],
+}
+
+/// Packets of a key that are no first sightings.
+pub(crate) struct Repeats<'a> {
+    pub(crate) key: &'a [u8],
+    pub(crate) packets: u64,
+    /// Bytes of these packets.
+    pub(crate) bytes: u64,
 }
 
 impl<'a> Record<'a> {
+    /// Bytes of the packet.
     #[inline]
-    pub(super) fn of(record: &'a [u8]) -> Self {
+    pub(super) fn bytes_of(record: &[u8]) -> u32 {
+        record
+            .first_chunk()
+            .map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    }
+
+    /// Those of bytes from elsewhere, if they are a record.
+    pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let &[_, _, _, _, low, high, ref element @ ..] = bytes else {
+            return None;
+        };
+        let key = usize::from(u16::from_le_bytes([low, high]));
+        // The root's name has no bytes.
+        (key <= element.len().min(LONGEST_KEY)).then(|| Self::of(bytes))
+    }
+
+    #[inline]
+    pub(crate) fn of(record: &'a [u8]) -> Self {
         let (head, element) = record.split_at(HEAD.min(record.len()));
         let &[a, b, c, d, low, high] = head else {
             return Self {
@@ -717,7 +801,10 @@ mod tests {
                 bytes: values.bytes,
                 vlan: None,
             };
-            assert_eq!(extractor.packet(&ip, &mut short), Ok(()));
+            match extractor.form {
+                Form::Pair { reversed } => extractor.pair(&ip, reversed, &mut short),
+                _ => assert_eq!(extractor.packet(&ip, &mut short), Ok(1)),
+            }
             extractor.push::<SHORT>(&values, &mut long);
             assert_eq!(short.keys.get(0), long.keys.get(0), "{by} {distinct}");
             assert_eq!(short.digests, long.digests);

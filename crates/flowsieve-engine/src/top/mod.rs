@@ -22,7 +22,10 @@ mod stage;
 mod summary;
 mod workers;
 
+pub(crate) use extract::{Record, Repeats, TopExtractor};
 pub use plan::TopPlan;
 pub use question::{Attribute, Field, Question, QuestionError};
 pub use results::{Certainty, Exact, Recall, Spread, TopKey, TopSink, TopSlice, TopSummary};
+pub(crate) use rows::Sums;
 pub use run::top;
+pub(crate) use workers::Ranker;

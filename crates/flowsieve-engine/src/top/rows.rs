@@ -1,7 +1,10 @@
 //! The slices on their way to the sink, in the order of time, and what is known over all of them.
 
-use super::results::{Recall, TopSink, TopSlice};
+use super::question::Question;
+use super::results::{Recall, TopSink, TopSlice, TopSummary};
 use super::workers::MISSED_NAMED;
+use crate::inputs::InputResult;
+use crate::pipeline::Totals;
 use crate::sorted::Sorted;
 use std::io;
 
@@ -17,12 +20,12 @@ pub(super) struct TopRows {
 
 /// What is known over all slices.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
-    pub(super) slices: u64,
-    pub(super) over_limit: u64,
-    pub(super) crowded: u64,
-    pub(super) listed: u64,
-    pub(super) recall: Option<Recall>,
+pub(crate) struct Sums {
+    pub(crate) slices: u64,
+    over_limit: u64,
+    crowded: u64,
+    listed: u64,
+    recall: Option<Recall>,
 }
 
 impl TopRows {
@@ -72,7 +75,26 @@ impl TopRows {
 }
 
 impl Sums {
-    fn add(&mut self, slice: &TopSlice) {
+    /// What a run yields besides its slices.
+    pub(crate) fn summary(
+        self,
+        question: &Question,
+        inputs: Vec<InputResult>,
+        totals: Totals,
+    ) -> TopSummary {
+        TopSummary {
+            question: question.clone(),
+            inputs,
+            totals,
+            slices: self.slices,
+            over_limit: self.over_limit,
+            crowded: self.crowded,
+            listed: self.listed,
+            recall: self.recall,
+        }
+    }
+
+    pub(crate) fn add(&mut self, slice: &TopSlice) {
         self.slices += 1;
         self.over_limit += u64::from(slice.exact_over_limit);
         self.crowded += u64::from(slice.seen_share < 0.5);

@@ -5,7 +5,6 @@ use super::plan::TopPlan;
 use super::results::{TopSink, TopSummary};
 use super::rows::TopRows;
 use super::stage::TopStage;
-use crate::hashing::Digester;
 use crate::pipeline::{Read, Reading, RunError, Watch};
 use crate::trace::Source;
 use std::sync::Arc;
@@ -26,13 +25,6 @@ pub fn top(
 ) -> Result<TopSummary, RunError> {
     plan.check()?;
     plan.check_memory()?;
-    let extractor = TopExtractor::new(
-        &plan.question,
-        plan.tunnel,
-        &plan.dns_ports,
-        plan.queries_only,
-        Digester::new(plan.seed),
-    );
     // Several inputs may be open at the same time, with a thread each.
     let readers = match plan.inputs.len() {
         1 => plan.threads.saturating_sub(1) / 2,
@@ -42,7 +34,7 @@ pub fn top(
     let mut reading = Reading {
         inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
-        extractor: Arc::new(extractor),
+        extractor: Arc::new(TopExtractor::of(plan)),
         // The digest of the key.
         arity: 1,
         slicing: plan.slicing,
@@ -76,14 +68,5 @@ pub fn top(
     }
     let sums = rows.finish(sink).map_err(RunError::Sink)?;
     totals.slices = sums.slices;
-    Ok(TopSummary {
-        question: plan.question.clone(),
-        inputs,
-        totals,
-        slices: sums.slices,
-        over_limit: sums.over_limit,
-        crowded: sums.crowded,
-        listed: sums.listed,
-        recall: sums.recall,
-    })
+    Ok(sums.summary(&plan.question, inputs, totals))
 }

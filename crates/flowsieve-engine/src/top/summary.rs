@@ -15,10 +15,13 @@
 //! ICDT 2005 (Space-Saving), which keeps the total and so lets floods raise its minimum; Charikar, Chen,
 //! Farach-Colton, "Finding frequent items in data streams", ICALP 2002 (cells that several keys share).
 
+use super::extract::Record;
 use super::results::Spread;
+use crate::elements::ElementColumns;
 use crate::filters::{Basis, Estimate, Seen, Weight};
 use crate::hashing::{Digest, mix, reduce};
 use ahash::RandomState;
+use std::hint::black_box;
 
 /// Stream of [`mix`] that chooses a key's cell.
 const CELL: u64 = 0x746f_7063_656c_6c73;
@@ -30,6 +33,9 @@ const CELL_POINT: u32 = 8;
 const EVICTED: usize = 4;
 const IMMUNE: usize = 8;
 
+/// Keys that are looked up together.
+const TOGETHER: usize = 64;
+
 /// Longest key: a family, two addresses, ports, a protocol and a name.
 pub(super) const LONGEST_KEY: usize = 1 + 32 + 5 + 255;
 
@@ -38,6 +44,7 @@ pub(super) const LEAST_BYTES: u64 = 4096;
 
 /// A key that is held.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 struct Entry {
     digest: Digest,
     /// Sum of the weights of its first sightings (c), and of w (w - 1).
@@ -62,8 +69,10 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Summary {
     entries: Vec<Entry>,
-    /// The keys, in the order of the entries.
+    /// The keys, in the order of the entries, with gaps where others were.
     keys: Vec<u8>,
+    /// Bytes of the gaps.
+    left_key_bytes: usize,
     index: Index,
     most_entries: usize,
     most_key_bytes: usize,
@@ -72,13 +81,15 @@ pub(super) struct Summary {
     /// Their sum (L), and the sum of the squares of the cells.
     lost: u64,
     squares: u128,
+    /// What follows from them for keys that come.
+    losses: Losses,
     evicted: u64,
     /// All weights, and their variance.
     total: Weight,
     variance: Weight,
     firsts: u64,
     /// What is looked at to find the keys that leave.
-    scratch: Vec<u64>,
+    scratch: Vec<u32>,
 }
 
 impl Summary {
@@ -88,22 +99,24 @@ impl Summary {
         let cells = bytes / 8 / size_of::<u32>();
         let rest = bytes - cells * size_of::<u32>();
         // Entry, key, number in the scratch.
-        let each = size_of::<Entry>() + key_bytes + size_of::<u64>();
+        let each = size_of::<Entry>() + key_bytes + size_of::<u32>();
         let index_of = |entries: usize| Index::places(entries) * size_of::<u32>();
         let mut most_entries = rest / each;
         while most_entries > 8 && most_entries * each + index_of(most_entries) > rest {
             most_entries -= most_entries / 64 + 1;
         }
-        let most_entries = most_entries.clamp(8, u32::MAX as usize / 512);
+        let most_entries = most_entries.clamp(8, 1 << (NUMBER_BITS - 1));
         Self {
             entries: Vec::with_capacity(most_entries),
             keys: Vec::with_capacity(most_entries * key_bytes + LONGEST_KEY),
+            left_key_bytes: 0,
             index: Index::new(most_entries),
             most_entries,
             most_key_bytes: most_entries * key_bytes + LONGEST_KEY,
             row: vec![0; cells.max(2)],
             lost: 0,
             squares: 0,
+            losses: Losses::default(),
             evicted: 0,
             total: Weight::NONE,
             variance: Weight::NONE,
@@ -112,38 +125,105 @@ impl Summary {
         }
     }
 
-    /// Takes a packet of a key; `weight` is that of its element.
+    /// Takes packets of keys, with the weights of their elements.
+    ///
+    /// Repeats only count for packets and bytes of keys that are held. So once keys are evicted, those of a batch come
+    /// after its first sightings, which alone decide who is held: what is likely to be there is not asked together
+    /// with what is not.
+    pub(super) fn add_all(&mut self, elements: &ElementColumns, weights: &[Weight]) {
+        for start in (0..elements.len()).step_by(TOGETHER) {
+            let end = elements.len().min(start + TOGETHER);
+            let (digests, weights) = (&elements.attributes[start..end], &weights[start..end]);
+            let guesses = self.touch(digests);
+            let mut order = [0; TOGETHER];
+            let firsts = if self.evicted == 0 {
+                order = std::array::from_fn(|at| at as u8);
+                digests.len()
+            } else {
+                firsts_first(weights, &mut order)
+            };
+            for &at in &order[..firsts] {
+                let at = usize::from(at);
+                let record = elements.keys.get(start + at);
+                self.add(guesses[at], digests[at], record, weights[at]);
+            }
+            for &at in &order[firsts..digests.len()] {
+                let at = usize::from(at);
+                if let Some(number) = self.find_from(guesses[at], digests[at]) {
+                    let entry = &mut self.entries[number];
+                    entry.packets += 1;
+                    entry.bytes += u64::from(Record::bytes_of(elements.keys.get(start + at)));
+                }
+            }
+        }
+    }
+
+    /// Where these keys are, most likely: all are looked at together, so that nobody waits for the cache for each.
     #[inline]
-    pub(super) fn add(&mut self, digest: Digest, key: &[u8], weight: Weight, bytes: u32) {
-        let found = self.find(digest, key);
+    fn touch(&self, digests: &[Digest]) -> [u32; TOGETHER] {
+        let mut numbers = [0; TOGETHER];
+        let Some(last) = self.entries.len().checked_sub(1) else {
+            return numbers;
+        };
+        for (number, &digest) in numbers.iter_mut().zip(digests) {
+            *number = self.index.guess(digest).min(last as u32);
+        }
+        let touched = numbers[..digests.len()].iter().fold(0, |touched, &number| {
+            touched ^ self.entries[number as usize].digest.value()
+        });
+        black_box(touched);
+        numbers
+    }
+
+    /// Takes a packet of a key, which is number `guess` or another one; `weight` is that of its element.
+    #[inline]
+    fn add(&mut self, guess: u32, digest: Digest, record: &[u8], weight: Weight) {
+        let found = self.find_from(guess, digest);
         if weight.is_first() {
             self.total = self.total.plus(weight);
             self.variance = self.variance.plus(weight.variance());
             self.firsts += 1;
         }
+        let record = Record::of(record);
         let entry = match found {
             Some(number) => &mut self.entries[number],
             // Before anything is evicted all keys are held, whatever the filter says, so that their packets are known.
-            None if weight.is_first() || (self.evicted == 0 && self.has_room(key)) => {
-                self.append(digest, key)
+            None if weight.is_first() || (self.evicted == 0 && self.has_room(record.key)) => {
+                self.append(digest, record.key)
             }
             None => return,
         };
         entry.packets += 1;
-        entry.bytes += u64::from(bytes);
-        if weight.is_first() {
-            entry.weight = entry.weight.plus(weight);
+        entry.bytes += u64::from(record.bytes);
+        // Nothing is added for a repeat.
+        entry.weight = entry.weight.plus(weight);
+        entry.firsts = entry.firsts.saturating_add(u32::from(weight.is_first()));
+        if weight > Weight::ONE {
             entry.variance = entry.variance.plus(weight.variance());
-            entry.firsts = entry.firsts.saturating_add(1);
+        }
+    }
+
+    /// Takes packets of a key that are no first sightings.
+    pub(super) fn add_repeats(&mut self, digest: Digest, packets: u64, bytes: u64) {
+        if let Some(number) = self.find(digest) {
+            let entry = &mut self.entries[number];
+            entry.packets = entry.packets.saturating_add(packets);
+            entry.bytes = entry.bytes.saturating_add(bytes);
         }
     }
 
     #[inline]
-    fn find(&self, digest: Digest, key: &[u8]) -> Option<usize> {
-        let is = |number: u32| {
-            let entry = &self.entries[number as usize];
-            entry.digest == digest && key_of(&self.keys, entry) == key
-        };
+    fn find_from(&self, guess: u32, digest: Digest) -> Option<usize> {
+        let entry = self.entries.get(guess as usize);
+        match entry {
+            Some(entry) if entry.digest == digest => Some(guess as usize),
+            _ => self.find(digest),
+        }
+    }
+
+    #[inline]
+    fn find(&self, digest: Digest) -> Option<usize> {
+        let is = |number: u32| self.entries[number as usize].digest == digest;
         self.index.find(digest, is).map(|number| number as usize)
     }
 
@@ -152,10 +232,15 @@ impl Summary {
     }
 
     /// Holds one key more, which begins with nothing.
+    #[inline(never)]
     fn append(&mut self, digest: Digest, key: &[u8]) -> &mut Entry {
         let key = &key[..key.len().min(LONGEST_KEY)];
         while !self.has_room(key) {
-            self.evict();
+            if self.entries.len() < self.most_entries && self.left_key_bytes > 0 {
+                self.close_gaps();
+            } else {
+                self.evict();
+            }
         }
         let loss = self.loss(digest);
         let number = self.entries.len();
@@ -181,81 +266,104 @@ impl Summary {
     /// What a key with this digest may have lost.
     fn loss(&self, digest: Digest) -> Loss {
         let cell = self.row[cell_of(digest, self.row.len())];
-        if cell == 0 {
-            return Loss::default();
-        }
-        let (n, unit) = (self.row.len() as f64, f64::from(1 << CELL_POINT));
-        let lost = self.lost as f64 / unit;
+        // Without a branch, which nobody could predict.
+        let is_there = f64::from(u8::from(cell != 0));
         Loss {
             cell,
-            own: (f64::from(cell) / unit * n - lost) / (n - 1.0),
-            variance: ((self.squares as f64 / (unit * unit) - lost * lost / n) / (n - 1.0))
-                .max(0.0),
+            own: (f64::from(cell) * self.losses.of_cell - self.losses.of_others) * is_there,
+            variance: self.losses.variance * is_there,
         }
     }
 
     /// Evicts the quarter with the fewest first sightings, the oldest first, but none of the newest eighth.
+    #[inline(never)]
     fn evict(&mut self) {
         let length = self.entries.len();
         let share = (length / EVICTED).max(1);
         let old = (length - length / IMMUNE).max(1).min(length);
         let (least, mut among) = self.evicted_below(old, share.min(old));
-        let (mut kept, mut key_bytes) = (0, 0);
-        self.index.clear();
-        for number in 0..length {
-            let entry = self.entries[number];
-            let is_evicted = number < old
-                && (entry.firsts < least
-                    || (entry.firsts == least && among > 0 && {
-                        among -= 1;
-                        true
-                    }));
-            if is_evicted {
-                self.lose(entry.digest, entry.weight);
-                continue;
-            }
-            if kept < number {
-                let key =
-                    entry.key_at as usize..entry.key_at as usize + usize::from(entry.key_length);
-                self.keys.copy_within(key, key_bytes);
-                self.entries[kept] = Entry {
-                    key_at: key_bytes as u32,
-                    ..entry
-                };
-            }
-            key_bytes += usize::from(entry.key_length);
-            self.index.insert(entry.digest, kept as u32);
-            kept += 1;
+        let mut evicted = std::mem::take(&mut self.scratch);
+        evicted.clear();
+        evicted.resize(old, 0);
+        let mut count = 0;
+        // Who leaves is nearly chance, so nothing branches on it.
+        for (number, entry) in self.entries[..old].iter().enumerate() {
+            let is_among = usize::from(entry.firsts == least) & usize::from(among > 0);
+            among -= is_among;
+            evicted[count] = number as u32;
+            count += usize::from(entry.firsts < least) | is_among;
         }
+        evicted.truncate(count);
+        for &number in &evicted {
+            let entry = self.entries[number as usize];
+            self.left_key_bytes += usize::from(entry.key_length);
+            self.lose(entry.digest, entry.weight);
+        }
+        let mut kept = evicted.first().map_or(length, |&number| number as usize);
+        for (at, &number) in evicted.iter().enumerate() {
+            let next = evicted.get(at + 1).map_or(length, |&next| next as usize);
+            let staying = number as usize + 1..next;
+            let count = staying.len();
+            self.entries.copy_within(staying, kept);
+            kept += count;
+        }
+        self.scratch = evicted;
         self.evicted += (length - kept) as u64;
         self.entries.truncate(kept);
-        self.keys.truncate(key_bytes);
+        self.index.clear();
+        for (number, entry) in (0..).zip(&self.entries) {
+            self.index.insert(entry.digest, number);
+        }
+        self.losses = Losses::of(self.row.len(), self.lost, self.squares);
+    }
+
+    /// Moves keys to where others were, which are evicted.
+    fn close_gaps(&mut self) {
+        let mut end = 0;
+        // Keys that stay, one after the other, and have not been moved yet.
+        let mut staying = 0..0;
+        for entry in &mut self.entries {
+            let start = entry.key_at as usize;
+            if start != staying.end {
+                let length = staying.len();
+                self.keys.copy_within(staying, end);
+                end += length;
+                staying = start..start;
+            }
+            entry.key_at -= (staying.start - end) as u32;
+            staying.end = start + usize::from(entry.key_length);
+        }
+        let length = staying.len();
+        self.keys.copy_within(staying, end);
+        self.keys.truncate(end + length);
+        self.left_key_bytes = 0;
     }
 
     /// A number of first sightings, below which all of the first `old` entries are evicted, and how many of those with
     /// as many, so that they are `share` together.
     fn evicted_below(&mut self, old: usize, share: usize) -> (u32, usize) {
-        // Nearly always few first sightings decide.
-        let mut counts = [0_usize; 64];
-        for entry in &self.entries[..old] {
-            counts[(entry.firsts as usize).min(counts.len() - 1)] += 1;
-        }
+        let entries = &self.entries[..old];
         let mut below = 0;
-        for (firsts, &count) in (0..).zip(&counts[..counts.len() - 1]) {
+        // Nearly always few first sightings decide.
+        for firsts in 0..4 {
+            let count: usize = entries
+                .iter()
+                .map(|entry| usize::from(entry.firsts == firsts))
+                .sum();
             if below + count >= share {
                 return (firsts, share - below);
             }
             below += count;
         }
         self.scratch.clear();
-        let firsts = self.entries[..old].iter();
         self.scratch
-            .extend(firsts.map(|entry| u64::from(entry.firsts)));
+            .extend(entries.iter().map(|entry| entry.firsts));
         let (fewer, &mut least, _) = self.scratch.select_nth_unstable(share - 1);
         let below = fewer.iter().filter(|&&firsts| firsts < least).count();
-        (least as u32, share - below)
+        (least, share - below)
     }
 
+    #[inline]
     fn lose(&mut self, digest: Digest, weight: Weight) {
         let shift = Weight::ONE.units().trailing_zeros() - CELL_POINT;
         let units = weight.units().saturating_add(1 << (shift - 1)) >> shift;
@@ -298,11 +406,11 @@ impl Summary {
     pub(super) fn largest(&mut self, least: u64, most: usize, seen_share: f64) -> Vec<Spread> {
         let mut order = std::mem::take(&mut self.scratch);
         order.clear();
-        order.extend((0..self.entries.len() as u64).filter(|&number| {
+        order.extend((0..self.entries.len() as u32).filter(|&number| {
             let entry = &self.entries[number as usize];
             upper(entry, seen_share) >= least
         }));
-        let rank = |&number: &u64| {
+        let rank = |&number: &u32| {
             let entry = &self.entries[number as usize];
             (std::cmp::Reverse(entry.weight), key_of(&self.keys, entry))
         };
@@ -324,8 +432,8 @@ impl Summary {
     }
 
     /// What is known of a key, if it is held.
-    pub(super) fn of_key(&self, digest: Digest, key: &[u8], seen_share: f64) -> Option<Spread> {
-        let number = self.find(digest, key)?;
+    pub(super) fn of_key(&self, digest: Digest, seen_share: f64) -> Option<Spread> {
+        let number = self.find(digest)?;
         Some(self.spread(&self.entries[number], seen_share))
     }
 
@@ -356,12 +464,14 @@ impl Summary {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.keys.clear();
+        self.left_key_bytes = 0;
         self.index.clear();
         if self.evicted > 0 {
             self.row.fill(0);
         }
         self.lost = 0;
         self.squares = 0;
+        self.losses = Losses::default();
         self.evicted = 0;
         self.total = Weight::NONE;
         self.variance = Weight::NONE;
@@ -375,11 +485,12 @@ impl Summary {
             + self.keys.capacity()
             + self.index.places.capacity() * size_of::<u32>()
             + self.row.capacity() * size_of::<u32>()
-            + self.scratch.capacity() * size_of::<u64>()
+            + self.scratch.capacity() * size_of::<u32>()
     }
 }
 
-/// Where keys are: the numbers of their entries, each at the first free place from that on which its digest chooses.
+/// Where keys are: the numbers of their entries, each at the first free place from that on which its digest chooses,
+/// beside some bits of the digest, so that few others are looked at.
 ///
 /// It is filled anew whenever keys are evicted, so nothing is ever taken out of it, and an ordinary hash table would
 /// take twice the time. Digests are multiplied with a random number, so that nobody can choose keys that collide;
@@ -393,6 +504,19 @@ struct Index {
 
 /// A place without a number.
 const FREE: u32 = u32::MAX;
+
+/// Bits of the number; those above are the digest's lowest.
+const NUMBER_BITS: u32 = 24;
+
+/// The number in a place.
+const fn number_in(place: u32) -> u32 {
+    place & ((1 << NUMBER_BITS) - 1)
+}
+
+/// What is written ahead of the number of a key.
+const fn tag_of(digest: Digest) -> u32 {
+    (digest.value() as u32) << NUMBER_BITS
+}
 
 impl Index {
     fn new(entries: usize) -> Self {
@@ -414,16 +538,26 @@ impl Index {
         (entries + entries / 3 + 2).next_power_of_two()
     }
 
+    /// The number that a digest most likely has, if it has one.
+    #[inline]
+    fn guess(&self, digest: Digest) -> u32 {
+        number_in(self.places[self.first(digest)])
+    }
+
     #[inline]
     fn find(&self, digest: Digest, is: impl Fn(u32) -> bool) -> Option<u32> {
         let mask = self.places.len() - 1;
-        let mut place = self.first(digest);
+        let (mut at, tag) = (self.first(digest), tag_of(digest));
         loop {
-            match self.places[place] {
-                FREE => return None,
-                number if is(number) => return Some(number),
-                _ => place = (place + 1) & mask,
+            let place = self.places[at];
+            if place == FREE {
+                return None;
             }
+            let number = number_in(place);
+            if place ^ number == tag && is(number) {
+                return Some(number);
+            }
+            at = (at + 1) & mask;
         }
     }
 
@@ -431,15 +565,50 @@ impl Index {
     #[inline]
     fn insert(&mut self, digest: Digest, number: u32) {
         let mask = self.places.len() - 1;
-        let mut place = self.first(digest);
-        while self.places[place] != FREE {
-            place = (place + 1) & mask;
+        let mut at = self.first(digest);
+        while self.places[at] != FREE {
+            at = (at + 1) & mask;
         }
-        self.places[place] = number;
+        self.places[at] = tag_of(digest) | number;
     }
 
     fn clear(&mut self) {
         self.places.fill(FREE);
+    }
+}
+
+/// The places of first sightings, and then those of the others; how many first sightings there are.
+fn firsts_first(weights: &[Weight], order: &mut [u8; TOGETHER]) -> usize {
+    let mut repeats = [0; TOGETHER];
+    let (mut firsts, mut others) = (0, 0);
+    for (at, weight) in (0..).zip(weights) {
+        order[firsts % TOGETHER] = at;
+        repeats[others % TOGETHER] = at;
+        firsts += usize::from(weight.is_first());
+        others += usize::from(!weight.is_first());
+    }
+    order[firsts..firsts + others].copy_from_slice(&repeats[..others]);
+    firsts
+}
+
+/// What follows from the cells for any key that comes: it has `v · of_cell - of_others` of a cell with v.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    of_cell: f64,
+    of_others: f64,
+    variance: f64,
+}
+
+impl Losses {
+    /// Of so many cells, from their sum and that of their squares.
+    fn of(cells: usize, lost: u64, squares: u128) -> Self {
+        let (n, unit) = (cells as f64, f64::from(1 << CELL_POINT));
+        let lost = lost as f64 / unit;
+        Self {
+            of_cell: n / (n - 1.0) / unit,
+            of_others: lost / (n - 1.0),
+            variance: ((squares as f64 / (unit * unit) - lost * lost / n) / (n - 1.0)).max(0.0),
+        }
     }
 }
 
@@ -451,6 +620,7 @@ struct Loss {
     variance: f64,
 }
 
+#[inline]
 fn cell_of(digest: Digest, cells: usize) -> usize {
     reduce(mix(digest, CELL), cells as u64) as usize
 }
@@ -502,10 +672,21 @@ mod tests {
         Digester::new(7).digest(key)
     }
 
+    /// A first sighting of a key, in a packet of so many bytes.
+    fn one(summary: &mut Summary, digest: Digest, key: &[u8], bytes: u32) {
+        let length = (key.len() as u16).to_le_bytes();
+        let mut elements = ElementColumns::default();
+        elements.attributes.push(digest);
+        elements
+            .keys
+            .push(&[&bytes.to_le_bytes(), &length[..], key].concat());
+        summary.add_all(&elements, &[Weight::ONE]);
+    }
+
     fn add(summary: &mut Summary, key: u32, times: u32) {
         let key = key.to_be_bytes();
         for _ in 0..times {
-            summary.add(digest(&key), &key, Weight::ONE, 10);
+            one(summary, digest(&key), &key, 10);
         }
     }
 
@@ -563,7 +744,7 @@ mod tests {
             let before = summary.memory_bytes();
             prop_assert!(before as u64 <= bytes + 1024, "{before} {bytes}");
             for key in &keys {
-                summary.add(digest(key), key, Weight::ONE, 1);
+                one(&mut summary, digest(key), key, 1);
                 prop_assert_eq!(summary.memory_bytes(), before);
             }
             summary.clear();
@@ -606,14 +787,14 @@ mod tests {
             let mut summary = Summary::new(8 << 10, 4);
             let mut one = |key: u32| {
                 let key = key.to_be_bytes();
-                summary.add(digester.digest(&key), &key, Weight::ONE, 0);
+                one(&mut summary, digester.digest(&key), &key, 0);
             };
             one(1);
             (1000..3000).for_each(&mut one);
             (0..30).for_each(|_| one(1));
             let key = 1_u32.to_be_bytes();
-            let spread = summary.of_key(digester.digest(&key), &key, 1.0);
-            let number = summary.find(digester.digest(&key), &key);
+            let spread = summary.of_key(digester.digest(&key), 1.0);
+            let number = summary.find(digester.digest(&key));
             let lost = number.map_or(0.0, |number| f64::from(summary.entries[number].lost));
             assert!(spread.is_some_and(|spread| spread.lower == 30 && spread.upper >= 31));
             sum += lost;

@@ -1,13 +1,13 @@
 //! Who ranks: filter, summary and exact sets of all open slices, in one thread.
 
 use super::exact::Truth;
-use super::extract::{Record, key_text};
+use super::extract::{Record, Repeats, key_text};
 use super::plan::TopPlan;
 use super::results::{Certainty, Exact, Recall, Spread, TopKey, TopSlice};
 use super::summary::Summary;
 use crate::elements::ElementColumns;
 use crate::filters::{WeighingFilter, Weight};
-use crate::hashing::Digester;
+use crate::hashing::{Digest, Digester};
 use crate::pipeline::ClosedSlice;
 use crate::threads::{Reply, Work};
 use std::collections::HashSet;
@@ -16,7 +16,7 @@ use std::collections::HashSet;
 pub(super) const MISSED_NAMED: usize = 20;
 
 /// What the worker is asked to do.
-pub(super) enum Task {
+pub(crate) enum Task {
     Add {
         slot: usize,
         elements: ElementColumns,
@@ -28,12 +28,16 @@ pub(super) enum Task {
 }
 
 /// The state of all open slices.
-pub(super) struct Ranker {
+#[derive(Debug)]
+pub(crate) struct Ranker {
     plan: TopPlan,
+    /// Slices that are open at the same time.
+    open_slices: usize,
     slices: Vec<OpenSlice>,
     weights: Vec<Weight>,
 }
 
+#[derive(Debug)]
 struct OpenSlice {
     filter: WeighingFilter,
     summary: Summary,
@@ -43,8 +47,14 @@ struct OpenSlice {
 
 impl Ranker {
     pub(super) fn new(plan: &TopPlan) -> Self {
+        Self::of_slices(plan, plan.open_slices())
+    }
+
+    /// For so many slices at the same time.
+    pub(crate) fn of_slices(plan: &TopPlan, open_slices: usize) -> Self {
         Self {
             plan: plan.clone(),
+            open_slices,
             slices: Vec::new(),
             weights: Vec::new(),
         }
@@ -54,7 +64,7 @@ impl Ranker {
         let plan = &self.plan;
         if self.slices.is_empty() {
             // All at once, while it is known that the system gives their memory.
-            let slices = (0..plan.open_slices()).map(|_| OpenSlice {
+            let slices = (0..self.open_slices).map(|_| OpenSlice {
                 filter: WeighingFilter::new(plan.lines(), TopPlan::PROBES),
                 summary: Summary::new(plan.summary_bytes(), plan.usual_key_bytes()),
                 truth: plan.exact_limit().map(Truth::new),
@@ -64,7 +74,7 @@ impl Ranker {
         }
     }
 
-    fn add(&mut self, slot: usize, elements: &ElementColumns) {
+    pub(crate) fn add(&mut self, slot: usize, elements: &ElementColumns) {
         self.reach();
         let slice = &mut self.slices[slot];
         slice.used = true;
@@ -72,17 +82,31 @@ impl Ranker {
         slice
             .filter
             .insert_all(&elements.digests, &mut self.weights);
-        let keys = elements.keys.iter().zip(&elements.attributes);
-        for ((record, &digest), &weight) in keys.zip(&self.weights) {
-            let record = Record::of(record);
-            slice.summary.add(digest, record.key, weight, record.bytes);
-            if let Some(truth) = &mut slice.truth {
-                truth.add(&record);
+        slice.summary.add_all(elements, &self.weights);
+        if let Some(truth) = &mut slice.truth {
+            for record in elements.keys.iter() {
+                truth.add(&Record::of(record));
             }
         }
     }
 
-    fn close(&mut self, slot: usize, closed: ClosedSlice) -> TopSlice {
+    /// Takes packets of a key that are no first sightings, when those have come; false if the key never did, as far as
+    /// that is known.
+    pub(crate) fn add_repeats(
+        &mut self,
+        slot: usize,
+        digest: Digest,
+        repeats: &Repeats<'_>,
+    ) -> bool {
+        self.reach();
+        let slice = &mut self.slices[slot];
+        let (packets, bytes) = (repeats.packets, repeats.bytes);
+        slice.summary.add_repeats(digest, packets, bytes);
+        let truth = slice.truth.as_mut();
+        truth.is_none_or(|truth| truth.add_repeats(repeats))
+    }
+
+    pub(crate) fn close(&mut self, slot: usize, closed: ClosedSlice) -> TopSlice {
         self.reach();
         let (plan, slice) = (&self.plan, &mut self.slices[slot]);
         let answer = slice.answer(plan, closed);
@@ -116,7 +140,7 @@ impl OpenSlice {
             let digester = Digester::new(plan.seed);
             let keys = largest.into_iter().zip(1..).map(|((key, exact), rank)| {
                 let digest = digester.digest(&key);
-                let spread = self.summary.of_key(digest, &key, seen_share);
+                let spread = self.summary.of_key(digest, seen_share);
                 top_key(plan, rank, &key, spread, Some(exact), sum as f64)
             });
             (keys.collect(), Some(recall))

@@ -217,11 +217,11 @@ impl LineCounter {
         self.count.chances(repeat, first)
     }
 
-    /// Records what was missed beside a value of the sample that was seen.
+    /// Records what was missed beside a value of the sample that was seen, and returns how much.
     #[inline]
-    pub(super) fn record_missed(&mut self, chances: Chances) {
+    pub(super) fn record_missed(&mut self, chances: Chances) -> f64 {
         self.count
-            .record_missed(chances, f64::from(1_u32 << self.shift));
+            .record_missed(chances, f64::from(1_u32 << self.shift))
     }
 
     /// What the value raises, if it raises a register.

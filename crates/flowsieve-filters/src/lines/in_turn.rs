@@ -112,8 +112,9 @@ impl InsertInTurn<'_> {
             lines: self.lines,
             full: self.full,
         };
+        let told = &mut [(); DIGESTS];
         self.row
-            .count(instructions, array, batches, self.counters, sets);
+            .count(instructions, array, batches, self.counters, sets, told);
     }
 
     fn insert_one_by_one(&mut self) {

@@ -30,7 +30,7 @@ use crate::hashing::Digest;
 use full::{FullPlaces, chances_of_all, chances_of_some};
 use in_turn::InsertInTurn;
 use places::BATCH;
-use probe::{ContainsAll, InsertAll};
+use probe::{ContainsAll, InsertAll, Told};
 use row::{DIGESTS, Digests, ROW, Row};
 
 /// Bytes from which lines are touched first: what is well beyond the second-level cache.
@@ -94,12 +94,12 @@ impl LineArray {
         )
     }
 
-    /// The same for many digests in order; the answers are appended.
+    /// The same for many digests in order; what is told of them is appended.
     pub(super) fn insert_all(
         &mut self,
         counter: &mut LineCounter,
         digests: &[Digest],
-        sightings: &mut Vec<Sighting>,
+        told: &mut Vec<impl Told>,
     ) {
         instructions::run(InsertAll {
             touch: self.is_touched_first(),
@@ -108,7 +108,7 @@ impl LineArray {
             full: &mut self.full,
             counter,
             digests,
-            sightings,
+            told,
         });
     }
 
@@ -204,18 +204,25 @@ impl LineArray {
         counter: &LineCounter,
         fill: impl FnOnce() -> Option<Estimate>,
     ) -> Option<Estimate> {
-        // The same for a filter that was saved and loaded, which keeps no sum.
-        let chances = || {
-            let (lines, probes) = (self.lines.as_slice(), counter.probes());
-            if counter.is_crowded_at(self.written) {
-                chances_of_all(lines, probes)
-            } else if self.written < self.lines.memory_bytes() * 8 / LEAST_LOAD {
-                (0.0, 1.0)
-            } else {
-                chances_of_some(lines, probes)
-            }
-        };
-        counter.estimate(self.written, chances, fill)
+        counter.estimate(self.written, || self.chances(counter), fill)
+    }
+
+    /// Share of the new values that would be seen now.
+    fn seen_share(&self, counter: &LineCounter) -> f64 {
+        counter.chances(self.chances(counter)).seen()
+    }
+
+    /// Probabilities that the bits of a new value are all set, and that one is clear: nearly, unless the array is
+    /// crowded. The same for a filter that was saved and loaded, which keeps no sum.
+    fn chances(&self, counter: &LineCounter) -> (f64, f64) {
+        let (lines, probes) = (self.lines.as_slice(), counter.probes());
+        if counter.is_crowded_at(self.written) {
+            chances_of_all(lines, probes)
+        } else if self.written < self.lines.memory_bytes() * 8 / LEAST_LOAD {
+            (0.0, 1.0)
+        } else {
+            chances_of_some(lines, probes)
+        }
     }
 
     /// The count of values of `probes` bits each, if no other bits are in the array, from the fill.

@@ -18,15 +18,41 @@ use crate::Sighting;
 use crate::bits::Line;
 use crate::hashing::Digest;
 
+/// What is told of a digest that was inserted.
+pub(crate) trait Told: Copy {
+    /// All of its bits were set.
+    const REPEAT: Self;
+
+    /// One of its bits was clear.
+    const FIRST: Self;
+
+    /// All of its bits were set, but it raised a register.
+    fn risen(&mut self) {}
+
+    /// So many others were missed beside it, which was seen.
+    fn missed(&mut self, _others: f64) {}
+}
+
+impl Told for Sighting {
+    const REPEAT: Self = Self::Repeat;
+    const FIRST: Self = Self::First;
+}
+
+/// Nothing is told.
+impl Told for () {
+    const REPEAT: Self = ();
+    const FIRST: Self = ();
+}
+
 /// Sets the bits of `digest` and counts it if it is seen.
 #[inline(always)]
-pub(super) fn insert(
+pub(super) fn insert<T: Told>(
     lines: &mut [Line],
     written: &mut u64,
     full: &mut FullPlaces,
     counter: &mut LineCounter,
     digest: Digest,
-) -> Sighting {
+) -> T {
     let probes = counter.probes();
     let bits = bits_of(digest);
     let probed = probed(bits, probes);
@@ -34,8 +60,12 @@ pub(super) fn insert(
     let before = lines[index];
     let (after, cleared) = AnyMachine.set(&before, bits, probed);
     let (is_new, rise) = (cleared != 0, counter.rise(digest));
-    if !is_new && rise.is_none() {
-        return Sighting::Repeat;
+    let mut told = if is_new { T::FIRST } else { T::REPEAT };
+    if !is_new {
+        if rise.is_none() {
+            return told;
+        }
+        told.risen();
     }
     if counter.counts() {
         if counter.sample_at(*written).has(digest) {
@@ -45,7 +75,7 @@ pub(super) fn insert(
             } else {
                 chances_in(&AnyMachine.only(&before, probed), probes)
             };
-            counter.record_missed(counter.chances(chances));
+            told.missed(counter.record_missed(counter.chances(chances)));
         }
         if is_new {
             counter.add(1);
@@ -57,12 +87,11 @@ pub(super) fn insert(
     if let Some(rise) = rise {
         counter.raise(rise);
     }
-    if !is_new {
-        return Sighting::Repeat;
+    if is_new {
+        lines[index] = after;
+        full.change(&before, &after);
     }
-    lines[index] = after;
-    full.change(&before, &after);
-    Sighting::First
+    told
 }
 
 /// Whether the bits of `digest` are all set.
@@ -74,24 +103,23 @@ pub(super) fn contains(lines: &[Line], probes: u32, digest: Digest) -> bool {
 }
 
 /// Digests to be inserted, and what is told of them.
-pub(super) struct InsertAll<'a> {
+pub(super) struct InsertAll<'a, T> {
     pub(super) lines: &'a mut [Line],
     pub(super) touch: bool,
     pub(super) written: &'a mut u64,
     pub(super) full: &'a mut FullPlaces,
     pub(super) counter: &'a mut LineCounter,
     pub(super) digests: &'a [Digest],
-    pub(super) sightings: &'a mut Vec<Sighting>,
+    pub(super) told: &'a mut Vec<T>,
 }
 
-impl Work for InsertAll<'_> {
+impl<T: Told> Work for InsertAll<'_, T> {
     #[inline(always)]
     fn run_with(self, instructions: impl Instructions) {
-        let start = self.sightings.len();
-        self.sightings
-            .resize(start + self.digests.len(), Sighting::Repeat);
+        let start = self.told.len();
+        self.told.resize(start + self.digests.len(), T::REPEAT);
         let (batches, rest) = self.digests.as_chunks::<BATCH>();
-        let (answers, rest_answers) = self.sightings[start..].as_chunks_mut::<BATCH>();
+        let (answers, rest_answers) = self.told[start..].as_chunks_mut::<BATCH>();
         let Self {
             lines,
             written,
@@ -140,6 +168,7 @@ impl Work for InsertAll<'_> {
                 batches,
                 std::slice::from_mut(counter),
                 sets,
+                answers.as_flattened_mut(),
             );
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {

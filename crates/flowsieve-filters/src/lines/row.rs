@@ -15,7 +15,7 @@ use super::count::LineCounter;
 use super::full::FullPlaces;
 use super::instructions::Instructions;
 use super::places::{BATCH, Places, windows};
-use crate::Sighting;
+use super::probe::Told;
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::Digest;
 use std::hint::black_box;
@@ -147,15 +147,11 @@ impl Row {
 
     /// What is told of each digest that was inserted.
     #[inline(always)]
-    pub(super) fn tell(&self, answers: &mut [[Sighting; BATCH]]) {
+    pub(super) fn tell<T: Told>(&self, answers: &mut [[T; BATCH]]) {
         // As one loop: loops of a batch are unrolled, and become no vectors then.
         let all = answers.as_flattened_mut().iter_mut();
         for (answer, &cleared) in all.zip(self.cleared.as_flattened()) {
-            *answer = if cleared == 0 {
-                Sighting::Repeat
-            } else {
-                Sighting::First
-            };
+            *answer = if cleared == 0 { T::REPEAT } else { T::FIRST };
         }
     }
 
@@ -192,9 +188,9 @@ impl Row {
     /// Counts what was seen of a row that was inserted, in order: all that raise a register, and of the others
     /// those that were new and are in the sample of their counter. The digests of the counters take turns.
     ///
-    /// All that are new were [added](LineCounter::add) before.
+    /// All that are new were [added](LineCounter::add) before. What is told of each digest is made complete.
     #[inline(always)]
-    pub(super) fn count(
+    pub(super) fn count<T: Told>(
         &self,
         instructions: impl Instructions,
         array: Inserted<'_>,
@@ -205,6 +201,7 @@ impl Row {
             sampled,
             may_rise,
         }: Sets,
+        told: &mut [T],
     ) {
         let Inserted { lines, full } = array;
         let mut left = may_rise | new & sampled;
@@ -227,6 +224,10 @@ impl Row {
             if !is_new && rise.is_none() {
                 continue;
             }
+            let told = &mut told[number as usize];
+            if !is_new {
+                told.risen();
+            }
             if counter.counts() && in_sample {
                 let chances = if counter.is_crowded() {
                     full.chances(counter.probes(), lines.len() as u64)
@@ -235,7 +236,7 @@ impl Row {
                     let probed = instructions.only(&before, self.places[batch].probed[i]);
                     chances_in(&probed, counter.probes())
                 };
-                counter.record_missed(counter.chances(chances));
+                told.missed(counter.record_missed(counter.chances(chances)));
             }
             if let Some(rise) = rise {
                 counter.raise(rise);

@@ -25,7 +25,7 @@ fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
         for length in [1, 31, 32, 33, 100, 128, 4096, 12_000] {
             let mut batched = LineArray::new(40);
             let mut count = batched.counter(probes);
-            let mut sightings = Vec::new();
+            let mut sightings: Vec<Sighting> = Vec::new();
             for batch in digests.chunks(length) {
                 batched.insert_all(&mut count, batch, &mut sightings);
             }
@@ -102,7 +102,7 @@ fn lines_that_look_alike_are_counted_to_the_bit_as_one_by_one() {
         .map(|&digest| array.insert(&mut counter, digest))
         .collect();
     let mut batched = LineArray::new(1 << 18);
-    let (mut count, mut sightings) = (batched.counter(3), Vec::new());
+    let (mut count, mut sightings) = (batched.counter(3), Vec::<Sighting>::new());
     batched.insert_all(&mut count, &digests, &mut sightings);
     assert_eq!(sightings, one_by_one);
     let estimate = array.estimate(&counter).unwrap();
@@ -154,7 +154,7 @@ fn sampled_counts_are_unbiased_and_know_their_error() {
                 .collect();
             let mut array = LineArray::new(32);
             let mut counter = array.counter(probes);
-            array.insert_all(&mut counter, &digests, &mut Vec::new());
+            array.insert_all(&mut counter, &digests, &mut Vec::<Sighting>::new());
             let estimate = array.estimate(&counter).unwrap();
             let error = estimate.distinct - elements as f64;
             sum += error;

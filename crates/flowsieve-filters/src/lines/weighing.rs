@@ -1,25 +1,21 @@
 //! First sightings with weights: the filter says of each element how many elements its sighting stands for.
 //!
-//! A new element is *seen* if it changes the lines or a register ([`crate::DistinctCounter`]); with probability u it
-//! changes neither. One that is seen gets the weight 1 / (1 - u), with u taken from the state before it, and all
-//! others get 0. So every new element has the weight 1 in expectation, whatever came before, and sums of weights
-//! over any choice of elements are unbiased counts of those that are distinct. The variance of such a sum is the
-//! expectation of the sum of w (w - 1).
+//! The union martingale ([`crate::DistinctCounter`]) counts 1 for an element that is seen, and what was missed beside
+//! it: u / (1 - u), where u is the probability that a new element changes neither the lines nor a register. The
+//! weight of an element is what it adds to that count, and 0 if it is not seen. So every new element has the weight 1
+//! in expectation, whatever came before, and sums of weights over any choice of elements are unbiased counts of those
+//! that are distinct. The variance of such a sum is the expectation of the sum of w (w - 1).
 //!
-//! u is that over all lines, which is kept while lines change: one line may be full when most are empty.
+//! As in a count ([`super::count`]), what was missed is recorded beside a sample of the elements while the filter is
+//! good. Most sightings have the weight 1 then.
 //! Weights are whole numbers of 2^-20, so that their sums do not depend on how they are grouped.
 //!
 //! Memory: the lines, and half a KiB of registers. Reference: Cohen, "All-distances sketches, revisited", PODS 2014,
 //! for the weights; the union of filter and registers is this project's.
 
-use super::MOST_WRITTEN;
-use super::count::floor;
-use super::full::FullPlaces;
-use super::instructions::{Instructions, Work, run};
-use super::places::{bits_of, line_of, probed};
-use crate::bits::Lines;
+use super::probe::Told;
+use super::{LineArray, LineCounter};
 use crate::hashing::Digest;
-use crate::martingale::Registers;
 
 /// Bits behind the point of a [`Weight`].
 const POINT: u32 = 20;
@@ -76,21 +72,29 @@ impl Weight {
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
+}
 
-    fn of_share(seen: f64) -> Self {
+impl Told for Weight {
+    const REPEAT: Self = Self::NONE;
+    const FIRST: Self = Self::ONE;
+
+    fn risen(&mut self) {
+        *self = Self::ONE;
+    }
+
+    fn missed(&mut self, others: f64) {
         // Conversion saturates.
-        Self((Self::ONE.0 as f64 / seen).round() as u64)
+        self.0 = self
+            .0
+            .saturating_add((Self::ONE.0 as f64 * others).round() as u64);
     }
 }
 
 /// A filter that gives first sightings their weights.
 #[derive(Clone, Debug)]
 pub struct WeighingFilter {
-    lines: Lines,
-    probes: u32,
-    full: FullPlaces,
-    registers: Registers,
-    firsts: u64,
+    array: LineArray,
+    counter: LineCounter,
 }
 
 impl WeighingFilter {
@@ -100,109 +104,33 @@ impl WeighingFilter {
     ///
     /// If the system does not give the memory.
     pub fn new(lines: u64, probes: u32) -> Self {
-        let lines = Lines::new(lines.max(1));
-        let probes = probes.clamp(1, 8);
-        let mut full = FullPlaces::default();
-        full.keep(probes, lines.as_slice());
+        let array = LineArray::new(lines.max(1));
         Self {
-            registers: Registers::above(floor(lines.memory_bytes() * 8)),
-            lines,
-            probes,
-            full,
-            firsts: 0,
+            counter: array.counter(probes.clamp(1, 8)),
+            array,
         }
     }
 
     /// Inserts elements in order; appends the weight of each.
     pub fn insert_all(&mut self, digests: &[Digest], weights: &mut Vec<Weight>) {
-        run(InsertWeighed {
-            filter: self,
-            digests,
-            weights,
-        });
+        self.array.insert_all(&mut self.counter, digests, weights);
     }
 
     /// Share of the new elements that would be seen now (1 - u).
     pub fn seen_share(&self) -> f64 {
-        let (repeat, first) = self.full.chances(self.probes, self.lines.len());
-        first + repeat * self.registers.rise_probability()
-    }
-
-    /// Elements that were seen.
-    pub const fn firsts(&self) -> u64 {
-        self.firsts
+        self.array.seen_share(&self.counter)
     }
 
     /// Bytes of the lines.
     pub fn memory_bytes(&self) -> u64 {
-        self.lines.memory_bytes()
+        self.array.lines.memory_bytes()
     }
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
-        if self.firsts == 0 {
-            return;
-        }
-        self.lines.clear();
-        self.full.forget();
-        self.full.keep(self.probes, self.lines.as_slice());
-        self.registers = Registers::above(floor(self.lines.memory_bytes() * 8));
-        self.firsts = 0;
-    }
-}
-
-/// Digests to be inserted, and their weights.
-struct InsertWeighed<'a> {
-    filter: &'a mut WeighingFilter,
-    digests: &'a [Digest],
-    weights: &'a mut Vec<Weight>,
-}
-
-impl Work for InsertWeighed<'_> {
-    #[expect(
-        clippy::inline_always,
-        reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
-    )]
-    #[inline(always)]
-    fn run_with(self, instructions: impl Instructions) {
-        let WeighingFilter {
-            lines,
-            probes,
-            full,
-            registers,
-            firsts,
-        } = self.filter;
-        let probes = *probes;
-        let lines = lines.as_mut_slice();
-        let start = self.weights.len();
-        self.weights
-            .resize(start + self.digests.len(), Weight::NONE);
-        let weights = &mut self.weights[start..];
-        for (&digest, weight) in self.digests.iter().zip(weights) {
-            let bits = bits_of(digest);
-            let index = line_of(digest, lines.len());
-            let before = lines[index];
-            let (after, cleared) = instructions.set(&before, bits, probed(bits, probes));
-            // Most digests cannot raise a register, which a glance shows.
-            let may_rise = digest.value() & registers.clear_bits() == 0;
-            let rise = if may_rise {
-                registers.rise(digest)
-            } else {
-                None
-            };
-            if cleared == 0 && rise.is_none() {
-                continue;
-            }
-            let (repeat, first) = full.chances(probes, lines.len() as u64);
-            *weight = Weight::of_share(first + repeat * registers.rise_probability());
-            *firsts = firsts.saturating_add(1).min(MOST_WRITTEN);
-            if let Some(rise) = rise {
-                registers.raise(rise);
-            }
-            if cleared != 0 {
-                lines[index] = after;
-                full.change(&before, &after);
-            }
+        if !self.counter.is_empty() {
+            self.array.clear();
+            self.counter.clear();
         }
     }
 }
@@ -243,7 +171,6 @@ mod tests {
                 prop_assert!(!(repeated && weight.is_first()));
                 prop_assert!(!weight.is_first() || *weight >= Weight::ONE);
             }
-            prop_assert_eq!(whole.firsts(), all.iter().filter(|w| w.is_first()).count() as u64);
             whole.clear();
             prop_assert_eq!(weights(&mut whole, &digests), all);
         }

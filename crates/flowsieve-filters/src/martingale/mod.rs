@@ -72,6 +72,11 @@ pub(crate) struct Chances {
 }
 
 impl Chances {
+    /// That a new element is seen.
+    pub(crate) const fn seen(self) -> f64 {
+        self.seen
+    }
+
     /// Mean and variance of the number that is missed before the next one is recorded, one in `scale` of those that
     /// are seen.
     fn next(self, scale: f64) -> (f64, f64) {
@@ -168,17 +173,18 @@ impl DistinctCounter {
     }
 
     /// Records what was missed beside such elements, u / (1 - u) each, from one that stands for `scale` of
-    /// them: one in `scale`, chosen at random.
+    /// them: one in `scale`, chosen at random. Returns what was recorded.
     #[inline]
-    pub(crate) fn record_missed(&mut self, chances: Chances, scale: f64) {
+    pub(crate) fn record_missed(&mut self, chances: Chances, scale: f64) -> f64 {
+        let mean = chances.missed * scale / chances.seen;
         if let Stream::Watched {
             missed, variance, ..
         } = &mut self.stream
         {
-            let mean = chances.missed * scale / chances.seen;
             *missed += mean;
             *variance += mean * (1.0 + mean);
         }
+        mean
     }
 
     /// What the element raises, if it raises a register.
