@@ -1,6 +1,6 @@
-"""A count in pieces, without an engine: what the workers of a cluster do, as functions of plain data.
+"""A count, a ranking or a list of flows in pieces, without an engine: what the workers of a cluster do, as functions of plain data.
 
-    divide -> pieces -> read (map) -> parts by slice and shard (shuffle) -> tally (reduce) -> report
+    divide -> pieces -> read (map) -> parts by slice and shard (shuffle) -> tallies (reduce) -> report
 
 Every step gives the same bytes when it is run again, so an engine may repeat it.
 """
@@ -136,8 +136,8 @@ def found(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], stor
     return files
 
 
-class DividedCount:
-    """A count in pieces, as the driver sees it."""
+class Divided:
+    """A run in pieces, as the driver sees it."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class DividedCount:
         self.remotes = {
             number: RemoteFile(path, storage_options) for number, path in enumerate(self.files) if is_remote(path)
         }
-        self.job = _native.CountJob(words, self.files, self.remotes)
+        self.job = _native.DividedJob(words, self.files, self.remotes)
         self._task_bytes = task_bytes
         self._sizes = [self._size(number) for number in range(len(self.files))]
         lengths: dict[int, tuple[int | None, Any]] = {
@@ -187,12 +187,12 @@ class DividedCount:
         return self.job.join(self.pieces, list(inputs))
 
     def report(self, tallies: Iterable[bytes]) -> bytes:
-        """The result in the format that the words ask for, once all shards were counted."""
+        """The result in the format that the words ask for, once all shards were reduced; of flows without its rows."""
         return self.job.report(list(tallies))
 
 
 class Share:
-    """What a worker knows of a count. It can be pickled."""
+    """What a worker knows of a run. It can be pickled."""
 
     def __init__(
         self, text: str, files: list[str], storage_options: dict[str, Any] | None, skip_unreadable: bool = False
@@ -225,38 +225,37 @@ class Share:
             rows = [(0, -1, job.unread(piece, str(error)))]
         yield from rows
 
-    def shards(self, table: bytes) -> Callable[[int, int, list[bytes]], bytes]:
-        """Counts a shard of a slice from its parts."""
-        return _job(self.text).shards(table).count
+    def reducer(self, table: bytes) -> Callable[[int, int, list[bytes]], tuple[bytes | None, _native.Table | None]]:
+        """Reduces the parts of a shard of a slice to its tally, and of a list of flows to the flows."""
+        return _job(self.text).shards(table).reduce
 
 
 @functools.lru_cache(maxsize=4)
-def _parsed(text: str, thread: int) -> _native.CountJob:
-    return _native.CountJob.of_text(text)
+def _parsed(text: str, thread: int) -> _native.DividedJob:
+    return _native.DividedJob.of_text(text)
 
 
-def _job(text: str) -> _native.CountJob:
+def _job(text: str) -> _native.DividedJob:
     return _parsed(text, threading.get_ident())
 
 
-def words_of(options: dict[str, Any]) -> list[str]:
-    """The words of a count with these options, whose result is for `counts_of`."""
-    known = inspect.signature(_commands.count).parameters
+def words_of(command: str, options: dict[str, Any]) -> list[str]:
+    """The words of a command with these options, whose result is for a class of `flowsieve._results`."""
+    function = getattr(_commands, command)
+    known = inspect.signature(function).parameters
     for name in options:
         if name not in known or name in ("captures", "progress"):
-            raise UsageError(f"a count has no option {name}; there are {', '.join(sorted(known))}")
+            raise UsageError(f"{command} has no option {name}; there are {', '.join(sorted(known))}")
     # The captures that the words name are replaced by those that were found.
-    return command_line(["--format=arrows"], _commands.count, {"captures": ["-"], **options})
+    return command_line([command, "--format=arrows"], function, {"captures": ["-"], **options})
 
 
-def counts_of(report: bytes) -> Counts:
-    """The result of a count with `words_of`."""
-    return Counts(Command.over(report))
-
-
-def counted_here(captures: Any, task_bytes: int = TASK_BYTES, budget: int = BUDGET, **options: Any) -> Counts:
-    """The same count in pieces, all in this process: the cluster's path without a cluster."""
-    divided = DividedCount(words_of(options), captures, task_bytes)
+def done_here(
+    command: str, captures: Any, task_bytes: int = TASK_BYTES, budget: int = BUDGET, **options: Any
+) -> tuple[Command, list[_native.Table]]:
+    """A run in pieces, all in this process: the cluster's path without a cluster. The result, and of a list of flows those of
+    each shard."""
+    divided = Divided(words_of(command, options), captures, task_bytes)
     share = divided.share()
     shuffled: dict[tuple[int, int], list[bytes]] = {}
     inputs: list[bytes] = []
@@ -269,5 +268,12 @@ def counted_here(captures: Any, task_bytes: int = TASK_BYTES, budget: int = BUDG
                 else:
                     shuffled.setdefault((slice_, shard), []).append(data)
         pieces = divided.join(inputs)
-    count = share.shards(divided.job.table())
-    return counts_of(divided.report(count(*place, parts) for place, parts in shuffled.items()))
+    reduce = share.reducer(divided.job.table())
+    reduced = [reduce(*place, parts) for place, parts in shuffled.items()]
+    report = divided.report(tally for tally, _ in reduced if tally is not None)
+    return Command.over(report), [rows for _, rows in reduced if rows is not None]
+
+
+def counted_here(captures: Any, task_bytes: int = TASK_BYTES, budget: int = BUDGET, **options: Any) -> Counts:
+    """A count that way."""
+    return Counts(done_here("count", captures, task_bytes, budget, **options)[0])

@@ -1,4 +1,4 @@
-"""The same count on Apache Spark, with the same answer to the bit.
+"""Counts, rankings and lists of flows on Apache Spark, with the same answer as on one machine, to the bit.
 
     from flowsieve.spark import count
     counts = count(spark, "s3a://captures/2026-11-23/*.pcap.gz", element="flow", slice="1min")
@@ -9,42 +9,47 @@ shard (shuffle); there the filter and the exact set count them (reduce). Each st
 Damage in a capture is listed with its input, as on one machine. What the file system does not give raises, so that Spark tries
 again and the job fails with the name of the file; there is no partial answer.
 
-Run as a program, the module prints the path of itself, for ``spark-submit``:
+Run as a program, the module prints the path of itself, for ``spark-submit``; ``count`` may be left out:
 
-    spark-submit "$(python -m flowsieve.spark)" --slice 1min s3a://captures/2026-11-23/*.pcap.gz
+    spark-submit "$(python -m flowsieve.spark)" count --slice 1min s3a://captures/2026-11-23/*.pcap.gz
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if __name__ == "__main__" and __package__ in (None, ""):
     # spark-submit runs this file by its path, and puts its folder first.
     sys.path = [place for place in sys.path if os.path.abspath(place or ".") != os.path.dirname(os.path.abspath(__file__))]
 
-from flowsieve._divided import BUDGET, TASK_BYTES, DividedCount, Share, counts_of, words_of
+from flowsieve._divided import BUDGET, TASK_BYTES, Divided, Share, words_of
 from flowsieve._errors import Error, UsageError
-from flowsieve._native import CountJob
-from flowsieve._results import Counts
+from flowsieve._native import DividedJob
+from flowsieve._records import FlowsParameters, FlowsTotals
+from flowsieve._results import Counts, Top, _OfInputs
+from flowsieve._run import Command
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 #: Slice, shard (-1: what became of a piece), and the bytes.
 _PARTS = "slice long, shard int, part binary"
-_TALLIES = "tally binary"
 #: Bytes of a batch of rows on its way from Python to Spark.
 _BATCH_BYTES = 32 << 20
 #: Rows that Spark puts into a batch: a part has at most some megabytes, and a batch at most two gigabytes.
+_BATCH_SETTING = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _BATCH_ROWS = "64"
+
+#: One path or address, or several.
+Captures: TypeAlias = "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]"
 
 
 def count(
     spark: SparkSession,
-    captures: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    captures: Captures,
     *,
     manifest: str | os.PathLike[str] | None = None,
     task_bytes: int = TASK_BYTES,
@@ -70,39 +75,177 @@ def count(
         UsageError: the options do not go together, or need all packets in one place.
         Error: a file is missing, or could not be read after Spark's retries.
     """
+    divided = _divided("count", captures, manifest, task_bytes, storage_options, options)
+    with _Run(spark, divided, skip_unreadable, partitions) as run:
+        return Counts(Command.over(run.report()))
+
+
+def top(
+    spark: SparkSession,
+    captures: Captures,
+    *,
+    manifest: str | os.PathLike[str] | None = None,
+    task_bytes: int = TASK_BYTES,
+    partitions: int | None = None,
+    storage_options: dict[str, Any] | None = None,
+    skip_unreadable: bool = False,
+    **options: Any,
+) -> Top:
+    """Ranks as `flowsieve.top` does. One task ranks a slice, so choose slices (``slice="1min"``) if there are many packets.
+
+    The arguments are those of `count`, and the options of `flowsieve.top`.
+    """
+    divided = _divided("top", captures, manifest, task_bytes, storage_options, options)
+    with _Run(spark, divided, skip_unreadable, partitions) as run:
+        return Top(Command.over(run.report()))
+
+
+class FlowsOnSpark(_OfInputs[FlowsParameters, FlowsTotals]):
+    """A list of flows in Spark."""
+
+    _parameters = FlowsParameters
+    _totals = FlowsTotals
+
+    def __init__(self, command: Command, flows: DataFrame) -> None:
+        super().__init__(command)
+        self._flows = flows
+
+    @property
+    def flows(self) -> DataFrame:
+        """The flows in the order of their first packet, as a data frame: ``flows.write.parquet(…)`` has the workers write them."""
+        places = [name for name in self._flows.columns if name.startswith("begun_")]
+        return self._flows.sort("start_ns", *places).drop(*places)
+
+    def unpersist(self) -> None:
+        """Frees what Spark keeps of the list."""
+        self._flows.unpersist()
+
+
+def flows(
+    spark: SparkSession,
+    captures: Captures,
+    *,
+    manifest: str | os.PathLike[str] | None = None,
+    task_bytes: int = TASK_BYTES,
+    partitions: int | None = None,
+    storage_options: dict[str, Any] | None = None,
+    skip_unreadable: bool = False,
+    **options: Any,
+) -> FlowsOnSpark:
+    """Lists flows as `flowsieve.flows` does. The list stays in Spark; `FlowsOnSpark.flows` is a data frame.
+
+    The arguments are those of `count`, and the options of `flowsieve.flows`.
+    """
+    divided = _divided("flows", captures, manifest, task_bytes, storage_options, options)
+    with _Run(spark, divided, skip_unreadable, partitions) as run:
+        rows = run.reduced(_flow_schema(spark, divided), _flows_of).persist(_disk())
+        tallies = rows.filter("tally is not null").select("tally").collect()
+        report = divided.report([bytes(row.tally) for row in tallies])
+        return FlowsOnSpark(Command.over(report), rows.filter("is_flow").drop("tally", "is_flow"))
+
+
+def _divided(
+    command: str,
+    captures: Captures,
+    manifest: str | os.PathLike[str] | None,
+    task_bytes: int,
+    storage_options: dict[str, Any] | None,
+    options: dict[str, Any],
+) -> Divided:
     named = [captures] if isinstance(captures, (str, os.PathLike)) else list(captures)
     if manifest is not None:
         with open(manifest, encoding="utf-8") as lines:
             named += [line.strip() for line in lines if line.strip()]
-    divided = DividedCount(words_of(options), named, task_bytes, storage_options)
-    return counts_of(_run(spark, divided, skip_unreadable, partitions))
+    return Divided(words_of(command, options), named, task_bytes, storage_options)
 
 
-def _run(spark: SparkSession, divided: DividedCount, skip_unreadable: bool, partitions: int | None) -> bytes:
-    """The report of a count, made on the cluster."""
-    share = divided.share(skip_unreadable)
-    settings = {"spark.sql.execution.arrow.maxRecordsPerBatch": _BATCH_ROWS}
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    kept: list[DataFrame] = []
-    try:
+class _Run:
+    """A run on a cluster, between its first job and its last."""
+
+    def __init__(self, spark: SparkSession, divided: Divided, skip_unreadable: bool, partitions: int | None) -> None:
+        self._spark, self._divided, self._partitions = spark, divided, partitions
+        self._share = divided.share(skip_unreadable)
+        self._kept: list[DataFrame] = []
+        self._before = spark.conf.get(_BATCH_SETTING, None)
+
+    def __enter__(self) -> _Run:
+        self._spark.conf.set(_BATCH_SETTING, _BATCH_ROWS)
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        for parts in self._kept:
+            parts.unpersist()
+        if self._before is None:
+            self._spark.conf.unset(_BATCH_SETTING)
+        else:
+            self._spark.conf.set(_BATCH_SETTING, self._before)
+        if isinstance(error, Exception):
+            explained = _explained(error)
+            if explained is not error:
+                raise explained from error
+
+    def reduced(self, schema: Any, made: Callable[[Any, Any], Iterator[Any]]) -> DataFrame:
+        """What is made of the tally and the rows of each shard."""
         inputs: list[bytes] = []
         pieces: list[str] | None = None
         while pieces is None or pieces:
-            parts = _map(spark, share, divided.tasks(pieces)).persist(_disk())
-            kept.append(parts)
+            parts = _map(self._spark, self._share, self._divided.tasks(pieces)).persist(_disk())
+            self._kept.append(parts)
             inputs += [bytes(row.part) for row in parts.filter("shard = -1").select("part").collect()]
-            pieces = divided.join(inputs)
-        tallies = _reduce(spark, share, kept, divided.job.table(), partitions)
-        return divided.report([bytes(row.tally) for row in tallies.collect()])
-    except Exception as error:
-        raise _explained(error) from error
-    finally:
-        for parts in kept:
-            parts.unpersist()
-        for name, old in before.items():
-            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+            pieces = self._divided.join(inputs)
+        partitions = self._partitions or 4 * _threads(self._spark)
+        return _reduce(self._share, self._kept, self._divided.job.table(), partitions, schema, made)
+
+    def report(self) -> bytes:
+        """The report of all tallies."""
+        tallies = self.reduced("tally binary", _tally_of).collect()
+        return self._divided.report([bytes(row.tally) for row in tallies])
+
+
+def _tally_of(tally: Any, rows: Any) -> Iterator[Any]:
+    """A row with the tally."""
+    import pyarrow
+
+    if tally is not None:
+        yield pyarrow.RecordBatch.from_arrays([pyarrow.array([tally], pyarrow.binary())], names=["tally"])
+
+
+def _flows_of(tally: Any, rows: Any) -> Iterator[Any]:
+    """The flows of a shard, and a row with its tally."""
+    import pyarrow
+
+    table = pyarrow.table(rows)
+    for batch in table.to_batches(max_chunksize=1 << 16):
+        columns = [*batch.columns, pyarrow.nulls(batch.num_rows, pyarrow.binary()), pyarrow.array([True] * batch.num_rows)]
+        yield pyarrow.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=[*table.column_names, "tally", "is_flow"])
+    columns = [pyarrow.nulls(1, field.type) for field in table.schema]
+    columns += [pyarrow.array([tally], pyarrow.binary()), pyarrow.array([False])]
+    yield pyarrow.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=[*table.column_names, "tally", "is_flow"])
+
+
+def _for_spark(column: Any) -> Any:
+    """Spark has no unsigned numbers, and no times finer than a microsecond: nanoseconds stay numbers."""
+    import pyarrow
+
+    if pyarrow.types.is_timestamp(column.type) or pyarrow.types.is_unsigned_integer(column.type):
+        return column.cast(pyarrow.int64())
+    return column
+
+
+def _flow_schema(spark: SparkSession, divided: Divided) -> Any:
+    """The columns of flows for Spark."""
+    import pyarrow
+    from pyspark.sql.types import BinaryType, BooleanType, DoubleType, LongType, StringType, StructField, StructType
+
+    def kind(one: Any) -> Any:
+        if pyarrow.types.is_floating(one):
+            return DoubleType()
+        if pyarrow.types.is_boolean(one):
+            return BooleanType()
+        return StringType() if pyarrow.types.is_string(one) else LongType()
+
+    fields = [StructField(field.name, kind(field.type)) for field in pyarrow.table(divided.job.flow_columns()).schema]
+    return StructType([*fields, StructField("tally", BinaryType()), StructField("is_flow", BooleanType())])
 
 
 def _disk() -> Any:
@@ -146,37 +289,29 @@ def _map(spark: SparkSession, share: Share, tasks: list[list[str]]) -> DataFrame
 
 
 def _reduce(
-    spark: SparkSession, share: Share, maps: list[DataFrame], table: bytes, partitions: int | None
+    share: Share, maps: list[DataFrame], table: bytes, partitions: int, schema: Any, made: Callable[[Any, Any], Iterator[Any]]
 ) -> DataFrame:
-    """The tallies of all shards of slices."""
+    """What is made of each shard of a slice."""
 
     def reduce(batches: Iterator[Any]) -> Iterator[Any]:
-        import pyarrow
-
-        count = share.shards(table)
-        tallies: list[bytes] = []
+        reduced = share.reducer(table)
         place: tuple[int, int] | None = None
         parts: list[bytes] = []
         for batch in batches:
-            rows = zip(*(column.to_pylist() for column in batch.columns))
-            for slice_, shard, part in rows:
+            for slice_, shard, part in zip(*(column.to_pylist() for column in batch.columns)):
                 if place is not None and place != (slice_, shard):
-                    tallies.append(count(*place, parts))
+                    yield from made(*reduced(*place, parts))
                     parts = []
                 place = (slice_, shard)
                 parts.append(part)
         if place is not None:
-            tallies.append(count(*place, parts))
-        if tallies:
-            yield pyarrow.RecordBatch.from_arrays([pyarrow.array(tallies, pyarrow.binary())], names=["tally"])
+            yield from made(*reduced(*place, parts))
 
     parts = maps[0]
     for more in maps[1:]:
         parts = parts.unionAll(more)
-    if partitions is None:
-        partitions = 4 * _threads(spark)
     shuffled = parts.filter("shard >= 0").repartition(partitions, "slice", "shard")
-    return shuffled.sortWithinPartitions("slice", "shard").mapInArrow(reduce, _TALLIES)
+    return shuffled.sortWithinPartitions("slice", "shard").mapInArrow(reduce, schema)
 
 
 def _threads(spark: SparkSession) -> int:
@@ -201,15 +336,19 @@ def _explained(error: Exception) -> Exception:
 
 
 def main(words: list[str]) -> int:
-    """The program for spark-submit: the options of ``flowsieve count``, and addresses."""
+    """The program for spark-submit: the options of ``flowsieve count`` or ``flowsieve top``, and addresses."""
     from pyspark.sql import SparkSession
 
+    words = words if words[0] in ("count", "top", "flows") else ["count", *words]
     try:
-        captures, output = CountJob.named(words)
-        divided = DividedCount(words, captures)
-        spark = SparkSession.builder.appName("flowsieve count").getOrCreate()
+        if words[0] == "flows":
+            raise UsageError("flows stay in Spark: call flowsieve.spark.flows and write its data frame")
+        captures, output = DividedJob.named(words)
+        divided = Divided(words, captures)
+        spark = SparkSession.builder.appName(f"flowsieve {words[0]}").getOrCreate()
         try:
-            report = _run(spark, divided, False, None)
+            with _Run(spark, divided, False, None) as run:
+                report = run.report()
         finally:
             spark.stop()
     except Error as error:

@@ -42,7 +42,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(figure::draw_count, module)?)?;
     module.add_function(wrap_pyfunction!(pieces::captures, module)?)?;
     module.add_class::<filter::Filter>()?;
-    module.add_class::<pieces::CountJob>()?;
+    module.add_class::<pieces::DividedJob>()?;
     module.add_class::<pieces::PartsOfPiece>()?;
     module.add_class::<pieces::Shards>()?;
     module.add_class::<run::Run>()?;

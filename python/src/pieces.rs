@@ -1,15 +1,24 @@
-//! A count that is divided among processes: what each of them does, for any engine that can map, shuffle and reduce.
+//! A count, a ranking or a list of flows, divided among processes: what each of them does, for any engine that can map, shuffle
+//! and reduce.
 //!
 //! Everything that goes from one process to another is text or bytes.
 
 use crate::failure;
-use flowsieve::cli::{DividedCount, captures_of};
-use flowsieve::output::{CountParameters, CountReport, ReportFormat};
-use flowsieve::pieces::{
-    InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PieceReader, ShardCount,
-    ShardTally, SlicePart, SliceSums, divide, divide_by, grid_of,
+use crate::table::Table;
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use flowsieve::cli::{DividedPlan, DividedRun, captures_of};
+use flowsieve::flows::{FlowRecord, FlowSink as _};
+use flowsieve::output::{
+    CountParameters, CountReport, FlowParameters, FlowReport, RecordBatches, ReportFormat,
 };
-use flowsieve::pipeline::{CountPlan, CountSummary, SliceGrid};
+use flowsieve::pieces::{
+    FlowPlace, FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece, PieceError,
+    PieceReader, PlacedFlow, RankedSlice, RankingSums, ShardCount, ShardFlows, ShardTally,
+    SlicePart, SliceRanking, SliceSums, divide, divide_by, grid_of,
+};
+use flowsieve::pipeline::{Align, CountSummary, SliceGrid};
+use flowsieve::report::{TopParameters, TopReport};
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::{
     Capture, InputFormat, RangeStart, Source, StopFlag, TraceError, TraceErrorKind,
@@ -21,17 +30,18 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What every process knows of a count.
+/// What every process knows of a run.
 #[derive(Clone, Deserialize, Serialize)]
 struct Job {
     words: Vec<OsString>,
     inputs: Vec<PathBuf>,
     from_ns: Option<i64>,
     to_ns: Option<i64>,
-    /// Time of the first packet, where slices begin with it.
+    /// Where the first slice begins, and how long slices are.
     first_ns: i64,
+    width_ns: Option<i64>,
 }
 
 /// A piece as text.
@@ -133,26 +143,27 @@ struct Whole {
     summary: Box<CountSummary>,
 }
 
-/// A count in pieces.
+/// A run in pieces.
 #[pyclass(module = "flowsieve._native", frozen)]
-pub(crate) struct CountJob {
+pub(crate) struct DividedJob {
     job: Job,
-    plan: CountPlan,
+    plan: DividedPlan,
     /// The format that the words ask for.
     format: ReportFormat,
     grid: SliceGrid,
     whole: Mutex<Option<Whole>>,
 }
 
-impl CountJob {
+impl DividedJob {
     fn of(job: Job) -> PyResult<Self> {
-        let DividedCount {
+        let DividedRun {
             mut plan, format, ..
         } = planned(&job.words)?;
-        plan.inputs = job.inputs.iter().map(Source::from).collect();
-        plan.selection.from = job.from_ns.map(TimeBound::At);
-        plan.selection.to = job.to_ns.map(TimeBound::At);
-        let grid = SliceGrid::new(plan.slicing.width_ns, plan.slicing.align, job.first_ns);
+        *plan.inputs_mut() = job.inputs.iter().map(Source::from).collect();
+        let selection = plan.selection_mut();
+        selection.from = job.from_ns.map(TimeBound::At);
+        selection.to = job.to_ns.map(TimeBound::At);
+        let grid = SliceGrid::new(job.width_ns, Align::First, job.first_ns);
         Ok(Self {
             job,
             plan,
@@ -167,8 +178,8 @@ impl CountJob {
     }
 
     fn source(&self, piece: &Piece) -> PyResult<&Source> {
-        let source = self.plan.inputs.get(piece.input as usize);
-        source.ok_or_else(|| wrong("the piece is of an input that the count does not have"))
+        let source = self.plan.inputs().get(piece.input as usize);
+        source.ok_or_else(|| wrong("the piece is of an input that the run does not have"))
     }
 
     /// A piece of a file that Python opens: `open` gives a file that begins at an offset.
@@ -184,7 +195,7 @@ impl CountJob {
             Ok::<_, PyErr>(Box::new(PythonFile::buffered(file)))
         };
         let whole = file(0)?;
-        let format = self.plan.input_format;
+        let format = self.plan.input_format();
         let begun = py.detach(|| Capture::from_reader(&name, whole, format));
         let capture = match begun {
             Ok(capture) => capture,
@@ -201,10 +212,9 @@ impl CountJob {
     }
 }
 
-fn planned(words: &[OsString]) -> PyResult<DividedCount> {
-    let all = ["flowsieve", "count"].map(OsString::from).into_iter();
-    DividedCount::of(all.chain(words.iter().cloned()))
-        .map_err(|error| failure(&error.sentence, error.is_usage, None, None))
+fn planned(words: &[OsString]) -> PyResult<DividedRun> {
+    let all = std::iter::once("flowsieve".into()).chain(words.iter().cloned());
+    DividedRun::of(all).map_err(|error| failure(&error.sentence, error.is_usage, None, None))
 }
 
 fn text_of(pieces: &[Piece]) -> Vec<String> {
@@ -228,12 +238,12 @@ fn pieces_of(texts: &[String]) -> PyResult<Vec<Piece>> {
 type Remote = (Option<u64>, Py<PyAny>);
 
 #[pymethods]
-impl CountJob {
+impl DividedJob {
     /// The inputs that the words of a count name, and the file that its results go to.
     #[staticmethod]
     fn named(words: Vec<OsString>) -> PyResult<(Vec<PathBuf>, Option<PathBuf>)> {
-        let DividedCount { plan, output, .. } = planned(&words)?;
-        let inputs = plan.inputs.iter().map(|input| input.path().to_owned());
+        let DividedRun { plan, output, .. } = planned(&words)?;
+        let inputs = plan.inputs().iter().map(|input| input.path().to_owned());
         Ok((inputs.collect(), output))
     }
 
@@ -246,23 +256,23 @@ impl CountJob {
         inputs: Vec<PathBuf>,
         remotes: BTreeMap<u32, Py<PyAny>>,
     ) -> PyResult<Self> {
-        let DividedCount { mut plan, .. } = planned(&words)?;
-        plan.inputs = inputs.iter().map(Source::from).collect();
-        for (input, source) in (0..).zip(&mut plan.inputs) {
+        let DividedRun { mut plan, .. } = planned(&words)?;
+        *plan.inputs_mut() = inputs.iter().map(Source::from).collect();
+        for (input, source) in (0..).zip(plan.inputs_mut()) {
             if let Some(open) = remotes.get(&input) {
                 *source =
                     Source::reader(source.path(), PythonFile::buffered(open.call1(py, (0,))?));
             }
         }
         let misused = |sentence: String| failure(&sentence, true, None, None);
-        let (selection, grid, first_ns) = py.detach(|| {
+        let (selection, grid) = py.detach(|| {
+            let selection = plan.selection_mut().clone();
             let stop = StopFlag::default();
-            let resolved = plan
-                .selection
-                .resolved(&plan.inputs, plan.input_format, &stop);
-            plan.selection = resolved.map_err(|error| misused(error.to_string()))?;
+            let resolved = selection.resolved(plan.inputs(), plan.input_format(), &stop);
+            let selection = resolved.map_err(|error| misused(error.to_string()))?;
+            *plan.selection_mut() = selection.clone();
             let grid = grid_of(&plan).map_err(explained)?;
-            Ok::<_, PyErr>((plan.selection.clone(), grid, grid.origin_ns()))
+            Ok::<_, PyErr>((selection, grid))
         })?;
         let at = |bound| match bound {
             Some(TimeBound::At(ns)) => Some(ns),
@@ -273,7 +283,8 @@ impl CountJob {
             inputs,
             from_ns: at(selection.from),
             to_ns: at(selection.to),
-            first_ns,
+            first_ns: grid.origin_ns(),
+            width_ns: grid.width_ns(),
         };
         let made = Self::of(job)?;
         debug_assert_eq!(made.grid, grid);
@@ -284,7 +295,7 @@ impl CountJob {
     #[staticmethod]
     fn of_text(text: &str) -> PyResult<Self> {
         let job = serde_json::from_str(text);
-        Self::of(job.map_err(|error| wrong(&format!("this text is no count: {error}")))?)
+        Self::of(job.map_err(|error| wrong(&format!("this text is no run: {error}")))?)
     }
 
     /// The count as text.
@@ -302,8 +313,13 @@ impl CountJob {
         if remotes.is_empty() {
             return Ok(text_of(&py.detach(|| divide(&self.plan, bytes))));
         }
-        let numbers: BTreeMap<&Path, u32> =
-            self.plan.inputs.iter().map(Source::path).zip(0..).collect();
+        let numbers: BTreeMap<&Path, u32> = self
+            .plan
+            .inputs()
+            .iter()
+            .map(Source::path)
+            .zip(0..)
+            .collect();
         let mut raised = None;
         let pieces = divide_by(&self.plan, bytes, |source, least| {
             let (length, open) = remotes.get(numbers.get(source.path())?)?;
@@ -397,41 +413,148 @@ impl CountJob {
         Ok(PyBytes::new(py, &whole.table.to_bytes()))
     }
 
-    /// Counts shards of slices.
+    /// Reduces parts.
     fn shards(&self, table: &[u8]) -> PyResult<Shards> {
+        let reducer = match &self.plan {
+            DividedPlan::Count(plan) => {
+                ShardCount::new(plan).map(|count| Reducer::Count(Box::new(count)))
+            }
+            DividedPlan::Top(plan) => {
+                SliceRanking::new(plan, self.grid).map(|ranking| Reducer::Top(Box::new(ranking)))
+            }
+            DividedPlan::Flows(plan, parameters) => {
+                ShardFlows::new(plan).map(|flows| Reducer::Flows(flows, parameters.clone()))
+            }
+        };
         Ok(Shards {
-            counter: Mutex::new(ShardCount::new(&self.plan).map_err(explained)?),
+            reducer: Mutex::new(reducer.map_err(explained)?),
             table: InputTable::from_bytes(table).map_err(explained)?,
         })
     }
 
-    /// The report of tallies of all slices, in the format that the words ask for.
+    /// The report of all tallies, in the format that the words ask for; of flows without its rows.
     fn report<'py>(&self, py: Python<'py>, tallies: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
         let whole = self.whole().take();
         let whole =
             whole.ok_or_else(|| wrong("the pieces were not joined, or reported already"))?;
-        let report = py
-            .detach(|| self.reported(&tallies, whole))
-            .map_err(explained)?;
-        Ok(PyBytes::new(py, &report))
+        let report = py.detach(|| self.reported(&tallies, whole));
+        Ok(PyBytes::new(py, &report.map_err(explained)?))
+    }
+
+    /// The names and types of the rows of flows, for an engine: an empty table.
+    fn flow_columns(&self) -> PyResult<Table> {
+        let DividedPlan::Flows(_, parameters) = &self.plan else {
+            return Err(wrong("the run lists no flows"));
+        };
+        Ok(PlacedTable::begin(parameters).finish())
     }
 }
 
-impl CountJob {
+/// Columns of a table for people that goes to no terminal.
+const WIDTH: usize = 120;
+
+impl DividedJob {
     fn reported(&self, tallies: &[Vec<u8>], whole: Whole) -> Result<Vec<u8>, PieceError> {
-        let mut slices: BTreeMap<i64, Vec<ShardTally>> = BTreeMap::new();
-        for bytes in tallies {
-            let tally = ShardTally::from_bytes(bytes)?;
-            slices.entry(tally.slice).or_default().push(tally);
+        let tallies = tallies.iter().map(Vec::as_slice);
+        match &self.plan {
+            DividedPlan::Count(plan) => {
+                let mut slices: BTreeMap<i64, Vec<ShardTally>> = BTreeMap::new();
+                for tally in tallies.map(ShardTally::from_bytes) {
+                    let tally = tally?;
+                    slices.entry(tally.slice).or_default().push(tally);
+                }
+                let parameters = CountParameters::from(plan);
+                let mut report = CountReport::begin(self.format, &parameters, false, Vec::new())?;
+                let mut sums = SliceSums::new(plan, self.grid, &mut report);
+                for tallies in slices.into_values() {
+                    sums.slice(tallies)?;
+                }
+                let summary = sums.finish(whole.summary)?;
+                Ok(report.finish(&summary)?)
+            }
+            DividedPlan::Top(plan) => {
+                let mut slices = tallies
+                    .map(RankedSlice::from_bytes)
+                    .collect::<Result<Vec<_>, _>>()?;
+                slices.sort_by_key(RankedSlice::slice);
+                let parameters = TopParameters::from(plan);
+                let mut report =
+                    TopReport::begin(self.format, &parameters, false, WIDTH, Vec::new())?;
+                let mut sums = RankingSums::new(plan, &mut report);
+                for slice in &slices {
+                    sums.slice(slice)?;
+                }
+                let summary = sums.finish(whole.summary);
+                Ok(report.finish(&summary)?)
+            }
+            DividedPlan::Flows(_, parameters) => {
+                let mut sums = FlowSums::default();
+                for tally in tallies.map(FlowTally::from_bytes) {
+                    sums.shard(&tally?)?;
+                }
+                let summary = sums.finish(whole.summary);
+                let report = FlowReport::begin(self.format, parameters, false, Vec::new())?;
+                Ok(report.finish(&summary)?)
+            }
         }
-        let parameters = CountParameters::from(&self.plan);
-        let mut report = CountReport::begin(self.format, &parameters, false, Vec::new())?;
-        let mut sums = SliceSums::new(&self.plan, self.grid, &mut report);
-        for tallies in slices.into_values() {
-            sums.slice(tallies)?;
+    }
+}
+
+/// Flows with their places, as an engine sorts them.
+struct PlacedTable {
+    batches: RecordBatches<FlowRecord, Box<dyn FnMut(RecordBatch) -> io::Result<()> + Send>>,
+    taken: Arc<Mutex<Vec<RecordBatch>>>,
+    places: Vec<FlowPlace>,
+}
+
+impl PlacedTable {
+    fn begin(parameters: &FlowParameters) -> Self {
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let rows = Arc::clone(&taken);
+        let take = move |batch| {
+            let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
+            rows.push(batch);
+            Ok(())
+        };
+        Self {
+            batches: RecordBatches::of_flows(parameters, Box::new(take)),
+            taken,
+            places: Vec::new(),
         }
-        let summary = sums.finish(whole.summary)?;
-        Ok(report.finish(&summary)?)
+    }
+
+    fn push(&mut self, placed: PlacedFlow) -> io::Result<()> {
+        self.places.push(placed.begun);
+        self.batches.flow(placed.flow)
+    }
+
+    /// The columns of flows, and behind them `begun_ns`, `begun_input`, `begun_range` and `begun_packet`.
+    fn finish(self) -> Table {
+        let fields = self.batches.schema().fields().iter().cloned();
+        let names = ["begun_ns", "begun_input", "begun_range", "begun_packet"];
+        let begun = names.map(|name| Arc::new(Field::new(name, DataType::Int64, false)));
+        let schema = Arc::new(Schema::new(fields.chain(begun).collect::<Vec<_>>()));
+        // They go to memory, which cannot fail.
+        let _ = self.batches.finish();
+        let taken = std::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut first = 0;
+        let placed = taken.into_iter().map(|batch| {
+            let places = &self.places[first..first + batch.num_rows()];
+            first += batch.num_rows();
+            let column = |number: fn(&FlowPlace) -> i64| -> ArrayRef {
+                Arc::new(Int64Array::from_iter_values(places.iter().map(number)))
+            };
+            let mut columns = batch.columns().to_vec();
+            columns.extend([
+                column(|place| place.latest_ns),
+                column(|place| place.input.into()),
+                column(|place| place.range.into()),
+                column(|place| place.packet as i64),
+            ]);
+            RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns of one length")
+        });
+        let batches = placed.collect();
+        Table::new(schema, batches)
     }
 }
 
@@ -470,30 +593,55 @@ impl PartsOfPiece {
     }
 }
 
-/// Counts shards of slices.
+/// What reduces.
+enum Reducer {
+    Count(Box<ShardCount>),
+    Top(Box<SliceRanking>),
+    Flows(ShardFlows, FlowParameters),
+}
+
+/// Reduces the parts of shards.
 #[pyclass(module = "flowsieve._native", frozen)]
 pub(crate) struct Shards {
-    counter: Mutex<ShardCount>,
+    reducer: Mutex<Reducer>,
     table: InputTable,
 }
 
+/// The tally of a shard if it has one, and the flows of it.
+type Reduced<'py> = (Option<Bound<'py, PyBytes>>, Option<Table>);
+
 #[pymethods]
 impl Shards {
-    /// The tally of a shard of a slice from its parts.
-    fn count<'py>(
+    /// The tally of a shard of a slice from its parts; and of a list of flows the flows of the shard, with their places.
+    fn reduce<'py>(
         &self,
         py: Python<'py>,
         slice: i64,
         shard: u32,
         parts: Bound<'py, PyList>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    ) -> PyResult<Reduced<'py>> {
         let parts: Vec<Vec<u8>> = parts.extract()?;
-        let tally = py.detach(|| {
+        let reduced = py.detach(|| {
             let parts = parts.iter().map(|bytes| SlicePart::from_bytes(bytes));
             let parts = parts.collect::<Result<Vec<_>, _>>()?;
-            let mut counter = self.counter.lock().unwrap_or_else(PoisonError::into_inner);
-            counter.count(slice, shard, &parts, &self.table)
+            let mut reducer = self.reducer.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(match &mut *reducer {
+                Reducer::Count(count) => {
+                    let tally = count.count(slice, shard, &parts, &self.table)?;
+                    (Some(tally.to_bytes()), None)
+                }
+                Reducer::Top(ranking) => {
+                    let ranked = ranking.rank(slice, &parts, &self.table)?;
+                    (ranked.map(|ranked| ranked.to_bytes()), None)
+                }
+                Reducer::Flows(flows, parameters) => {
+                    let mut rows = PlacedTable::begin(parameters);
+                    let tally = flows.list(shard, &parts, &self.table, |flow| rows.push(flow))?;
+                    (Some(tally.to_bytes()), Some(rows.finish()))
+                }
+            })
         });
-        Ok(PyBytes::new(py, &tally.map_err(explained)?.to_bytes()))
+        let (tally, rows): (Option<Vec<u8>>, _) = reduced.map_err(explained)?;
+        Ok((tally.map(|bytes| PyBytes::new(py, &bytes)), rows))
     }
 }

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import flowsieve as fs
 from flowsieve import _divided
-from flowsieve._divided import DividedCount, ReadAhead, RemoteFile, counted_here, counts_of, words_of
+from flowsieve._divided import Divided, ReadAhead, RemoteFile, counted_here, done_here, words_of
+from flowsieve._results import Counts, Flows, Top
+from flowsieve._run import Command
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = [str(ROOT / "traces" / name) for name in ("generated.pcap", "netns-dns.pcap", "netns-mirror.pcap", "netns-web-loss.pcap")]
@@ -82,6 +84,40 @@ def test_combinations_and_directions_have_it():
         equal(counted_here(TRACES, 100_000, **chosen), fs.count(TRACES, **chosen))
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"by": "dst", "distinct": "src", "slice": "1s", "number": 5},
+        {"by": ["src", "dst"], "distinct": "dst-port", "slice": "2s"},
+        {"by": "src", "distinct": "domain", "min": 2},
+        {"where": "tcp", "memory": "64KiB"},
+    ],
+    ids=str,
+)
+def test_rankings_have_it(options):
+    whole = fs.top(TRACES, **options)
+    divided = Top(done_here("top", TRACES, 100_000, 10_000, **options)[0])
+    assert divided.keys.to_arrow().equals(whole.keys.to_arrow())
+    assert divided.document == whole.document
+
+
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True, "idle": "500ms"}, {"active": "1s", "names": "zeek"}], ids=str)
+def test_lists_of_flows_have_it(options):
+    pyarrow = pytest.importorskip("pyarrow")
+    whole = fs.flows(TRACES, **options)
+    flows = whole.flows.to_arrow()
+    command, shards = done_here("flows", TRACES, 100_000, 10_000, **options)
+    divided = Flows(command)
+    assert divided.flows.to_arrow().num_rows == 0
+    rows = pyarrow.concat_tables([pyarrow.table(shard) for shard in shards])
+    start = flows.column_names[0]
+    places = [name for name in rows.column_names if name.startswith("begun_")]
+    rows = rows.sort_by([(name, "ascending") for name in [start, *places]]).drop_columns(places)
+    assert rows.combine_chunks().equals(flows.combine_chunks())
+    assert divided.document == whole.document
+
+
 def test_disordered_captures_have_it(tmp_path):
     data = Path(TRACES[0]).read_bytes()
     records, at = [], 24
@@ -107,7 +143,7 @@ def test_damage_is_listed_and_what_is_missing_raises(tmp_path):
         counted_here([cut, str(tmp_path / "missing.pcap")])
     gone = str(tmp_path / "gone.pcap")
     Path(gone).write_bytes(Path(TRACES[0]).read_bytes())
-    divided = DividedCount(words_of({}), [gone])
+    divided = Divided(words_of("count", {}), [gone])
     os.remove(gone)
     with pytest.raises(fs.Error, match="gone.pcap"):
         list(divided.share().read(divided.pieces[0]))
@@ -128,7 +164,7 @@ def test_what_cannot_be_divided_is_refused_by_name(tmp_path):
 
 
 def test_a_share_can_go_to_another_process():
-    divided = DividedCount(words_of({"element": "flow"}), TRACES, 100_000)
+    divided = Divided(words_of("count", {"element": "flow"}), TRACES, 100_000)
     share = pickle.loads(pickle.dumps(divided.share()))
     assert list(share.read(divided.pieces[0])) == list(divided.share().read(divided.pieces[0]))
     # Reading again gives the same bytes.
@@ -138,24 +174,24 @@ def test_a_share_can_go_to_another_process():
 def test_small_files_are_read_by_one_task(tmp_path):
     for number in range(400):
         (tmp_path / f"{number:03}.pcap").write_bytes(Path(TRACES[1]).read_bytes()[:2000])
-    divided = DividedCount(words_of({}), tmp_path)
+    divided = Divided(words_of("count", {}), tmp_path)
     assert len(divided.pieces) == 400 and len(divided.tasks()) == 1
 
 
 def test_hostile_bytes_are_refused():
-    divided = DividedCount(words_of({}), TRACES[:1])
+    divided = Divided(words_of("count", {}), TRACES[:1])
     share = divided.share()
     rows = list(share.read(divided.pieces[0]))
     assert divided.join([data for _, shard, data in rows if shard < 0]) == []
-    count = share.shards(divided.job.table())
+    reduce = share.reducer(divided.job.table())
     slice_, shard, part = rows[0]
     for place in range(0, len(part), max(1, len(part) // 50)):
         with pytest.raises(fs.Error):
-            count(slice_, shard, [part[:place]])
+            reduce(slice_, shard, [part[:place]])
     with pytest.raises(fs.Error):
         divided.join([b"nothing"])
-    with pytest.raises(fs.Error, match="no count"):
-        _divided._native.CountJob.of_text("{}")
+    with pytest.raises(fs.Error, match="no run"):
+        _divided._native.DividedJob.of_text("{}")
 
 
 class TestRemote:
@@ -178,7 +214,7 @@ class TestRemote:
             assert remote.document["totals"] == whole.document["totals"]
 
     def test_they_are_divided_into_ranges(self, stored):
-        divided = DividedCount(words_of({}), "memory://captures/generated.pcap", 100_000)
+        divided = Divided(words_of("count", {}), "memory://captures/generated.pcap", 100_000)
         assert len(divided.pieces) > 4
 
     def test_files_are_read_ahead_and_a_short_answer_is_an_error(self, stored, monkeypatch):
@@ -192,7 +228,7 @@ class TestRemote:
             ReadAhead(stored, "/captures/generated.pcap", 0).read(10)
 
     def test_what_stays_broken_raises_and_what_heals_is_read(self, stored, monkeypatch):
-        divided = DividedCount(words_of({}), "memory://captures/generated.pcap")
+        divided = Divided(words_of("count", {}), "memory://captures/generated.pcap")
         honest = type(stored).cat_file
         failures = [OSError("503 slow down")]
 
@@ -207,7 +243,7 @@ class TestRemote:
             list(share.read(divided.pieces[0]))
         rows = list(share.read(divided.pieces[0]))
         divided.join([data for _, shard, data in rows if shard < 0])
-        count = share.shards(divided.job.table())
+        reduce = share.reducer(divided.job.table())
         places = {(slice_, shard) for slice_, shard, _ in rows if shard >= 0}
-        tallies = [count(*place, [data for *at, data in rows if tuple(at) == place]) for place in places]
-        assert counts_of(divided.report(tallies)).totals.packets == 8000
+        tallies = [reduce(*place, [data for *at, data in rows if tuple(at) == place])[0] for place in places]
+        assert Counts(Command.over(divided.report(tallies))).totals.packets == 8000

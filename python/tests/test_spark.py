@@ -135,6 +135,21 @@ def test_the_answer_is_that_of_one_process(session, options):
     equal(on_spark.count(session, TRACES, task_bytes=200_000, **options), fs.count(TRACES, **options))
 
 
+def test_rankings_and_flows_are_those_of_one_process(session):
+    ranked = on_spark.top(session, TRACES, task_bytes=200_000, slice="1s", number=5)
+    whole = fs.top(TRACES, slice="1s", number=5)
+    assert ranked.keys.to_arrow().equals(whole.keys.to_arrow())
+    assert ranked.document == whole.document
+    listed = on_spark.flows(session, TRACES, task_bytes=200_000, idle="2s")
+    flows = fs.flows(TRACES, idle="2s")
+    expected = flows.flows.read()
+    rows = listed.flows.collect()
+    assert listed.flows.columns == expected.column_names
+    for name in expected.column_names:
+        assert [row[name] for row in rows] == expected[name], name
+    assert listed.document == flows.document
+
+
 @pytest.mark.skipif(SHARED is None, reason="FLOWSIEVE_TRACES names no captures")
 def test_it_is_so_for_real_captures(session):
     captures = sorted(str(path) for path in Path(SHARED).rglob("*.pcap*") if 10_000 < path.stat().st_size < 8_000_000)[:40]
@@ -179,9 +194,9 @@ def test_an_executor_that_is_killed_changes_nothing(session, large, stage):
             time.sleep(0.005)
 
     task_bytes = 4 << 20
-    from flowsieve._divided import DividedCount, words_of
+    from flowsieve._divided import Divided, words_of
 
-    tasks = len(DividedCount(words_of({}), large, task_bytes).tasks())
+    tasks = len(Divided(words_of("count", {}), large, task_bytes).tasks())
     assert tasks > 6
     done = threading.Event()
     thread = threading.Thread(target=kill)
@@ -207,13 +222,13 @@ def test_a_cut_capture_is_listed_and_a_missing_one_raises(session, tmp_path):
 def test_a_file_that_the_workers_cannot_read_raises_with_its_name(session, tmp_path, monkeypatch):
     gone = tmp_path / "gone.pcap"
     gone.write_bytes(Path(TRACES[0]).read_bytes())
-    divide = on_spark.DividedCount.share
+    divide = on_spark.Divided.share
 
     def share(self, *words):
         gone.unlink(missing_ok=True)
         return divide(self, *words)
 
-    monkeypatch.setattr(on_spark.DividedCount, "share", share)
+    monkeypatch.setattr(on_spark.Divided, "share", share)
     with pytest.raises(fs.Error, match="gone.pcap"):
         on_spark.count(session, [gone, TRACES[1]])
     gone.write_bytes(Path(TRACES[0]).read_bytes())
@@ -278,14 +293,14 @@ def test_an_object_store_that_fails_once_is_asked_again(session, store):
     counted = on_spark.count(session, captures, task_bytes=200_000)
     assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
     # The driver looks at heads of files, too: failures begin with the workers.
-    divide = on_spark.DividedCount.share
+    divide = on_spark.Divided.share
 
     def share(self, *words):
         state["failures"] = 1
         return divide(self, *words)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(on_spark.DividedCount, "share", share)
+        patch.setattr(on_spark.Divided, "share", share)
         counted = on_spark.count(session, captures)
     assert state["failures"] == 0
     assert counted.slices.to_arrow().equals(whole.slices.to_arrow())
@@ -294,14 +309,14 @@ def test_an_object_store_that_fails_once_is_asked_again(session, store):
 def test_an_object_store_that_stays_broken_raises(session, store):
     pytest.importorskip("aiohttp", reason="fsspec reads HTTP with aiohttp")
     address, state = store
-    divide = on_spark.DividedCount.share
+    divide = on_spark.Divided.share
 
     def share(self, *words):
         state["failures"] = 10**9
         return divide(self, *words)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(on_spark.DividedCount, "share", share)
+        patch.setattr(on_spark.Divided, "share", share)
         with pytest.raises(Exception, match="503|generated.pcap"):
             on_spark.count(session, [f"{address}/generated.pcap"])
 

@@ -1,7 +1,7 @@
 //! `flowsieve count`: distinct elements in each time slice.
 
 use super::design::DesignArgs;
-use super::host::DividedCount;
+use super::divided::{DividedPlan, DividedRun, refuse};
 use super::od::OdArgs;
 use super::options::{
     ExactArgs, FormatArgs, LiveArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
@@ -198,21 +198,16 @@ impl SliceSink for Sinks {
 }
 
 impl CountArgs {
-    /// The same count for other machines to help with, if nothing of it needs all packets in one place.
-    pub(crate) fn divided(&self) -> Result<DividedCount, UsageError> {
-        let whole = [
+    /// The same for machines to divide.
+    pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
+        refuse([
             (self.live.follow, "--follow"),
             (self.od.is_asked(), "--html, --svg or --od"),
             (self.od.is_anonymized(), "--anonymize"),
             (self.save_filter.is_some(), "--save-filter"),
-        ];
-        if let Some((_, name)) = whole.into_iter().find(|(is_given, _)| *is_given) {
-            return Err(UsageError::of(format!(
-                "{name} needs all packets in one place, so it does not go with a divided count; leave it out"
-            )));
-        }
-        Ok(DividedCount {
-            plan: self.plan(&self.trace.input.captures)?,
+        ])?;
+        Ok(DividedRun {
+            plan: DividedPlan::Count(self.plan(&self.trace.input.captures)?),
             format: self.format.format,
             output: self.output.output.clone(),
         })

@@ -1,6 +1,7 @@
 //! `flowsieve flows`: the flows of captures.
 
 use super::anonymize_args::AnonymizeArgs;
+use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
     Choice, FormatArgs, InputArgs, LiveArgs, OutputArgs, PacketArgs, SpeechArgs, ThreadArgs, one_of,
 };
@@ -187,6 +188,23 @@ fn explained(error: FlowError) -> anyhow::Error {
 const LEAST_MEMORY: u64 = (512 << 10) / 3 * 4 + 4;
 
 impl FlowsArgs {
+    /// The same for machines to divide.
+    pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
+        refuse([
+            (self.live.follow, "--follow"),
+            (self.unique, "--unique"),
+            (self.anonymize.is_wanted(), "--anonymize"),
+        ])?;
+        self.check()?;
+        let plan = self.plan(&self.input.captures)?;
+        let parameters = FlowParameters::new(&plan, self.memory, false, self.names);
+        Ok(DividedRun {
+            plan: DividedPlan::Flows(plan, parameters),
+            format: self.format.format,
+            output: self.output.output.clone(),
+        })
+    }
+
     fn check(&self) -> Result<(), UsageError> {
         if self.memory < LEAST_MEMORY {
             return Err(UsageError::of(format!(

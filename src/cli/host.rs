@@ -1,9 +1,7 @@
 //! Who runs a command: a person in a shell, or a program that has this one as a library.
 
 use super::inputs::Inputs;
-use super::{Command, Failure, Outcome, UsageError, guarded, parse};
-use flowsieve::pipeline::CountPlan;
-use flowsieve::report::ReportFormat;
+use super::{Failure, Outcome, guarded, parse};
 use flowsieve::trace::{InputFormat, StopFlag, TraceError};
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -102,35 +100,6 @@ where
     let outcome = guarded(|| command.run());
     CURRENT.set(None);
     Ok(outcome? == Outcome::Done)
-}
-
-/// A count that other machines help with.
-#[derive(Clone, Debug)]
-pub struct DividedCount {
-    /// Its plan, with the inputs as they are named.
-    pub plan: CountPlan,
-    /// How its results are written.
-    pub format: ReportFormat,
-    /// The file that they go to; standard output without one.
-    pub output: Option<PathBuf>,
-}
-
-impl DividedCount {
-    /// The count that these words describe; the first word is the program's name.
-    ///
-    /// # Errors
-    ///
-    /// The words are wrong, or ask for what cannot be divided.
-    pub fn of<W>(words: impl IntoIterator<Item = W>) -> Result<Self, Failure>
-    where
-        W: Into<OsString> + Clone,
-    {
-        let divided = match parse(words)? {
-            Command::Count(args) => args.divided(),
-            _ => Err(UsageError::of("only a count is divided this way")),
-        };
-        divided.map_err(|error| anyhow::Error::from(error).into())
-    }
 }
 
 /// The captures among these files and directories, and what is wrong with directories.

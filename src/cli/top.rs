@@ -1,5 +1,6 @@
 //! `flowsieve top`: the keys with the most distinct others.
 
+use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
     ExactArgs, FormatArgs, InputArgs, OutputArgs, PacketArgs, SeedArgs, SliceArgs, SpeechArgs,
     ThreadArgs,
@@ -167,6 +168,16 @@ impl TopSink for Sinks {
 }
 
 impl TopArgs {
+    /// The same for machines to divide.
+    pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
+        refuse([(self.page.is_wanted(), "--html or --svg")])?;
+        Ok(DividedRun {
+            plan: DividedPlan::Top(self.plan(&self.input.captures)?),
+            format: self.format.format,
+            output: self.output.output.clone(),
+        })
+    }
+
     fn plan(&self, inputs: &[PathBuf]) -> Result<TopPlan, UsageError> {
         let html = ("--html", self.page.html.as_deref());
         keep_apart([("--output", self.output.path()), html], inputs)?;

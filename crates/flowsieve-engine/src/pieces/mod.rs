@@ -57,6 +57,8 @@ pub use elements::{PlacedElement, PlacedElements};
 pub use error::PieceError;
 pub use flows::{FlowPlace, FlowSums, FlowTally, PlacedFlow, ShardFlows};
 pub use part::{InputPart, SlicePart};
+#[doc(hidden)]
+pub use plan::Outline;
 pub use plan::PiecePlan;
 pub use rank::{RankedSlice, RankingSums, SliceRanking};
 pub use reader::PieceReader;

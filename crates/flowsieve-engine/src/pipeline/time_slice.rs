@@ -57,6 +57,11 @@ impl SliceGrid {
         self.origin_ns
     }
 
+    /// Nanoseconds of a slice; none if there is one for everything.
+    pub const fn width_ns(self) -> Option<i64> {
+        self.width_ns
+    }
+
     /// Number of the slice that holds this time.
     pub fn index(self, time_ns: i64) -> i64 {
         self.width_ns.map_or(0, |width| {
