@@ -8,7 +8,8 @@ use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
-use flowsieve::trace::{InputFormat, TraceErrorKind};
+use flowsieve::trace::{Capture, InputFormat, TraceBatch, TraceError, TraceErrorKind};
+use std::fs;
 use std::io::Write;
 
 /// The reader's buffer and what goes with it.
@@ -372,5 +373,184 @@ fn lengths_in_cdns_take_no_memory() {
             "{} bytes",
             measured.peak_bytes()
         );
+    }
+}
+
+/// Numbers as Thrift's compact protocol has them.
+fn zigzag(number: i64) -> Vec<u8> {
+    varint(2 * number.cast_unsigned())
+}
+
+fn varint(mut rest: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while rest >= 0x80 {
+        bytes.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest as u8);
+    bytes
+}
+
+/// A list of flows as Parquet: one page for all of its columns, and what its head, its row group and its lists claim.
+struct Claims {
+    page_bytes: i64,
+    page_values: i64,
+    rows: i64,
+    /// Row groups, in the head of their list.
+    groups: u64,
+    encoding: i64,
+}
+
+impl Claims {
+    fn file(&self) -> Vec<u8> {
+        let names: [&[u8]; 4] = [b"start_ns", b"src", b"dst", b"proto"];
+        let mut file = b"PAR1".to_vec();
+        // A page of data without anything in it, and what it says of itself.
+        let head = [
+            &[0x15, 0, 0x15][..],
+            &zigzag(self.page_bytes),
+            &[0x15],
+            &zigzag(16),
+            &[0x2c, 0x15],
+            &zigzag(self.page_values),
+            &[0x15],
+            &zigzag(self.encoding),
+            &[0x15, 6, 0x15, 6, 0, 0],
+        ]
+        .concat();
+        let page = [head, vec![0; 16]].concat();
+        file.extend_from_slice(&page);
+        let footer_at = file.len();
+        file.extend_from_slice(&[0x15, 2, 0x19, 0x5c]);
+        file.extend_from_slice(&[0x48, 1, b't', 0x15, 8, 0]);
+        for (number, name) in names.iter().enumerate() {
+            let physical = if number == 0 { 2 } else { 6 };
+            file.extend_from_slice(&[0x15, 2 * physical, 0x25, 0, 0x18, name.len() as u8]);
+            file.extend_from_slice(name);
+            file.push(0);
+        }
+        file.extend_from_slice(&[[0x16].as_slice(), &zigzag(self.rows), &[0x19, 0xfc]].concat());
+        file.extend_from_slice(&varint(self.groups));
+        file.extend_from_slice(&[0x19, 0x4c]);
+        for _ in names {
+            // Codec 0, length and place of the page.
+            let length = zigzag(page.len() as i64);
+            let chunk = [&[0x3c, 0x45, 0, 0x36][..], &length, &[0x26, 8, 0, 0]].concat();
+            file.extend_from_slice(&chunk);
+        }
+        file.extend_from_slice(&[[0x26].as_slice(), &zigzag(self.rows), &[0, 0]].concat());
+        let footer = (file.len() - footer_at) as u32;
+        file.extend_from_slice(&footer.to_le_bytes());
+        file.extend_from_slice(b"PAR1");
+        file
+    }
+}
+
+#[test]
+fn what_a_parquet_file_claims_takes_no_memory() {
+    let honest = Claims {
+        page_bytes: 16,
+        page_values: 2,
+        rows: 2,
+        groups: 1,
+        encoding: 0,
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("claims.parquet");
+    let read = |claims: &Claims| {
+        fs::write(&path, claims.file()).unwrap();
+        let measured = Measured::start();
+        let mut records = 0;
+        let mut run = || {
+            let mut capture = Capture::open(&path, InputFormat::Auto)?;
+            while let Some(TraceBatch::Log(log)) = capture.next_batch()? {
+                records += log.entries.len();
+            }
+            Ok(())
+        };
+        let ended: Result<(), TraceError> = run();
+        assert!(
+            measured.peak_bytes() < SMALL,
+            "{} bytes",
+            measured.peak_bytes()
+        );
+        (records, ended.unwrap_err().to_string())
+    };
+    // Times 0, and addresses of no letters.
+    let (_, skipped) = read(&honest);
+    assert!(
+        skipped.contains("record 1, at offset 4, cannot be used: the source is \"\""),
+        "{skipped}"
+    );
+    for (claims, word) in [
+        (
+            Claims {
+                page_bytes: 1 << 30,
+                ..honest
+            },
+            "more bytes than a page may have",
+        ),
+        (
+            Claims {
+                page_bytes: 15 << 20,
+                ..honest
+            },
+            "is not as long as it claims",
+        ),
+        (
+            Claims {
+                page_values: 1 << 30,
+                ..honest
+            },
+            "more values than it has rows",
+        ),
+        (
+            Claims {
+                page_values: 1 << 30,
+                rows: 1 << 30,
+                ..honest
+            },
+            "more rows than its bytes can hold",
+        ),
+        (
+            Claims {
+                rows: 1 << 40,
+                ..honest
+            },
+            "more rows than its bytes can hold",
+        ),
+        (
+            Claims {
+                page_values: 60_000,
+                rows: 60_000,
+                ..honest
+            },
+            "fewer values than it claims",
+        ),
+        (
+            Claims {
+                page_values: 1,
+                ..honest
+            },
+            "fewer values than its row group has rows",
+        ),
+        (
+            Claims {
+                groups: 1 << 30,
+                ..honest
+            },
+            "its footer cannot be read",
+        ),
+        (
+            Claims {
+                encoding: 5,
+                ..honest
+            },
+            "encoding 5, which is not read",
+        ),
+    ] {
+        let (records, sentence) = read(&claims);
+        assert!(sentence.contains(word), "{sentence}");
+        assert!(records <= 1, "{records} records: {sentence}");
     }
 }
