@@ -199,6 +199,11 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
             .field("ended", |row| row.rows.left[row.at].name())
             .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so that another row of it may follow; `late` for a packet from a pipe that came after its slice was closed, a row of its own");
     }
+    under_names(columns, names)
+}
+
+/// The columns under the names of somebody, and as that one has them.
+fn under_names(columns: Columns<Row>, names: FlowNames) -> Columns<Row> {
     match names {
         FlowNames::Flowsieve => columns,
         FlowNames::Zeek => columns

@@ -88,7 +88,7 @@ pub(super) struct Slices<'a> {
     memory_bytes: u64,
     pub(super) order: Order,
     /// By their place among the open slices.
-    slices: Vec<Slice>,
+    tables: Vec<Slice>,
     /// The slices whose packets are not in the order of time, if an earlier reading found some.
     disordered: SliceSet,
     gathered: Gathered<Waiting>,
@@ -110,7 +110,7 @@ impl<'a> Slices<'a> {
             kind,
             memory_bytes,
             order: Order::new(grid),
-            slices: Vec::new(),
+            tables: Vec::new(),
             disordered,
             gathered: Gathered::new(),
             rows: ExportRows::default(),
@@ -141,16 +141,16 @@ impl<'a> Slices<'a> {
                     is_used: false,
                     is_gathered,
                 };
-                if slot == self.slices.len() {
-                    self.slices.push(opened);
+                if slot == self.tables.len() {
+                    self.tables.push(opened);
                 } else {
                     self.close(slot)?;
-                    self.slices[slot] = opened;
+                    self.tables[slot] = opened;
                 }
                 slot
             }
         };
-        let slice = &self.slices[slot];
+        let slice = &self.tables[slot];
         Ok(if slice.is_gathered {
             Goal::Gathered(slice.index)
         } else {
@@ -186,17 +186,17 @@ impl<'a> Slices<'a> {
         name: Option<&[u8]>,
     ) -> io::Result<()> {
         let named = self.kind == ElementKind::Dns;
-        let slice = &mut self.slices[slot];
+        let slice = &mut self.tables[slot];
         slice.is_used = true;
         let table = &mut slice.table;
         if !table.add(time_ns, sighting, name, named) {
             self.make_room(slot, name.map_or(0, <[u8]>::len))?;
-            self.slices[slot].table.begin(time_ns, sighting, name);
+            self.tables[slot].table.begin(time_ns, sighting, name);
         } else if let (false, Some((question, _)), Some(name)) = (named, sighting.question, name)
             && table.lacks_question(sighting).is_some()
         {
             self.make_room(slot, name.len())?;
-            let table = &mut self.slices[slot].table;
+            let table = &mut self.tables[slot].table;
             // It may have gone out to make room, and then its row has no name.
             if let Some(at) = table.lacks_question(sighting) {
                 table.set_question(at, question, name);
@@ -207,15 +207,15 @@ impl<'a> Slices<'a> {
 
     /// Writes the rows of all slices that are open, in their order.
     pub(super) fn finish(mut self) -> io::Result<ExportTotals> {
-        let mut slots: Vec<usize> = (0..self.slices.len()).collect();
-        slots.sort_by_key(|&slot| self.slices[slot].index);
+        let mut slots: Vec<usize> = (0..self.tables.len()).collect();
+        slots.sort_by_key(|&slot| self.tables[slot].index);
         for slot in slots {
             self.close(slot)?;
         }
-        self.slices.clear();
+        self.tables.clear();
         let gathered = std::mem::replace(&mut self.gathered, Gathered::new());
         gathered.drain(|index, waiting| self.take_gathered(index, &waiting))?;
-        if !self.slices.is_empty() {
+        if !self.tables.is_empty() {
             self.close(0)?;
         }
         self.hand_on()?;
@@ -224,11 +224,11 @@ impl<'a> Slices<'a> {
 
     /// Takes sightings of a slice; slices come one after the other.
     fn take_gathered(&mut self, index: i64, waiting: &Waiting) -> io::Result<()> {
-        if self.slices.first().is_none_or(|slice| slice.index != index) {
-            if !self.slices.is_empty() {
+        if self.tables.first().is_none_or(|slice| slice.index != index) {
+            if !self.tables.is_empty() {
                 self.close(0)?;
             }
-            self.slices = vec![Slice {
+            self.tables = vec![Slice {
                 index,
                 table: SliceTable::default(),
                 is_used: false,
@@ -247,19 +247,19 @@ impl<'a> Slices<'a> {
     /// Sends elements out until there is room for another one in this table, or nothing is left.
     fn make_room(&mut self, slot: usize, name: usize) -> io::Result<()> {
         loop {
-            let table = &self.slices[slot].table;
+            let table = &self.tables[slot].table;
             let growth = table.growth_bytes(name);
             if growth == 0 && table.has_numbers() {
                 return Ok(());
             }
-            let used: u64 = self.slices.iter().map(|slice| slice.table.bytes()).sum();
+            let used: u64 = self.tables.iter().map(|slice| slice.table.bytes()).sum();
             let fits = used + growth <= self.memory_bytes && table.has_numbers();
             if fits && is_given(growth) {
                 return Ok(());
             }
             let largest =
-                (0..self.slices.len()).max_by_key(|&slot| self.slices[slot].table.bytes());
-            let Some(largest) = largest.filter(|&slot| !self.slices[slot].table.is_empty()) else {
+                (0..self.tables.len()).max_by_key(|&slot| self.tables[slot].table.bytes());
+            let Some(largest) = largest.filter(|&slot| !self.tables[slot].table.is_empty()) else {
                 return Ok(());
             };
             self.send_out(largest, Left::Memory)?;
@@ -267,13 +267,13 @@ impl<'a> Slices<'a> {
     }
 
     fn close(&mut self, slot: usize) -> io::Result<()> {
-        self.totals.slices += u64::from(self.slices[slot].is_used);
+        self.totals.slices += u64::from(self.tables[slot].is_used);
         self.send_out(slot, Left::Slice)
     }
 
     /// Writes the elements of a table, which is empty afterwards.
     fn send_out(&mut self, slot: usize, left: Left) -> io::Result<()> {
-        let table = std::mem::take(&mut self.slices[slot].table);
+        let table = std::mem::take(&mut self.tables[slot].table);
         let mut next = 0;
         while next < table.len() {
             let end = table.len().min(next + ROWS_AT_ONCE - self.rows.len());

@@ -50,29 +50,29 @@ impl<T: Serialize + DeserializeOwned> Item for Block<T> {
 
 /// Gathers what comes for slices, and gives it back slice by slice, within a slice as it came.
 pub(crate) struct Gathered<T> {
-    gathered: BTreeMap<i64, Block<T>>,
+    blocks: BTreeMap<i64, Block<T>>,
     bytes: usize,
     /// Bytes that may be gathered.
-    gathered_bytes: usize,
-    blocks: u64,
+    limit_bytes: usize,
+    count: u64,
     sorted: Sorted<Block<T>>,
 }
 
 impl<T: Default + Serialize + DeserializeOwned> Gathered<T> {
     pub(crate) fn new() -> Self {
         Self {
-            gathered: BTreeMap::new(),
+            blocks: BTreeMap::new(),
             bytes: 0,
             // What is gathered takes more than its bytes, since vectors grow ahead.
-            gathered_bytes: given_of(2 * GATHERED_BYTES, LEAST_BYTES) as usize / 2,
-            blocks: 0,
+            limit_bytes: given_of(2 * GATHERED_BYTES, LEAST_BYTES) as usize / 2,
+            count: 0,
             sorted: Sorted::new(given_of(SORTED_BYTES, LEAST_BYTES)),
         }
     }
 
     /// Adds something for a slice; `add` says how many bytes that takes.
     pub(crate) fn add(&mut self, slice: i64, add: impl FnOnce(&mut T) -> usize) -> io::Result<()> {
-        let block = self.gathered.entry(slice).or_insert_with(|| {
+        let block = self.blocks.entry(slice).or_insert_with(|| {
             self.bytes += BYTES_A_BLOCK;
             Block {
                 slice,
@@ -84,7 +84,7 @@ impl<T: Default + Serialize + DeserializeOwned> Gathered<T> {
         let bytes = add(&mut block.content);
         block.bytes += bytes;
         self.bytes += bytes;
-        if self.bytes >= self.gathered_bytes {
+        if self.bytes >= self.limit_bytes {
             self.put_in_order()?;
         }
         Ok(())
@@ -92,9 +92,9 @@ impl<T: Default + Serialize + DeserializeOwned> Gathered<T> {
 
     fn put_in_order(&mut self) -> io::Result<()> {
         self.bytes = 0;
-        for (_, mut block) in std::mem::take(&mut self.gathered) {
-            block.number = self.blocks;
-            self.blocks += 1;
+        for (_, mut block) in std::mem::take(&mut self.blocks) {
+            block.number = self.count;
+            self.count += 1;
             self.sorted.push(block)?;
         }
         Ok(())
