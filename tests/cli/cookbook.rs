@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// The directory of a Python with DuckDB, Polars and pandas; without one the reason stands on standard error, where it is seen also
+/// The directory of a Python with the modules of the recipes; without one the reason stands on standard error, where it is seen also
 /// when the test passes.
 fn python() -> Option<String> {
     let script = repository().join("scripts/python-place");

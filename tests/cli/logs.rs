@@ -166,7 +166,7 @@ fn a_list_in_parquet_is_the_same_input_as_in_csv() {
         ] {
             let [from_csv, from_parquet] = [&csv, &parquet].map(|list| {
                 let run = flowsieve(&[line, &["-q", list]].concat());
-                run.done().to_owned()
+                run.done()
             });
             assert_eq!(from_csv, from_parquet, "{options:?} {line:?}");
             assert!(from_parquet.lines().count() > 2, "{options:?} {line:?}");

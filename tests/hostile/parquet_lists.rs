@@ -10,6 +10,7 @@ use parquet::data_type::{ByteArrayType, DataType, DoubleType, Int32Type, Int64Ty
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -170,14 +171,16 @@ fn csv() -> String {
         } else {
             row.to_string()
         };
-        text += &format!(
-            "{},10.0.0.{},2001:db8::{},{ports},{},{packets},{}\n",
+        writeln!(
+            text,
+            "{},10.0.0.{},2001:db8::{},{ports},{},{packets},{}",
             1_700_000_000_000_000_000 + row as i64 / 3 * 1000,
             row % 7,
             row % 11,
             ["tcp", "", "17", "udp"][row % 4],
             1_700_000_001_000_000_000 + row as i64,
-        );
+        )
+        .unwrap();
     }
     text
 }
