@@ -108,6 +108,9 @@ class FlowsOnSpark(_OfInputs[FlowsParameters, FlowsTotals]):
 
     def __init__(self, command: Command, flows: DataFrame) -> None:
         super().__init__(command)
+        # The report has no rows: they are in Spark.
+        command.native.rows()
+        self._read_rest()
         self._flows = flows
 
     @property

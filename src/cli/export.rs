@@ -3,8 +3,9 @@
 use super::flows::NAMES;
 use super::options::{
     Choice, FormatArgs, InputArgs, OutputArgs, PacketArgs, SliceArgs, SpeechArgs, ThreadArgs,
-    elements, one_of,
+    check_ends, elements, one_of,
 };
+use super::output::Output;
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
 use super::say::say;
@@ -13,10 +14,12 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::ElementKind;
-use flowsieve::export::{ExportError, ExportPlan, ExportWhat, export};
+use flowsieve::export::{ExportError, ExportPlan, ExportRows, ExportSink, ExportWhat, export};
 use flowsieve::report::{
     ExportFormat, ExportParameters, ExportReport, FlowNames, ReportFormat, export_shortcomings,
 };
+use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -33,7 +36,7 @@ pub(crate) struct ExportArgs {
     input: InputArgs,
 
     /// Export each packet, and not each element once per slice
-    #[arg(long, help_heading = "Rows", conflicts_with_all = ["element", "slice", "align", "memory"])]
+    #[arg(long, help_heading = "Rows", conflicts_with_all = ["element", "undirected", "queries_only", "slice", "align", "memory"])]
     all: bool,
 
     /// What an element is
@@ -41,6 +44,14 @@ pub(crate) struct ExportArgs {
     /// Only the first fragment of a datagram has ports, so its later fragments are a flow with ports 0.
     #[arg(long, value_name = "KIND", default_value = "flow", value_parser = elements(), help_heading = "Rows")]
     element: ElementKind,
+
+    /// Export both directions as one, with the ends of its first packet
+    #[arg(long, help_heading = "Rows")]
+    undirected: bool,
+
+    /// Export DNS queries only, with `--element dns`
+    #[arg(long, help_heading = "Rows")]
+    queries_only: bool,
 
     #[command(flatten, next_help_heading = "Rows")]
     slices: SliceArgs<false>,
@@ -100,17 +111,24 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
     let output = args.output.open()?;
     let is_watched = output.is_terminal();
     let parameters = ExportParameters::new(&plan, args.names);
-    let report = ExportReport::begin(args.format, &parameters, plan.threads, output);
-    let mut report = report.context(UNWRITTEN)?;
+    let is_file = output.is_file();
+    let mut rows = Rows {
+        report: Some(
+            args.begin(&parameters, plan.threads, output)
+                .context(UNWRITTEN)?,
+        ),
+        again: is_file.then_some((args, &parameters, plan.threads)),
+    };
     let quiet = args.speech.is_quiet();
     // Rows that come meanwhile and a bar would write over each other.
     let summary = run.watch(quiet || is_watched, &files, |watch| {
-        export(&plan, &mut report, watch)
+        export(&plan, &mut rows, watch)
     });
     let summary = summary.map_err(explained)?;
     if run.read_nothing(&summary.inputs) {
         return Ok(run.end(summary.totals.interrupted, PARTIAL));
     }
+    let report = rows.report.context(UNWRITTEN)?;
     let output = report.finish(&summary).context(UNWRITTEN)?;
     output.commit()?;
     run.problems(&summary.inputs);
@@ -137,8 +155,51 @@ fn explained(error: ExportError) -> anyhow::Error {
     }
 }
 
+/// Writes rows, anew if need be where that is possible.
+struct Rows<'a> {
+    /// There unless it could not begin again.
+    report: Option<ExportReport<Output>>,
+    again: Option<(&'a ExportArgs, &'a ExportParameters, usize)>,
+}
+
+impl ExportSink for Rows<'_> {
+    fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()> {
+        let report = self.report.as_mut();
+        report.map_or(Ok(()), |report| report.rows(rows, range))
+    }
+
+    fn can_begin_again(&self) -> bool {
+        self.again.is_some()
+    }
+
+    fn begin_again(&mut self) -> io::Result<()> {
+        if let Some((args, parameters, threads)) = self.again {
+            self.report = None;
+            let output = args.output.open().map_err(io::Error::other)?;
+            self.report = Some(args.begin(parameters, threads, output)?);
+        }
+        Ok(())
+    }
+}
+
 impl ExportArgs {
+    fn begin(
+        &self,
+        parameters: &ExportParameters,
+        threads: usize,
+        output: Output,
+    ) -> io::Result<ExportReport<Output>> {
+        ExportReport::begin(self.format, parameters, threads, output)
+    }
+
     fn check(&self) -> Result<(), UsageError> {
+        check_ends(self.element, self.undirected)?;
+        if self.queries_only && self.element != ElementKind::Dns {
+            return Err(UsageError::of(
+                "--queries-only is about DNS messages: add --element dns, or leave it out; --where 'udp[10] & 0x80 = 0' leaves \
+                 out responses of flows",
+            ));
+        }
         match self.format {
             ExportFormat::Report(format) => FormatArgs { format }.check(&self.output),
             #[cfg(feature = "arrow")]
@@ -154,6 +215,8 @@ impl ExportArgs {
         } else {
             ExportWhat::Elements {
                 kind: self.element,
+                undirected: self.undirected,
+                queries_only: self.queries_only,
                 slicing: self.slices.slicing(),
                 memory_bytes: self.memory,
             }

@@ -2,6 +2,7 @@
 
 use super::output::is_standard;
 use super::same_file::FileId;
+use flowsieve::index::index_around;
 use flowsieve::trace::{InputFormat, is_capture};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -58,7 +59,10 @@ impl Inputs {
             // Links to directories are not followed: they may lead in circles. Only regular files are
             // looked into: reading from a device or a pipe may never end.
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                self.walk(&path, format);
+                // The records of an index tell of captures; they are no input beside these.
+                if index_around(&path).is_none_or(|index| index != path) {
+                    self.walk(&path, format);
+                }
             } else if path.is_file() {
                 // A file that cannot be read, or is not what its name says, is kept: opening it says why.
                 let named = format != InputFormat::Tsh && is_named_capture(&path);

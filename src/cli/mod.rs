@@ -89,8 +89,8 @@ pub(crate) enum Command {
     ///
     /// Several captures are one trace in the order of time; directories are searched for captures.
     /// Recognised by content: pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log, Suricata's
-    /// eve.json, nfdump's CSV, lists of flows as CSV, and DNS queries as CSV (columns ts, src, dst, qname),
-    /// each plain or compressed by gzip, zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not
+    /// eve.json, nfdump's CSV, lists of flows as CSV or Parquet, and DNS queries as both (columns ts, src, dst,
+    /// qname), each but Parquet plain or compressed by gzip, zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not
     /// when its packets came: it counts in the slice of its begin.
     Count(Box<count::CountArgs>),
     /// Write captures without their duplicates

@@ -262,6 +262,17 @@ pub(super) struct ElementArgs {
     pub(super) packets: PacketArgs,
 }
 
+/// Directions count for elements with one end.
+pub(super) fn check_ends(element: ElementKind, undirected: bool) -> Result<(), UsageError> {
+    let one_end = [ElementKind::Source, ElementKind::Destination];
+    if undirected && one_end.contains(&element) {
+        return Err(UsageError::of(
+            "--undirected needs two ends: it goes with host-pair, flow and dns",
+        ));
+    }
+    Ok(())
+}
+
 pub(super) fn elements() -> impl TypedValueParser<Value = ElementKind> {
     named(&ElementKind::ALL, ElementKind::name, |kind| match kind {
         ElementKind::HostPair => "Source and destination address",
@@ -285,12 +296,7 @@ impl ElementArgs {
 
     /// Checks what the types cannot say.
     pub(super) fn check(&self) -> Result<(), UsageError> {
-        let one_end = [ElementKind::Source, ElementKind::Destination];
-        if self.undirected && one_end.contains(&self.element) {
-            return Err(UsageError::of(
-                "--undirected needs two ends: it goes with host-pair, flow and dns",
-            ));
-        }
+        check_ends(self.element, self.undirected)?;
         let about_dns = self.queries_only || !self.packets.dns.dns_port.is_empty();
         if about_dns && self.element != ElementKind::Dns {
             return Err(UsageError::of(

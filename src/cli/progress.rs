@@ -6,14 +6,16 @@ use flowsieve::pipeline::Watch;
 use flowsieve::trace::StopFlag;
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// A progress bar, or silence.
 pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     packets: Arc<AtomicU64>,
+    reading: Arc<Reading>,
     stop: StopFlag,
     /// Who runs the command, if that is no person, and how many bytes there are.
     host: Option<(Arc<dyn Host>, Option<u64>)>,
@@ -25,6 +27,34 @@ impl fmt::Debug for Progress {
             .field("bar", &self.bar)
             .finish_non_exhaustive()
     }
+}
+
+/// The bytes of inputs at their end, and the counters of those that are open.
+#[derive(Debug, Default)]
+struct Reading(Mutex<(u64, Vec<Arc<AtomicU64>>)>);
+
+impl Reading {
+    fn bytes(&self) -> u64 {
+        let (done, open) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = open.iter().map(|bytes| bytes.load(Ordering::Relaxed));
+        done + open.sum::<u64>()
+    }
+}
+
+/// Time between two positions of the bar.
+const A_MOMENT: Duration = Duration::from_millis(100);
+
+/// Moves the bar as bytes are read, also while no packet is wanted, until it is removed.
+fn follow(bar: &ProgressBar, reading: &Arc<Reading>) {
+    let (bar, reading) = (bar.clone(), Arc::clone(reading));
+    let follower = thread::Builder::new().name("progress".to_owned());
+    // Without the thread the bar moves where packets are taken.
+    let _ = follower.spawn(move || {
+        while !bar.is_finished() {
+            bar.set_position(reading.bytes());
+            thread::sleep(A_MOMENT);
+        }
+    });
 }
 
 impl Progress {
@@ -56,9 +86,14 @@ impl Progress {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
+        let reading = Arc::default();
+        if let Some(bar) = &bar {
+            follow(bar, &reading);
+        }
         Self {
             bar,
             packets,
+            reading,
             stop,
             host: host.map(|host| (host, bytes)),
         }
@@ -81,6 +116,15 @@ impl Watch for Progress {
         if let Some((host, total)) = &self.host {
             host.progress(bytes, packets, *total);
         }
+    }
+
+    fn reading(&self, done: u64, open: &[Arc<AtomicU64>]) {
+        let mut reading = self
+            .reading
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *reading = (done, open.to_vec());
     }
 
     fn stop(&self) -> StopFlag {

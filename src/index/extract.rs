@@ -236,7 +236,7 @@ impl Extraction<'_> {
             .map_err(|error| unwritten(error.into()))?;
         let begin = |capture, _| RecordInput::new(capture);
         let sources = sources.iter().cloned();
-        let merge = Merge::with_times(sources, InputFormat::Auto, self.stop.clone(), begin);
+        let merge = Merge::with_times(sources, InputFormat::Auto, self.stop, begin);
         let (inputs, _) = merge.drain(&(), |number, input, count| {
             let (batch, range) = input.next(count);
             let anonymizer = anonymizer.as_deref_mut();

@@ -3,6 +3,7 @@
 use super::cell::{Cell, Clock, IntoCell as _, Kind};
 use super::column::Columns;
 use super::count_model::{tally, tunnel_name};
+use super::dns_names;
 use super::flows_model::{FlowNames, protocol_name};
 use super::inputs::{inputs_cell, inputs_section};
 use super::number::grouped;
@@ -17,6 +18,10 @@ use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat};
 pub struct ExportParameters {
     /// What an element is; none if each row is a packet.
     pub kind: Option<ElementKind>,
+    /// Both directions are one element.
+    pub undirected: bool,
+    /// DNS responses are no elements.
+    pub queries_only: bool,
     /// Which IP header counts.
     pub tunnel: &'static str,
     /// Which packets took part.
@@ -36,16 +41,26 @@ pub struct ExportParameters {
 impl ExportParameters {
     /// The parameters of a plan.
     pub fn new(plan: &ExportPlan, names: FlowNames) -> Self {
-        let (kind, slicing, memory_bytes) = match plan.what {
-            ExportWhat::Packets => (None, None, None),
+        let (kind, undirected, queries_only, slicing, memory_bytes) = match plan.what {
+            ExportWhat::Packets => (None, false, false, None, None),
             ExportWhat::Elements {
                 kind,
+                undirected,
+                queries_only,
                 slicing,
                 memory_bytes,
-            } => (Some(kind), Some(slicing), Some(memory_bytes)),
+            } => (
+                Some(kind),
+                undirected,
+                queries_only,
+                Some(slicing),
+                Some(memory_bytes),
+            ),
         };
         Self {
             kind,
+            undirected,
+            queries_only,
             tunnel: tunnel_name(plan.tunnel),
             selected: Selected::from(&plan.selection),
             dns_ports: plan.dns_ports.clone(),
@@ -62,6 +77,10 @@ pub(super) fn parameter_columns() -> Columns<ExportParameters> {
     Columns::default()
         .field("element", |p: &ExportParameters| p.kind.map(ElementKind::name))
         .doc("`host-pair`, `flow`, `dns`, `src` or `dst`; null with `--all`, where each row is a packet")
+        .field("undirected", |p| p.undirected)
+        .doc("both directions are one element")
+        .field("queries_only", |p| p.queries_only)
+        .doc("DNS responses are no elements")
         .field("tunnel", |p| p.tunnel)
         .doc("`outer` or `inner`: which IP header counts")
         .part(None, &selection_columns(), |p| Some(p.selected.clone()))
@@ -102,7 +121,7 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     if kind != Some(Destination) {
         columns = columns
             .texts("src", |row| &row.rows.src)
-            .doc("address of the sender")
+            .doc("address of the sender; with `--undirected` of the first packet's")
             .elsewhere([
                 "id.orig_h",
                 "source.ip",
@@ -157,11 +176,17 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
             .doc("query name of the first DNS message: lower case, no final dot")
             .elsewhere(["query", "dns.question.name", ""])
             .values("dns_type", |row| &row.rows.dns_type)
-            .doc("type of that question as a number: 1 is A, 28 is AAAA")
-            .elsewhere(["qtype", "", ""])
+            .doc("type of that question as a number: 1 is A, 28 is AAAA; ECS: its name, Zeek has that as `qtype_name` too")
+            .elsewhere(["qtype", "dns.question.type", ""])
             .values("dns_rcode", |row| &row.rows.dns_rcode)
-            .doc("response code in the head of that message, if it is a response: 0 is no error, 3 is no such domain")
-            .elsewhere(["rcode", "", ""]);
+            .doc("response code in the head of that message, if it is a response: 0 is no error, 3 is no such domain; ECS: its name, Zeek has that as `rcode_name` too")
+            .elsewhere(["rcode", "dns.response_code", ""]);
+    }
+    let has_dns = has_ports || kind == Some(Dns);
+    if has_dns && names == FlowNames::Zeek {
+        columns = columns
+            .field("qtype_name", dns_type_name)
+            .field("rcode_name", dns_rcode_name);
     }
     if has_ports {
         columns = columns
@@ -172,8 +197,13 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     if kind.is_some() {
         columns = columns
             .field("ended", |row| row.rows.left[row.at].name())
-            .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so that another row of it may follow; `late` for a packet that came after its slice was closed, a row of its own");
+            .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so that another row of it may follow; `late` for a packet from a pipe that came after its slice was closed, a row of its own");
     }
+    under_names(columns, names)
+}
+
+/// The columns under the names of somebody, and as that one has them.
+fn under_names(columns: Columns<Row>, names: FlowNames) -> Columns<Row> {
     match names {
         FlowNames::Flowsieve => columns,
         FlowNames::Zeek => columns
@@ -184,14 +214,26 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
             .retyped("proto", Kind::Text, |row| {
                 protocol_name(row.rows.proto[row.at]).cell()
             }),
-        FlowNames::Ecs => {
-            columns
-                .renamed(1)
-                .retyped("event.start", Kind::Time(Clock::Rfc3339), |row| {
-                    Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339)
-                })
-        }
+        FlowNames::Ecs => columns
+            .renamed(1)
+            .retyped("event.start", Kind::Time(Clock::Rfc3339), |row| {
+                Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339)
+            })
+            .retyped("dns.question.type", Kind::Text, |row| {
+                dns_type_name(row).cell()
+            })
+            .retyped("dns.response_code", Kind::Text, |row| {
+                dns_rcode_name(row).cell()
+            }),
     }
+}
+
+fn dns_type_name(row: &Row) -> Option<String> {
+    row.rows.dns_type[row.at].map(dns_names::type_name)
+}
+
+fn dns_rcode_name(row: &Row) -> Option<String> {
+    row.rows.dns_rcode[row.at].map(dns_names::rcode_name)
 }
 
 /// Counts over the run.
@@ -210,7 +252,7 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
         .field("early", |summary| summary.totals.early)
         .doc("rows of elements that were written before their slice was closed, because the memory was full")
         .field("late", |summary| summary.totals.late)
-        .doc("rows of packets that came after their slice was closed")
+        .doc("rows of packets from a pipe that came after their slice was closed")
         .field("interrupted", |summary| summary.totals.interrupted)
         .doc("a signal ended the run: there was more to read, and this is what was read until then")
         .field("skipped", |summary| tally(&summary.totals.skipped))
@@ -233,7 +275,7 @@ pub fn export_shortcomings(summary: &ExportSummary) -> Vec<String> {
     }
     if late > 0 {
         sentences.push(format!(
-            "{} late, after the slice was closed: each has a row of its own",
+            "{} late, after the slice was closed: each has a row of its own; from files, which can be read twice, each element has one",
             counted(late, "packet", ["came", "came"])
         ));
     }

@@ -24,6 +24,7 @@ mod count_page;
 mod count_table;
 mod csv;
 mod dedup;
+mod dns_names;
 mod export;
 mod export_model;
 pub mod figure;

@@ -2,14 +2,33 @@
 
 use super::repository;
 use std::fmt::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
+/// The directory of a Python with the modules of the recipes; without one the reason stands on standard error, where it is seen also
+/// when the test passes.
+fn python() -> Option<String> {
+    let script = repository().join("scripts/python-place");
+    let output = Command::new(script).output().unwrap();
+    if output.status.success() {
+        return Some(String::from_utf8(output.stdout).unwrap().trim().to_owned());
+    }
+    let mut sentence = b"SKIPPED: recipes of Python were not run: ".to_vec();
+    sentence.extend_from_slice(&output.stderr);
+    io::stderr().write_all(&sentence).unwrap();
+    None
+}
+
 /// Runs a line in a shell that finds the program; both outputs, as they come.
-fn run(line: &str, folder: &Path) -> String {
+fn run(line: &str, folder: &Path, python: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_flowsieve")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), env::var("PATH").unwrap());
+    let path = format!(
+        "{}:{python}:{}",
+        program.display(),
+        env::var("PATH").unwrap()
+    );
     let output = Command::new("sh")
         .args(["-c", &format!("({line}) 2>&1")])
         .current_dir(folder)
@@ -39,6 +58,7 @@ fn every_recipe_has_the_output_that_stands_below_it() {
     let folder = fs::canonicalize(folder.path()).unwrap();
     fs::create_dir_all(&folder).unwrap();
     std::os::unix::fs::symlink(repository().join("traces"), folder.join("traces")).unwrap();
+    let python = python();
     let (mut written, mut in_block, mut recipes) = (String::new(), false, 0);
     for line in page.lines() {
         let fence = line.starts_with("```");
@@ -46,10 +66,11 @@ fn every_recipe_has_the_output_that_stands_below_it() {
             writeln!(written, "{line}").unwrap();
         }
         if fence {
-            in_block = line == "```console";
+            in_block = line == "```console" || (line == "```console python" && python.is_some());
         }
         if let Some(command) = line.strip_prefix("$ ").filter(|_| in_block) {
-            write!(written, "{line}\n{}", run(command, &folder)).unwrap();
+            let python = python.as_deref().unwrap_or_default();
+            write!(written, "{line}\n{}", run(command, &folder, python)).unwrap();
             recipes += 1;
         }
     }

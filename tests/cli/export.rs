@@ -161,11 +161,23 @@ fn community_ids_are_those_of_the_flows() {
 fn elements_are_those_that_a_count_finds() {
     for capture in CAPTURES {
         for kind in KINDS {
-            for slice in [
+            for options in [
                 &["--slice", "1s"][..],
                 &["--slice", "250ms", "--align", "first"],
+                &["--undirected"],
+                &["--queries-only"],
+                &["--queries-only", "--undirected", "--slice", "all"],
             ] {
-                let line = [slice, &["--element", kind, capture]].concat();
+                let has_two_ends = !matches!(kind, "src" | "dst");
+                if options.contains(&"--undirected") && !has_two_ends
+                    || options.contains(&"--queries-only") && kind != "dns"
+                {
+                    let run =
+                        flowsieve(&[&["export"], options, &["--element", kind, capture]].concat());
+                    assert_eq!(run.code, Some(2));
+                    continue;
+                }
+                let line = [options, &["--element", kind, capture]].concat();
                 let count = flowsieve(
                     &[
                         &["count", "--filter", "exact", "--format", "json"][..],
@@ -232,6 +244,83 @@ fn elements_have_the_packets_and_bytes_of_their_flow() {
         };
         assert_eq!(of(rows(&elements)), of(flows["flows"].as_array().unwrap()));
     }
+}
+
+#[test]
+fn of_both_directions_the_first_packet_says_which_ends_are_which() {
+    for capture in CAPTURES {
+        let directed = document(&["--slice", "all", capture]);
+        let ends =
+            |row: &Value, names: [&str; 5]| names.map(|name| row[name].to_string()).join(" ");
+        let there = ["src", "dst", "src_port", "dst_port", "proto"];
+        let back = ["dst", "src", "dst_port", "src_port", "proto"];
+        let flows: BTreeMap<String, &Value> = rows(&directed)
+            .iter()
+            .map(|row| (ends(row, there), row))
+            .collect();
+        let both = document(&["--slice", "all", "--undirected", capture]);
+        let number = |row: &Value, name: &str| row[name].as_u64().unwrap();
+        let mut seen = 0;
+        for row in rows(&both) {
+            let first = flows[&ends(row, there)];
+            let is_alone = ends(row, there) == ends(row, back);
+            let second = flows.get(&ends(row, back)).filter(|_| !is_alone);
+            seen += 1 + usize::from(second.is_some());
+            for name in ["packets", "bytes"] {
+                let back = second.map_or(0, |second| number(second, name));
+                assert_eq!(number(row, name), number(first, name) + back, "{row}");
+            }
+            assert_eq!(
+                (&row["start_ns"], &row["vlan"]),
+                (&first["start_ns"], &first["vlan"])
+            );
+            assert!(
+                second.is_none_or(|second| number(second, "start_ns") >= number(row, "start_ns"))
+            );
+        }
+        assert_eq!(seen, flows.len());
+    }
+}
+
+#[test]
+fn types_and_codes_of_dns_have_the_names_of_others() {
+    let capture = "traces/netns-dns.pcap";
+    let numbers = document(&["--all", capture]);
+    let ecs = document(&["--all", "--names", "ecs", capture]);
+    let zeek = document(&["--all", "--names", "zeek", capture]);
+    let mut seen = BTreeSet::new();
+    for ((row, ecs), zeek) in rows(&numbers).iter().zip(rows(&ecs)).zip(rows(&zeek)) {
+        let kind = match row["dns_type"].as_u64() {
+            None => Value::Null,
+            Some(1) => json!("A"),
+            Some(2) => json!("NS"),
+            Some(6) => json!("SOA"),
+            Some(12) => json!("PTR"),
+            Some(15) => json!("MX"),
+            Some(16) => json!("TXT"),
+            Some(28) => json!("AAAA"),
+            Some(33) => json!("SRV"),
+            Some(other) => json!(format!("TYPE{other}")),
+        };
+        let code = match row["dns_rcode"].as_u64() {
+            None => Value::Null,
+            Some(0) => json!("NOERROR"),
+            Some(3) => json!("NXDOMAIN"),
+            Some(5) => json!("REFUSED"),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            (&ecs["dns.question.type"], &ecs["dns.response_code"]),
+            (&kind, &code)
+        );
+        assert_eq!((&zeek["qtype_name"], &zeek["rcode_name"]), (&kind, &code));
+        assert_eq!(
+            (&zeek["qtype"], &zeek["rcode"]),
+            (&row["dns_type"], &row["dns_rcode"])
+        );
+        seen.insert((kind.to_string(), code.to_string()));
+    }
+    assert!(seen.len() > 3, "{seen:?}");
 }
 
 #[test]
@@ -428,6 +517,88 @@ fn wrong_command_lines_are_refused() {
     }
     let run = flowsieve(&["export", "no-such.pcap"]);
     assert_eq!((run.code, run.out.as_str()), (Some(1), ""));
+}
+
+/// The packets and bytes of each flow in each slice, by an own look at the frames of a capture.
+fn flows_of_slices(pcap: &[u8], width_ns: i64) -> BTreeMap<(i64, String), (u64, u64)> {
+    let word = |at: usize| i64::from(u32::from_le_bytes(pcap[at..at + 4].try_into().unwrap()));
+    let mut flows = BTreeMap::<_, (u64, u64)>::new();
+    for ends in record_offsets(pcap).windows(2) {
+        let Some(row) = look(&pcap[ends[0] + 16..ends[1]]) else {
+            continue;
+        };
+        let fraction = if pcap[0] == 0x4d { 1 } else { 1000 };
+        let time_ns = word(ends[0]) * 1_000_000_000 + word(ends[0] + 4) * fraction;
+        let sum = flows.entry((time_ns / width_ns, tuple(&row))).or_default();
+        sum.0 += 1;
+        sum.1 += row["bytes"].as_u64().unwrap();
+    }
+    flows
+}
+
+fn tuple(row: &Value) -> String {
+    let names = ["src", "dst", "src_port", "dst_port", "proto"];
+    names.map(|name| row[name].to_string()).join(" ")
+}
+
+#[test]
+fn of_packets_out_of_order_each_element_has_one_row_a_slice() {
+    const WIDTH_NS: i64 = 50_000_000;
+    let (_, pcap) = sample();
+    let offsets = record_offsets(&pcap);
+    // Every third packet comes behind all others, and the last thousand come first.
+    let mut order: Vec<usize> = (0..offsets.len() - 1).collect();
+    order.rotate_right(1000);
+    order.sort_by_key(|number| number % 3 == 0);
+    let mut shuffled = pcap[..24].to_vec();
+    for number in order {
+        shuffled.extend_from_slice(&pcap[offsets[number]..offsets[number + 1]]);
+    }
+    let expected = flows_of_slices(&pcap, WIDTH_NS);
+    assert_eq!(flows_of_slices(&shuffled, WIDTH_NS), expected);
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (capture, out) = (place("shuffled.pcap"), place("rows.json"));
+    fs::write(&capture, &shuffled).unwrap();
+    for threads in ["1", "3"] {
+        let line = ["--slice", "50ms", "--threads", threads, &capture];
+        let printed = document(&line);
+        let written = flowsieve(&[&["export", "--format", "json", "-o", &out], &line[..]].concat());
+        written.done();
+        let written: Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();
+        assert_eq!(rows(&written), rows(&printed));
+        let mut found = BTreeMap::new();
+        for row in rows(&printed) {
+            assert_eq!(row["ended"], "slice");
+            let slice = row["start_ns"].as_i64().unwrap() / WIDTH_NS;
+            let sum = ["packets", "bytes"].map(|name| row[name].as_u64().unwrap());
+            let before = found.insert((slice, tuple(row)), sum.into());
+            assert_eq!(before, None, "{row}");
+        }
+        assert_eq!(found, expected);
+        let slices: BTreeSet<i64> = expected.keys().map(|&(slice, _)| slice).collect();
+        let totals = &printed["totals"];
+        assert_eq!(
+            (&totals["late"], &totals["slices"]),
+            (&json!(0), &json!(slices.len()))
+        );
+        assert_eq!(&written["totals"], totals);
+    }
+    // What came through a pipe is gone: late packets have rows of their own, and the sums are the same.
+    let piped = feed(
+        &["export", "--format", "json", "--slice", "50ms", "-"],
+        &shuffled,
+    );
+    let piped: Value = serde_json::from_str(&piped.done()).unwrap();
+    let mut sums = BTreeMap::<_, (u64, u64)>::new();
+    for row in rows(&piped) {
+        let slice = row["start_ns"].as_i64().unwrap() / WIDTH_NS;
+        let sum = sums.entry((slice, tuple(row))).or_default();
+        sum.0 += row["packets"].as_u64().unwrap();
+        sum.1 += row["bytes"].as_u64().unwrap();
+    }
+    assert_eq!(sums, expected);
+    assert!(piped["totals"]["late"].as_u64().unwrap() > 1000);
 }
 
 #[test]

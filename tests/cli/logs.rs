@@ -1,6 +1,6 @@
 //! Logs in place of packets: what they give is what the packets give that they tell of.
 
-use super::{document, flowsieve, slices};
+use super::{document, feed, flowsieve, slices};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -92,19 +92,17 @@ fn a_cut_dnstap_file_counts_up_to_the_cut() {
     assert!(run.out.lines().count() > 1);
 }
 
-/// The list of flows that this program writes of `capture`.
+/// The list of flows that this program writes of `capture`, as CSV.
 fn list(folder: &Path, capture: &str, options: &[&str]) -> String {
-    let path = folder.join("list.csv");
-    let line = [
-        "flows",
-        "--format",
-        "csv",
-        "-q",
-        "-o",
-        path.to_str().unwrap(),
-    ];
+    list_as("csv", folder, capture, options)
+}
+
+fn list_as(format: &str, folder: &Path, capture: &str, options: &[&str]) -> String {
+    let path = folder.join(format!("list.{format}"));
+    let path = path.to_str().unwrap();
+    let line = ["flows", "--format", format, "-q", "-o", path];
     flowsieve(&[&line, options, &[capture]].concat()).done();
-    path.to_str().unwrap().to_owned()
+    path.to_owned()
 }
 
 #[test]
@@ -118,16 +116,129 @@ fn a_list_of_flows_counts_like_its_packets() {
             &["--names", "zeek"],
             &["--bidirectional", "--names", "ecs"],
         ] {
-            let list = list(folder.path(), capture, options);
-            for element in ["host-pair", "flow", "src", "dst"] {
-                assert_eq!(
-                    exact(&["--element", element, &list]),
-                    exact(&["--element", element, capture]),
-                    "{capture} {options:?} {element}"
-                );
+            for format in ["csv", "parquet"] {
+                let list = list_as(format, folder.path(), capture, options);
+                for element in ["host-pair", "flow", "src", "dst"] {
+                    assert_eq!(
+                        exact(&["--element", element, &list]),
+                        exact(&["--element", element, capture]),
+                        "{capture} {options:?} {element} {format}"
+                    );
+                }
             }
         }
     }
+    let generated = list_as("parquet", folder.path(), "traces/generated.pcap", &[]);
+    assert_eq!(exact(&["--element", "flow", &generated]), 3_953);
+}
+
+#[test]
+fn a_list_in_parquet_is_the_same_input_as_in_csv() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = "traces/generated.pcap";
+    let export = |format: &str, options: &[&str]| {
+        let path = folder.path().join(format!("export.{format}"));
+        let path = path.to_str().unwrap().to_owned();
+        let line = ["export", "--format", format, "-q", "-o", &path];
+        flowsieve(&[&line[..], options, &[capture]].concat()).done();
+        path
+    };
+    for options in [
+        &[][..],
+        &["--all"],
+        &["--names", "zeek"],
+        &["--all", "--names", "ecs"],
+    ] {
+        let [csv, parquet] = ["csv", "parquet"].map(|format| export(format, options));
+        for line in [
+            &["count", "--element", "flow", "--format", "csv"][..],
+            &[
+                "count",
+                "--where",
+                "tcp port 80",
+                "--element",
+                "flow",
+                "--format",
+                "csv",
+            ],
+            &["top", "--by", "src", "--distinct", "dst", "--format", "csv"],
+            &["flows", "--unique", "--format", "csv"],
+        ] {
+            let [from_csv, from_parquet] = [&csv, &parquet].map(|list| {
+                let run = flowsieve(&[line, &["-q", list]].concat());
+                run.done()
+            });
+            assert_eq!(from_csv, from_parquet, "{options:?} {line:?}");
+            assert!(from_parquet.lines().count() > 2, "{options:?} {line:?}");
+        }
+    }
+    let archives = [export("csv", &[]), export("parquet", &[])].map(|list| {
+        let archive = format!("{list}.index");
+        flowsieve(&["index", "build", "--quiet", &archive, &list]).done();
+        let line = [
+            "index", "search", &archive, "--format", "jsonl", "--port", "53",
+        ];
+        let run = flowsieve(&line);
+        run.done().replace("export.parquet", "export.csv")
+    });
+    assert_eq!(archives[0], archives[1]);
+    assert!(archives[0].lines().count() > 2);
+}
+
+#[test]
+fn parquet_is_read_from_plain_files_with_known_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = list_as("parquet", folder.path(), "traces/netns-web-loss.pcap", &[]);
+    let bytes = fs::read(&list).unwrap();
+    let run = feed(&["count", "-"], &bytes);
+    assert_eq!(run.code, Some(1));
+    assert!(run.sentence().contains("not a pipe"), "{}", run.err);
+    let packed = folder.path().join("list.zst");
+    fs::write(&packed, zstd::encode_all(&bytes[..], 1).unwrap()).unwrap();
+    let run = flowsieve(&["count", packed.to_str().unwrap()]);
+    assert!(
+        run.sentence().contains("give the path of the plain file"),
+        "{}",
+        run.err
+    );
+    let slices = folder.path().join("slices.parquet");
+    let slices = slices.to_str().unwrap();
+    let line = ["count", "-q", "--format", "parquet", "-o", slices];
+    flowsieve(&[&line[..], &["traces/generated.pcap"]].concat()).done();
+    let run = flowsieve(&["count", slices]);
+    assert!(
+        run.sentence()
+            .contains("without the columns of a list of flows"),
+        "{}",
+        run.err
+    );
+    fs::write(&list, &bytes[..bytes.len() - 1]).unwrap();
+    let run = flowsieve(&["count", &list]);
+    assert!(
+        run.sentence().contains("does not end with its footer"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn an_index_in_a_directory_is_no_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    fs::copy("traces/netns-web-loss.pcap", path("a.pcap")).unwrap();
+    flowsieve(&[
+        "index",
+        "build",
+        "--quiet",
+        &path("archive"),
+        &path("a.pcap"),
+    ])
+    .done();
+    let inputs = |input: &str| document(&[input]).0["inputs"].as_array().unwrap().len();
+    assert_eq!(inputs(&path("")), 1);
+    // Its records are Parquet in a way that is not read; whoever names one is told so.
+    let run = flowsieve(&["count", &path("archive")]);
+    assert_eq!(run.code, Some(1));
 }
 
 #[test]

@@ -61,8 +61,19 @@ pub(crate) fn read_from(
     format: InputFormat,
     case: u64,
 ) -> Outcome {
+    let opened = Capture::from_reader(Path::new("hostile"), source, format);
+    read_opened(opened, length, case)
+}
+
+/// The same, of a file.
+pub(crate) fn read_file(path: &Path, case: u64) -> Outcome {
+    let length = std::fs::metadata(path).unwrap().len() as usize;
+    read_opened(Capture::open(path, InputFormat::Auto), length, case)
+}
+
+fn read_opened(opened: Result<Capture, TraceError>, length: usize, case: u64) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut capture = match Capture::from_reader(Path::new("hostile"), source, format) {
+    let mut capture = match opened {
         Ok(capture) => capture,
         Err(error) => {
             check_error(&error);
@@ -138,11 +149,11 @@ pub(crate) fn read_from(
     outcome
 }
 
-/// An error has a place, but where there is nothing at all, and is one sentence that names the file.
+/// An error has a place, but where there is nothing at all, and is one sentence that names the file, whose name ends in `hostile`.
 fn check_error(error: &TraceError) {
     let sentence = error.to_string();
     assert!(
-        sentence.starts_with("hostile: ") && sentence.len() < 600,
+        sentence.contains("hostile: ") && sentence.len() < 600,
         "{sentence}"
     );
     assert!(!sentence.contains('\n'), "{sentence}");

@@ -15,6 +15,7 @@ mod filters;
 mod index_lies;
 mod mutate;
 mod mutations;
+mod parquet_lists;
 mod random;
 mod regressions;
 mod samples;

@@ -8,8 +8,10 @@ use flowsieve::filters::{FilterKind, Sizing};
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, Slicing, count,
 };
-use flowsieve::trace::{InputFormat, TraceErrorKind};
+use flowsieve::trace::{Capture, InputFormat, TraceBatch, TraceError, TraceErrorKind};
+use std::fs;
 use std::io::Write;
+use std::path::Path;
 
 /// The reader's buffer and what goes with it.
 const SMALL: usize = 4 << 20;
@@ -372,5 +374,135 @@ fn lengths_in_cdns_take_no_memory() {
             "{} bytes",
             measured.peak_bytes()
         );
+    }
+}
+
+/// Numbers as Thrift's compact protocol has them.
+fn zigzag(number: i64) -> Vec<u8> {
+    varint(2 * number.cast_unsigned())
+}
+
+fn varint(mut rest: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while rest >= 0x80 {
+        bytes.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest as u8);
+    bytes
+}
+
+/// A list of flows as Parquet: one page for all of its columns, and what its head, its row group and its lists claim.
+struct Claims {
+    page_bytes: i64,
+    page_values: i64,
+    rows: i64,
+    /// Row groups, in the head of their list.
+    groups: u64,
+    encoding: i64,
+}
+
+impl Claims {
+    fn file(&self) -> Vec<u8> {
+        let names: [&[u8]; 4] = [b"start_ns", b"src", b"dst", b"proto"];
+        let mut file = b"PAR1".to_vec();
+        // A page of data without anything in it, and what it says of itself.
+        let head = [
+            &[0x15, 0, 0x15][..],
+            &zigzag(self.page_bytes),
+            &[0x15],
+            &zigzag(16),
+            &[0x2c, 0x15],
+            &zigzag(self.page_values),
+            &[0x15],
+            &zigzag(self.encoding),
+            &[0x15, 6, 0x15, 6, 0, 0],
+        ]
+        .concat();
+        let page = [head, vec![0; 16]].concat();
+        file.extend_from_slice(&page);
+        let footer_at = file.len();
+        file.extend_from_slice(&[0x15, 2, 0x19, 0x5c]);
+        file.extend_from_slice(&[0x48, 1, b't', 0x15, 8, 0]);
+        for (number, name) in names.iter().enumerate() {
+            let physical = if number == 0 { 2 } else { 6 };
+            file.extend_from_slice(&[0x15, 2 * physical, 0x25, 0, 0x18, name.len() as u8]);
+            file.extend_from_slice(name);
+            file.push(0);
+        }
+        file.extend_from_slice(&[[0x16].as_slice(), &zigzag(self.rows), &[0x19, 0xfc]].concat());
+        file.extend_from_slice(&varint(self.groups));
+        file.extend_from_slice(&[0x19, 0x4c]);
+        for _ in names {
+            // Codec 0, length and place of the page.
+            let length = zigzag(page.len() as i64);
+            let chunk = [&[0x3c, 0x45, 0, 0x36][..], &length, &[0x26, 8, 0, 0]].concat();
+            file.extend_from_slice(&chunk);
+        }
+        file.extend_from_slice(&[[0x26].as_slice(), &zigzag(self.rows), &[0, 0]].concat());
+        let footer = (file.len() - footer_at) as u32;
+        file.extend_from_slice(&footer.to_le_bytes());
+        file.extend_from_slice(b"PAR1");
+        file
+    }
+}
+
+/// Reads a list, in little memory: how many records it has, and the sentence at its end.
+fn read_claims(path: &Path, claims: &Claims) -> (usize, String) {
+    fs::write(path, claims.file()).unwrap();
+    let measured = Measured::start();
+    let mut records = 0;
+    let mut run = || {
+        let mut capture = Capture::open(path, InputFormat::Auto)?;
+        while let Some(TraceBatch::Log(log)) = capture.next_batch()? {
+            records += log.entries.len();
+        }
+        Ok(())
+    };
+    let ended: Result<(), TraceError> = run();
+    let peak = measured.peak_bytes();
+    assert!(peak < SMALL, "{peak} bytes");
+    (records, ended.unwrap_err().to_string())
+}
+
+#[test]
+fn what_a_parquet_file_claims_takes_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("claims.parquet");
+    let of = |page_bytes, page_values, rows, groups, encoding| Claims {
+        page_bytes,
+        page_values,
+        rows,
+        groups,
+        encoding,
+    };
+    for (claims, word) in [
+        // What is true: times 0, and addresses of no letters.
+        (
+            of(16, 2, 2, 1, 0),
+            "record 1, at offset 4, cannot be used: the source is \"\"",
+        ),
+        (of(1 << 30, 2, 2, 1, 0), "more bytes than a page may have"),
+        (of(15 << 20, 2, 2, 1, 0), "is not as long as it claims"),
+        (of(16, 1 << 30, 2, 1, 0), "more values than it has rows"),
+        (
+            of(16, 1 << 30, 1 << 30, 1, 0),
+            "more rows than its bytes can hold",
+        ),
+        (
+            of(16, 2, 1 << 40, 1, 0),
+            "more rows than its bytes can hold",
+        ),
+        (of(16, 60_000, 60_000, 1, 0), "fewer values than it claims"),
+        (
+            of(16, 1, 2, 1, 0),
+            "fewer values than its row group has rows",
+        ),
+        (of(16, 2, 2, 1 << 30, 0), "its footer cannot be read"),
+        (of(16, 2, 2, 1, 5), "encoding 5, which is not read"),
+    ] {
+        let (records, sentence) = read_claims(&path, &claims);
+        assert!(sentence.contains(word), "{sentence}");
+        assert_eq!(records, 0, "{sentence}");
     }
 }

@@ -66,7 +66,7 @@ pub fn dedup<W: Write + Send + 'static>(
     let merge = Merge::new(
         &plan.selection.of(&plan.inputs, plan.input_format),
         plan.input_format,
-        watch.stop(),
+        watch,
         begin,
     );
     let (inputs, interrupted) = merge.drain(watch, |number, input, count| {

@@ -36,6 +36,10 @@ pub enum ExportWhat {
     Elements {
         /// What an element is.
         kind: ElementKind,
+        /// Both directions are one element, whose ends are those of its first packet.
+        undirected: bool,
+        /// DNS responses are no elements; for [`ElementKind::Dns`].
+        queries_only: bool,
         /// Time slices.
         slicing: Slicing,
         /// Memory of the elements of open slices, names included.

@@ -15,6 +15,20 @@ pub trait ExportSink {
     ///
     /// They cannot be kept or written; the run ends.
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()>;
+
+    /// Whether it can forget the rows that it took: those in a file can be written anew, those in a pipe are gone.
+    fn can_begin_again(&self) -> bool {
+        false
+    }
+
+    /// Forgets all rows, which come anew. It is asked for only where [`can_begin_again`](Self::can_begin_again) says yes.
+    ///
+    /// # Errors
+    ///
+    /// It cannot begin again; the run ends.
+    fn begin_again(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Everything but the rows, which went to the sink.

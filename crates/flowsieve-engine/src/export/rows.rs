@@ -2,6 +2,7 @@
 
 use crate::decode::{Addresses, DnsMessage, push_dotted};
 use crate::flows::{Upper, push_community_id};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::net::Ipv6Addr;
 
@@ -115,7 +116,7 @@ impl Texts {
 }
 
 /// What is known of a packet's first DNS message.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Question {
     pub(super) kind: u16,
     /// Of a response.

@@ -4,10 +4,11 @@ use super::packets::{PacketBatch, PacketMaker};
 use super::plan::{ExportError, ExportPlan, ExportWhat};
 use super::results::{ExportSink, ExportSummary, ExportTotals};
 use super::sightings::{SightingBatch, SightingMaker};
-use super::slices::Slices;
+use super::slices::{Order, Slices};
 use crate::decode::Skip;
-use crate::inputs::{Feed, InputResult, Maker, Merge, Watch};
-use crate::pipeline::SliceGrid;
+use crate::inputs::{Feed, InputResult, Maker, Merge, TimeMaker, Watch};
+use crate::pipeline::{SliceGrid, SliceSet, Slicing};
+use crate::trace::Source;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
@@ -66,55 +67,118 @@ fn packets(
 }
 
 /// A row an element and slice.
+///
+/// A packet that comes after its slice was closed needs another reading: rows that were written cannot be changed. Where the sink can
+/// begin again it is read anew when late packets were found; where it cannot, they are looked for before. Inputs that can be read
+/// only once have a row for each late packet.
 fn elements(
     plan: &ExportPlan,
     sink: &mut dyn ExportSink,
     watch: &dyn Watch,
 ) -> Result<ExportSummary, ExportError> {
+    let ExportWhat::Elements { slicing, .. } = plan.what else {
+        unreachable!("packets are no elements");
+    };
+    let can_read_again =
+        plan.inputs.iter().all(Source::is_readable_twice) && slicing.width_ns.is_some();
+    let disordered = if can_read_again && !sink.can_begin_again() {
+        order(plan, slicing, watch)?
+    } else {
+        SliceSet::default()
+    };
+    let (summary, disordered) = elements_but(plan, disordered, sink, watch)?;
+    if disordered.is_empty()
+        || !can_read_again
+        || !sink.can_begin_again()
+        || summary.totals.interrupted
+    {
+        return Ok(summary);
+    }
+    sink.begin_again()?;
+    Ok(elements_but(plan, disordered, sink, watch)?.0)
+}
+
+/// The slices of which packets come late.
+fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<SliceSet, ExportError> {
+    thread::scope(|scope| {
+        let maker = Arc::new(TimeMaker);
+        let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
+        let merge = plan.merge(watch, begin);
+        let mut order = Order::new(grid(slicing, merge.first_ns()));
+        let mut packets_before = 0;
+        merge.drain(watch, |_, feed, packets| {
+            let first = feed.cursor;
+            feed.cursor += packets;
+            for &time_ns in &feed.batch.0[first..feed.cursor] {
+                order.place(time_ns, packets_before);
+                packets_before += 1;
+            }
+            Ok::<(), ExportError>(())
+        })?;
+        Ok(order.disordered)
+    })
+}
+
+/// Hands on the elements; those of slices in `disordered`, as wholes, behind all others. Gives the slices of which packets came late.
+fn elements_but(
+    plan: &ExportPlan,
+    disordered: SliceSet,
+    sink: &mut dyn ExportSink,
+    watch: &dyn Watch,
+) -> Result<(ExportSummary, SliceSet), ExportError> {
     let ExportWhat::Elements {
         kind,
         slicing,
         memory_bytes,
+        ..
     } = plan.what
     else {
         unreachable!("packets are no elements");
     };
-    let maker = Arc::new(SightingMaker::new(kind, plan.tunnel, &plan.dns_ports));
+    let maker = SightingMaker::new(plan).map(Arc::new);
+    let maker = maker.expect("elements are asked for");
     let mut packets_before = 0;
     let mut skips = BTreeMap::new();
-    let (inputs, interrupted, mut totals) = thread::scope(|scope| {
+    let (inputs, interrupted, mut totals, late) = thread::scope(|scope| {
         let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
         let merge = plan.merge(watch, begin);
-        let first_ns = merge.first_ns().unwrap_or(0);
-        let grid = SliceGrid::new(slicing.width_ns, slicing.align, first_ns);
-        let mut slices = Slices::new(kind, grid, memory_bytes, sink);
+        let grid = grid(slicing, merge.first_ns());
+        let mut slices = Slices::new(kind, grid, memory_bytes, disordered, sink);
         let (inputs, interrupted) = merge.drain(watch, |_, feed, packets| {
             let batch: &SightingBatch = &feed.batch;
             let cursor = &mut feed.cursor;
-            let (first, end) = (cursor.packet, cursor.packet + packets);
-            while let Some(sighting) = batch.sightings.get(cursor.sighting)
-                && (sighting.packet as usize) < end
-            {
-                let number = sighting.packet as usize;
-                let name = sighting.question.map(|(_, name)| name as usize);
-                slices.take(
-                    batch.times_ns[number],
-                    packets_before + (number - first) as u64,
-                    sighting,
-                    name.map(|name| batch.names.get(name)),
-                )?;
-                cursor.sighting += 1;
+            let end = cursor.packet + packets;
+            for number in cursor.packet..end {
+                let time_ns = batch.times_ns[number];
+                let goal = slices.goal(time_ns, packets_before)?;
+                packets_before += 1;
+                while let Some(sighting) = batch.sightings.get(cursor.sighting)
+                    && sighting.packet as usize == number
+                {
+                    let name = sighting.question.map(|(_, name)| name as usize);
+                    slices.take(
+                        goal,
+                        time_ns,
+                        sighting,
+                        name.map(|name| batch.names.get(name)),
+                    )?;
+                    cursor.sighting += 1;
+                }
             }
             pass_skipped(&batch.skipped, &mut cursor.skipped, end, &mut skips);
             cursor.packet = end;
-            packets_before += packets as u64;
             Ok::<(), ExportError>(())
         })?;
-        Ok::<_, ExportError>((inputs, interrupted, slices.finish()?))
+        let late = std::mem::take(&mut slices.order.disordered);
+        Ok::<_, ExportError>((inputs, interrupted, slices.finish()?, late))
     })?;
     totals.packets = packets_before;
     totals.skipped = skips;
-    Ok(summary(inputs, totals, interrupted))
+    Ok((summary(inputs, totals, interrupted), late))
+}
+
+fn grid(slicing: Slicing, first_ns: Option<i64>) -> SliceGrid {
+    SliceGrid::new(slicing.width_ns, slicing.align, first_ns.unwrap_or(0))
 }
 
 /// Tallies the packets without a row up to the packet with this number.
@@ -149,6 +213,6 @@ impl ExportPlan {
         begin: impl FnMut(crate::trace::Capture, usize) -> Feed<M> + 'a,
     ) -> Merge<'a, Feed<M>> {
         let inputs = self.selection.of(&self.inputs, self.input_format);
-        Merge::new(&inputs, self.input_format, watch.stop(), begin)
+        Merge::new(&inputs, self.input_format, watch, begin)
     }
 }

@@ -1,6 +1,7 @@
 //! From what a reader yields to the elements that each packet shows.
 
 use super::packets::tcp_flags;
+use super::plan::{ExportPlan, ExportWhat};
 use super::rows::Question;
 use crate::decode::{Addresses, DNS_PORT, Decoder, IpPacket, Skip, Tunnel, dns_messages};
 use crate::elements::{ElementKind, Keys};
@@ -8,6 +9,7 @@ use crate::flows::{FlowKey, Upper};
 use crate::inputs::{Batch, Maker};
 use crate::memory::fetch;
 use crate::trace::{LinkType, TraceBatch};
+use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 
 /// A run of packets in trace order: each has sightings or an entry in `skipped`.
@@ -23,12 +25,14 @@ pub(super) struct SightingBatch {
 }
 
 /// An element that a packet shows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Sighting {
     /// Number of the packet in the batch.
     pub(super) packet: u32,
     /// The attributes of the element but for a name; what is no part of it is 0.
     pub(super) key: FlowKey,
+    /// The ends of the key are exchanged: directions do not count.
+    pub(super) is_reversed: bool,
     /// By the hasher of the run, of the whole element.
     pub(super) hash: u64,
     pub(super) bytes: u32,
@@ -81,6 +85,8 @@ impl Batch for SightingBatch {
 #[derive(Debug)]
 pub(super) struct SightingMaker {
     kind: ElementKind,
+    undirected: bool,
+    queries_only: bool,
     decoder: Decoder,
     /// Finds DNS messages inside tunnels, whichever addresses count.
     inner: Decoder,
@@ -89,14 +95,27 @@ pub(super) struct SightingMaker {
 }
 
 impl SightingMaker {
-    pub(super) fn new(kind: ElementKind, tunnel: Tunnel, dns_ports: &[u16]) -> Self {
-        Self {
+    /// Makes sightings of the elements that the plan asks for; of packets none.
+    pub(super) fn new(plan: &ExportPlan) -> Option<Self> {
+        let ExportWhat::Elements {
             kind,
+            undirected,
+            queries_only,
+            ..
+        } = plan.what
+        else {
+            return None;
+        };
+        let (tunnel, dns_ports) = (plan.tunnel, &plan.dns_ports);
+        Some(Self {
+            kind,
+            undirected,
+            queries_only,
             decoder: Decoder::new(tunnel),
             inner: Decoder::new(Tunnel::Inner),
-            dns_ports: [&[DNS_PORT], dns_ports].concat(),
+            dns_ports: [&[DNS_PORT], &dns_ports[..]].concat(),
             hasher: ahash::RandomState::new(),
-        }
+        })
     }
 
     fn packet(
@@ -107,10 +126,15 @@ impl SightingMaker {
         out: &mut SightingBatch,
     ) -> Result<(), Skip> {
         let ip = self.decoder.decode(link, frame)?;
-        let key = self.key(&ip);
+        let (key, is_reversed) = if self.undirected {
+            self.key(&ip).undirected()
+        } else {
+            (self.key(&ip), false)
+        };
         let sighting = Sighting {
             packet: number,
             key,
+            is_reversed,
             hash: 0,
             bytes: ip.bytes,
             tcp_flags: tcp_flags(&ip),
@@ -121,7 +145,11 @@ impl SightingMaker {
         match self.kind {
             ElementKind::Dns => {
                 let innermost = self.inner.decode(link, frame)?;
+                let before = out.sightings.len();
                 dns_messages(&innermost, &self.dns_ports, |message| {
+                    if message.is_response && self.queries_only {
+                        return;
+                    }
                     let mut hasher = self.hasher.build_hasher();
                     key.hash(&mut hasher);
                     hasher.write(message.name);
@@ -132,7 +160,11 @@ impl SightingMaker {
                         ..sighting
                     });
                     out.names.push(message.name);
-                })
+                })?;
+                if out.sightings.len() == before {
+                    return Err(Skip::DnsResponse);
+                }
+                Ok(())
             }
             ElementKind::Flow => {
                 let mut question = None;

@@ -16,6 +16,7 @@ const FIRST_NAMES: usize = 1 << 14;
 #[derive(Debug)]
 struct Entry {
     key: FlowKey,
+    is_reversed: bool,
     hash: u64,
     start_ns: i64,
     packets: u64,
@@ -138,6 +139,7 @@ impl SliceTable {
         }
         self.entries.push(Entry {
             key: sighting.key,
+            is_reversed: sighting.is_reversed,
             hash: sighting.hash,
             start_ns: time_ns,
             packets: 1,
@@ -191,7 +193,12 @@ impl SliceTable {
 
 impl Entry {
     fn write(&self, kind: ElementKind, name: Option<&[u8]>, left: Left, rows: &mut ExportRows) {
-        let addresses = self.key.addresses();
+        let key = if self.is_reversed {
+            self.key.reversed()
+        } else {
+            self.key
+        };
+        let addresses = key.addresses();
         rows.start_ns.push(self.start_ns);
         rows.push_addresses(addresses);
         rows.packets.push(self.packets);
@@ -202,11 +209,11 @@ impl Entry {
             rows.push_question(question.zip(name));
         }
         if kind == ElementKind::Flow {
-            rows.push_ports(self.key.ports());
-            rows.proto.push(self.key.protocol());
+            rows.push_ports(key.ports());
+            rows.proto.push(key.protocol());
             rows.tcp_flags.push(self.tcp_flags);
             rows.vlan.push(self.vlan);
-            rows.push_community_id(addresses, self.key.protocol(), self.upper);
+            rows.push_community_id(addresses, key.protocol(), self.upper);
         }
     }
 }

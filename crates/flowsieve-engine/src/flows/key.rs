@@ -1,6 +1,7 @@
 //! A five-tuple in fixed bytes.
 
 use crate::decode::Addresses;
+use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
 /// A five-tuple in 40 bytes, whatever the family, so that it is compared and hashed without a branch.
@@ -10,7 +11,7 @@ use std::hash::{Hash, Hasher};
 /// ```
 ///
 /// Numbers in machine order: an IPv4 address is a number below 2^32.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub(crate) struct FlowKey {
     source: [u64; 2],
     destination: [u64; 2],

@@ -98,7 +98,7 @@ pub(super) fn read<T: FlowTaker>(
         Merge::new(
             &plan.selection.of(&plan.inputs, plan.input_format),
             plan.input_format,
-            watch.stop(),
+            watch,
             begin,
         )
         .drain_into(watch, &mut taking)

@@ -109,12 +109,10 @@ fn culprit<M: Maker + ?Sized>(maker: &M, batch: TraceBatch<'_>) -> Option<(u64, 
     })
 }
 
-/// A batch of times, for tests.
-#[cfg(test)]
-#[derive(Default)]
-pub(super) struct Times(pub(super) Vec<i64>);
+/// A batch of times.
+#[derive(Debug, Default)]
+pub(crate) struct Times(pub(crate) Vec<i64>);
 
-#[cfg(test)]
 impl Batch for Times {
     type Cursor = usize;
 
@@ -128,5 +126,22 @@ impl Batch for Times {
 
     fn taken(cursor: &usize) -> usize {
         *cursor
+    }
+}
+
+/// Takes the times and nothing else.
+#[derive(Debug)]
+pub(crate) struct TimeMaker;
+
+impl Maker for TimeMaker {
+    type Batch = Times;
+
+    fn make(&self, batch: TraceBatch<'_>, out: &mut Times) {
+        match batch {
+            TraceBatch::Packets { packets, .. } => {
+                out.0.extend(packets.iter().map(|packet| packet.time_ns));
+            }
+            TraceBatch::Log(log) => out.0.extend(log.entries.iter().map(|entry| entry.time_ns)),
+        }
     }
 }

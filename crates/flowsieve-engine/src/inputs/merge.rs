@@ -142,7 +142,7 @@ impl<'a, I: Input> Merge<'a, I> {
     pub fn new<S: Clone + Into<Source>>(
         sources: &[S],
         format: InputFormat,
-        stop: StopFlag,
+        watch: &dyn Watch,
         begin: impl FnMut(Capture, usize) -> I + 'a,
     ) -> Self {
         // One input needs no order.
@@ -156,14 +156,14 @@ impl<'a, I: Input> Merge<'a, I> {
                 let first_ns = known.then(|| first_time_ns(source.path(), format).ok().flatten());
                 (source, first_ns.flatten().unwrap_or(i64::MIN))
             });
-        Self::with_times(sources, format, stop, begin)
+        Self::with_times(sources, format, watch, begin)
     }
 
     /// Inputs of which is known before which time none of their packets is.
     pub fn with_times(
         sources: impl IntoIterator<Item = (impl Into<Source>, i64)>,
         format: InputFormat,
-        stop: StopFlag,
+        watch: &dyn Watch,
         begin: impl FnMut(Capture, usize) -> I + 'a,
     ) -> Self {
         let mut upcoming = Vec::new();
@@ -194,13 +194,13 @@ impl<'a, I: Input> Merge<'a, I> {
             begin: Box::new(begin),
             inputs,
             format,
-            stop,
+            stop: watch.stop(),
             bytes_done: 0,
             packets: 0,
             reported: 0,
             taking: (0, 0),
         };
-        let Ok(()) = merge.open_due(|_| Ok::<(), Infallible>(()));
+        let Ok(()) = merge.open_due(watch, |_| Ok::<(), Infallible>(()));
         merge
     }
 
@@ -248,7 +248,7 @@ impl<'a, I: Input> Merge<'a, I> {
                     self.end(at);
                 }
             }
-            self.open_due(|input| await_next(input, taker))?;
+            self.open_due(watch, |input| await_next(input, taker))?;
             if self.packets - self.reported >= PACKETS_A_REPORT {
                 self.reported = self.packets;
                 let open = self.open.iter().map(|open| &open.bytes);
@@ -296,7 +296,11 @@ impl<'a, I: Input> Merge<'a, I> {
 
     /// Opens every input whose first packet is not later than the earliest one at hand, and at least
     /// one while there are any.
-    fn open_due<E>(&mut self, mut wait: impl FnMut(&mut I) -> Result<(), E>) -> Result<(), E> {
+    fn open_due<E>(
+        &mut self,
+        watch: &dyn Watch,
+        mut wait: impl FnMut(&mut I) -> Result<(), E>,
+    ) -> Result<(), E> {
         while let Some(next) = self.upcoming.front() {
             if self.first_ns().is_some_and(|now| next.first_ns > now) {
                 return Ok(());
@@ -337,6 +341,12 @@ impl<'a, I: Input> Merge<'a, I> {
                 left_out,
             };
             self.open.insert(at, open);
+            let counters: Vec<_> = self
+                .open
+                .iter()
+                .map(|open| Arc::clone(&open.bytes))
+                .collect();
+            watch.reading(self.bytes_done, &counters);
             wait(&mut self.open[at].input)?;
             if self.refill(at) {
                 self.begin_order();
@@ -397,25 +407,13 @@ impl<'a, I: Input> Merge<'a, I> {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-    use super::super::batch::{Maker, Times};
-    use super::super::{Feed, RecordInput};
+    use super::super::{Feed, RecordInput, TimeMaker};
     use super::*;
-    use crate::trace::TraceBatch;
+    use crate::trace::{LogBatch, PacketRef, Select};
+    use std::sync::Mutex;
     use std::thread;
 
     const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap");
-
-    struct TimesOnly;
-
-    impl Maker for TimesOnly {
-        type Batch = Times;
-
-        fn make(&self, batch: TraceBatch<'_>, out: &mut Times) {
-            if let TraceBatch::Packets { packets, .. } = batch {
-                out.0.extend(packets.iter().map(|packet| packet.time_ns));
-            }
-        }
-    }
 
     /// Drains the capture with a `take` that panics when it has more than 6000 packets.
     fn trapped<I: Input>(
@@ -423,7 +421,7 @@ mod tests {
         mut go_on: impl FnMut(&mut I, usize),
     ) {
         let mut seen = 0;
-        let merge = Merge::new(&[PATH], InputFormat::Auto, StopFlag::default(), begin);
+        let merge = Merge::new(&[PATH], InputFormat::Auto, &(), begin);
         let drained = merge.drain(&(), |_, input, packets| {
             seen += packets;
             assert!(seen <= 6000, "the trap");
@@ -440,11 +438,62 @@ mod tests {
         }
     }
 
+    /// What watches keeps the counters; what chooses wants no packet, and notes how much was read then.
+    #[derive(Debug, Default)]
+    struct Counters {
+        kept: Mutex<Vec<Arc<AtomicU64>>>,
+        noted: Mutex<Vec<u64>>,
+    }
+
+    impl Watch for Counters {
+        fn progress(&self, _: u64, _: u64) {
+            unreachable!("no packet is taken")
+        }
+
+        fn reading(&self, done: u64, open: &[Arc<AtomicU64>]) {
+            assert_eq!(done, 0);
+            self.kept.lock().unwrap().extend_from_slice(open);
+        }
+    }
+
+    impl Select for Counters {
+        fn choose_packets(&self, _: &[u8], packets: &[PacketRef], chosen: &mut Vec<bool>) {
+            chosen.resize(packets.len(), false);
+            let kept = self.kept.lock().unwrap();
+            let read = kept.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum();
+            self.noted.lock().unwrap().push(read);
+        }
+
+        fn choose_entries(&self, _: LogBatch<'_>, _: &mut Vec<bool>) {}
+    }
+
+    #[test]
+    fn counters_move_while_no_packet_is_wanted() {
+        let bytes = std::fs::metadata(PATH).unwrap().len();
+        for threads in [0, 1, 3] {
+            let counters = Arc::new(Counters::default());
+            let source = Source::from(PATH).selected_by(Arc::clone(&counters) as Arc<dyn Select>);
+            thread::scope(|scope| {
+                let maker = Arc::new(TimeMaker);
+                let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
+                let merge = Merge::new(&[source], InputFormat::Auto, &*counters, begin);
+                let drained = merge.drain(&*counters, |_, _, _| Ok::<(), Broken>(()));
+                assert_eq!(drained.unwrap().0[0].packets, 0);
+            });
+            let noted = counters.noted.lock().unwrap();
+            assert!(
+                noted.is_sorted() && noted.iter().any(|read| (1..bytes).contains(read)),
+                "{noted:?}"
+            );
+            assert_eq!(noted.last(), Some(&bytes));
+        }
+    }
+
     #[test]
     fn a_taker_that_panics_is_an_error_that_names_its_packets_and_no_hang() {
         for threads in [0, 1, 3] {
             thread::scope(|scope| {
-                let maker = Arc::new(TimesOnly);
+                let maker = Arc::new(TimeMaker);
                 let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
                 trapped(begin, |feed, packets| feed.cursor += packets);
             });

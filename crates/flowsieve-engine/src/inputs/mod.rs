@@ -20,7 +20,7 @@ mod records;
 mod results;
 mod segments;
 
-pub(crate) use batch::{Batch, Maker, read_on};
+pub(crate) use batch::{Batch, Maker, TimeMaker, read_on};
 pub(crate) use clock::{A_WHILE, CaptureClock};
 pub(crate) use feed::Feed;
 pub(crate) use merge::Taker;

@@ -9,6 +9,7 @@ use crate::elements::{ElementBatch, ElementColumns};
 use crate::hashing::Digest;
 use crate::memory::given_of;
 use crate::sorted::{Item, Sorted};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io;
@@ -24,19 +25,18 @@ const LEAST_BYTES: u64 = 1 << 20;
 /// Bytes that a slice takes besides its elements, about.
 const BYTES_A_BLOCK: usize = 256;
 
-/// Packets of a slice.
-#[derive(Debug, Default, Deserialize, Serialize)]
-pub(super) struct Block {
+/// What came for a slice until it was put in order.
+#[derive(Debug, Deserialize, Serialize)]
+struct Block<T> {
     slice: i64,
     /// Blocks are numbered as they come.
     number: u64,
-    /// Time of one of the packets.
-    pub(super) time_ns: i64,
-    pub(super) packets: u64,
-    pub(super) elements: ElementColumns,
+    /// Bytes of what it holds.
+    bytes: usize,
+    content: T,
 }
 
-impl Item for Block {
+impl<T: Serialize + DeserializeOwned> Item for Block<T> {
     type Order = (i64, u64);
 
     fn order(&self) -> (i64, u64) {
@@ -44,8 +44,79 @@ impl Item for Block {
     }
 
     fn further_bytes(&self) -> usize {
-        self.elements.bytes() + BYTES_A_BLOCK
+        self.bytes
     }
+}
+
+/// Gathers what comes for slices, and gives it back slice by slice, within a slice as it came.
+pub(crate) struct Gathered<T> {
+    blocks: BTreeMap<i64, Block<T>>,
+    bytes: usize,
+    /// Bytes that may be gathered.
+    limit_bytes: usize,
+    count: u64,
+    sorted: Sorted<Block<T>>,
+}
+
+impl<T: Default + Serialize + DeserializeOwned> Gathered<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            blocks: BTreeMap::new(),
+            bytes: 0,
+            // What is gathered takes more than its bytes, since vectors grow ahead.
+            limit_bytes: given_of(2 * GATHERED_BYTES, LEAST_BYTES) as usize / 2,
+            count: 0,
+            sorted: Sorted::new(given_of(SORTED_BYTES, LEAST_BYTES)),
+        }
+    }
+
+    /// Adds something for a slice; `add` says how many bytes that takes.
+    pub(crate) fn add(&mut self, slice: i64, add: impl FnOnce(&mut T) -> usize) -> io::Result<()> {
+        let block = self.blocks.entry(slice).or_insert_with(|| {
+            self.bytes += BYTES_A_BLOCK;
+            Block {
+                slice,
+                number: 0,
+                bytes: BYTES_A_BLOCK,
+                content: T::default(),
+            }
+        });
+        let bytes = add(&mut block.content);
+        block.bytes += bytes;
+        self.bytes += bytes;
+        if self.bytes >= self.limit_bytes {
+            self.put_in_order()?;
+        }
+        Ok(())
+    }
+
+    fn put_in_order(&mut self) -> io::Result<()> {
+        self.bytes = 0;
+        for (_, mut block) in std::mem::take(&mut self.blocks) {
+            block.number = self.count;
+            self.count += 1;
+            self.sorted.push(block)?;
+        }
+        Ok(())
+    }
+
+    /// Gives all of it, in pieces, with the number of the slice.
+    pub(crate) fn drain<E: From<io::Error>>(
+        mut self,
+        mut take: impl FnMut(i64, T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.put_in_order()?;
+        self.sorted.drain(|block| take(block.slice, block.content))
+    }
+}
+
+/// Packets of a slice.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(super) struct SlicePackets {
+    /// Time of the first of them.
+    pub(super) time_ns: i64,
+    pub(super) packets: u64,
+    pub(super) elements: ElementColumns,
 }
 
 /// Gathers packets by slice.
@@ -54,12 +125,7 @@ pub(super) struct BySlice<'a> {
     arity: usize,
     /// The slices that are wanted; `None` is all of them.
     wanted: Option<&'a SliceSet>,
-    gathered: BTreeMap<i64, Block>,
-    bytes: usize,
-    /// Bytes that may be gathered.
-    gathered_bytes: usize,
-    blocks: u64,
-    sorted: Sorted<Block>,
+    gathered: Gathered<SlicePackets>,
 }
 
 impl<'a> BySlice<'a> {
@@ -68,12 +134,7 @@ impl<'a> BySlice<'a> {
             grid,
             arity,
             wanted,
-            gathered: BTreeMap::new(),
-            bytes: 0,
-            // Elements take more than their bytes, since vectors grow ahead.
-            gathered_bytes: given_of(2 * GATHERED_BYTES, LEAST_BYTES) as usize / 2,
-            blocks: 0,
-            sorted: Sorted::new(given_of(SORTED_BYTES, LEAST_BYTES)),
+            gathered: Gathered::new(),
         }
     }
 
@@ -107,49 +168,30 @@ impl<'a> BySlice<'a> {
         from: &ElementColumns,
         elements: Range<usize>,
     ) -> io::Result<()> {
-        let block = self.gathered.entry(slice).or_insert_with(|| {
-            self.bytes += BYTES_A_BLOCK;
-            Block {
-                slice,
-                time_ns,
-                ..Block::default()
+        let arity = self.arity;
+        self.gathered.add(slice, |block| {
+            if block.packets == 0 {
+                block.time_ns = time_ns;
             }
-        });
-        block.packets += packets;
-        for element in elements {
-            block.elements.push_from(from, element, self.arity);
-            let attributes = if from.attributes.is_empty() {
-                0
-            } else {
-                self.arity
-            };
-            self.bytes += (1 + attributes) * size_of::<Digest>();
-            if !from.keys.is_empty() {
-                self.bytes += from.keys.get(element).len() + size_of::<u32>();
+            block.packets += packets;
+            let attributes = if from.attributes.is_empty() { 0 } else { arity };
+            let mut bytes = 0;
+            for element in elements {
+                block.elements.push_from(from, element, arity);
+                bytes += (1 + attributes) * size_of::<Digest>();
+                if !from.keys.is_empty() {
+                    bytes += from.keys.get(element).len() + size_of::<u32>();
+                }
             }
-        }
-        if self.bytes >= self.gathered_bytes {
-            self.put_in_order()?;
-        }
-        Ok(())
+            bytes
+        })
     }
 
-    fn put_in_order(&mut self) -> io::Result<()> {
-        self.bytes = 0;
-        for (_, mut block) in std::mem::take(&mut self.gathered) {
-            block.number = self.blocks;
-            self.blocks += 1;
-            self.sorted.push(block)?;
-        }
-        Ok(())
-    }
-
-    /// Gives all blocks, slice by slice.
+    /// Gives all of them, slice by slice.
     pub(super) fn drain<E: From<io::Error>>(
-        mut self,
-        take: impl FnMut(Block) -> Result<(), E>,
+        self,
+        mut take: impl FnMut(SlicePackets) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.put_in_order()?;
-        self.sorted.drain(take)
+        self.gathered.drain(|_, packets| take(packets))
     }
 }

@@ -275,7 +275,7 @@ impl<M: Maker<Batch = ElementBatch>> Reading<'_, M> {
                 Feed::start(scope, capture, &maker, threads, open)
             }
         };
-        let merge = Merge::new(&self.inputs, self.input_format, watch.stop(), begin);
+        let merge = Merge::new(&self.inputs, self.input_format, watch, begin);
         let first_ns = merge.first_ns().unwrap_or(0);
         let Slicing { width_ns, align } = self.slicing;
         (merge, SliceGrid::new(width_ns, align, first_ns))

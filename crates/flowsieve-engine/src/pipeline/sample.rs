@@ -119,7 +119,7 @@ pub fn sample(plan: &SamplePlan, watch: &dyn Watch) -> Result<SampleResult, Brok
             .into_iter();
         let sources = sources.map(|source| (source, i64::MAX));
         let begin = |capture, _| Feed::start(scope, capture, &maker, 0, 0);
-        let merge = Merge::with_times(sources, plan.input_format, watch.stop(), begin);
+        let merge = Merge::with_times(sources, plan.input_format, watch, begin);
         merge.drain(watch, |_, feed, packets| {
             let Feed { batch, cursor, .. } = feed;
             let elements = cursor.pass(batch, cursor.packet + packets, |_| {});

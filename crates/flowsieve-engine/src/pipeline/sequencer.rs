@@ -1,7 +1,7 @@
 //! Cuts the stream of packets into time slices, routes the elements to their shards and closes
 //! slices. The only place that knows the order of the trace.
 
-use super::by_slice::Block;
+use super::by_slice::SlicePackets;
 use super::cursor::Cursor;
 use super::results::Totals;
 use super::slice_set::SliceSet;
@@ -217,7 +217,7 @@ impl<S: Stage> Sequencer<S> {
     }
 
     /// Takes packets of one slice. Slices come in the order of time.
-    pub(super) fn take_block(&mut self, block: &Block) -> Result<(), StageError> {
+    pub(super) fn take_block(&mut self, block: &SlicePackets) -> Result<(), StageError> {
         let Some(slot) = self.place(block.time_ns)? else {
             self.totals.uncounted += block.packets;
             return Ok(());

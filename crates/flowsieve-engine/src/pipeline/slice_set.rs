@@ -21,13 +21,13 @@ impl SliceSet {
     }
 
     /// Whether the number is among them.
-    pub(super) fn contains(&self, index: i64) -> bool {
+    pub(crate) fn contains(&self, index: i64) -> bool {
         let range = self.ranges.range(..=index).next_back();
         range.is_some_and(|(_, &last)| index <= last)
     }
 
     /// Adds a number.
-    pub(super) fn insert(&mut self, index: i64) {
+    pub(crate) fn insert(&mut self, index: i64) {
         if self.contains(index) {
             return;
         }

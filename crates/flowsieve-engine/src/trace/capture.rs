@@ -13,9 +13,11 @@ use super::dnstap::{Dnstap, DnstapTypes};
 use super::erf::Erf;
 use super::error::{Fault, TraceError, TraceErrorKind};
 use super::eve::Eve;
+use super::log_columns::Rows;
 use super::log_csv::LogCsv;
 use super::log_entries::Entries;
 use super::packet::{MAX_BATCH, PacketRef, TraceBatch};
+use super::parquet::{Parquet, Place};
 use super::pcap::Pcap;
 use super::pcapng::Pcapng;
 use super::read_buffer::ReadBuffer;
@@ -80,6 +82,7 @@ enum Reader {
     ZeekTsv(ZeekTsv),
     ZeekJson(ZeekJson),
     LogCsv(Box<LogCsv>),
+    Parquet(Box<Parquet>),
     Dnstap(Dnstap),
     Cdns(Cdns),
     Eve(Eve),
@@ -123,9 +126,8 @@ impl Capture {
         let regular = path.as_os_str() != "-" && file.metadata().is_ok_and(|data| data.is_file());
         let itself = if regular { file.try_clone().ok() } else { None };
         let source = Box::new(Stoppable::new(file, stop.clone()));
-        let mut capture = Self::begin(path, source, format, stop)?;
-        capture.file = itself.map(|file| (file, stop.clone()));
-        Ok(capture)
+        let itself = itself.map(|file| (file, stop.clone()));
+        Self::begin(path, source, format, stop, itself)
     }
 
     /// Reads a capture from `reader`; errors call it `name`.
@@ -137,7 +139,7 @@ impl Capture {
         reader: Box<dyn Read + Send>,
         format: InputFormat,
     ) -> Result<Self, TraceError> {
-        Self::begin(name, reader, format, &StopFlag::default())
+        Self::begin(name, reader, format, &StopFlag::default(), None)
     }
 
     fn begin(
@@ -145,6 +147,7 @@ impl Capture {
         reader: Box<dyn Read + Send>,
         format: InputFormat,
         stop: &StopFlag,
+        file: Option<(File, StopFlag)>,
     ) -> Result<Self, TraceError> {
         let bytes_read = Arc::new(AtomicU64::new(0));
         let source = Box::new(CountedReader {
@@ -158,11 +161,19 @@ impl Capture {
             _ => Box::new(Ending::new(source, stop.clone())),
         };
         let mut buffer = ReadBuffer::new(source);
-        let (container, reader) =
-            open_container(&mut buffer, format).map_err(|fault| fault.in_file(name))?;
+        let opened = match open_container(&mut buffer, format) {
+            Ok(None) => {
+                let itself = file.as_ref().filter(|_| compression == Compression::None);
+                open_parquet(itself, &bytes_read)
+            }
+            Ok(Some(found)) => Ok(found),
+            Err(fault) => Err(fault),
+        };
+        let (container, reader) = opened.map_err(|fault| fault.in_file(name))?;
         Ok(Self {
             container,
             compression,
+            file,
             ..Self::of(name, buffer, reader, bytes_read)
         })
     }
@@ -349,6 +360,7 @@ impl Capture {
             Reader::ZeekTsv(reader) => reader.fill(buffer, entries),
             Reader::ZeekJson(reader) => reader.fill(buffer, entries),
             Reader::LogCsv(reader) => reader.fill(entries),
+            Reader::Parquet(reader) => reader.fill(entries),
             Reader::Dnstap(reader) => reader.fill(buffer, entries),
             Reader::Cdns(reader) => reader.fill(buffer, entries),
             Reader::Eve(reader) => reader.fill(buffer, entries),
@@ -495,7 +507,8 @@ impl Capture {
     }
 
     /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`,
-    /// `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`, `flow-csv` or `nfdump-csv`.
+    /// `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`, `flow-csv`, `nfdump-csv`,
+    /// `flow-parquet` or `dns-parquet`.
     pub fn container(&self) -> &'static str {
         self.container.name()
     }
@@ -552,10 +565,33 @@ impl std::fmt::Debug for Capture {
     }
 }
 
+/// Parquet, which is read from its end.
+fn open_parquet(
+    file: Option<&(File, StopFlag)>,
+    bytes_read: &Arc<AtomicU64>,
+) -> Result<(Container, Reader), Fault> {
+    let place = file.map(|(file, stop)| Place::new(file.try_clone()?, stop));
+    let Some(place) = place else {
+        let looks_like = Some(
+            "it is a Parquet file, which is read from its end; give the path of the plain file, not a pipe or a compressed \
+             file",
+        );
+        return Err(Fault::at(0, TraceErrorKind::NotACapture { looks_like }));
+    };
+    let place = place.map_err(|error| Fault::from_io(error, 0))?;
+    let reader = Parquet::open(place, Arc::clone(bytes_read))?;
+    let container = match reader.rows() {
+        Rows::Queries => Container::DnsParquet,
+        Rows::Flows | Rows::Nfdump => Container::FlowParquet,
+    };
+    Ok((container, Reader::Parquet(Box::new(reader))))
+}
+
+/// Recognises the container and opens it; none for Parquet, which is not read through the buffer.
 fn open_container(
     buffer: &mut ReadBuffer,
     format: InputFormat,
-) -> Result<(Container, Reader), Fault> {
+) -> Result<Option<(Container, Reader)>, Fault> {
     let container = match format {
         InputFormat::Auto | InputFormat::AutoWith(_) => sniff::sniff(buffer)?,
         InputFormat::Tsh => Container::Tsh,
@@ -577,8 +613,9 @@ fn open_container(
             let taken = std::mem::replace(buffer, ReadBuffer::new(Box::new(io::empty())));
             Reader::LogCsv(Box::new(LogCsv::open(taken)?))
         }
+        Container::FlowParquet | Container::DnsParquet => return Ok(None),
     };
-    Ok((container, reader))
+    Ok(Some((container, reader)))
 }
 
 /// Whether [`Capture::open`] would recognise the file as this format, from its first bytes: for

@@ -11,103 +11,12 @@ use std::io::{self, Read};
 use csv::{ByteRecord, ErrorKind, ReaderBuilder};
 
 use super::error::{Fault, TraceErrorKind};
-use super::log_entries::{Content, End, Entries, Fields, FlowFields, MAX_LINE_BYTES, Time};
+use super::log_columns::{Columns, Rows, header};
+use super::log_entries::{Entries, MAX_LINE_BYTES};
 use super::packet::MAX_BATCH;
 use super::read_buffer::ReadBuffer;
 
 const BUFFER_BYTES: usize = 64 * 1024;
-
-/// What the rows are.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Rows {
-    Queries,
-    Flows,
-    /// Flows, and behind them a summary.
-    Nfdump,
-}
-
-/// Names of a column, in lower case: of this program, of nfdump (before version 1.7.2 and since), of Zeek, of the
-/// Elastic Common Schema.
-type Names = &'static [&'static str];
-
-const START: Names = &["start_ns", "ts", "firstseen", "event.start"];
-const SOURCE: Names = &["src", "sa", "srcaddr", "id.orig_h", "source.ip"];
-const DESTINATION: Names = &["dst", "da", "dstaddr", "id.resp_h", "destination.ip"];
-const PROTOCOL: Names = &["proto", "pr", "protocol", "network.iana_number"];
-const SOURCE_PORT: Names = &[
-    "src_port",
-    "sport",
-    "sp",
-    "srcport",
-    "id.orig_p",
-    "source.port",
-];
-const DESTINATION_PORT: Names = &[
-    "dst_port",
-    "dport",
-    "dp",
-    "dstport",
-    "id.resp_p",
-    "destination.port",
-];
-const END: Names = &["end_ns", "te", "lastseen", "event.end"];
-const DURATION: Names = &["duration", "td"];
-const PACKETS: [Names; 2] = [
-    &[
-        "packets",
-        "packets_fwd",
-        "ipkt",
-        "orig_pkts",
-        "source.packets",
-    ],
-    &["packets_rev", "opkt", "resp_pkts", "destination.packets"],
-];
-const BYTES: [Names; 2] = [
-    &[
-        "bytes",
-        "bytes_fwd",
-        "ibyt",
-        "orig_ip_bytes",
-        "source.bytes",
-    ],
-    &["bytes_rev", "obyt", "resp_ip_bytes", "destination.bytes"],
-];
-const FLAGS: [Names; 2] = [&["tcp_flags", "tcp_flags_fwd", "flg"], &["tcp_flags_rev"]];
-
-/// What rows below a header of these names are, if they can be read.
-pub(super) fn rows(header: &[String]) -> Option<Rows> {
-    let has = |names: Names| find(header, names).is_some();
-    if ["ts", "src", "dst", "qname"]
-        .iter()
-        .all(|name| header.iter().any(|column| column == name))
-    {
-        return Some(Rows::Queries);
-    }
-    if ![START, SOURCE, DESTINATION, PROTOCOL].into_iter().all(has) {
-        return None;
-    }
-    let of_nfdump = has(&["sa", "srcaddr"]);
-    Some(if of_nfdump { Rows::Nfdump } else { Rows::Flows })
-}
-
-/// The names in a header line.
-pub(super) fn header<'a>(names: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
-    names
-        .map(|name| {
-            String::from_utf8_lossy(name)
-                .trim_start_matches('\u{feff}')
-                .trim()
-                .trim_matches('"')
-                .to_lowercase()
-        })
-        .collect()
-}
-
-fn find(header: &[String], names: Names) -> Option<usize> {
-    names
-        .iter()
-        .find_map(|name| header.iter().position(|column| column == name))
-}
 
 pub(super) struct LogCsv {
     reader: csv::Reader<Bounded>,
@@ -115,71 +24,6 @@ pub(super) struct LogCsv {
     record: ByteRecord,
     /// The summary was reached.
     ended: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Columns {
-    time: usize,
-    is_nanoseconds: bool,
-    source: usize,
-    destination: usize,
-    protocol: Option<usize>,
-    source_port: Option<usize>,
-    destination_port: Option<usize>,
-    content: ContentColumns,
-    has_summary: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum ContentColumns {
-    Dns {
-        name: usize,
-    },
-    Flow {
-        end: Option<usize>,
-        ends_in_nanoseconds: bool,
-        duration: Option<usize>,
-        packets: [Option<usize>; 2],
-        bytes: [Option<usize>; 2],
-        tcp_flags: [Option<usize>; 2],
-    },
-}
-
-impl Columns {
-    fn of(header: &[String]) -> Option<Self> {
-        let rows = rows(header)?;
-        let is_nanoseconds = |column: usize| header[column].ends_with("_ns");
-        let at = |names: Names| find(header, names);
-        let time = if rows == Rows::Queries {
-            at(&["ts"])?
-        } else {
-            at(START)?
-        };
-        Some(Self {
-            time,
-            is_nanoseconds: is_nanoseconds(time),
-            source: at(SOURCE)?,
-            destination: at(DESTINATION)?,
-            protocol: at(PROTOCOL),
-            source_port: at(SOURCE_PORT),
-            destination_port: at(DESTINATION_PORT),
-            content: if rows == Rows::Queries {
-                ContentColumns::Dns {
-                    name: at(&["qname"])?,
-                }
-            } else {
-                ContentColumns::Flow {
-                    end: at(END),
-                    ends_in_nanoseconds: at(END).is_some_and(is_nanoseconds),
-                    duration: at(DURATION),
-                    packets: PACKETS.map(at),
-                    bytes: BYTES.map(at),
-                    tcp_flags: FLAGS.map(at),
-                }
-            },
-            has_summary: rows == Rows::Nfdump,
-        })
-    }
 }
 
 impl LogCsv {
@@ -193,7 +37,8 @@ impl LogCsv {
             .from_reader(Bounded { buffer, left: 0 });
         let mut record = ByteRecord::new();
         advance(&mut reader, &mut record)?;
-        let columns = Columns::of(&header(record.iter()));
+        let names = header(record.iter());
+        let columns = Columns::of(&names, |column| names[column].ends_with("_ns"));
         Ok(Self {
             reader,
             columns: columns.ok_or_else(|| Fault::line(0, 1, "a column is missing"))?,
@@ -205,73 +50,18 @@ impl LogCsv {
     /// Appends records to `out` (empty when called); leaves it empty at the end.
     pub(super) fn fill(&mut self, out: &mut Entries) -> Result<(), Fault> {
         while out.len() < MAX_BATCH && !self.ended && advance(&mut self.reader, &mut self.record)? {
-            if self.columns.has_summary && self.record.len() == 1 {
+            if self.columns.rows() == Rows::Nfdump && self.record.len() == 1 {
                 // The head of the summary, or a remark that there is no flow.
                 self.ended = self.record.get(0) == Some(b"Summary");
                 continue;
             }
-            if let Err(reason) = self.read_record(out) {
+            if let Err(reason) = self.columns.read(|column| self.record.get(column), out) {
                 let position = self.record.position();
                 let place = position.map_or((0, 0), |place| (place.byte(), place.line()));
                 out.skip(place.0, place.1, reason);
             }
         }
         Ok(())
-    }
-
-    fn read_record(&self, out: &mut Entries) -> Result<(), String> {
-        let columns = &self.columns;
-        let field = |column: usize| {
-            let bytes = self.record.get(column).ok_or("it has too few columns")?;
-            std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
-        };
-        let optional = |column: Option<usize>| {
-            let text = column.and_then(|column| field(column).ok());
-            text.filter(|text| !text.is_empty())
-        };
-        let time = |text, is_nanoseconds| {
-            if is_nanoseconds {
-                Time::Nanoseconds(text)
-            } else {
-                Time::Text(text)
-            }
-        };
-        let content = match columns.content {
-            ContentColumns::Dns { name } => {
-                // An empty cell is a record without a query; the root is written as a dot.
-                let name = self.record.get(name).ok_or("it has too few columns")?;
-                Content::Dns {
-                    name: (!name.is_empty()).then_some(name),
-                    escaped: false,
-                    is_response: false,
-                }
-            }
-            ContentColumns::Flow {
-                end,
-                ends_in_nanoseconds,
-                duration,
-                packets,
-                bytes,
-                tcp_flags,
-            } => {
-                let end = optional(end).map(|end| End::Time(time(end, ends_in_nanoseconds)));
-                Content::Flow(FlowFields {
-                    end: end.or_else(|| optional(duration).map(End::Duration)),
-                    packets: packets.map(optional),
-                    bytes: bytes.map(optional),
-                    tcp_flags: tcp_flags.map(optional),
-                })
-            }
-        };
-        out.push(&Fields {
-            time: time(field(columns.time)?, columns.is_nanoseconds),
-            source: field(columns.source)?,
-            destination: field(columns.destination)?,
-            protocol: optional(columns.protocol),
-            source_port: optional(columns.source_port),
-            destination_port: optional(columns.destination_port),
-            content,
-        })
     }
 }
 
@@ -430,5 +220,38 @@ mod tests {
             matches!(error.kind, TraceErrorKind::MalformedLine { line: 3, .. }),
             "{error}"
         );
+    }
+
+    #[test]
+    fn newer_versions_of_nfdump_have_other_names() {
+        let start = 1_700_000_000_250_000_000;
+        let expected = LoggedFlow {
+            end_ns: start + 1_500_000_000,
+            packets: [3, 0],
+            bytes: [180, 0],
+            tcp_flags: [0, 0],
+        };
+        // The format csv, which has no summary.
+        let csv = "firstSeen,duration,proto,srcAddr,srcPort,dstAddr,dstPort,packets,bytes,bps,bpp,flows\n\
+            2023-11-14 22:13:20.250,1.500,6,10.0.0.1,1024,10.0.0.2,80,3,180,960,60,1\n";
+        assert_eq!(flow(csv), (start, Some((6, 1024, 80)), expected));
+        assert_eq!(read(csv.as_bytes()).container, "nfdump-csv");
+        // The format csv-fast, whose times are milliseconds.
+        let fast = "cnt,af,firstSeen,lastSeen,proto,srcAddr,srcPort,dstAddr,dstPort,srcAS,dstAS,input,output,flags,srcTos,packets,bytes\n\
+            1,2,1700000000250,1700000001750,6,10.0.0.1,1024,10.0.0.2,80,0,0,0,0,...AP.SF,0,3,180\n";
+        let flags = LoggedFlow {
+            tcp_flags: [27, 0],
+            ..expected
+        };
+        assert_eq!(flow(fast), (start, Some((6, 1024, 80)), flags));
+        // Columns that were asked for by name.
+        let named = "firstSeen,lastSeen,srcAddr,dstAddr,srcPort,dstPort,proto,inPackets,inBytes,outPackets,outBytes,flags\n\
+            1700000000.250,1700000001.750,::1,::2,1024,53,17,3,180,2,90,........\n";
+        let both = LoggedFlow {
+            packets: [3, 2],
+            bytes: [180, 90],
+            ..expected
+        };
+        assert_eq!(flow(named), (start, Some((17, 1024, 53)), both));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   file ─► codecs ─► buffer ─► pcap │ pcapng │ erf │ tsh ─► batches of packets
-//!                            └► dnstap │ c-dns │ zeek │ eve │ csv ─► batches of records
+//!                            └► dnstap │ c-dns │ zeek │ eve │ csv │ parquet ─► batches of records
 //! ```
 //!
 //! Packets are never copied: [`PacketRef`] points into the buffer that `read` filled.
@@ -28,11 +28,13 @@ mod eve;
 mod follow;
 mod frame_streams;
 mod link_type;
+mod log_columns;
 mod log_csv;
 mod log_entries;
 #[cfg(test)]
 mod log_tests;
 mod packet;
+mod parquet;
 mod pcap;
 mod pcapng;
 mod pcapng_clock;

@@ -120,3 +120,83 @@ impl Capture {
         packets
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn put(pcap: &mut Vec<u8>, second: u32, bytes: &[u8]) {
+        for word in [second, 0, bytes.len() as u32, bytes.len() as u32] {
+            pcap.extend_from_slice(&word.to_le_bytes());
+        }
+        pcap.extend_from_slice(bytes);
+    }
+
+    /// A capture of more than 17 MiB with a packet of 1 kB each second, and where its records begin. At 8 MiB there is a packet
+    /// that holds a capture, as when somebody copies one: its last record is an hour later.
+    fn capture_in_a_capture() -> (Vec<u8>, Vec<u64>) {
+        let mut pcap = Vec::new();
+        for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+            pcap.extend_from_slice(&word.to_le_bytes());
+        }
+        let mut begins = Vec::new();
+        let mut second = 1_700_000_000;
+        let mut is_copied = false;
+        while pcap.len() < 17 << 20 {
+            begins.push(pcap.len() as u64);
+            if !is_copied && pcap.len() > (8 << 20) - 10_000 {
+                is_copied = true;
+                let mut copy = Vec::new();
+                while copy.len() < 40_000 {
+                    put(&mut copy, second, &[0; 84]);
+                }
+                put(&mut copy, second + 3600, &[0; 84]);
+                put(&mut pcap, second, &copy);
+            } else {
+                put(&mut pcap, second, &[0; 1000]);
+            }
+            second += 1;
+        }
+        (pcap, begins)
+    }
+
+    #[test]
+    fn a_packet_that_holds_a_capture_is_no_place_to_begin() {
+        let (pcap, begins) = capture_in_a_capture();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), &pcap).unwrap();
+        let none = StopFlag::default();
+        let mut reader = Capture::open_until(file.path(), InputFormat::Auto, &none)
+            .unwrap()
+            .segments(LEAST_STEP)
+            .unwrap()
+            .reader();
+        let is_begin = |offset: u64| begins.binary_search(&offset).is_ok();
+        for number in 0..17 {
+            let guess = reader.enter(number, None).unwrap();
+            assert_eq!(is_begin(guess), number != 8, "segment {number}: {guess}");
+        }
+        let second = |mebibytes: u64| {
+            let place = begins.partition_point(|&begin| begin < mebibytes << 20);
+            1_700_000_000 + place as i64
+        };
+        for mebibytes in [5, 8, 11] {
+            let from = (second(mebibytes) + 60) * SECOND;
+            let part = part_in_time(file.path(), InputFormat::Auto, &(from..i64::MAX), &none);
+            // Behind a wrong guess the file is read from its begin, and not at all as if part of it were unread.
+            let begin = part.map_or(Segments::BEGIN, |part| part.bytes.start);
+            assert!(
+                is_begin(begin),
+                "{mebibytes} MiB: {begin} is inside a packet"
+            );
+            assert_eq!(
+                begin == Segments::BEGIN,
+                mebibytes == 8,
+                "{mebibytes} MiB: {begin}"
+            );
+        }
+    }
+}

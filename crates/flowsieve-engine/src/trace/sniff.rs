@@ -5,7 +5,8 @@ use super::dnstap;
 use super::erf;
 use super::error::{Fault, TraceErrorKind};
 use super::frame_streams;
-use super::log_csv::{self, Rows};
+use super::log_columns::{self, Rows};
+use super::parquet;
 use super::read_buffer::ReadBuffer;
 use super::zeek;
 
@@ -29,6 +30,8 @@ pub(super) enum Container {
     DnsCsv,
     FlowCsv,
     NfdumpCsv,
+    FlowParquet,
+    DnsParquet,
 }
 
 impl Container {
@@ -48,6 +51,8 @@ impl Container {
             Self::DnsCsv => "dns-csv",
             Self::FlowCsv => "flow-csv",
             Self::NfdumpCsv => "nfdump-csv",
+            Self::FlowParquet => "flow-parquet",
+            Self::DnsParquet => "dns-parquet",
         }
     }
 }
@@ -64,6 +69,8 @@ pub(super) fn sniff(buffer: &mut ReadBuffer) -> Result<Container, Fault> {
         | [0xa1, 0xb2, 0xcd, 0x34, ..]
         | [0x34, 0xcd, 0xb2, 0xa1, ..] => return Ok(Container::Pcap),
         [0x0a, 0x0d, 0x0d, 0x0a, ..] => return Ok(Container::Pcapng),
+        // What its rows are stands at its end.
+        mark if mark.starts_with(parquet::MAGIC) => return Ok(Container::FlowParquet),
         _ => {}
     }
     if frame_streams::content_type(buffer) == Some(dnstap::CONTENT_TYPE) {
@@ -116,8 +123,8 @@ fn text_log(head: &[u8]) -> Option<Container> {
         };
     }
     let line = head.split(|&byte| byte == b'\n').next()?;
-    let names = log_csv::header(line.split(|&byte| byte == b','));
-    Some(match log_csv::rows(&names)? {
+    let names = log_columns::header(line.split(|&byte| byte == b','));
+    Some(match log_columns::rows(&names)? {
         Rows::Queries => Container::DnsCsv,
         Rows::Flows => Container::FlowCsv,
         Rows::Nfdump => Container::NfdumpCsv,
@@ -163,10 +170,6 @@ fn looks_like(head: &[u8]) -> Option<&'static str> {
         (
             b"\x5d\x00\x00",
             "it is compressed with lzma; unpack it with `xz --format=lzma -d`",
-        ),
-        (
-            b"PAR1",
-            "it is a Parquet file, not a capture; of lists of flows CSV is read",
         ),
         (b"\x7fELF", "it is a program, not a capture"),
         (b"%PDF", "it is a PDF document, not a capture"),

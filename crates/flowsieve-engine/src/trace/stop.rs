@@ -1,7 +1,7 @@
 //! Ending a run from elsewhere: a flag that every read looks at, also while it waits for bytes.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -49,6 +49,12 @@ impl<R: Read> Read for Ending<R> {
             return Err(io::Error::other("the run was ended"));
         }
         self.source.read(target)
+    }
+}
+
+impl<R: Seek> Seek for Ending<R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.source.seek(to)
     }
 }
 
