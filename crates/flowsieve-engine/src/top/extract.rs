@@ -839,6 +839,34 @@ mod tests {
         }
     }
 
+    #[test]
+    fn pairs_of_ipv6_are_the_same_as_others() {
+        let [mut source, destination] = [[0x20; 16], [0xfd; 16]];
+        source[15] = 1;
+        let values = Values {
+            addresses: Addresses::V6 {
+                source,
+                destination,
+            },
+            protocol: 0,
+            ports: (0, 0),
+            name: &[],
+            bytes: 99,
+        };
+        for (by, distinct) in [("src", "dst"), ("dst", "src")] {
+            let fields = |text: &str| vec![text.parse().unwrap()];
+            let question = Question::new(fields(by), fields(distinct)).unwrap();
+            let digester = Digester::new(3);
+            let extractor = TopExtractor::new(&question, Tunnel::Outer, &[], false, digester);
+            let (mut pair, mut other) = (ElementColumns::default(), ElementColumns::default());
+            extractor.pair(values.addresses, 99, by == "dst", &mut pair);
+            extractor.push::<SHORT>(&values, &mut other);
+            assert_eq!(pair.keys.get(0), other.keys.get(0), "{by}");
+            assert_eq!(pair.digests, other.digests);
+            assert_eq!(pair.attributes, other.attributes);
+        }
+    }
+
     /// Of both parts together, so that no two questions are mixed up and no two elements are one.
     #[test]
     fn digests_are_those_of_key_and_other() {
