@@ -19,8 +19,11 @@ pub(super) struct Merged<'a> {
     /// Each input's parts, last first.
     inputs: Vec<(u32, Vec<(i64, FirstSightings<'a>)>)>,
     /// The next element of each input: by time, then by input.
-    heads: BinaryHeap<Reverse<(i64, u32, usize, &'a [u8])>>,
+    heads: BinaryHeap<Reverse<Head<'a>>>,
 }
+
+/// Time of an element, number of its input and where that stands, and its bytes.
+type Head<'a> = (i64, u32, usize, &'a [u8]);
 
 impl<'a> Merged<'a> {
     /// Of parts in any order. Those of pieces that do not count are passed over, as is a part that came twice.

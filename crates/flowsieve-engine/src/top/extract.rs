@@ -123,7 +123,6 @@ impl TopExtractor {
     )]
     #[inline(always)]
     fn packets(
-        &self,
         bytes: &[u8],
         packets: &[PacketRef],
         out: &mut ElementBatch,
@@ -303,19 +302,17 @@ impl TopExtractor {
 
     /// Appends the element of these ends, or of the source and a name.
     pub(super) fn push_end(&self, addresses: Addresses, name: &[u8], out: &mut ElementColumns) {
-        match self.form {
-            Form::Pair { reversed } => self.pair(addresses, 0, reversed, out),
-            _ => {
-                let values = Values {
-                    addresses,
-                    protocol: 0,
-                    ports: (0, 0),
-                    name,
-                    bytes: 0,
-                };
-                self.push::<LONG>(&values, out);
-            }
+        if let Form::Pair { reversed } = self.form {
+            return self.pair(addresses, 0, reversed, out);
         }
+        let values = Values {
+            addresses,
+            protocol: 0,
+            ports: (0, 0),
+            name,
+            bytes: 0,
+        };
+        self.push::<LONG>(&values, out);
     }
 
     /// The elements of a record of a log: a flow has one for each direction in which packets went. Bytes are not known.
@@ -552,27 +549,27 @@ impl Maker for TopExtractor {
     fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         match batch {
             TraceBatch::Packets { bytes, packets } => match (self.need, self.form) {
-                (Need::Names, _) => self.packets(bytes, packets, out, |link, frame, out| {
+                (Need::Names, _) => Self::packets(bytes, packets, out, |link, frame, out| {
                     let ip = self.decoder.decode(link, frame)?;
                     let innermost = self.inner.decode(link, frame)?;
                     self.messages(&ip, &innermost, out)
                 }),
                 (_, Form::Pair { reversed: false }) => {
-                    self.packets(bytes, packets, out, |link, frame, out| {
+                    Self::packets(bytes, packets, out, |link, frame, out| {
                         let ip = self.decoder.decode(link, frame)?;
                         self.pair(ip.addresses, ip.bytes, false, out);
                         Ok(1)
                     });
                 }
                 (_, Form::Pair { reversed: true }) => {
-                    self.packets(bytes, packets, out, |link, frame, out| {
+                    Self::packets(bytes, packets, out, |link, frame, out| {
                         let ip = self.decoder.decode(link, frame)?;
                         self.pair(ip.addresses, ip.bytes, true, out);
                         Ok(1)
                     });
                 }
                 (_, Form::Short | Form::Any) => {
-                    self.packets(bytes, packets, out, |link, frame, out| {
+                    Self::packets(bytes, packets, out, |link, frame, out| {
                         let ip = self.decoder.decode(link, frame)?;
                         self.packet(&ip, out)
                     });

@@ -165,7 +165,8 @@ impl Summary {
         let Some(entry) = self.entries.get(number) else {
             return;
         };
-        if (guess != NOWHERE) & (entry.digest != digest) {
+        let is_elsewhere = u8::from(guess != NOWHERE) & u8::from(entry.digest != digest);
+        if is_elsewhere != 0 {
             number = self.find(digest).unwrap_or(0);
         }
         let entry = &mut self.entries[number];
@@ -574,8 +575,8 @@ impl Index {
         for at in (0..GUESSED).rev() {
             let place = self.places[(first + at) & mask];
             let number = number_in(place);
-            let decides = (place ^ number == tag) | (place == FREE);
-            guess = if decides { number } else { guess };
+            let decides = u8::from(place ^ number == tag) | u8::from(place == FREE);
+            guess = if decides != 0 { number } else { guess };
         }
         guess
     }
