@@ -183,7 +183,7 @@ impl Summary {
             return numbers;
         };
         for (number, &digest) in numbers.iter_mut().zip(digests) {
-            *number = self.index.first_number(digest).min(last as u32);
+            *number = self.index.guess(digest).min(last as u32);
         }
         let touched = numbers[..digests.len()].iter().fold(0, |touched, &number| {
             touched ^ self.entries[number as usize].digest.value()
@@ -557,12 +557,6 @@ impl Index {
     /// Places for so many entries: at least a quarter of them remain free.
     const fn places(entries: usize) -> usize {
         (entries + entries / 3 + 2).next_power_of_two()
-    }
-
-    /// What is in the first place for a digest, as a number.
-    #[inline]
-    fn first_number(&self, digest: Digest) -> u32 {
-        number_in(self.places[self.first(digest)])
     }
 
     /// The number that a digest most likely has; [`NOWHERE`] if it certainly has none.
