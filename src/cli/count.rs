@@ -10,7 +10,7 @@ use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::structures;
-use super::units::{parse_size, with_values};
+use super::units::{parse_count, parse_size, with_values};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
@@ -18,10 +18,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::{ElementKind, ElementLabel};
 use flowsieve::filters::{Sizing, Structure};
-use flowsieve::pipeline::{CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, count};
+use flowsieve::pipeline::{
+    Beside, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, count,
+};
 use flowsieve::planner::Goal;
 use flowsieve::report::{CountPage, CountParameters, CountReport};
 use flowsieve::selection::SelectedPart;
+use flowsieve::top::{TopPlan, WhoBeside};
 use std::io;
 use std::path::PathBuf;
 
@@ -64,6 +67,13 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     od: OdArgs,
+
+    /// List on the page who has the most distinct others: so many keys
+    ///
+    /// Sources by distinct destinations, and destinations by distinct sources; with --element dns sources by distinct
+    /// names. Estimated over everything in 1 MiB for each. `flowsieve top` ranks by slice, exactly, and other keys.
+    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = "Output")]
+    top: Option<u64>,
 
     /// Save the filter for `flowsieve filter`; needs --slice all
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -147,8 +157,11 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         };
         label.to_string().into_bytes()
     });
+    let mut who = args.who(&plan)?;
+    let traffic = od.traffic.as_mut().map(|it| it as &mut dyn Beside);
+    let ranked = who.as_mut().map(|it| it as &mut dyn Beside);
     let extras = CountExtras {
-        traffic: od.traffic.as_mut(),
+        beside: traffic.into_iter().chain(ranked).collect(),
         filter_label: label,
     };
     let quiet = args.speech.is_quiet() || is_watched;
@@ -167,7 +180,8 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         output.commit()?;
     }
     let page = sinks.page.unwrap_or_default();
-    od.finish(|traffic| page.finish(&parameters, &summary, traffic))?;
+    let who = who.map(WhoBeside::finish).unwrap_or_default();
+    od.finish(|traffic| page.finish(&parameters, &summary, traffic, &who))?;
     sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
     run.problems(&summary.inputs);
     run.speed(args.speech, summary.totals.packets);
@@ -204,12 +218,40 @@ impl CountArgs {
             (self.live.follow, "--follow"),
             (self.od.is_asked(), "--html, --svg or --od"),
             (self.od.is_anonymized(), "--anonymize"),
+            (self.top.is_some(), "--top"),
             (self.save_filter.is_some(), "--save-filter"),
         ])?;
         Ok(DividedRun {
             plan: DividedPlan::Count(self.plan(&self.trace.input.captures)?),
             format: self.format.format,
             output: self.output.output.clone(),
+        })
+    }
+
+    /// What ranks beside the count, if that is wanted.
+    fn who(&self, plan: &CountPlan) -> Result<Option<WhoBeside>, UsageError> {
+        let Some(most) = self.top else {
+            return Ok(None);
+        };
+        if !self.od.page.is_wanted() {
+            return Err(UsageError::of(
+                "--top goes onto a page: add --html, or rank with `flowsieve top`",
+            ));
+        }
+        if self.od.is_anonymized() {
+            return Err(UsageError::of(
+                "--top shows addresses as they are; leave out --top or --anonymize",
+            ));
+        }
+        let most = (1..=TopPlan::MOST_LISTED as u64)
+            .contains(&most)
+            .then_some(most as usize)
+            .ok_or_else(|| UsageError::of("--top lists 1 to 1,048,576 keys; --top 10 works"))?;
+        let who = WhoBeside::new(&plan.rule, most, plan.seed);
+        who.map(Some).ok_or_else(|| {
+            UsageError::of(
+                "--top needs elements with a source and something else: --element host-pair, flow or dns, without --undirected",
+            )
         })
     }
 
@@ -246,6 +288,7 @@ impl CountArgs {
         plan.check().map_err(UsageError::of)?;
         self.format.check(&self.output)?;
         self.od.check(self.output.path())?;
+        self.who(&plan)?;
         if self.od.is_anonymized() && self.save_filter.is_some() {
             return Err(UsageError::of(
                 "a saved filter answers whether an address was seen, whatever its bytes look like; leave out --save-filter or --anonymize",

@@ -9,7 +9,9 @@ use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
 use super::number::{grouped, percent, size, slices_of as slices_of_width};
 use super::svg::written;
 use super::traffic_page::{skipped, who_talks};
+use super::who_page::who;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink, Totals, Traffic};
+use crate::top::{Question, TopSlice};
 use hdrhistogram::Histogram;
 use std::io;
 
@@ -132,6 +134,7 @@ impl CountPage {
         parameters: &CountParameters,
         summary: &CountSummary,
         traffic: Option<&Traffic>,
+        answers: &[(Question, TopSlice)],
     ) -> Page {
         while self.kept.len() > MOST_SLICES {
             halve(&mut self.kept);
@@ -147,6 +150,9 @@ impl CountPage {
                 "How large slices are",
                 vec![Block::Figure(figure)],
             ));
+        }
+        if !answers.is_empty() {
+            sections.push(PageSection::new("Who", who(answers)));
         }
         if let Some(traffic) = traffic {
             sections.push(PageSection::new("Who talks to whom", who_talks(traffic)));

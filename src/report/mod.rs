@@ -68,6 +68,7 @@ mod top_table;
 mod traffic_page;
 pub mod traffic_table;
 mod values;
+mod who_page;
 
 pub use answers::AnswerReport;
 #[cfg(feature = "arrow")]

@@ -4,9 +4,9 @@ use super::wanted::PAIRS;
 use super::{flowsieve, record_offsets, sample, slices};
 use etherparse::{LaxNetSlice, LaxSlicedPacket};
 use roxmltree::Document;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 /// Packets by origin and destination, as a matrix file has them.
@@ -204,11 +204,141 @@ fn parquet_has_the_numbers_of_the_csv() {
     super::formats::parquet_is_the_csv(&["count", "traces/generated.pcap"]);
 }
 
+/// The texts of a page's section, one after the other with bars between them.
+fn texts_of_section(html: &str, heading: &str) -> String {
+    let begin = html.find(&format!(">{heading}</h2>")).unwrap();
+    let section = &html[begin + 1..];
+    let section = &section[..section.find("<h2").unwrap_or(section.len())];
+    let texts = section.split('<').map(|part| {
+        let text = part.split_once('>').map_or(part, |(_, text)| text);
+        text.trim()
+    });
+    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    format!("|{}|", texts.join("|"))
+}
+
+/// The addresses of one end with the most distinct addresses of the other one, counted here from the capture's bytes.
+fn most_others(by_source: bool, most: usize) -> Vec<(String, usize)> {
+    let mut others: BTreeMap<IpAddr, BTreeSet<IpAddr>> = BTreeMap::new();
+    let (_, pcap) = sample();
+    for ends in record_offsets(&pcap).windows(2) {
+        let packet = LaxSlicedPacket::from_ethernet(&pcap[ends[0] + 16..ends[1]]).unwrap();
+        let (source, destination): (IpAddr, IpAddr) = match packet.net.unwrap() {
+            LaxNetSlice::Ipv4(ip) => (
+                ip.header().source_addr().into(),
+                ip.header().destination_addr().into(),
+            ),
+            LaxNetSlice::Ipv6(ip) => (
+                ip.header().source_addr().into(),
+                ip.header().destination_addr().into(),
+            ),
+            LaxNetSlice::Arp(_) => continue,
+        };
+        let (key, other) = if by_source {
+            (source, destination)
+        } else {
+            (destination, source)
+        };
+        others.entry(key).or_default().insert(other);
+    }
+    let mut ranked: Vec<(String, usize)> = others
+        .into_iter()
+        .map(|(key, others)| (key.to_string(), others.len()))
+        .collect();
+    ranked.sort_by_key(|(_, number)| usize::MAX - number);
+    ranked.truncate(most);
+    ranked
+}
+
+#[test]
+fn a_page_says_who_has_the_most_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let capture = "traces/generated.pcap";
+    let html = |args: &[&str]| {
+        let wanted = [args, &["--html", page.to_str().unwrap()]].concat();
+        let counted = slices(&wanted);
+        (fs::read_to_string(&page).unwrap(), counted)
+    };
+    let (without, plain) = html(&[capture]);
+    assert!(!without.contains(">Who<"));
+    for options in [
+        &["--threads", "1"][..],
+        &["--threads", "3"],
+        &["--no-exact"],
+        &["--element", "flow"],
+    ] {
+        let (html, counted) = html(&[&[capture, "--top", "6"], options].concat());
+        if options[0] == "--threads" {
+            assert_eq!(counted, plain);
+        }
+        let who = texts_of_section(&html, "Who");
+        for by_source in [true, false] {
+            let expected = most_others(by_source, 6);
+            // Which of equal keys are listed is chance.
+            let last = expected.last().unwrap().1;
+            for (key, number) in expected.into_iter().filter(|(_, number)| *number > last) {
+                assert!(who.contains(&format!("|{key}|{number}|")), "{key} {who}");
+            }
+        }
+    }
+    let (html, _) = html(&["traces/netns-dns.pcap", "--element", "dns", "--top", "3"]);
+    let who = texts_of_section(&html, "Who");
+    let ranked = flowsieve(&[
+        "top",
+        "--distinct",
+        "domain",
+        "-n",
+        "3",
+        "--format",
+        "csv",
+        "traces/netns-dns.pcap",
+    ]);
+    let mut rows = csv::Reader::from_reader(ranked.out.as_bytes());
+    let column = |name: &str, headers: &csv::StringRecord| {
+        headers.iter().position(|header| header == name).unwrap()
+    };
+    let headers = rows.headers().unwrap().clone();
+    let (key, exact) = (column("key", &headers), column("exact", &headers));
+    let mut listed = 0;
+    for row in rows.records() {
+        let row = row.unwrap();
+        assert!(
+            who.contains(&format!("|{}|{}|", &row[key], &row[exact])),
+            "{who}"
+        );
+        listed += 1;
+    }
+    assert!(listed > 0);
+}
+
 #[test]
 fn what_does_not_go_together_is_told_before_anything_is_read() {
     let capture = "traces/generated.pcap";
     for (args, word) in [
-        (&["--od", "24"][..], "--od-out"),
+        (&["--top", "10"][..], "flowsieve top"),
+        (
+            &["--top", "10", "--html", "p.html", "--undirected"],
+            "--undirected",
+        ),
+        (
+            &["--top", "10", "--html", "p.html", "--element", "src"],
+            "--element",
+        ),
+        (&["--top", "0", "--html", "p.html"], "--top 10"),
+        (
+            &[
+                "--top",
+                "9",
+                "--html",
+                "p.html",
+                "--od",
+                "24",
+                "--anonymize",
+            ],
+            "--anonymize",
+        ),
+        (&["--od", "24"], "--od-out"),
         (&["--od", "24", "--od-out", "matrix.txt"], ".parquet"),
         (&["--od-out", "matrix.csv"], "--od"),
         (&["--od", "33", "--od-out", "matrix.csv"], "33"),

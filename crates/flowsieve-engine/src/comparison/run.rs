@@ -4,7 +4,7 @@ use super::stage::Bench;
 use super::{ComparePlan, Comparison};
 use crate::elements::Extractor;
 use crate::hashing::Digester;
-use crate::pipeline::{Read, Reading, RunError, Totals, Traffic, Watch};
+use crate::pipeline::{Beside, Read, Reading, RunError, Totals, Traffic, Watch};
 use crate::trace::Source;
 use std::sync::Arc;
 use std::thread;
@@ -35,16 +35,20 @@ pub fn compare(
     let mut reading = Reading {
         inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
-        extractor: Arc::new(match traffic {
-            Some(_) => extractor.with_addresses(),
-            None => extractor,
+        extractor: Arc::new(if traffic.is_some() {
+            extractor.with_addresses()
+        } else {
+            extractor
         }),
         arity: plan.rule.kind.attributes().len(),
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: 1,
         threads: usize::from(plan.threads > 2),
-        traffic,
+        beside: traffic
+            .into_iter()
+            .map(|traffic| traffic as &mut dyn Beside)
+            .collect(),
         recalls: false,
         delay_ns: None,
     };

@@ -13,7 +13,7 @@ pub(crate) struct Cursor {
     /// Next packet.
     pub(super) packet: usize,
     /// Next element.
-    element: usize,
+    pub(super) element: usize,
     /// Next entry of the list of skipped packets.
     skipped: usize,
     /// Next entry of the list of further elements.

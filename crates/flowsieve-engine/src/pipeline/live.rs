@@ -1,7 +1,7 @@
 //! Counting while packets come: rows are handed on when nothing is expected to change them any more.
 
+use super::beside::Beside;
 use super::sequencer::{Sequencer, Stage, StageError};
-use super::traffic::Traffic;
 use crate::elements::ElementBatch;
 use crate::inputs::{A_WHILE, CaptureClock, Feed, Maker, Taker};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Takes packets as they come, and has rows handed on meanwhile.
 pub(super) struct Live<'a, 't, S> {
     pub(super) sequencer: &'a mut Sequencer<S>,
-    pub(super) traffic: Option<&'t mut Traffic>,
+    pub(super) beside: Vec<&'t mut dyn Beside>,
     /// Slices are final so long after their end; `None` is when all packets have come.
     pub(super) delay_ns: Option<i64>,
     clock: CaptureClock,
@@ -19,12 +19,12 @@ pub(super) struct Live<'a, 't, S> {
 impl<'a, 't, S: Stage> Live<'a, 't, S> {
     pub(super) fn new(
         sequencer: &'a mut Sequencer<S>,
-        traffic: Option<&'t mut Traffic>,
+        beside: Vec<&'t mut dyn Beside>,
         delay_ns: Option<i64>,
     ) -> Self {
         Self {
             sequencer,
-            traffic,
+            beside,
             delay_ns,
             clock: CaptureClock::new(),
             settled: Instant::now(),
@@ -53,10 +53,11 @@ impl<S: Stage, M: Maker<Batch = ElementBatch>> Taker<Feed<M>, StageError> for Li
         let Feed { batch, cursor, .. } = feed;
         let first = cursor.packet;
         let end = first + packets;
-        if let Some(traffic) = &mut self.traffic {
-            traffic.add(&batch.addresses[first..end]);
-        }
+        let element = cursor.element;
         self.sequencer.take(batch, cursor, end)?;
+        for beside in &mut self.beside {
+            beside.take(batch, first..end, element..cursor.element);
+        }
         if self.delay_ns.is_some() {
             self.clock.note(&batch.times_ns[first..end]);
             if self.settled.elapsed() >= A_WHILE {

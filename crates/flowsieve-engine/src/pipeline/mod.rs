@@ -7,6 +7,7 @@
 //!   sink ◄── rows in order ◄── collector ════╧═══════════ tallies of a closed slice ══╛
 //! ```
 
+mod beside;
 mod by_slice;
 mod collector;
 mod combination_sums;
@@ -32,6 +33,7 @@ mod workers;
 pub use crate::decode::{Skip, Tunnel};
 pub use crate::guard::Broken;
 pub use crate::inputs::{InputResult, Watch};
+pub use beside::Beside;
 pub(crate) use by_slice::Gathered;
 pub(crate) use collector::Collector;
 pub use exact::ExactSet;

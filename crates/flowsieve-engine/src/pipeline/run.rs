@@ -1,5 +1,6 @@
 //! The run: the inputs, merged by time, go to the sequencer, and its slices to the sink.
 
+use super::beside::Beside;
 use super::by_slice::BySlice;
 use super::collector::Collector;
 use super::live::Live;
@@ -10,6 +11,7 @@ use super::sequencer::{Aside, Late, Sequencer, Stage, StageError};
 use super::shard::ShardSpec;
 use super::slice_set::SliceSet;
 use super::time_slice::SliceGrid;
+#[cfg(doc)]
 use super::traffic::Traffic;
 use super::workers::CountStage;
 use crate::elements::{ElementBatch, Extractor};
@@ -46,10 +48,10 @@ pub enum RunError {
 }
 
 /// What a count yields on request, besides slices and totals.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct CountExtras<'a> {
-    /// Counts who sent packets to whom.
-    pub traffic: Option<&'a mut Traffic>,
+    /// What takes the packets besides, such as who sent them to whom ([`Traffic`]).
+    pub beside: Vec<&'a mut dyn Beside>,
     /// Label of the filter of the only slice, which is kept then as [`CountSummary::filter`].
     pub filter_label: Option<Vec<u8>>,
 }
@@ -70,7 +72,7 @@ pub fn count(
     watch: &dyn Watch,
 ) -> Result<CountSummary, RunError> {
     let CountExtras {
-        traffic,
+        beside,
         filter_label,
     } = extras;
     let kept_spec = match &filter_label {
@@ -79,7 +81,9 @@ pub fn count(
     };
     plan.check()?;
     plan.check_memory()?;
-    let extractor = plan.extractor(plan.needs_attributes(), plan.exact_limit_bytes.is_some());
+    let with_keys =
+        plan.exact_limit_bytes.is_some() || beside.iter().any(|beside| beside.needs_keys());
+    let extractor = plan.extractor(plan.needs_attributes(), with_keys);
     // Several inputs may be open at the same time, with a thread each.
     let readers = match plan.inputs.len() {
         1 => plan.threads / 2,
@@ -90,11 +94,12 @@ pub fn count(
     let mut reading = Reading {
         inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
-        extractor: Arc::new(match traffic {
-            Some(_) => extractor.with_addresses(),
-            None => extractor,
+        extractor: Arc::new(if beside.is_empty() {
+            extractor
+        } else {
+            extractor.with_addresses()
         }),
-        traffic,
+        beside,
         arity: plan.attributes(),
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
@@ -169,6 +174,14 @@ pub fn count(
     })
 }
 
+impl std::fmt::Debug for CountExtras<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CountExtras")
+            .field("filter_label", &self.filter_label)
+            .finish_non_exhaustive()
+    }
+}
+
 /// How inputs are read and cut into slices, whatever becomes of their elements.
 pub(crate) struct Reading<'a, M = Extractor> {
     /// Captures, in the order given.
@@ -185,8 +198,8 @@ pub(crate) struct Reading<'a, M = Extractor> {
     pub(crate) shards: usize,
     /// Threads that decode an input; with none, the one that cuts slices does.
     pub(crate) threads: usize,
-    /// Who sent packets to whom, if that is wanted.
-    pub(crate) traffic: Option<&'a mut Traffic>,
+    /// What takes the packets besides.
+    pub(crate) beside: Vec<&'a mut dyn Beside>,
     /// The stage can bring closed slices back.
     pub(crate) recalls: bool,
     /// Results are handed on so long after the end of a slice, and not when all inputs were read.
@@ -223,8 +236,8 @@ impl<M: Maker<Batch = ElementBatch>> Reading<'_, M> {
             Late::Listed(SliceSet::default())
         };
         let mut sequencer = self.sequencer(grid, late, stage(grid));
-        let traffic = self.traffic.take();
-        let mut live = Live::new(&mut sequencer, traffic, self.delay_ns);
+        let beside = std::mem::take(&mut self.beside);
+        let mut live = Live::new(&mut sequencer, beside, self.delay_ns);
         // Threads that read ahead end with the merge: nobody takes their batches any more.
         let drained = merge.drain_into(watch, &mut live);
         finished(sequencer, drained)

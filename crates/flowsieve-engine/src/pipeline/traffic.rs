@@ -3,10 +3,13 @@
 //! Counted exactly, in the order of the trace, in a table of bounded size; packets of pairs that find it full are
 //! counted together, and the result says so.
 
+use super::beside::Beside;
 use crate::decode::Addresses;
+use crate::elements::ElementBatch;
 use ahash::RandomState;
 use hashbrown::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 
 /// Pairs of prefixes that the table holds: about 100 MiB.
 const MOST_PAIRS: usize = 1 << 20;
@@ -49,7 +52,7 @@ impl Traffic {
     }
 
     /// Adds packets; those without addresses are left out.
-    pub(super) fn add(&mut self, packets: &[Option<Addresses>]) {
+    fn add(&mut self, packets: &[Option<Addresses>]) {
         for addresses in packets.iter().flatten() {
             let pair = self.prefixes(*addresses);
             if let Some(packets) = self.pairs.get_mut(&pair) {
@@ -165,6 +168,12 @@ fn order(addresses: &Addresses) -> (u8, u128, u128) {
             let number = u128::from_be_bytes;
             (6, number(source), number(destination))
         }
+    }
+}
+
+impl Beside for Traffic {
+    fn take(&mut self, batch: &ElementBatch, packets: Range<usize>, _elements: Range<usize>) {
+        self.add(&batch.addresses[packets]);
     }
 }
 

@@ -123,19 +123,17 @@ impl TopExtractor {
     )]
     #[inline(always)]
     fn packets(
-        &self,
         bytes: &[u8],
         packets: &[PacketRef],
         out: &mut ElementBatch,
-        extract: impl Fn(&IpPacket<'_>, LinkType, &[u8], &mut ElementColumns) -> Result<u32, Skip>,
+        extract: impl Fn(LinkType, &[u8], &mut ElementColumns) -> Result<u32, Skip>,
     ) {
         let first = out.times_ns.len() as u32;
         let times = packets.iter().map(|packet| packet.time_ns);
         out.times_ns.extend(times);
         for (number, packet) in (first..).zip(packets) {
             let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            let ip = self.decoder.decode(packet.link, frame);
-            match ip.and_then(|ip| extract(&ip, packet.link, frame, &mut out.elements)) {
+            match extract(packet.link, frame, &mut out.elements) {
                 Ok(1) => {}
                 Ok(elements) => out.further.extend((1..elements).map(|_| number)),
                 Err(skip) => out.skipped.push((number, skip)),
@@ -173,31 +171,34 @@ impl TopExtractor {
     /// The same for a source and its destination, or the other way round.
     #[expect(clippy::inline_always, reason = "in a loop of its own")]
     #[inline(always)]
-    fn pair(&self, ip: &IpPacket<'_>, reversed: bool, out: &mut ElementColumns) {
-        let addresses = if reversed {
-            ip.addresses.reversed()
-        } else {
-            ip.addresses
-        };
+    fn pair(&self, addresses: Addresses, bytes: u32, reversed: bool, out: &mut ElementColumns) {
         match addresses {
             Addresses::V4 {
                 source,
                 destination,
             } => {
-                let words =
+                let mut words =
                     [source, destination].map(|address| u128::from(u32::from_le_bytes(address)));
+                if reversed {
+                    words.reverse();
+                }
                 let element = 4 | words[0] << 8 | words[1] << 40;
-                self.push_register(ip.bytes, element, 5, 9, out);
+                self.push_register(bytes, element, 5, 9, out);
             }
             Addresses::V6 {
                 source,
                 destination,
             } => {
+                let (key, other) = if reversed {
+                    (destination, source)
+                } else {
+                    (source, destination)
+                };
                 let mut record = [6; HEAD + 33];
-                record[..4].copy_from_slice(&ip.bytes.to_le_bytes());
+                record[..4].copy_from_slice(&bytes.to_le_bytes());
                 record[4..HEAD].copy_from_slice(&17_u16.to_le_bytes());
-                record[HEAD + 1..][..16].copy_from_slice(&source);
-                record[HEAD + 17..].copy_from_slice(&destination);
+                record[HEAD + 1..][..16].copy_from_slice(&key);
+                record[HEAD + 17..].copy_from_slice(&other);
                 out.digests.push(self.digester.digest(&record[HEAD..]));
                 let key = self.digester.digest(&record[HEAD..HEAD + 17]);
                 out.attributes.push(key);
@@ -297,6 +298,21 @@ impl TopExtractor {
             return Err(Skip::DnsResponse);
         }
         Ok(found)
+    }
+
+    /// Appends the element of these ends, or of the source and a name.
+    pub(super) fn push_end(&self, addresses: Addresses, name: &[u8], out: &mut ElementColumns) {
+        if let Form::Pair { reversed } = self.form {
+            return self.pair(addresses, 0, reversed, out);
+        }
+        let values = Values {
+            addresses,
+            protocol: 0,
+            ports: (0, 0),
+            name,
+            bytes: 0,
+        };
+        self.push::<LONG>(&values, out);
     }
 
     /// The elements of a record of a log: a flow has one for each direction in which packets went. Bytes are not known.
@@ -533,24 +549,30 @@ impl Maker for TopExtractor {
     fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         match batch {
             TraceBatch::Packets { bytes, packets } => match (self.need, self.form) {
-                (Need::Names, _) => self.packets(bytes, packets, out, |ip, link, frame, out| {
+                (Need::Names, _) => Self::packets(bytes, packets, out, |link, frame, out| {
+                    let ip = self.decoder.decode(link, frame)?;
                     let innermost = self.inner.decode(link, frame)?;
-                    self.messages(ip, &innermost, out)
+                    self.messages(&ip, &innermost, out)
                 }),
                 (_, Form::Pair { reversed: false }) => {
-                    self.packets(bytes, packets, out, |ip, _, _, out| {
-                        self.pair(ip, false, out);
+                    Self::packets(bytes, packets, out, |link, frame, out| {
+                        let ip = self.decoder.decode(link, frame)?;
+                        self.pair(ip.addresses, ip.bytes, false, out);
                         Ok(1)
                     });
                 }
                 (_, Form::Pair { reversed: true }) => {
-                    self.packets(bytes, packets, out, |ip, _, _, out| {
-                        self.pair(ip, true, out);
+                    Self::packets(bytes, packets, out, |link, frame, out| {
+                        let ip = self.decoder.decode(link, frame)?;
+                        self.pair(ip.addresses, ip.bytes, true, out);
                         Ok(1)
                     });
                 }
                 (_, Form::Short | Form::Any) => {
-                    self.packets(bytes, packets, out, |ip, _, _, out| self.packet(ip, out));
+                    Self::packets(bytes, packets, out, |link, frame, out| {
+                        let ip = self.decoder.decode(link, frame)?;
+                        self.packet(&ip, out)
+                    });
                 }
             },
             TraceBatch::Log(log) => {
@@ -802,13 +824,43 @@ mod tests {
                 vlan: None,
             };
             match extractor.form {
-                Form::Pair { reversed } => extractor.pair(&ip, reversed, &mut short),
+                Form::Pair { reversed } => {
+                    extractor.pair(ip.addresses, ip.bytes, reversed, &mut short);
+                }
                 _ => assert_eq!(extractor.packet(&ip, &mut short), Ok(1)),
             }
             extractor.push::<SHORT>(&values, &mut long);
             assert_eq!(short.keys.get(0), long.keys.get(0), "{by} {distinct}");
             assert_eq!(short.digests, long.digests);
             assert_eq!(short.attributes, long.attributes);
+        }
+    }
+
+    #[test]
+    fn pairs_of_ipv6_are_the_same_as_others() {
+        let [mut source, destination] = [[0x20; 16], [0xfd; 16]];
+        source[15] = 1;
+        let values = Values {
+            addresses: Addresses::V6 {
+                source,
+                destination,
+            },
+            protocol: 0,
+            ports: (0, 0),
+            name: &[],
+            bytes: 99,
+        };
+        for (by, distinct) in [("src", "dst"), ("dst", "src")] {
+            let fields = |text: &str| vec![text.parse().unwrap()];
+            let question = Question::new(fields(by), fields(distinct)).unwrap();
+            let digester = Digester::new(3);
+            let extractor = TopExtractor::new(&question, Tunnel::Outer, &[], false, digester);
+            let (mut pair, mut other) = (ElementColumns::default(), ElementColumns::default());
+            extractor.pair(values.addresses, 99, by == "dst", &mut pair);
+            extractor.push::<SHORT>(&values, &mut other);
+            assert_eq!(pair.keys.get(0), other.keys.get(0), "{by}");
+            assert_eq!(pair.digests, other.digests);
+            assert_eq!(pair.attributes, other.attributes);
         }
     }
 

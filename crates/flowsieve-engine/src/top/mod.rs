@@ -11,6 +11,7 @@
 //! bounded size. Both see every element of a slice in the order of the trace, so that results depend on nothing but
 //! the plan and the inputs.
 
+mod beside;
 mod exact;
 mod extract;
 mod plan;
@@ -22,6 +23,7 @@ mod stage;
 mod summary;
 mod workers;
 
+pub use beside::WhoBeside;
 pub(crate) use extract::{Record, Repeats, TopExtractor};
 pub use plan::TopPlan;
 pub use question::{Attribute, Field, Question, QuestionError};

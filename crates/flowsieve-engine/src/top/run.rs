@@ -41,7 +41,7 @@ pub fn top(
         open_slices: plan.open_slices(),
         shards: 1,
         threads: readers,
-        traffic: None,
+        beside: Vec::new(),
         recalls: false,
         delay_ns: None,
     };

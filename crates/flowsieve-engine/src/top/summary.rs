@@ -57,8 +57,6 @@ struct Entry {
     lost_variance: f32,
     /// All that was in its cell (v).
     cell: u32,
-    /// First sightings (f).
-    firsts: u32,
     key_at: u32,
     key_length: u16,
     /// It was here before anything was evicted.
@@ -69,6 +67,8 @@ struct Entry {
 #[derive(Debug)]
 pub(super) struct Summary {
     entries: Vec<Entry>,
+    /// First sightings of each (f): by themselves, since they decide who is evicted.
+    firsts_of: Vec<u32>,
     /// The keys, in the order of the entries, with gaps where others were.
     keys: Vec<u8>,
     /// Bytes of the gaps.
@@ -98,8 +98,8 @@ impl Summary {
         let bytes = bytes.clamp(LEAST_BYTES, 1 << 40) as usize;
         let cells = bytes / 8 / size_of::<u32>();
         let rest = bytes - cells * size_of::<u32>();
-        // Entry, key, number in the scratch.
-        let each = size_of::<Entry>() + key_bytes + size_of::<u32>();
+        // Entry, first sightings, key, number in the scratch.
+        let each = size_of::<Entry>() + key_bytes + 2 * size_of::<u32>();
         let index_of = |entries: usize| Index::places(entries) * size_of::<u32>();
         let mut most_entries = rest / each;
         while most_entries > 8 && most_entries * each + index_of(most_entries) > rest {
@@ -108,6 +108,7 @@ impl Summary {
         let most_entries = most_entries.clamp(8, 1 << (NUMBER_BITS - 1));
         Self {
             entries: Vec::with_capacity(most_entries),
+            firsts_of: Vec::with_capacity(most_entries),
             keys: Vec::with_capacity(most_entries * key_bytes + LONGEST_KEY),
             left_key_bytes: 0,
             index: Index::new(most_entries),
@@ -149,13 +150,29 @@ impl Summary {
             }
             for &at in &order[firsts..digests.len()] {
                 let at = usize::from(at);
-                if let Some(number) = self.find_from(guesses[at], digests[at]) {
-                    let entry = &mut self.entries[number];
-                    entry.packets += 1;
-                    entry.bytes += u64::from(Record::bytes_of(elements.keys.get(start + at)));
-                }
+                let bytes = Record::bytes_of(elements.keys.get(start + at));
+                self.add_repeat(digests[at], bytes);
             }
         }
+    }
+
+    /// Takes a packet of a key that is no first sighting. Nothing branches on whether the key is held, unless its
+    /// place is an odd one.
+    #[inline]
+    fn add_repeat(&mut self, digest: Digest, bytes: u32) {
+        let guess = self.index.guess(digest);
+        let mut number = if guess == NOWHERE { 0 } else { guess as usize };
+        let Some(entry) = self.entries.get(number) else {
+            return;
+        };
+        let is_elsewhere = u8::from(guess != NOWHERE) & u8::from(entry.digest != digest);
+        if is_elsewhere != 0 {
+            number = self.find(digest).unwrap_or(0);
+        }
+        let entry = &mut self.entries[number];
+        let is_there = u64::from(entry.digest == digest);
+        entry.packets += is_there;
+        entry.bytes += u64::from(bytes) * is_there;
     }
 
     /// Where these keys are, most likely: all are looked at together, so that nobody waits for the cache for each.
@@ -185,19 +202,20 @@ impl Summary {
             self.firsts += 1;
         }
         let record = Record::of(record);
-        let entry = match found {
-            Some(number) => &mut self.entries[number],
+        let number = match found {
+            Some(number) => number,
             // Before anything is evicted all keys are held, whatever the filter says, so that their packets are known.
             None if weight.is_first() || (self.evicted == 0 && self.has_room(record.key)) => {
                 self.append(digest, record.key)
             }
             None => return,
         };
+        let (entry, firsts) = (&mut self.entries[number], &mut self.firsts_of[number]);
         entry.packets += 1;
         entry.bytes += u64::from(record.bytes);
         // Nothing is added for a repeat.
         entry.weight = entry.weight.plus(weight);
-        entry.firsts = entry.firsts.saturating_add(u32::from(weight.is_first()));
+        *firsts = firsts.saturating_add(u32::from(weight.is_first()));
         if weight > Weight::ONE {
             entry.variance = entry.variance.plus(weight.variance());
         }
@@ -233,7 +251,7 @@ impl Summary {
 
     /// Holds one key more, which begins with nothing.
     #[inline(never)]
-    fn append(&mut self, digest: Digest, key: &[u8]) -> &mut Entry {
+    fn append(&mut self, digest: Digest, key: &[u8]) -> usize {
         let key = &key[..key.len().min(LONGEST_KEY)];
         while !self.has_room(key) {
             if self.entries.len() < self.most_entries && self.left_key_bytes > 0 {
@@ -253,14 +271,14 @@ impl Summary {
             lost: loss.own as f32,
             lost_variance: loss.variance as f32,
             cell: loss.cell,
-            firsts: 0,
             key_at: self.keys.len() as u32,
             key_length: key.len() as u16,
             from_start: self.evicted == 0,
         });
         self.keys.extend_from_slice(key);
+        self.firsts_of.push(0);
         self.index.insert(digest, number as u32);
-        &mut self.entries[number]
+        number
     }
 
     /// What a key with this digest may have lost.
@@ -284,14 +302,17 @@ impl Summary {
         let (least, mut among) = self.evicted_below(old, share.min(old));
         let mut evicted = std::mem::take(&mut self.scratch);
         evicted.clear();
-        evicted.resize(old, 0);
-        let mut count = 0;
+        evicted.resize(length, 0);
         // Who leaves is nearly chance, so nothing branches on it.
-        for (number, entry) in self.entries[..old].iter().enumerate() {
-            let is_among = usize::from(entry.firsts == least) & usize::from(among > 0);
+        let mut count = 0;
+        for number in 0..length {
+            let firsts = self.firsts_of[number];
+            let is_old = usize::from(number < old);
+            let is_among = is_old & usize::from(firsts == least) & usize::from(among > 0);
             among -= is_among;
             evicted[count] = number as u32;
-            count += usize::from(entry.firsts < least) | is_among;
+            self.firsts_of[number - count] = firsts;
+            count += is_old & usize::from(firsts < least) | is_among;
         }
         evicted.truncate(count);
         for &number in &evicted {
@@ -310,6 +331,7 @@ impl Summary {
         self.scratch = evicted;
         self.evicted += (length - kept) as u64;
         self.entries.truncate(kept);
+        self.firsts_of.truncate(kept);
         self.index.clear();
         for (number, entry) in (0..).zip(&self.entries) {
             self.index.insert(entry.digest, number);
@@ -342,22 +364,19 @@ impl Summary {
     /// A number of first sightings, below which all of the first `old` entries are evicted, and how many of those with
     /// as many, so that they are `share` together.
     fn evicted_below(&mut self, old: usize, share: usize) -> (u32, usize) {
-        let entries = &self.entries[..old];
+        let old = &self.firsts_of[..old];
         let mut below = 0;
         // Nearly always few first sightings decide.
         for firsts in 0..4 {
-            let count: usize = entries
-                .iter()
-                .map(|entry| usize::from(entry.firsts == firsts))
-                .sum();
+            let count: u32 = old.iter().map(|&other| u32::from(other == firsts)).sum();
+            let count = count as usize;
             if below + count >= share {
                 return (firsts, share - below);
             }
             below += count;
         }
         self.scratch.clear();
-        self.scratch
-            .extend(entries.iter().map(|entry| entry.firsts));
+        self.scratch.extend_from_slice(old);
         let (fewer, &mut least, _) = self.scratch.select_nth_unstable(share - 1);
         let below = fewer.iter().filter(|&&firsts| firsts < least).count();
         (least, share - below)
@@ -408,7 +427,7 @@ impl Summary {
         order.clear();
         order.extend((0..self.entries.len() as u32).filter(|&number| {
             let entry = &self.entries[number as usize];
-            upper(entry, seen_share) >= least
+            upper(entry, self.firsts_of[number as usize], seen_share) >= least
         }));
         let rank = |&number: &u32| {
             let entry = &self.entries[number as usize];
@@ -420,10 +439,9 @@ impl Summary {
             }
             order.truncate(most);
         }
-        let spreads = order.iter().map(|&number| {
-            let entry = &self.entries[number as usize];
-            self.spread(entry, seen_share)
-        });
+        let spreads = order
+            .iter()
+            .map(|&number| self.spread(number as usize, seen_share));
         let mut spreads: Vec<Spread> = spreads.collect();
         spreads.sort_by(Spread::by_estimate);
         order.clear();
@@ -434,26 +452,21 @@ impl Summary {
     /// What is known of a key, if it is held.
     pub(super) fn of_key(&self, digest: Digest, seen_share: f64) -> Option<Spread> {
         let number = self.find(digest)?;
-        Some(self.spread(&self.entries[number], seen_share))
+        Some(self.spread(number, seen_share))
     }
 
-    fn spread(&self, entry: &Entry, seen_share: f64) -> Spread {
-        let watched = estimate(
-            entry.weight,
-            entry.variance,
-            entry.firsts.into(),
-            seen_share,
-        );
-        let firsts = u64::from(entry.firsts);
+    fn spread(&self, number: usize, seen_share: f64) -> Spread {
+        let (entry, firsts) = (&self.entries[number], self.firsts_of[number]);
+        let watched = estimate(entry.weight, entry.variance, firsts.into(), seen_share);
         Spread {
             key: key_of(&self.keys, entry).to_vec(),
             // What was lost is not less than nothing, as far as the sum goes.
-            estimate: (watched.distinct + f64::from(entry.lost)).max(firsts as f64),
+            estimate: (watched.distinct + f64::from(entry.lost)).max(firsts.into()),
             std_error: (watched.variance + f64::from(entry.lost_variance)).sqrt(),
             weight: watched.distinct,
-            firsts,
+            firsts: firsts.into(),
             lower: watched.lower(),
-            upper: upper(entry, seen_share),
+            upper: upper(entry, firsts, seen_share),
             packets: entry.packets,
             bytes: entry.bytes,
             held_since_start: entry.from_start,
@@ -463,6 +476,7 @@ impl Summary {
     /// Forgets everything and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
+        self.firsts_of.clear();
         self.keys.clear();
         self.left_key_bytes = 0;
         self.index.clear();
@@ -482,6 +496,7 @@ impl Summary {
     #[cfg(test)]
     fn memory_bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
+            + self.firsts_of.capacity() * size_of::<u32>()
             + self.keys.capacity()
             + self.index.places.capacity() * size_of::<u32>()
             + self.row.capacity() * size_of::<u32>()
@@ -502,11 +517,17 @@ struct Index {
     shift: u32,
 }
 
+/// Places that are looked at for a guess.
+const GUESSED: usize = 4;
+
 /// A place without a number.
 const FREE: u32 = u32::MAX;
 
 /// Bits of the number; those above are the digest's lowest.
 const NUMBER_BITS: u32 = 24;
+
+/// What is in a free place as a number; there are fewer keys.
+const NOWHERE: u32 = number_in(FREE);
 
 /// The number in a place.
 const fn number_in(place: u32) -> u32 {
@@ -538,10 +559,20 @@ impl Index {
         (entries + entries / 3 + 2).next_power_of_two()
     }
 
-    /// The number that a digest most likely has, if it has one.
+    /// The number that a digest most likely has; [`NOWHERE`] if it certainly has none.
     #[inline]
     fn guess(&self, digest: Digest) -> u32 {
-        number_in(self.places[self.first(digest)])
+        let mask = self.places.len() - 1;
+        let (first, tag) = (self.first(digest), tag_of(digest));
+        let mut guess = number_in(self.places[(first + GUESSED) & mask]);
+        // The first of them decides.
+        for at in (0..GUESSED).rev() {
+            let place = self.places[(first + at) & mask];
+            let number = number_in(place);
+            let decides = u8::from(place ^ number == tag) | u8::from(place == FREE);
+            guess = if decides != 0 { number } else { guess };
+        }
+        guess
     }
 
     #[inline]
@@ -650,13 +681,8 @@ fn estimate(weight: Weight, variance: Weight, firsts: u64, seen_share: f64) -> E
     }
 }
 
-fn upper(entry: &Entry, seen_share: f64) -> u64 {
-    let watched = estimate(
-        entry.weight,
-        entry.variance,
-        entry.firsts.into(),
-        seen_share,
-    );
+fn upper(entry: &Entry, firsts: u32, seen_share: f64) -> u64 {
+    let watched = estimate(entry.weight, entry.variance, firsts.into(), seen_share);
     let cell = u64::from(entry.cell.div_ceil(1 << CELL_POINT));
     watched.upper().saturating_add(cell)
 }

@@ -1,0 +1,176 @@
+//! Rankings beside a count: who has the most distinct others over everything, from what the count reads anyway.
+
+use super::extract::TopExtractor;
+use super::plan::TopPlan;
+use super::question::{Attribute, Field, Question};
+use super::results::TopSlice;
+use super::workers::Ranker;
+use crate::decode::{Addresses, Tunnel};
+use crate::elements::{ElementBatch, ElementColumns, ElementKind, ElementRule};
+use crate::pipeline::{Align, Beside, ClosedSlice, Slicing};
+use crate::selection::Selection;
+use crate::trace::InputFormat;
+use std::ops::Range;
+
+/// Elements that are ranked at a time.
+const BATCH: usize = 1024;
+
+/// Sources by distinct destinations and destinations by distinct sources, or sources by distinct names. In bounded
+/// memory, and without an exact count.
+#[derive(Debug)]
+pub struct WhoBeside {
+    rankings: Vec<Ranking>,
+    /// Names are asked for, and stand in the elements.
+    of_names: bool,
+    packets: u64,
+    times_ns: Option<(i64, i64)>,
+}
+
+#[derive(Debug)]
+struct Ranking {
+    question: Question,
+    extractor: TopExtractor,
+    ranker: Ranker,
+    waiting: ElementColumns,
+    elements: u64,
+}
+
+impl WhoBeside {
+    /// At most `most` keys a question, for elements of this rule; none if these have no two ends, or do not tell the
+    /// ends apart.
+    pub fn new(rule: &ElementRule, most: usize, seed: u64) -> Option<Self> {
+        use Attribute::{Destination, Domain, Source};
+        let questions: &[(Attribute, Attribute)] = match rule.kind {
+            _ if rule.undirected => return None,
+            ElementKind::HostPair | ElementKind::Flow => {
+                &[(Source, Destination), (Destination, Source)]
+            }
+            ElementKind::Dns => &[(Source, Domain)],
+            ElementKind::Source | ElementKind::Destination => return None,
+        };
+        let rankings = questions.iter().filter_map(|&(by, distinct)| {
+            let fields = [by, distinct].map(|attribute| vec![Field::of(attribute)]);
+            let [by, distinct] = fields;
+            let question = Question::new(by, distinct).ok()?;
+            let plan = TopPlan {
+                inputs: Vec::new(),
+                input_format: InputFormat::Auto,
+                selection: Selection::default(),
+                question: question.clone(),
+                tunnel: Tunnel::Outer,
+                dns_ports: Vec::new(),
+                queries_only: false,
+                slicing: Slicing {
+                    width_ns: None,
+                    align: Align::Epoch,
+                },
+                most: Some(most.max(1)),
+                least: 2,
+                memory_bytes: TopPlan::USUAL_BYTES,
+                exact_limit_bytes: None,
+                seed,
+                threads: 1,
+            };
+            Some(Ranking {
+                question,
+                extractor: TopExtractor::of(&plan),
+                ranker: Ranker::new(&plan),
+                waiting: ElementColumns::default(),
+                elements: 0,
+            })
+        });
+        Some(Self {
+            rankings: rankings.collect(),
+            of_names: rule.kind == ElementKind::Dns,
+            packets: 0,
+            times_ns: None,
+        })
+    }
+
+    /// The largest keys of each question.
+    pub fn finish(self) -> Vec<(Question, TopSlice)> {
+        let (start_ns, end_ns) = self.times_ns.unwrap_or_default();
+        let packets = self.packets;
+        let answers = self.rankings.into_iter().map(|mut ranking| {
+            ranking.hand_over();
+            let closed = ClosedSlice {
+                index: 0,
+                start_ns,
+                end_ns,
+                packets,
+                elements: ranking.elements,
+            };
+            (ranking.question, ranking.ranker.close(0, closed))
+        });
+        answers.collect()
+    }
+}
+
+impl Ranking {
+    fn push(&mut self, addresses: Addresses, name: &[u8]) {
+        self.extractor.push_end(addresses, name, &mut self.waiting);
+        if self.waiting.len() == BATCH {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if !self.waiting.is_empty() {
+            self.elements += self.waiting.len() as u64;
+            self.ranker.add(0, &self.waiting);
+            self.waiting.clear();
+        }
+    }
+}
+
+impl Beside for WhoBeside {
+    fn needs_keys(&self) -> bool {
+        self.of_names
+    }
+
+    fn take(&mut self, batch: &ElementBatch, packets: Range<usize>, elements: Range<usize>) {
+        self.packets += packets.len() as u64;
+        for &time_ns in &batch.times_ns[packets.clone()] {
+            let (first, last) = self.times_ns.unwrap_or((time_ns, time_ns));
+            self.times_ns = Some((first.min(time_ns), last.max(time_ns)));
+        }
+        for ranking in &mut self.rankings {
+            if self.of_names {
+                for element in elements.clone() {
+                    if let Some((addresses, name)) = ends_and_name(batch.elements.keys.get(element))
+                    {
+                        ranking.push(addresses, name);
+                    }
+                }
+            } else {
+                for &addresses in batch.addresses[packets.clone()].iter().flatten() {
+                    ranking.push(addresses, &[]);
+                }
+            }
+        }
+    }
+}
+
+/// The parts of a DNS triple's bytes.
+fn ends_and_name(key: &[u8]) -> Option<(Addresses, &[u8])> {
+    match key.split_first()? {
+        (4, rest) => {
+            let (&source, rest) = rest.split_first_chunk()?;
+            let (&destination, name) = rest.split_first_chunk()?;
+            let ends = Addresses::V4 {
+                source,
+                destination,
+            };
+            Some((ends, name))
+        }
+        (_, rest) => {
+            let (&source, rest) = rest.split_first_chunk()?;
+            let (&destination, name) = rest.split_first_chunk()?;
+            let ends = Addresses::V6 {
+                source,
+                destination,
+            };
+            Some((ends, name))
+        }
+    }
+}
