@@ -241,7 +241,7 @@ async function main() {
   }, / at 512 B: worst second .* off/);
   await pageOf("reproduce", {
     "cbfm-fig-11": null,
-    "cbfm-fig-12": ["BFM", "CBFM"],
+    "cbfm-memory": ["BFM", "CBFM"],
   }, /^3 experiments .* 0 leave it by more than 4 standard errors\.$/);
   console.log(`${checks} checks in Chromium, all well`);
 }

@@ -122,7 +122,7 @@ fn formulas_of_the_cbfm_paper() {
     assert_formula(&figure, "d = 3, BFM", 13_824_000.0);
     assert_formula(&figure, "d = 4, CBFM", 27_619_200.0);
     assert_formula(&figure, "d = 3, BFM / CBFM", 240.250_260_688);
-    let figure = run("cbfm-fig-12");
+    let figure = run("cbfm-memory");
     assert_formula(&figure, "d = 8, BFM", 6_975_757_441.0 / 8.0);
     assert_formula(&figure, "d = 8, CBFM", 796_539_777.0 / 8.0);
     let table = run("cbfm-table-2");
