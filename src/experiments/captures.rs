@@ -8,11 +8,9 @@ use crate::filters::{CounterSpec, FilterKind, FilterSpec};
 use crate::generate::{GenerateKind, GeneratePlan, generate};
 use crate::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, SliceResult, SliceSink, Slicing,
-    Traffic, count,
+    count,
 };
 use crate::trace::InputFormat;
-use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -75,82 +73,8 @@ pub(super) fn traffic(
     Ok((traffic.collect(), from))
 }
 
-/// Captures of many hosts a second.
-#[derive(Debug)]
-pub(super) struct Busy {
-    pub(super) capture: ExperimentCapture,
-    /// Distinct pairs of its fullest second.
-    pub(super) most: u64,
-    /// Share of its distinct host pairs that have one host in common: the busiest.
-    pub(super) of_one_host: f64,
-}
-
-impl Busy {
-    /// Whether it is what one host does, or what is done to it: a flood, a scan, a single client.
-    pub(super) fn is_of_one_host(&self) -> bool {
-        self.of_one_host > 0.5
-    }
-}
-
-/// The user's captures with the fullest seconds, at most so many: first those in which no host has more than half of the
-/// pairs, then the others; and a sentence on where they come from.
-pub(super) fn busy(
-    settings: &Settings,
-    number: usize,
-) -> Result<(Vec<Busy>, String), ExperimentError> {
-    let second = Some(1_000_000_000);
-    let judged = |capture: ExperimentCapture| {
-        let mut traffic = Traffic::new(32);
-        let extras = CountExtras {
-            traffic: Some(&mut traffic),
-            ..CountExtras::default()
-        };
-        let kind = ElementKind::HostPair;
-        let summary = count_with(&capture.path, kind, second, None, extras, &mut |_| {});
-        let mut pairs_of: HashMap<String, u64> = HashMap::new();
-        let pairs = traffic.pairs();
-        for pair in &pairs {
-            *pairs_of.entry(pair.origin.clone()).or_default() += 1;
-            if pair.origin != pair.destination {
-                *pairs_of.entry(pair.destination.clone()).or_default() += 1;
-            }
-        }
-        let busiest = pairs_of.into_values().max().unwrap_or(0);
-        Busy {
-            capture,
-            most: summary.totals.quantiles.map_or(0, |q| q.max),
-            of_one_host: busiest as f64 / pairs.len().max(1) as f64,
-        }
-    };
-    let captures = settings.captures.iter();
-    let mut busy: Vec<Busy> = captures
-        .map(|path| judged(ExperimentCapture::of(path)))
-        .filter(|busy| busy.most >= LEAST)
-        .collect();
-    busy.sort_by(|a, b| {
-        let by = |busy: &Busy| (busy.is_of_one_host(), Reverse(busy.most));
-        by(a)
-            .cmp(&by(b))
-            .then_with(|| a.capture.path.cmp(&b.capture.path))
-    });
-    busy.dedup_by(|a, b| a.capture.name == b.capture.name);
-    if busy.is_empty() {
-        let why = none_given(settings, ElementKind::HostPair);
-        return Ok((
-            vec![judged(generated(settings, ElementKind::HostPair)?)],
-            why,
-        ));
-    }
-    busy.truncate(number);
-    let from = format!(
-        "Real captures: those with the fullest seconds of {} given; first traffic of many hosts, then that in which one host has more than half of the pairs (floods, scans, single clients).",
-        settings.captures.len()
-    );
-    Ok((busy, from))
-}
-
 /// Why traffic is generated.
-fn none_given(settings: &Settings, kind: ElementKind) -> String {
+pub(super) fn none_given(settings: &Settings, kind: ElementKind) -> String {
     let why = if settings.captures.is_empty() {
         "No capture was given".to_owned()
     } else {
@@ -163,7 +87,10 @@ fn none_given(settings: &Settings, kind: ElementKind) -> String {
     format!("{why}: this is traffic made by the generator of flowsieve generate, not real traffic.")
 }
 
-fn generated(settings: &Settings, kind: ElementKind) -> Result<ExperimentCapture, ExperimentError> {
+pub(super) fn generated(
+    settings: &Settings,
+    kind: ElementKind,
+) -> Result<ExperimentCapture, ExperimentError> {
     let (kind, packets) = match kind {
         ElementKind::Dns => (
             GenerateKind::Dns,
@@ -191,7 +118,8 @@ fn generated(settings: &Settings, kind: ElementKind) -> Result<ExperimentCapture
 }
 
 impl ExperimentCapture {
-    fn of(path: &Path) -> Self {
+    /// A capture of the user.
+    pub(super) fn of(path: &Path) -> Self {
         let name = path.file_name();
         Self {
             name: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
@@ -247,7 +175,7 @@ fn count_capture(
 }
 
 /// The same with extras.
-fn count_with(
+pub(super) fn count_with(
     path: &Path,
     kind: ElementKind,
     width_ns: Option<i64>,

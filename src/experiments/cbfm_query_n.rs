@@ -15,8 +15,8 @@ pub(super) fn run(settings: &Settings) -> Found {
     let bits = BITS / divisor;
     let most = settings.scale.pick(1_000, 80_000, 5_000_000);
     let numbers = [most / 64, most / 16, most / 4, most];
-    let queries = settings.scale.pick(200, 50_000, 50_000);
-    let rounds = settings.scale.pick(3, 41, 41) as usize;
+    let queries = settings.scale.pick(200, 20_000, 20_000);
+    let rounds = settings.scale.pick(3, 151, 151) as usize;
     let mut found = Findings::new([
         format!(
             "M = 2^{} bits and k = {PROBES} for every structure and every n; full queries for elements that are contained, so that every place is looked at. {queries} queries a round, {rounds} rounds, one thread. A ratio within {NO_GROWTH} of 1 is called no growth.",

@@ -1,6 +1,7 @@
 //! CMDBF paper, Fig. 9: distinct host pairs in each second, exact, by MDBF and by CMDBF.
 
-use super::captures::{Busy, ExperimentCapture, busy};
+use super::busy::{Busy, Hosts, busy};
+use super::captures::ExperimentCapture;
 use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind};
 use super::statistics::mean_of;
 use super::{Findings, Found, Settings};
@@ -19,15 +20,14 @@ const SECOND: i64 = 1_000_000_000;
 const PAPER_POINTS: f64 = 10.0;
 const PAPER_SPREAD: f64 = 2.0;
 
-/// Captures that are looked at, and how many of them are drawn.
-const CAPTURES: usize = 12;
+/// Captures that are drawn.
 const DRAWN: usize = 3;
 
 /// Most functions of a filter.
 const MOST_PROBES: u32 = 32;
 
 pub(super) fn run(settings: &Settings) -> Found {
-    let (captures, from) = busy(settings, CAPTURES)?;
+    let (captures, from) = busy(settings)?;
     let mut found = Findings::new([
         from,
         format!("MDBF 8 KiB, CMDBF 12 KiB (L = 2, k = {PROBES}, m = 32,768). The error of a second is (raw count - exact) / exact; shown is its mean over the seconds, and the standard error from their spread. There is no formula for it: MDBF misses every new pair of two hosts that were seen before, so the error is the traffic's."),
@@ -37,7 +37,7 @@ pub(super) fn run(settings: &Settings) -> Found {
     let mut points = Vec::new();
     for busy in &captures {
         if let Some(difference) = one_capture(busy, &mut found)
-            && !busy.is_of_one_host()
+            && busy.hosts == Hosts::Many
         {
             points.push(difference);
         }
@@ -47,10 +47,9 @@ pub(super) fn run(settings: &Settings) -> Found {
         found
             .cell("mean over the captures of many hosts: CMDBF nearer by")
             .unit("points")
-            .paper(PAPER_POINTS, PAPER_SPREAD)
             .measured(mean_of(&points))
             .because(format!(
-                "{captures} captures, k = {PROBES}; ± is their spread"
+                "{captures} captures, k = {PROBES}; ± is from their spread; the paper's figure is of one trace"
             ));
     }
     Ok(found)
@@ -133,13 +132,7 @@ fn one_capture(busy: &Busy, found: &mut Findings) -> Option<f64> {
             ),
         ],
     );
-    let kind = match busy.is_of_one_host() {
-        true => format!(
-            "one host has {:.0} % of the pairs",
-            100.0 * busy.of_one_host
-        ),
-        false => "many hosts".to_owned(),
-    };
+    let kind = busy.hosts.words();
     let name = &capture.name;
     let mut nearer = None;
     for (probes, runs) in [(PROBES, &published), (best_k, &best)] {

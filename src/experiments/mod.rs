@@ -9,6 +9,7 @@
     reason = "experiments have one signature, and some of them cannot fail"
 )]
 
+mod busy;
 mod captures;
 mod cbfm_fig_10;
 mod cbfm_fig_11;

@@ -181,8 +181,17 @@ impl Cell {
         }
     }
 
+    /// Whether a claim about times cannot be judged, since they scatter more than the claim allows.
+    fn is_too_noisy(&self) -> bool {
+        let times = self.measured.zip(self.paper).filter(|_| self.is_time);
+        times.is_some_and(|(measured, paper)| TOLERANCE * measured.std_error > paper.spread)
+    }
+
     /// How the three go together.
     pub fn agreement(&self) -> Agreement {
+        if self.is_too_noisy() {
+            return Agreement::Shown;
+        }
         let measured = self.measured.filter(|_| !self.is_time);
         if let (Some(formula), Some(measured), true) = (self.formula, measured, self.binding) {
             let allowed =
@@ -235,6 +244,7 @@ impl Cell {
                 (Some(_), Some(_)) if self.binding => "formula agrees, the paper differs",
                 _ => "the paper differs",
             },
+            Agreement::Shown if self.is_too_noisy() => "not judged, the times scatter too much",
             Agreement::Shown if self.is_time => "measured on this machine",
             Agreement::Shown => "",
         };
@@ -433,5 +443,8 @@ mod tests {
         assert_eq!(claimed(1.97), Agreement::Agrees);
         assert_eq!(claimed(1.9), Agreement::PaperDiffers);
         assert_eq!(claimed(3.1), Agreement::PaperDiffers);
+        let mut noisy = Cell::new("x");
+        noisy.paper(2.5, 0.5).ratio(measured(2.5, 0.2));
+        assert_eq!(noisy.agreement(), Agreement::Shown);
     }
 }
