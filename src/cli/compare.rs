@@ -146,7 +146,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input, false)?;
     if args.each {
-        return each(args, run, files);
+        return each(args, run, &files);
     }
     let mut plan = args.plan(files.clone())?;
     plan.check_memory()?;
@@ -181,11 +181,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
 }
 
 /// Each capture by itself, with the pair alone.
-fn each(args: &CompareArgs, mut run: Run, files: Vec<PathBuf>) -> Result<Outcome> {
-    let plan = args.plan(files.clone())?;
+fn each(args: &CompareArgs, mut run: Run, files: &[PathBuf]) -> Result<Outcome> {
+    let plan = args.plan(files.to_vec())?;
     plan.check_memory()?;
     let pair = args.pair_of(&plan.contenders)?.unwrap_or(PUBLISHED);
-    if !run.can_read(&files, plan.input_format) {
+    if !run.can_read(files, plan.input_format) {
         return Ok(run.end(false, PARTIAL));
     }
     let output = args.output.open()?;
@@ -202,12 +202,12 @@ fn each(args: &CompareArgs, mut run: Run, files: Vec<PathBuf>) -> Result<Outcome
         })
     });
     let plans: Vec<ComparePlan> = alone.collect::<Result<_, UsageError>>()?;
-    run.watch(args.speech.is_quiet(), &files, |watch| -> Result<()> {
+    run.watch(args.speech.is_quiet(), files, |watch| -> Result<()> {
         for alone in &plans {
             let comparison = compare(alone, None, watch).map_err(explained)?;
             let mut read = comparison.inputs.iter();
             if read.any(|input| input.container.is_some()) {
-                report.add(alone.inputs[0].display().to_string(), &comparison);
+                report.add(&alone.inputs[0].display().to_string(), &comparison);
             }
             packets += comparison.totals.packets;
             interrupted |= comparison.totals.interrupted;

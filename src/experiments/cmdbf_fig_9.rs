@@ -121,25 +121,22 @@ fn one_capture(busy: &Busy, found: &mut Findings) -> Option<f64> {
         ],
     );
     let best_k = best_probes(BITS as f64, *most as f64, MOST_PROBES);
-    let best = runs(
-        capture,
-        best_k,
-        &[
+    let mut of_k = vec![(PROBES, published)];
+    if best_k != PROBES {
+        let names = [
             ("MDBF", None),
             (
                 "CMDBF, functions of their own",
                 Some(Combination::XorIndependent),
             ),
-        ],
-    );
+        ];
+        of_k.push((best_k, runs(capture, best_k, &names)));
+    }
     let kind = busy.hosts.words();
     let name = &capture.name;
     let mut nearer = None;
-    for (probes, runs) in [(PROBES, &published), (best_k, &best)] {
-        if std::ptr::eq(runs, &best) && best_k == PROBES {
-            // The paper's k is the best one.
-            continue;
-        }
+    for (probes, runs) in &of_k {
+        let probes = *probes;
         let mut all = Vec::new();
         for (structure, slices) in runs {
             let errors = errors(slices);
@@ -167,12 +164,13 @@ fn one_capture(busy: &Busy, found: &mut Findings) -> Option<f64> {
             nearer.get_or_insert(mean_of(&points).mean);
         }
     }
+    let (_, published) = &of_k[0];
     let drawn = found.charts.len();
     if drawn < DRAWN && published[0].1.len() > 1 {
         let mut curves = vec![curve("exact", CurveKind::Exact, &published[0].1, |slice| {
             slice.exact
         })];
-        for (structure, slices) in &published {
+        for (structure, slices) in published {
             curves.push(curve(structure, CurveKind::Measured, slices, |s| s.first));
         }
         found.charts.push(Chart {

@@ -22,18 +22,16 @@ const OPERATIONS: [&str; 4] = [
     "remove",
 ];
 
-pub(super) fn run(settings: &Settings) -> Found {
-    let elements = settings.scale.pick(2_000, ELEMENTS, ELEMENTS);
-    let rounds = settings.scale.pick(3, 15, 31) as usize;
-    let digester = Digester::new(settings.seed);
-    let digests: Vec<Digest> = (0..2 * elements)
-        .map(|number: u64| digester.digest(&number.to_le_bytes()))
-        .collect();
-    let (inside, outside) = digests.split_at(elements as usize);
+/// The rate of the d-left filter, and the counters and functions of a filter with that rate.
+fn alike() -> (f64, f64, u32) {
     let rate = dleft_fpr(BUCKET_BITS + REMAINDER_BITS, ELEMENTS as f64);
     let bits = bloom_bits(rate, ELEMENTS as f64).ceil();
-    let probes = best_probes(bits, ELEMENTS as f64, 32);
-    let structures: [(&str, FilterSpec); 3] = [
+    (rate, bits, best_probes(bits, ELEMENTS as f64, 32))
+}
+
+/// The structures by name.
+fn structures(bits: f64, probes: u32) -> [(&'static str, FilterSpec); 3] {
+    [
         (
             "Bloom",
             FilterSpec::from(BloomSpec {
@@ -58,8 +56,19 @@ pub(super) fn run(settings: &Settings) -> Found {
                 counter_bits: 2,
             }),
         ),
-    ];
-    let filters: Vec<(&str, RefCell<Box<dyn MembershipFilter>>)> = structures
+    ]
+}
+
+pub(super) fn run(settings: &Settings) -> Found {
+    let elements = settings.scale.pick(2_000, ELEMENTS, ELEMENTS);
+    let rounds = settings.scale.pick(3, 15, 31) as usize;
+    let digester = Digester::new(settings.seed);
+    let digests: Vec<Digest> = (0..2 * elements)
+        .map(|number: u64| digester.digest(&number.to_le_bytes()))
+        .collect();
+    let (inside, outside) = digests.split_at(elements as usize);
+    let (rate, bits, probes) = alike();
+    let filters: Vec<(&str, RefCell<Box<dyn MembershipFilter>>)> = structures(bits, probes)
         .into_iter()
         .map(|(name, spec)| (name, RefCell::new(spec.build())))
         .collect();

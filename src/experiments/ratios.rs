@@ -60,7 +60,7 @@ fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;
     match values.len() % 2 {
-        0 => (values[half - 1] + values[half]) / 2.0,
+        0 => f64::midpoint(values[half - 1], values[half]),
         _ => values[half],
     }
 }

@@ -44,10 +44,10 @@ impl<'a> EachReport<'a> {
     }
 
     /// Adds a capture: a row for each memory.
-    pub fn add(&mut self, capture: String, comparison: &Comparison) {
+    pub fn add(&mut self, capture: &str, comparison: &Comparison) {
         for &memory in &self.plan.memories {
             self.rows.push(PairRow {
-                capture: Some(capture.clone()),
+                capture: Some(capture.to_owned()),
                 ..PairRow::new(comparison, self.pair, memory)
             });
         }

@@ -209,9 +209,10 @@ fn count_of(side: &PairSide) -> String {
 
 /// The other count after `than`: `mdbf's`, and which count where they are not of the same kind.
 fn possessive(near: &PairSide, far: &PairSide) -> String {
-    match near.count == far.count {
-        true => format!("{}'s", far.contender.name()),
-        false => count_of(far),
+    if near.count == far.count {
+        format!("{}'s", far.contender.name())
+    } else {
+        count_of(far)
     }
 }
 
@@ -260,14 +261,13 @@ impl PairRow {
         if result.slices == 1 {
             return only(near, far, words, &each);
         }
-        let of_all = |slices: u64| match slices == result.slices {
-            true => format!("in all {} {}s", grouped(slices), words.one),
-            false => format!(
-                "in {} of {} {}s",
-                grouped(slices),
-                grouped(result.slices),
-                words.one
-            ),
+        let of_all = |slices: u64| {
+            let all = grouped(result.slices);
+            if slices == result.slices {
+                format!("in all {all} {}s", words.one)
+            } else {
+                format!("in {} of {all} {}s", grouped(slices), words.one)
+            }
         };
         let means = format!(
             "mean error {} against {}; worst {} {} against {}",
@@ -292,9 +292,10 @@ impl PairRow {
         if result.equal > 0 {
             rest.push(format!("equally near in {}", grouped(result.equal)));
         }
-        let rest = match rest.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", rest.join(", ")),
+        let rest = if rest.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", rest.join(", "))
         };
         let more = if near.nearer == far.nearer {
             "as often nearer to the truth as"
@@ -359,18 +360,20 @@ impl PairRow {
             ))
         });
         let used: Vec<String> = used.collect();
-        match used.is_empty() {
-            true => format!("at {} each", size(self.memory)),
-            false => format!("at {} each ({})", size(self.memory), used.join(", ")),
+        if used.is_empty() {
+            format!("at {} each", size(self.memory))
+        } else {
+            format!("at {} each ({})", size(self.memory), used.join(", "))
         }
     }
 }
 
 /// The sentence about a single slice.
 fn only(near: &PairSide, far: &PairSide, words: SliceWords, each: &str) -> String {
-    let when = match words.whole {
-        true => "over the whole trace".to_owned(),
-        false => format!("in the only {}", words.one),
+    let when = if words.whole {
+        "over the whole trace".to_owned()
+    } else {
+        format!("in the only {}", words.one)
     };
     let [own, other] = [near, far].map(|side| side.errors.worst);
     if near.nearer == 0 {

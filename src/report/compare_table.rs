@@ -58,8 +58,11 @@ pub(super) fn write(
     foot(report, style, out)
 }
 
+/// What stands in a column of the counts.
+type CountCell<'a> = Box<dyn Fn(&Entry) -> Option<String> + 'a>;
+
 /// A column of the counts: its heading, how soon it goes when there is no room (0: never), and its cell.
-type CountColumn<'a> = (&'a str, u8, Box<dyn Fn(&Entry) -> Option<String> + 'a>);
+type CountColumn<'a> = (&'a str, u8, CountCell<'a>);
 
 /// Errors of the counts: of the raw count and of the estimate, side by side.
 fn counts(
@@ -70,7 +73,7 @@ fn counts(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let slices = &report.comparison.slices;
-    let raw = |of: fn(&CountErrors) -> f64| -> Box<dyn Fn(&Entry) -> Option<String>> {
+    let raw = |of: fn(&CountErrors) -> f64| -> CountCell<'_> {
         Box::new(move |entry| {
             entry
                 .first_errors(slices)
@@ -79,7 +82,7 @@ fn counts(
                 .map(short_percent)
         })
     };
-    let estimate = |of: fn(&CountErrors) -> f64| -> Box<dyn Fn(&Entry) -> Option<String>> {
+    let estimate = |of: fn(&CountErrors) -> f64| -> CountCell<'_> {
         Box::new(move |entry| {
             entry
                 .estimate_errors(slices)
