@@ -148,6 +148,7 @@ impl<'a> EachReport<'a> {
         }
         for row in self.rows.iter().filter(|row| row.result.is_err()) {
             let capture = row.capture.as_deref().unwrap_or_default();
+            let capture = capture.replace(char::is_control, "?");
             let why = row.note().unwrap_or_default();
             let text = format!("{capture} at {}: {why}", size(row.memory));
             for line in wrapped(&text, width) {
@@ -270,7 +271,8 @@ impl<'a> EachReport<'a> {
 /// The cells of a row.
 fn cells(row: &PairRow) -> Vec<String> {
     let name = match &row.capture {
-        Some(capture) => capture.clone(),
+        // A name may hold what a terminal would obey.
+        Some(capture) => capture.replace(char::is_control, "?"),
         None => format!("all {}", grouped(row.captures)),
     };
     let Ok(result) = &row.result else {
