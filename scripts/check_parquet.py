@@ -18,13 +18,15 @@ NAMES = {
     COUNT: """packets elements exact first lower upper memory_asked_bytes memory_bytes needed_bytes probes saturated_slices queries positives
         src_port dst_port proto bytes kept dropped dropped_bytes dropped_packet dropped_frame dropped_retransmission
         dropped_spurious_retransmission dropped_keep_alive dropped_flow not_compared tcp_flags vlan dns_type dns_rcode packets_fwd packets_rev bytes_fwd bytes_rev tcp_flags_fwd
-        tcp_flags_rev rank""",
+        tcp_flags_rev rank captures slices equal a_probes a_memory_bytes a_nearer a_captures_nearer
+        b_probes b_memory_bytes b_nearer b_captures_nearer""",
     NUMBER: """estimate std_error rel_error observed_fpr estimate_error_mean estimate_error_p95 estimate_error_worst
         estimate_error_bias first_error_mean first_error_p95 first_error_worst first_error_bias ns_per_element
-        observed_fpr_std_error predicted_fpr paper formula measured distance share""",
+        observed_fpr_std_error predicted_fpr paper formula measured distance share a_mean a_worst
+        a_bias a_estimate_mean a_estimate_worst b_mean b_worst b_bias b_estimate_mean b_estimate_worst""",
     FLAG: "exact_over_limit saturated revised fits exceeds_memory best is_time held_since_start",
     TEXT: """origin destination filter attributes negatives experiment label unit agreement verdict src dst domain
-        community_id ended note key certainty""",
+        community_id ended note key certainty capture a_filter a_count b_filter b_count""",
 }
 KINDS = {name: kind for kind, names in NAMES.items() for name in names.split()}
 

@@ -4,6 +4,7 @@ use super::od::OdArgs;
 use super::options::{
     ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
 };
+use super::output::terminal_width;
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::contenders;
@@ -15,13 +16,15 @@ use clap::Args;
 use flowsieve::comparison::{ComparePlan, Contender, compare};
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Structure};
-use flowsieve::report::CompareReport;
+use flowsieve::report::{CompareReport, EachReport};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
   Which structure counts the host pairs of each second best, in 16 KiB and in 64 KiB:
     flowsieve compare --memory 16KiB,64KiB capture.pcap.gz
+  Whether cmdbf or mdbf counts better, on each of several captures:
+    flowsieve compare --each --memory 12KiB monday.pcap tuesday.pcap
   Who answers best whether a client asked for a name, in DNS traffic, for a program:
     flowsieve compare --element dns --want src,domain --format json dns.pcapng";
 
@@ -44,6 +47,27 @@ pub(crate) struct CompareArgs {
         help_heading = "Structures"
     )]
     filter: Vec<Contender>,
+
+    /// Two structures that are held against each other in the first sentence, such as mdbf,cmdbf
+    /// [default: mdbf,cmdbf if both take part, or the two of --filter]
+    ///
+    /// The sentence says in how many slices which of the two was nearer to the truth, by the raw count (the elements
+    /// called new), as the papers count; a structure that has none takes part by its estimate. Both take part
+    /// whether --filter names them or not.
+    #[arg(
+        long,
+        value_parser = contenders(),
+        value_name = "A,B",
+        value_delimiter = ',',
+        help_heading = "Structures"
+    )]
+    pair: Vec<Contender>,
+
+    /// Compare the pair on each capture by itself: a line a capture, and all together
+    ///
+    /// Only the two structures of --pair are run.
+    #[arg(long, conflicts_with_all = ["filter", "timing", "bits"], help_heading = "Structures")]
+    each: bool,
 
     #[command(flatten, next_help_heading = "Structures")]
     conditions: ConditionArgs,
@@ -121,6 +145,9 @@ const USUAL: [Contender; 9] = [
 pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = run.find(&args.trace.input, false)?;
+    if args.each {
+        return each(args, run, &files);
+    }
     let mut plan = args.plan(files.clone())?;
     plan.check_memory()?;
     if !run.can_read(&files, args.trace.input.format.format()) {
@@ -139,12 +166,13 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     let report = CompareReport {
         plan: &plan,
         comparison: &comparison,
+        pair: args.pair_of(&plan.contenders)?,
         anonymized: args.od.is_anonymized(),
     };
     od.finish(|traffic| report.page(traffic))?;
     let styled = output.is_styled();
     report
-        .write(args.format.format, styled, output)
+        .write(args.format.format, styled, terminal_width(), output)
         .context(UNWRITTEN)?
         .commit()?;
     run.problems(&comparison.inputs);
@@ -152,7 +180,85 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
     Ok(run.end(comparison.totals.interrupted, PARTIAL))
 }
 
+/// Each capture by itself, with the pair alone.
+fn each(args: &CompareArgs, mut run: Run, files: &[PathBuf]) -> Result<Outcome> {
+    let plan = args.plan(files.to_vec())?;
+    plan.check_memory()?;
+    let pair = args.pair_of(&plan.contenders)?.unwrap_or(PUBLISHED);
+    if !run.can_read(files, plan.input_format) {
+        return Ok(run.end(false, PARTIAL));
+    }
+    let output = args.output.open()?;
+    let od = args.od.begin(args.speech.is_quiet())?;
+    let mut report = EachReport::new(&plan, pair);
+    let (mut inputs, mut packets, mut interrupted) = (Vec::new(), 0, false);
+    // Times that are relative to a capture are so to each.
+    let alone = files.iter().map(|file| {
+        let inputs = vec![file.clone()];
+        Ok(ComparePlan {
+            selection: run.resolve(&plan.selection, &inputs, plan.input_format)?,
+            inputs,
+            ..plan.clone()
+        })
+    });
+    let plans: Vec<ComparePlan> = alone.collect::<Result<_, UsageError>>()?;
+    run.watch(args.speech.is_quiet(), files, |watch| -> Result<()> {
+        for alone in &plans {
+            let comparison = compare(alone, None, watch).map_err(explained)?;
+            let mut read = comparison.inputs.iter();
+            if read.any(|input| input.container.is_some()) {
+                report.add(&alone.inputs[0].display().to_string(), &comparison);
+            }
+            packets += comparison.totals.packets;
+            interrupted |= comparison.totals.interrupted;
+            inputs.extend(comparison.inputs);
+            if interrupted {
+                break;
+            }
+        }
+        Ok(())
+    })?;
+    if run.read_nothing(&inputs) {
+        return Ok(run.end(interrupted, PARTIAL));
+    }
+    od.finish(|_| report.page())?;
+    let styled = output.is_styled();
+    report
+        .write(args.format.format, styled, terminal_width(), output)
+        .context(UNWRITTEN)?
+        .commit()?;
+    run.problems(&inputs);
+    run.speed(args.speech, packets);
+    Ok(run.end(interrupted, PARTIAL))
+}
+
+/// The pair that the papers compare.
+const PUBLISHED: [Contender; 2] = [
+    Contender::Plain(Structure::Filter(FilterKind::Mdbf)),
+    Contender::Plain(Structure::Filter(FilterKind::Cmdbf)),
+];
+
 impl CompareArgs {
+    /// The two structures that are held against each other, if there are two.
+    fn pair_of(&self, contenders: &[Contender]) -> Result<Option<[Contender; 2]>, UsageError> {
+        let two = |list: &[Contender]| match *list {
+            [a, b] if a != b => Some([a, b]),
+            _ => None,
+        };
+        if !self.pair.is_empty() {
+            let pair = two(&self.pair).ok_or_else(|| {
+                UsageError::of("--pair takes two different structures; mdbf,cmdbf works")
+            })?;
+            return Ok(Some(pair));
+        }
+        let published = PUBLISHED.iter().all(|of| contenders.contains(of));
+        Ok(if published {
+            Some(PUBLISHED)
+        } else {
+            two(contenders)
+        })
+    }
+
     fn plan(&self, inputs: Vec<PathBuf>) -> Result<ComparePlan, UsageError> {
         self.trace.elements.check()?;
         let [html, pairs] = self.od.files();
@@ -171,10 +277,18 @@ impl CompareArgs {
                 contenders.push(contender);
             }
         }
-        if contenders.is_empty() {
+        if self.each {
+            contenders.extend(self.pair_of(&PUBLISHED)?.unwrap_or(PUBLISHED));
+        } else if contenders.is_empty() {
             contenders.extend(USUAL);
             // Without combinations the two are the same.
             contenders.retain(|c| *c != Contender::SubsetPlanned || !combinations.is_empty());
+        }
+        let pair = self.pair_of(&contenders)?.into_iter().flatten();
+        for contender in pair {
+            if !contenders.contains(&contender) {
+                contenders.push(contender);
+            }
         }
         let plan = ComparePlan {
             inputs,

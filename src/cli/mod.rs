@@ -80,7 +80,8 @@ Examples:
 pub(crate) enum Command {
     /// Compare structures on a capture at equal memory, against the exact answer
     ///
-    /// The capture is decoded once, and every structure sees all of it. The report gives, over all slices, the
+    /// The capture is decoded once, and every structure sees all of it. The report begins with the two structures of
+    /// --pair: which was nearer to the truth, in how many slices, and by how much. It gives, over all slices, the
     /// errors of the counts and the share of absent elements that each structure reports as present: values
     /// that occur but not together (apart), and elements that only the following slice has (next). Predicted
     /// rates come from the formulas for the numbers of elements found.

@@ -59,21 +59,7 @@ pub(super) fn traffic(
     ranked.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
     if ranked.is_empty() {
         let generated = generated(settings, kind)?;
-        let why = if settings.captures.is_empty() {
-            "No capture was given".to_owned()
-        } else {
-            format!(
-                "None of the {} captures given has {LEAST} distinct {} in a slice and enough slices",
-                settings.captures.len(),
-                kind.plural()
-            )
-        };
-        return Ok((
-            vec![generated],
-            format!(
-                "{why}: this is traffic made by the generator of flowsieve generate, not real traffic."
-            ),
-        ));
+        return Ok((vec![generated], none_given(settings, kind)));
     }
     let from = format!(
         "Real captures: those with the most distinct {} of {} given.",
@@ -83,17 +69,28 @@ pub(super) fn traffic(
     let traffic = ranked
         .into_iter()
         .take(MOST)
-        .map(|(_, path)| ExperimentCapture {
-            name: path
-                .file_name()
-                .map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
-            path: path.clone(),
-            _generated: None,
-        });
+        .map(|(_, path)| ExperimentCapture::of(path));
     Ok((traffic.collect(), from))
 }
 
-fn generated(settings: &Settings, kind: ElementKind) -> Result<ExperimentCapture, ExperimentError> {
+/// Why traffic is generated.
+pub(super) fn none_given(settings: &Settings, kind: ElementKind) -> String {
+    let why = if settings.captures.is_empty() {
+        "No capture was given".to_owned()
+    } else {
+        format!(
+            "None of the {} captures given has {LEAST} distinct {} in a slice and enough slices",
+            settings.captures.len(),
+            kind.plural()
+        )
+    };
+    format!("{why}: this is traffic made by the generator of flowsieve generate, not real traffic.")
+}
+
+pub(super) fn generated(
+    settings: &Settings,
+    kind: ElementKind,
+) -> Result<ExperimentCapture, ExperimentError> {
     let (kind, packets) = match kind {
         ElementKind::Dns => (
             GenerateKind::Dns,
@@ -121,6 +118,16 @@ fn generated(settings: &Settings, kind: ElementKind) -> Result<ExperimentCapture
 }
 
 impl ExperimentCapture {
+    /// A capture of the user.
+    pub(super) fn of(path: &Path) -> Self {
+        let name = path.file_name();
+        Self {
+            name: name.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            path: path.to_owned(),
+            _generated: None,
+        }
+    }
+
     /// The file.
     pub(super) fn path(&self) -> &Path {
         &self.path
@@ -164,9 +171,27 @@ fn count_capture(
     filter: Option<(FilterKind, FilterSpec)>,
     take: &mut dyn FnMut(&SliceResult),
 ) -> CountSummary {
+    count_with(path, kind, width_ns, filter, CountExtras::default(), take)
+}
+
+/// The same with extras.
+pub(super) fn count_with(
+    path: &Path,
+    kind: ElementKind,
+    width_ns: Option<i64>,
+    filter: Option<(FilterKind, FilterSpec)>,
+    extras: CountExtras<'_>,
+    take: &mut dyn FnMut(&SliceResult),
+) -> CountSummary {
+    // TSH has no mark.
+    let is_tsh = path.extension().is_some_and(|end| end == "tsh");
     let plan = CountPlan {
         inputs: vec![path.into()],
-        input_format: InputFormat::Auto,
+        input_format: if is_tsh {
+            InputFormat::Tsh
+        } else {
+            InputFormat::Auto
+        },
         selection: crate::selection::Selection::default(),
         rule: ElementRule {
             kind,
@@ -188,6 +213,6 @@ fn count_capture(
         threads: 1,
         delay_ns: None,
     };
-    count(&plan, CountExtras::default(), &mut Taker(take), &())
+    count(&plan, extras, &mut Taker(take), &())
         .expect("the plan is sound and the slices are only gathered")
 }

@@ -1,7 +1,9 @@
-//! Course report, Table 1 and Fig. 3: a dictionary in a Bloom filter with a rate of 1 %, and in a hash
-//! set.
+//! Course report, Table 1: a dictionary in a Bloom filter with a rate of 1 %, and in a hash set; and the same by the
+//! number of words.
 
+use super::dictionary::{WordSet, times};
 use super::parallel::in_parallel;
+use super::ratios::HOW;
 use super::result::{Chart, ChartAxis, ChartScale, Curve, CurveKind, Measured};
 use super::statistics::{exact_bloom_fpr, rate_of};
 use super::words::words;
@@ -43,10 +45,15 @@ struct Row {
 /// Strangers that a full filter is asked for, over all runs together.
 const STRANGERS: u64 = 1_000_000;
 
+/// Bits and functions of the filter for so many words.
+pub(super) fn design(words: usize) -> (u64, u32) {
+    let bits = bloom_bits(RATE, words as f64).ceil() as u64;
+    (bits, best_probes(bits as f64, words as f64, 32))
+}
+
 fn measure(settings: &Settings, words: &[Vec<u8>]) -> Row {
     let n = words.len();
-    let bits = bloom_bits(RATE, n as f64).ceil() as u64;
-    let probes = best_probes(bits as f64, n as f64, 32);
+    let (bits, probes) = design(n);
     // As many runs as make the error small, and enough to see how they differ.
     let enough = settings.scale.pick(20_000, 4_000_000, 40_000_000) as usize;
     let runs = (enough / n).clamp(10, 2_000);
@@ -72,8 +79,7 @@ fn measure(settings: &Settings, words: &[Vec<u8>]) -> Row {
             .count();
         (lost as u64, wrong as u64, filter.stats().memory_bytes)
     });
-    let set: hashbrown::HashSet<&[u8], ahash::RandomState> =
-        words.iter().map(Vec::as_slice).collect();
+    let set: WordSet<'_> = words.iter().map(Vec::as_slice).collect();
     let text: usize = words.iter().map(Vec::len).sum();
     let while_filling_formula = while_filling(bits, probes, n);
     let when_full_formula = if n <= EXACT {
@@ -113,7 +119,10 @@ pub(super) fn table_1(settings: &Settings) -> Found {
         "A Bloom filter for 1 %: m = ceil(n lb(e) lb(100)), k = 7. The report's \"error rate\" asks for each word just before it is inserted, so it averages the rate over the fill from 0 to n: (1/U) ∫ (1 - e^-u)^7 du = 0.00166 up to U = kn/m, and not the 0.01 that the full filter has.".into(),
         format!("For up to {EXACT} words the formula is the exact sum over the n insertions, with the variance of the fill; beyond, the integral."),
         "Memory of the set: its table and the text of the words; of the filter: its bits.".into(),
+        "Times of a word, its hash included, in the filter and in the set. The report's own are those of Python with its memory traced, and no measure for these.".into(),
+        HOW.into(),
     ]);
+    let rounds = settings.scale.pick(3, 11, 31) as usize;
     let sizes = PRINTED.iter().map(|row| (row.0, Some(row)));
     let whole = Some((words.len(), None)).filter(|(n, _)| PRINTED.iter().all(|row| row.0 != *n));
     for (n, printed) in sizes.chain(whole) {
@@ -122,6 +131,12 @@ pub(super) fn table_1(settings: &Settings) -> Found {
         };
         let row = measure(settings, words);
         push_row(&row, printed, &mut found);
+        let times = times(words, row.bits, row.probes, rounds);
+        for (what, times) in ["add", "query"].into_iter().zip(times) {
+            found
+                .cell(format!("{n} words: {what}, set / filter"))
+                .ratio(times.ratio);
+        }
     }
     Ok(found)
 }
@@ -174,14 +189,14 @@ fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Fin
     }
 }
 
-/// Shares of the list that the figure has points for.
+/// Shares of the list that are measured.
 const TENTHS: usize = 10;
 
-pub(super) fn fig_3(settings: &Settings) -> Found {
+pub(super) fn by_words(settings: &Settings) -> Found {
     let (words, from) = words(settings)?;
     let mut found = Findings::new([
         from,
-        "The figure has no numbers. Drawn are the quantities of Table 1 by the number of words: the rate while the filter is filled and when it is full, and the memory of filter and set. The set's table doubles when it is full, which makes steps and no exponential growth; the filter grows in proportion.".into(),
+        "No figure of the report: the quantities of Table 1 by the number of words, the rate while the filter is filled and when it is full, and the memory of filter and set. The set's table doubles when it is full, which makes steps and no exponential growth; the filter grows in proportion.".into(),
     ]);
     let rows: Vec<Row> = (1..=TENTHS)
         .map(|tenth| &words[..words.len() * tenth / TENTHS])
@@ -212,7 +227,7 @@ pub(super) fn fig_3(settings: &Settings) -> Found {
     };
     found.charts = vec![
         Chart {
-            name: "course-fig-3-rate".into(),
+            name: "course-rate-by-words".into(),
             title: "Error rate of the dictionary".into(),
             caption:
                 "While the words are inserted, as the report measures it, and when all are in."
@@ -233,7 +248,7 @@ pub(super) fn fig_3(settings: &Settings) -> Found {
             ],
         },
         Chart {
-            name: "course-fig-3-memory".into(),
+            name: "course-memory-by-words".into(),
             title: "Memory of the dictionary".into(),
             caption: "Bloom filter for 1 %, and hash set with the text of the words.".into(),
             x: ChartAxis::new("words", ChartScale::Linear),

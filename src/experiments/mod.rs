@@ -9,6 +9,7 @@
     reason = "experiments have one signature, and some of them cannot fail"
 )]
 
+mod busy;
 mod captures;
 mod cbfm_fig_10;
 mod cbfm_fig_11;
@@ -16,21 +17,29 @@ mod cbfm_fig_12;
 mod cbfm_fig_7;
 mod cbfm_fig_8;
 mod cbfm_fig_9;
+mod cbfm_memory;
+mod cbfm_query_n;
 mod cbfm_table_2;
 mod cbfm_table_3;
 mod cmdbf_examples;
 mod cmdbf_fig_9;
 mod cmdbf_negatives;
+mod cmdbf_space;
 mod cmdbf_table_1;
 mod counters;
 mod course;
+mod course_fig_2;
+mod course_fig_3;
+mod dictionary;
 mod dleft_loads;
 mod dleft_rate;
 mod dleft_times;
 mod numbers;
 mod parallel;
 mod random;
+mod ratios;
 mod result;
+mod scbf_deletion;
 mod scbf_table_1;
 mod scbf_table_4;
 mod scbf_tables_2_3;
@@ -179,6 +188,7 @@ const COURSE: &str =
 pub const ALL: &[Entry] = &[
     entry("cmdbf-table-1", CMDBF, cmdbf_table_1::run)
         .titled("Table 1: false-positive rates of MDBF and CMDBF"),
+    entry("cmdbf-space", CMDBF, cmdbf_space::run).titled("Table 1: space, and what it saves"),
     entry("cmdbf-negatives", CMDBF, cmdbf_negatives::run)
         .titled("Table 1 with other negatives: values that occur"),
     entry("cmdbf-examples", CMDBF, cmdbf_examples::run).titled("The worked examples"),
@@ -195,20 +205,30 @@ pub const ALL: &[Entry] = &[
     entry("cbfm-fig-11", CBFM, cbfm_fig_11::run)
         .titled("Fig. 11: memory of BFM and CBFM by the number of attributes"),
     entry("cbfm-fig-12", CBFM, cbfm_fig_12::run)
-        .titled("Fig. 12: memory with 16 bits an attribute"),
+        .titled("Fig. 12: query times by the number of attributes"),
+    entry("cbfm-query-n", CBFM, cbfm_query_n::run)
+        .titled("Text: query times by the number of elements"),
+    entry("cbfm-memory", CBFM, cbfm_memory::run).titled("Memory with 16 bits an attribute"),
     entry("scbf-table-1", SCBF, scbf_table_1::run)
         .titled("Table 1: parameters for 45 K counters, and the rates they give"),
     entry("scbf-tables-2-3", SCBF, scbf_tables_2_3::run)
         .titled("Tables 2 and 3: overflow of the split filter's counters"),
     entry("scbf-table-4", SCBF, scbf_table_4::run)
         .titled("Table 4: overflow beside the counting Bloom filter"),
+    entry("scbf-deletion", SCBF, scbf_deletion::run)
+        .titled("Deletion error of a scalable split filter"),
     entry("dleft-loads", DLEFT, dleft_loads::run).titled("Loads of the four subtables"),
     entry("dleft-rate", DLEFT, dleft_rate::run).titled("Error rate"),
-    entry("dleft-times", DLEFT, dleft_times::run).titled("Times of the operations"),
+    entry("dleft-times", DLEFT, dleft_times::run)
+        .titled("Times of the operations, against other filters"),
     entry("course-table-1", COURSE, course::table_1)
         .titled("Table 1: error rate and memory of a dictionary"),
-    entry("course-fig-3", COURSE, course::fig_3)
-        .titled("Fig. 3: error rate and memory by the number of words"),
+    entry("course-fig-2", COURSE, course_fig_2::run)
+        .titled("Fig. 2: the best number of functions, and 0.6185^(m/n)"),
+    entry("course-fig-3", COURSE, course_fig_3::run)
+        .titled("Fig. 3: times, peak and mean memory of filter and set"),
+    entry("course-by-words", COURSE, course::by_words)
+        .titled("Table 1's quantities by the number of words"),
 ];
 
 #[cfg(test)]

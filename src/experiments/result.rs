@@ -66,7 +66,7 @@ pub struct Cell {
     /// Whether the measurement must agree with the formula; false where the formula is known not to
     /// hold, as the reason says.
     pub binding: bool,
-    /// A time, which differs from run to run and from machine to machine.
+    /// A time or a ratio of times, which differs from run to run and from machine to machine.
     pub is_time: bool,
     /// Why paper and formula differ, or what else there is to say; may be empty.
     pub reason: String,
@@ -157,6 +157,14 @@ impl Cell {
         self
     }
 
+    /// A ratio of times. Only what the paper claims of it is held to it.
+    pub(super) const fn ratio(&mut self, measured: Measured) -> &mut Self {
+        self.measured = Some(measured);
+        self.is_time = true;
+        self.unit = "times";
+        self
+    }
+
     pub(super) fn because(&mut self, reason: impl Into<String>) -> &mut Self {
         self.reason = reason.into();
         self
@@ -173,8 +181,17 @@ impl Cell {
         }
     }
 
+    /// Whether a claim about times cannot be judged, since they scatter more than the claim allows.
+    fn is_too_noisy(&self) -> bool {
+        let times = self.measured.zip(self.paper).filter(|_| self.is_time);
+        times.is_some_and(|(measured, paper)| TOLERANCE * measured.std_error > paper.spread)
+    }
+
     /// How the three go together.
     pub fn agreement(&self) -> Agreement {
+        if self.is_too_noisy() {
+            return Agreement::Shown;
+        }
         let measured = self.measured.filter(|_| !self.is_time);
         if let (Some(formula), Some(measured), true) = (self.formula, measured, self.binding) {
             let allowed =
@@ -185,7 +202,8 @@ impl Cell {
                 return Agreement::Departs;
             }
         }
-        let (truth, spread) = match (self.formula, measured) {
+        // A paper's claim about times is judged, too.
+        let (truth, spread) = match (self.formula, self.measured) {
             (Some(formula), _) => (formula, self.rounding),
             (None, Some(measured)) => (measured.mean, TOLERANCE * measured.std_error),
             (None, None) => return Agreement::Shown,
@@ -226,6 +244,7 @@ impl Cell {
                 (Some(_), Some(_)) if self.binding => "formula agrees, the paper differs",
                 _ => "the paper differs",
             },
+            Agreement::Shown if self.is_too_noisy() => "not judged, the times scatter too much",
             Agreement::Shown if self.is_time => "measured on this machine",
             Agreement::Shown => "",
         };
@@ -411,9 +430,21 @@ mod tests {
     }
 
     #[test]
-    fn times_are_never_judged() {
+    fn times_are_judged_by_claims_only() {
         let cell = Cell::new("x").time(measured(12.0, 0.1)).clone();
         assert_eq!(cell.agreement(), Agreement::Shown);
         assert_eq!(cell.verdict(), "measured on this machine");
+        let claimed = |ratio: f64| {
+            let mut cell = Cell::new("x");
+            cell.paper(2.5, 0.5).ratio(measured(ratio, 0.01));
+            cell.agreement()
+        };
+        assert_eq!(claimed(2.2), Agreement::Agrees);
+        assert_eq!(claimed(1.97), Agreement::Agrees);
+        assert_eq!(claimed(1.9), Agreement::PaperDiffers);
+        assert_eq!(claimed(3.1), Agreement::PaperDiffers);
+        let mut noisy = Cell::new("x");
+        noisy.paper(2.5, 0.5).ratio(measured(2.5, 0.2));
+        assert_eq!(noisy.agreement(), Agreement::Shown);
     }
 }

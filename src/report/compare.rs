@@ -5,6 +5,7 @@ use super::compare_model::{
     CompareReport, EntryRow, count_columns, flat_columns, judged_columns, parameter_columns,
     query_columns, structure_columns,
 };
+use super::compare_pair::pair_columns;
 use super::compare_table;
 use super::count_model::total_columns;
 use super::format::ReportFormat;
@@ -17,14 +18,21 @@ use std::io::{self, Write};
 const SCHEMA: &str = "flowsieve.compare/1";
 
 impl CompareReport<'_> {
-    /// Writes it. `styled` allows the table to use a terminal's bold face.
+    /// Writes it. `styled` allows the table to use a terminal's bold face; the table is `width` columns wide, at least
+    /// as wide as its least columns need.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write<W: Write>(&self, format: ReportFormat, styled: bool, mut out: W) -> io::Result<W> {
+    pub fn write<W: Write>(
+        &self,
+        format: ReportFormat,
+        styled: bool,
+        width: usize,
+        mut out: W,
+    ) -> io::Result<W> {
         match format {
-            ReportFormat::Table => compare_table::write(self, styled, &mut out)?,
+            ReportFormat::Table => compare_table::write(self, styled, width, &mut out)?,
             ReportFormat::Json => write_document(&mut out, Layout::Compact, &self.document())?,
             ReportFormat::JsonLines => self.write_lines(&mut out)?,
             _ => out = self.write_rows(format, out)?,
@@ -43,10 +51,13 @@ impl CompareReport<'_> {
 
     fn document(&self) -> Cell {
         let structures = structure_columns();
+        let pairs = pair_columns();
+        let pairs = self.pair_rows().map(|row| pairs.object_of(&row)).collect();
         let structures = self.rows().map(|row| structures.object_of(&row)).collect();
         object([
             ("schema", Cell::Text(SCHEMA.into())),
             ("parameters", parameter_columns().object_of(self)),
+            ("pairs", Cell::List(pairs, "")),
             ("slices", judged_columns().list_of(&self.comparison.slices)),
             ("slices_omitted", Cell::U64(self.comparison.slices_omitted)),
             ("structures", Cell::List(structures, "")),
@@ -86,7 +97,9 @@ impl CompareReport<'_> {
             ("schema", Cell::Text(SCHEMA.into())),
             ("parameters", parameter_columns().object_of(self)),
         ];
+        let pairs = pair_columns();
         let records = [
+            ("pair", pairs.kinds()),
             ("slice", slices.kinds()),
             ("structure", structures.kinds()),
             ("query", queries.kinds()),
@@ -95,6 +108,9 @@ impl CompareReport<'_> {
             totals.record(),
         ];
         let mut lines = JsonLines::begin(out, &head, &records)?;
+        for pair in self.pair_rows() {
+            lines.line("pair", pairs.object_of(&pair))?;
+        }
         for slice in &self.comparison.slices {
             lines.line("slice", slices.object_of(slice))?;
         }

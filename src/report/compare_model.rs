@@ -2,6 +2,7 @@
 
 use super::cell::{Decimal, Time};
 use super::column::Columns;
+use super::compare_pair::PairRow;
 use super::count_combinations::{StoredCombination, names, stored_columns};
 use super::count_model::tunnel_name;
 use super::number::grouped;
@@ -17,6 +18,8 @@ pub struct CompareReport<'a> {
     pub plan: &'a ComparePlan,
     /// What came of it.
     pub comparison: &'a Comparison,
+    /// Two of the structures that are held against each other first.
+    pub pair: Option<[Contender; 2]>,
     /// Addresses on its page are replaced.
     pub anonymized: bool,
 }
@@ -62,6 +65,11 @@ pub(super) fn parameter_columns<'a>() -> Columns<CompareReport<'a>> {
         .doc("as for `count`")
         .field("seed", |report| report.plan.seed)
         .field("exact_limit_bytes", |report| report.plan.exact_limit_bytes)
+        .field("pair", |report| {
+            let pair = report.pair.iter().flatten();
+            pair.map(|contender| contender.name()).collect::<Vec<_>>()
+        })
+        .doc("the two structures that are held against each other; empty if there is no such pair")
         .field("timing", |report| report.plan.timing)
         .doc("times were measured")
         .field("anonymized", |report| report.anonymized)
@@ -277,6 +285,18 @@ impl CompareReport<'_> {
             query: None,
             count: None,
         }
+    }
+
+    /// The pair in a memory.
+    pub(super) fn pair_row(&self, memory: u64) -> Option<PairRow> {
+        let pair = self.pair?;
+        Some(PairRow::new(self.comparison, pair, memory))
+    }
+
+    /// The pair in every memory.
+    pub(super) fn pair_rows(&self) -> impl Iterator<Item = PairRow> {
+        let memories = self.plan.memories.iter();
+        memories.filter_map(|&memory| self.pair_row(memory))
     }
 
     /// Names of a combination's attributes.

@@ -1,13 +1,16 @@
 //! A comparison as a page: figures and tables, as plain data.
 
 use super::compare_model::CompareReport;
-use super::compare_words::{basis, entry, middle, short_percent, sorted_memories, summary, title};
+use super::compare_pair::SliceWords;
+use super::compare_words::{
+    basis, entry, middle, pair_sentences, short_percent, sorted_memories, summary, title,
+};
 use super::figure::{
     Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Point, Scale, Series, SeriesStyle,
 };
 use super::number::{grouped, size};
 use super::traffic_page::{skipped, who_talks};
-use crate::comparison::{Contender, CountErrors, Entry, Negatives, SliceCount};
+use crate::comparison::{Contender, CountErrors, CountKind, Entry, Negatives, SliceCount};
 use crate::pipeline::Traffic;
 
 /// Smallest error that a figure shows: it would take the room of those that matter.
@@ -24,6 +27,7 @@ impl CompareReport<'_> {
         }
         let memories = sorted_memories(self);
         if let Some(memory) = middle(&memories) {
+            counts.extend(self.pair_over_time(memory).map(Block::Figure));
             counts.push(Block::Figure(self.over_time(memory)));
         }
         if memories.len() > 1 {
@@ -52,9 +56,51 @@ impl CompareReport<'_> {
         let first = letters.next().map(char::to_uppercase);
         Page {
             title: first.into_iter().flatten().chain(letters).collect(),
-            summary: summary(self),
+            summary: pair_sentences(self)
+                .into_iter()
+                .chain(summary(self))
+                .collect(),
             sections,
         }
+    }
+
+    /// The errors of the pair in each slice; nothing where there is no answer about them.
+    fn pair_over_time(&self, memory: u64) -> Option<Figure> {
+        let result = self.pair_row(memory)?.result.ok()?;
+        let slices = &self.comparison.slices;
+        let series = result.sides.each_ref().map(|side| Series {
+            name: side.contender.name().into(),
+            points: slices
+                .iter()
+                .zip(self.comparison.distances(side.contender, memory))
+                .map(|(slice, distance)| Point {
+                    x: slice.start_ns as f64 / 1e9,
+                    y: distance.unwrap_or(f64::NAN),
+                    error: 0.0,
+                })
+                .collect(),
+            style: SeriesStyle::Line,
+        });
+        let [a, b] = result.sides.each_ref().map(|side| side.contender.name());
+        let one = SliceWords::of(self.plan.slicing.width_ns).one();
+        let counts = result.sides.each_ref().map(|side| side.count);
+        let counted = if counts.contains(&CountKind::Estimate) {
+            "The raw count, or the estimate of a structure that has no raw count"
+        } else {
+            "The raw count"
+        };
+        Some(Figure::new(
+            "pair-over-time",
+            &format!("{a} against {b}: error by {one}, {} each", size(memory)),
+            &format!(
+                "{counted}: how far it is from the exact one, as a share of that. The lower curve is the nearer one."
+            ),
+            Drawing::Lines {
+                x: Axis::new("time (UTC)", Scale::Time),
+                y: Axis::new("error of the count", Scale::Percent),
+                series: series.into(),
+            },
+        ))
     }
 
     /// The best count of every structure in each slice.

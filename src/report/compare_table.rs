@@ -2,105 +2,179 @@
 
 use super::INTERRUPTED;
 use super::compare_model::CompareReport;
-use super::compare_words::{basis, short_percent, sorted_memories, summary, title};
+use super::compare_words::{
+    bare, basis, pair_sentences, short_percent, sorted_memories, summary, title,
+};
 use super::count_table::write_read;
 use super::number::{grouped, size};
-use super::table::{Heading, bold, head, line, wrapped};
+use super::table::{Heading, bold, fitted, head, line, wrapped};
 use crate::comparison::{CountErrors, Entry, Negatives};
 use std::io::{self, Write};
 
-/// Columns of false-positive rates side by side; further ones begin a new table.
-const RATES_A_LINE: usize = 4;
+/// Width of a rate with its prediction.
+const RATE: usize = 18;
 
 /// Width of the structures' names.
 const NAME: usize = 16;
 
+/// How tables look.
+#[derive(Clone, Copy, Debug)]
+struct Style {
+    /// With a terminal's bold face.
+    styled: bool,
+    /// Columns of the terminal.
+    width: usize,
+}
+
 pub(super) fn write(
     report: &CompareReport<'_>,
     styled: bool,
+    width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    writeln!(out, "{}", title(report))?;
-    sentence(&basis(report), out)?;
+    let style = Style { styled, width };
+    let pair = pair_sentences(report);
+    for text in &pair {
+        sentence(text, style, out)?;
+    }
+    if !pair.is_empty() {
+        writeln!(out)?;
+    }
+    sentence(&title(report), style, out)?;
+    sentence(&basis(report), style, out)?;
     for memory in sorted_memories(report) {
         let heading = format!("{} a slice", size(memory));
         let mut entries = report.ranked(Some(memory));
         // The exact set knows no memory and stands for comparison in every block.
         entries.extend(report.ranked(None));
         writeln!(out)?;
-        counts(report, &heading, &entries, styled, out)?;
-        rates(report, &entries, styled, out)?;
+        counts(report, &heading, &entries, style, out)?;
+        rates(report, &entries, style, out)?;
     }
     writeln!(out)?;
     for text in summary(report) {
-        sentence(&text, out)?;
+        sentence(&text, style, out)?;
     }
-    foot(report, out)
+    foot(report, style, out)
 }
 
-/// Errors of the counts.
+/// What stands in a column of the counts.
+type CountCell<'a> = Box<dyn Fn(&Entry) -> Option<String> + 'a>;
+
+/// A column of the counts: its heading, how soon it goes when there is no room (0: never), and its cell.
+type CountColumn<'a> = (&'a str, u8, CountCell<'a>);
+
+/// Errors of the counts: of the raw count and of the estimate, side by side.
 fn counts(
     report: &CompareReport<'_>,
     heading: &str,
     entries: &[(&Entry, Option<CountErrors>)],
-    styled: bool,
+    style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let numbers = ["memory", "mean error", "p95", "worst", "bias"];
-    let mut headings = vec![
-        Heading::left(0, NAME, heading.to_owned()),
-        Heading::right(0, 4, "k"),
+    let slices = &report.comparison.slices;
+    let raw = |of: fn(&CountErrors) -> f64| -> CountCell<'_> {
+        Box::new(move |entry| {
+            entry
+                .first_errors(slices)
+                .as_ref()
+                .map(of)
+                .map(short_percent)
+        })
+    };
+    let estimate = |of: fn(&CountErrors) -> f64| -> CountCell<'_> {
+        Box::new(move |entry| {
+            entry
+                .estimate_errors(slices)
+                .as_ref()
+                .map(of)
+                .map(short_percent)
+        })
+    };
+    let columns: [CountColumn<'_>; 10] = [
+        (
+            "k",
+            0,
+            Box::new(|entry| entry.probes.map(|k| k.to_string())),
+        ),
+        ("memory", 0, Box::new(|entry| entry.memory_bytes.map(size))),
+        ("raw: mean", 0, raw(|e| e.mean)),
+        ("worst", 0, raw(|e| e.worst)),
+        ("bias", 2, raw(|e| e.bias)),
+        ("estimate: mean", 0, estimate(|e| e.mean)),
+        ("p95", 3, estimate(|e| e.p95)),
+        ("worst", 0, estimate(|e| e.worst)),
+        ("bias", 1, estimate(|e| e.bias)),
+        (
+            "ns/element",
+            0,
+            Box::new(|entry| entry.ns_per_element.map(|ns| format!("{ns:.1}"))),
+        ),
     ];
-    headings.extend(numbers.map(|text| Heading::right(0, 10, text)));
-    headings.push(Heading::left(0, 8, "count").gap(2));
-    if report.plan.timing {
-        headings.push(Heading::right(0, 10, "ns/element"));
+    let mut columns = Vec::from(columns);
+    if !report.plan.timing {
+        columns.pop();
     }
-    bold(out, styled, &head(&headings))?;
-    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-    for &(entry, errors) in entries {
-        let is_best = report.is_best(entry) && entry.memory_asked_bytes.is_some();
-        let mark = match (is_best, entry.exceeds_memory()) {
+    let fits = |entry: &Entry| entry.unfit.is_none();
+    let fitting = entries
+        .iter()
+        .map(|&(entry, _)| entry)
+        .filter(|&entry| fits(entry));
+    let name = |entry: &Entry| {
+        let mark = match (is_best(report, entry), entry.exceeds_memory()) {
             (true, _) => "* ",
             (false, true) => "! ",
             (false, false) => "  ",
         };
-        let name = format!("{mark}{}", entry.contender.name());
+        format!("{mark}{}", entry.contender.name())
+    };
+    let (headings, mut rows) = loop {
+        let mut heads = vec![(heading.to_owned(), true)];
+        heads.extend(columns.iter().map(|(text, ..)| ((*text).to_owned(), false)));
+        let rows: Vec<Vec<String>> = fitting
+            .clone()
+            .map(|entry| {
+                let cells = columns
+                    .iter()
+                    .map(|(.., cell)| cell(entry).unwrap_or_else(|| "–".to_owned()));
+                std::iter::once(name(entry)).chain(cells).collect()
+            })
+            .collect();
+        let headings = fitted(&heads, &rows);
+        let headings: Vec<Heading> = headings.into_iter().map(|heading| heading.gap(2)).collect();
+        let width: usize = headings.iter().map(|heading| heading.width + 2).sum();
+        let goes = columns.iter().map(|(_, goes, _)| *goes).max();
+        match goes.filter(|&goes| goes > 0 && width > style.width + 2) {
+            Some(goes) => columns.retain(|(_, other, _)| *other != goes),
+            None => break (headings, rows.into_iter()),
+        }
+    };
+    bold(out, style.styled, &head(&headings))?;
+    for &(entry, _) in entries {
         if let Some(why) = &entry.unfit {
-            writeln!(out, "{name:<NAME$} does not fit: {why}")?;
+            let text = format!("{} does not fit: {why}", entry.contender.name());
+            for line in wrapped(&text, style.width.saturating_sub(2)) {
+                writeln!(out, "  {line}")?;
+            }
             continue;
         }
-        let share = |of: fn(&CountErrors) -> f64| {
-            or_dash(errors.as_ref().map(|errors| short_percent(of(errors))))
-        };
-        let estimate = entry.estimate_errors(&report.comparison.slices).is_some();
-        let cells = [
-            name,
-            or_dash(entry.probes.map(|k| k.to_string())),
-            or_dash(entry.memory_bytes.map(size)),
-            share(|e| e.mean),
-            share(|e| e.p95),
-            share(|e| e.worst),
-            share(|e| e.bias),
-            match (entry.memory_asked_bytes, errors, estimate) {
-                (_, None, _) => "none",
-                (None, ..) => "exact",
-                (_, _, true) => "estimate",
-                (_, _, false) => "raw",
-            }
-            .to_owned(),
-            or_dash(entry.ns_per_element.map(|ns| format!("{ns:.1}"))),
-        ];
-        bold(out, styled && is_best, &line(headings.iter().zip(cells)))?;
+        let cells = rows.next().unwrap_or_default();
+        let bright = style.styled && is_best(report, entry);
+        bold(out, bright, &line(headings.iter().zip(cells)))?;
     }
     Ok(())
+}
+
+/// Whether an entry is marked as the best of its memory.
+fn is_best(report: &CompareReport<'_>, entry: &Entry) -> bool {
+    entry.memory_asked_bytes.is_some() && report.is_best(entry)
 }
 
 /// False-positive rates.
 fn rates(
     report: &CompareReport<'_>,
     entries: &[(&Entry, Option<CountErrors>)],
-    styled: bool,
+    style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     // Columns: those about which anybody was asked.
@@ -118,7 +192,8 @@ fn rates(
     if answering.is_empty() {
         return Ok(());
     }
-    for columns in columns.chunks(RATES_A_LINE) {
+    let room = style.width.saturating_sub(NAME + 1 + RATE);
+    for columns in columns.chunks(1 + room / (RATE + 1)) {
         // The name stands close to the first rate.
         let mut headings = vec![Heading::left(0, NAME + 1, "  false positives")];
         for &(mask, negatives) in columns {
@@ -129,9 +204,9 @@ fn rates(
                 report.attributes(mask).join(",")
             };
             let gap = usize::from(headings.len() > 1);
-            headings.push(Heading::right(0, 18, format!("{name} {}", negatives.name())).gap(gap));
+            headings.push(Heading::right(0, RATE, format!("{name} {}", negatives.name())).gap(gap));
         }
-        bold(out, styled, &head(&headings))?;
+        bold(out, style.styled, &head(&headings))?;
         for entry in &answering {
             let cells = columns.iter().map(|&(mask, negatives)| {
                 let query = entry.query(mask, negatives);
@@ -151,24 +226,23 @@ fn rates(
     Ok(())
 }
 
-fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn foot(report: &CompareReport<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let comparison = report.comparison;
-    sentence(FALSE_POSITIVES, out)?;
+    sentence(FALSE_POSITIVES, style, out)?;
     let slices = comparison.slices.iter();
     let over = slices.filter(|slice| slice.exact.is_none()).count();
     if over > 0 {
         let [over, all] = [over, comparison.slices.len()].map(|slices| grouped(slices as u64));
-        writeln!(
-            out,
+        let text = format!(
             "{over} of {all} slices are not judged: the exact sets passed their limit; raise it with --exact-limit"
-        )?;
+        );
+        sentence(&text, style, out)?;
     }
     if comparison.slices_omitted > 0 {
         let omitted = grouped(comparison.slices_omitted);
-        writeln!(
-            out,
-            "{omitted} later slices are in no figure: so many are not kept; widen --slice"
-        )?;
+        let text =
+            format!("{omitted} later slices are in no figure: so many are not kept; widen --slice");
+        sentence(&text, style, out)?;
     }
     let totals = &comparison.totals;
     if totals.interrupted {
@@ -180,16 +254,11 @@ fn foot(report: &CompareReport<'_>, out: &mut dyn Write) -> io::Result<()> {
 /// What the rates are.
 const FALSE_POSITIVES: &str = "False positives: false-positive rate over queries for absent elements, in per cent (predicted). Apart: values that occur in the slice but not together; next: what only the following slice has. Formulas take values to be evenly spread, and parts of a query not to occur.";
 
-/// Width of sentences.
+/// Width of sentences, at most.
 const WIDTH: usize = 96;
 
 /// Writes a sentence in lines of at most [`WIDTH`] characters.
-fn sentence(text: &str, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = wrapped(text, WIDTH).into_iter();
+fn sentence(text: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = wrapped(text, WIDTH.min(style.width)).into_iter();
     lines.try_for_each(|line| writeln!(out, "{line}"))
-}
-
-/// A share in per cent without the sign.
-fn bare(share: f64) -> String {
-    short_percent(share).trim_end_matches(" %").to_owned()
 }

@@ -1,6 +1,7 @@
 //! A comparison in words: the sentences that come first.
 
 use super::compare_model::CompareReport;
+use super::compare_pair::{PairRow, SliceWords};
 use super::number::{grouped, size, slices_of};
 use super::selection::Selected;
 use crate::comparison::{Contender, Entry, ExpectedFrom, Negatives};
@@ -67,14 +68,45 @@ pub(super) fn basis(report: &CompareReport<'_>) -> String {
     )
 }
 
-/// The answer: which structure, and how wrong.
+/// The first answer: which structure of the pair was nearer to the truth.
+pub(super) fn pair_sentences(report: &CompareReport<'_>) -> Vec<String> {
+    let memories = sorted_memories(report).into_iter();
+    let rows = memories.filter_map(|memory| report.pair_row(memory));
+    let words = SliceWords::of(report.plan.slicing.width_ns);
+    answers(&rows.collect::<Vec<_>>(), words, |_| None)
+}
+
+/// What is said of a pair in several memories, in ascending order: of the middle one a sentence, with another one
+/// behind it, and of the others a few words.
+pub(super) fn answers(
+    rows: &[PairRow],
+    words: SliceWords,
+    more: impl Fn(&PairRow) -> Option<String>,
+) -> Vec<String> {
+    let memories: Vec<u64> = rows.iter().map(|row| row.memory).collect();
+    let first = middle(&memories);
+    let (first, others): (Vec<&PairRow>, _) =
+        rows.iter().partition(|row| Some(row.memory) == first);
+    let others = others
+        .into_iter()
+        .filter_map(|row: &PairRow| row.in_short(words));
+    let others: Vec<String> = others.collect();
+    let mut sentences: Vec<String> = Vec::new();
+    for row in first {
+        sentences.push(row.sentence(words));
+        sentences.extend(more(row));
+    }
+    if !others.is_empty() {
+        sentences.push(format!("Nearer at other memories: {}.", others.join("; ")));
+    }
+    sentences
+}
+
+/// The other answers: which structure is best, and how wrong.
 pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     let memories = sorted_memories(report);
-    let slice = match report.plan.slicing.width_ns {
-        Some(1_000_000_000) => "second",
-        _ => "slice",
-    };
+    let slice = SliceWords::of(report.plan.slicing.width_ns).one();
     if let Some(memory) = middle(&memories) {
         let best = report.best(Some(memory));
         let names: Vec<&str> = best.iter().map(|(e, _)| e.contender.name()).collect();
@@ -289,6 +321,11 @@ pub(super) fn short_percent(share: f64) -> String {
     }
     let decimals = (1 - percent.abs().log10().floor() as i32).clamp(0, 5) as usize;
     format!("{percent:.decimals$} %")
+}
+
+/// A share in per cent without the sign.
+pub(super) fn bare(share: f64) -> String {
+    short_percent(share).trim_end_matches(" %").to_owned()
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use super::column::Columns;
 use super::export_model::export_columns;
 use super::flows_model::{FlowNames, FlowShape, flow_columns};
 use super::{
-    answers, compare_model, count_combinations, count_model, dedup, export_model, filter_info,
-    flows_model, index, index_stats, index_verify, inputs, plan_model, reproduce_model, top_model,
-    traffic_table,
+    answers, compare_each, compare_model, compare_pair, count_combinations, count_model, dedup,
+    export_model, filter_info, flows_model, index, index_stats, index_verify, inputs, plan_model,
+    reproduce_model, top_model, traffic_table,
 };
 use crate::elements::ElementKind;
 
@@ -61,6 +61,9 @@ pub fn tables() -> Vec<(&'static str, Vec<FieldDoc>)> {
             "compare.parameters",
             table(&compare_model::parameter_columns()),
         ),
+        ("compare.pairs", table(&compare_pair::pair_columns())),
+        ("compare.sides", table(&compare_pair::side_columns())),
+        ("compare.each", table(&compare_each::each_columns())),
         ("compare.slices", table(&compare_model::judged_columns())),
         (
             "compare.structures",

@@ -13,8 +13,10 @@ mod cell;
 mod chart_rows;
 mod column;
 mod compare;
+mod compare_each;
 mod compare_model;
 mod compare_page;
+mod compare_pair;
 mod compare_table;
 mod compare_words;
 mod count_combinations;
@@ -73,6 +75,7 @@ mod who_page;
 pub use answers::AnswerReport;
 #[cfg(feature = "arrow")]
 pub use arrow::RecordBatches;
+pub use compare_each::EachReport;
 pub use compare_model::CompareReport;
 pub use count_combinations::CountDesign;
 pub use count_model::CountParameters;

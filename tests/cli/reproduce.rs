@@ -89,17 +89,17 @@ fn the_page_has_its_figures_beside_it() {
     let page = folder.path().join("page.md");
     let args = [
         "reproduce",
-        "cbfm-fig-12",
+        "cbfm-memory",
         "--markdown",
         page.to_str().unwrap(),
     ];
     let table = flowsieve(&args).done();
     assert!(table.contains("d = 8, BFM"), "{table}");
     let text = fs::read_to_string(&page).unwrap();
-    assert!(text.contains("(figures/cbfm-fig-12.svg)"), "{text}");
-    let svg = fs::read_to_string(folder.path().join("figures/cbfm-fig-12.svg")).unwrap();
+    assert!(text.contains("(figures/cbfm-memory.svg)"), "{text}");
+    let svg = fs::read_to_string(folder.path().join("figures/cbfm-memory.svg")).unwrap();
     assert!(svg.starts_with("<svg"), "{svg}");
-    let run = flowsieve(&["reproduce", "cbfm-fig-12", "--markdown", "a", "-o", "a"]);
+    let run = flowsieve(&["reproduce", "cbfm-memory", "--markdown", "a", "-o", "a"]);
     assert_eq!(run.code, Some(2));
     run.sentence();
 }

@@ -17,6 +17,7 @@ mod candidate;
 mod expected;
 mod gather;
 mod negatives;
+mod pair;
 mod plan;
 mod results;
 mod run;
@@ -24,6 +25,7 @@ mod stage;
 mod truth;
 mod workers;
 
+pub use pair::{CountKind, NoPair, PairResult, PairSide};
 pub use plan::{ComparePlan, Contender};
 pub use results::{
     Comparison, CountErrors, Entry, Expected, ExpectedFrom, JudgedSlice, Negatives, QueryResult,

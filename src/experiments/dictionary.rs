@@ -1,0 +1,124 @@
+//! A dictionary in a Bloom filter and in a hash set: what words cost in time and memory, as the course report compares
+//! them.
+
+use super::ratios::{Times, time_each};
+use super::result::Measured;
+use crate::filters::{BloomFilter, ElementDigests, MembershipFilter};
+use crate::hashing::Digester;
+use std::cell::RefCell;
+use std::hint::black_box;
+
+/// A set of words.
+pub(super) type WordSet<'a> = hashbrown::HashSet<&'a [u8], ahash::RandomState>;
+
+/// Times of a word: in the filter and in the set, and how many times as long the set takes.
+#[derive(Debug)]
+pub(super) struct WordTimes {
+    pub(super) filter: Measured,
+    pub(super) set: Measured,
+    pub(super) ratio: Measured,
+}
+
+/// What adding the words takes, and what asking for each of them does: the hash of the word included, a set that
+/// grows as it does.
+pub(super) fn times(words: &[Vec<u8>], bits: u64, probes: u32, rounds: usize) -> [WordTimes; 2] {
+    // So that a round of few words is long enough for the clock.
+    let again = (2_000 / words.len().max(1)).max(1);
+    let number = again * words.len();
+    let digester = Digester::new(1);
+    let element = |word: &[u8]| ElementDigests {
+        whole: digester.digest(word),
+        attributes: &[],
+    };
+    let filter = RefCell::new(BloomFilter::new(bits, probes));
+    let set: RefCell<WordSet<'_>> = RefCell::default();
+    let mut operations: Vec<Box<dyn FnMut() -> f64 + '_>> = vec![
+        Box::new(|| {
+            let mut filter = filter.borrow_mut();
+            time_each(number, || {
+                for _ in 0..again {
+                    filter.clear();
+                    for word in words {
+                        black_box(filter.insert(element(word)));
+                    }
+                }
+            })
+        }),
+        Box::new(|| {
+            let mut set = set.borrow_mut();
+            time_each(number, || {
+                for _ in 0..again {
+                    *set = WordSet::default();
+                    for word in words {
+                        black_box(set.insert(word));
+                    }
+                }
+            })
+        }),
+        Box::new(|| {
+            let filter = filter.borrow();
+            time_each(number, || {
+                for _ in 0..again {
+                    for word in words {
+                        black_box(filter.contains(element(word)));
+                    }
+                }
+            })
+        }),
+        Box::new(|| {
+            let set = set.borrow();
+            time_each(number, || {
+                for _ in 0..again {
+                    for word in words {
+                        black_box(set.contains(word.as_slice()));
+                    }
+                }
+            })
+        }),
+    ];
+    let times = Times::of(rounds, &mut operations);
+    [0, 2].map(|place| WordTimes {
+        filter: times.time(place),
+        set: times.time(place + 1),
+        ratio: times.ratio(place + 1, place),
+    })
+}
+
+/// Most and mean bytes of a set while the words are added, its table and the text of the words; where the table
+/// grows, the old one and the new one are there together.
+pub(super) fn set_bytes(words: &[Vec<u8>]) -> (usize, f64) {
+    let mut set = WordSet::default();
+    let (mut text, mut most, mut sum) = (0, 0, 0.0);
+    for word in words {
+        let before = set.allocation_size();
+        set.insert(word);
+        text += word.len();
+        let after = set.allocation_size();
+        let both = if after > before {
+            before + after
+        } else {
+            after
+        };
+        most = most.max(both + text);
+        sum += (after + text) as f64;
+    }
+    (most, sum / words.len().max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_largest_while_it_grows() {
+        let words: Vec<Vec<u8>> = (0..1_000_u32).map(|n| n.to_le_bytes().into()).collect();
+        let (most, mean) = set_bytes(&words);
+        let mut set = WordSet::default();
+        set.extend(words.iter().map(Vec::as_slice));
+        let end = set.allocation_size() + 4 * words.len();
+        // The last growth came before the last word, with a table half as large beside the new one.
+        assert!(most > end && most < 2 * end, "{most} {end}");
+        assert!(mean < end as f64 && mean > 0.3 * end as f64, "{mean} {end}");
+        assert_eq!(set_bytes(&[]), (0, 0.0));
+    }
+}
