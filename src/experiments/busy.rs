@@ -84,7 +84,7 @@ pub(super) fn busy(settings: &Settings) -> Result<(Vec<Busy>, String), Experimen
     let judged = |capture: ExperimentCapture| {
         let mut traffic = Traffic::new(32);
         let extras = CountExtras {
-            traffic: Some(&mut traffic),
+            beside: vec![&mut traffic],
             ..CountExtras::default()
         };
         let second = Some(1_000_000_000);

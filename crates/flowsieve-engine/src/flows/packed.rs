@@ -12,7 +12,7 @@ use super::plan::FlowPlan;
 use super::record::FlowRecord;
 use super::results::FlowTotals;
 use super::table::FlowTable;
-use crate::decode::Addresses;
+use crate::decode::{Addresses, NAME_MAX};
 use crate::elements::ElementBatch;
 use crate::hashing::{Digest, Digester};
 use crate::inputs::Maker;
@@ -176,7 +176,7 @@ impl<'a> Packed<'a> {
             && is_of_run
             && from.0.is_empty()
             && (messages > 0) == name.is_some()
-            && name.is_none_or(|name| name.len() <= usize::from(u8::MAX));
+            && name.is_none_or(|name| name.len() <= NAME_MAX);
         fits.then_some(Self {
             packet,
             messages,
