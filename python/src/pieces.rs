@@ -423,7 +423,7 @@ impl DividedJob {
                 SliceRanking::new(plan, self.grid).map(|ranking| Reducer::Top(Box::new(ranking)))
             }
             DividedPlan::Flows(plan, parameters) => {
-                ShardFlows::new(plan).map(|flows| Reducer::Flows(flows, parameters.clone()))
+                ShardFlows::new(plan).map(|flows| Reducer::Flows(Box::new((flows, parameters.clone()))))
             }
         };
         Ok(Shards {
@@ -597,7 +597,7 @@ impl PartsOfPiece {
 enum Reducer {
     Count(Box<ShardCount>),
     Top(Box<SliceRanking>),
-    Flows(ShardFlows, FlowParameters),
+    Flows(Box<(ShardFlows, FlowParameters)>),
 }
 
 /// Reduces the parts of shards.
@@ -634,7 +634,8 @@ impl Shards {
                     let ranked = ranking.rank(slice, &parts, &self.table)?;
                     (ranked.map(|ranked| ranked.to_bytes()), None)
                 }
-                Reducer::Flows(flows, parameters) => {
+                Reducer::Flows(listing) => {
+                    let (flows, parameters) = &**listing;
                     let mut rows = PlacedTable::begin(parameters);
                     let tally = flows.list(shard, &parts, &self.table, |flow| rows.push(flow))?;
                     (Some(tally.to_bytes()), Some(rows.finish()))
