@@ -702,6 +702,7 @@ mod tests {
     fn one(summary: &mut Summary, digest: Digest, key: &[u8], bytes: u32) {
         let length = (key.len() as u16).to_le_bytes();
         let mut elements = ElementColumns::default();
+        elements.digests.push(digest);
         elements.attributes.push(digest);
         elements
             .keys
