@@ -676,7 +676,7 @@ def plan(
         queries_only: Count DNS queries only.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
         dns_port: One more port on which DNS is spoken, besides 53.
-        attributes: Elements of so many attributes, named 1, 2, 3, ….
+        attributes: Elements of so many attributes, named 1, 2, 3 and so on.
         expect: Distinct elements, such as 100k; src=5k for one combination; max for as many as fit.
         known: Share of the single values of a negative that occur in the set, though not together. Default: 1.
         sample: A capture, as one slice, on which numbers and spread are measured.

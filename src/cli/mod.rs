@@ -2,6 +2,7 @@
 
 mod anonymize_args;
 mod compare;
+mod completions;
 mod count;
 mod dedup;
 mod describe;
@@ -13,6 +14,7 @@ mod generate;
 mod host;
 mod index;
 mod inputs;
+mod man;
 mod od;
 mod options;
 mod output;
@@ -163,6 +165,12 @@ pub(crate) enum Command {
     /// trace. Several captures are one trace in the order of time; formats and directories are those of
     /// `flowsieve count`.
     Top(top::TopArgs),
+    /// Print a script with which a shell completes commands and options
+    ///
+    /// In bash, zsh and fish it completes the values of options, too: structures, elements, formats.
+    Completions(completions::CompletionsArgs),
+    /// Write manual pages, for the program and each command
+    Man(man::ManArgs),
 }
 
 /// How a run ended.
@@ -272,6 +280,7 @@ impl Command {
         self.check()?;
         match self {
             Self::Compare(args) => compare::run(args),
+            Self::Completions(args) => completions::run(args),
             Self::Count(args) => count::run(args),
             Self::Dedup(args) => dedup::run(args),
             Self::Export(args) => export::run(args),
@@ -279,6 +288,7 @@ impl Command {
             Self::Flows(args) => flows::run(args),
             Self::Generate(args) => generate::run(args),
             Self::Index(args) => index::run(args),
+            Self::Man(args) => man::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Reproduce(args) => reproduce::run(args),
             Self::Top(args) => top::run(args),

@@ -54,7 +54,7 @@ pub(super) struct BuildArgs {
     filter: FilterKind,
 
     /// Storage directories, new or empty, over which regions are spread [default: in the index]
-    #[arg(long, value_name = "DIR,…", value_delimiter = ',')]
+    #[arg(long, value_name = "DIR,...", value_delimiter = ',')]
     nodes: Vec<PathBuf>,
 
     #[command(flatten)]

@@ -35,7 +35,7 @@ pub(crate) struct PlanArgs {
     #[command(flatten, next_help_heading = "Elements")]
     elements: ElementArgs,
 
-    /// Elements of so many attributes, named 1, 2, 3, …
+    /// Elements of so many attributes, named 1, 2, 3 and so on
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["element", "undirected", "queries_only", "tunnel", "dns_port"])]
     attributes: Option<usize>,
 
