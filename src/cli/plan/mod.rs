@@ -13,7 +13,7 @@ use super::structure::structures;
 use super::units::{in_short, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Arg, Args};
 use flowsieve::elements::ElementKind;
 use flowsieve::pipeline::SKEWED;
 use flowsieve::planner::{Structure, plan};
@@ -29,11 +29,18 @@ Examples:
   A cell of Table 3 of the CBFM paper; with --memory 1MiB --expect max one of Table 2:
     flowsieve plan --attributes 3 --expect 1k --attribute-fpr 0.1 --filter bfm,cbfm --cuts '1,3;1,2'";
 
+/// In blocks that other commands have as well, `-h` shows the option that people need here, and not the other.
+fn as_needed(option: Arg) -> Arg {
+    match option.get_id().as_str() {
+        "want" => option.hide_short_help(false),
+        "expression" => option.hide_short_help(true),
+        _ => option,
+    }
+}
+
 #[derive(Args, Clone, Debug)]
 #[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
-// Of the blocks that other commands have as well, other options are the ones that people need here.
-#[command(mut_arg("want", |want| want.hide_short_help(false)))]
-#[command(mut_arg("expression", |expression| expression.hide_short_help(true)))]
+#[command(mut_args(as_needed))]
 pub(crate) struct PlanArgs {
     #[command(flatten, next_help_heading = "Elements")]
     elements: ElementArgs,
