@@ -74,8 +74,8 @@ def compare(
         dns_port: One more port on which DNS is spoken, besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
-        filter: Structures to compare, such as subset,mdbf [default: mdbf,cmdbf,bfm,cbfm,bloom,subset,subset-
-            planned,hll,exact]
+        filter: Structures to compare, such as subset,mdbf [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-
+            planned, hll, exact]
         memory: Memory of each structure for one slice; several are compared one by one. Default: 1KiB,4KiB,16KiB.
         want: A combination that queries ask for, such as src,domain [default: the usual ones]
         expect: Distinct elements per slice [default: 95th percentile of the first slices]
@@ -676,7 +676,7 @@ def plan(
         queries_only: Count DNS queries only.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
         dns_port: One more port on which DNS is spoken, besides 53.
-        attributes: Elements of so many attributes, named 1, 2, 3, ….
+        attributes: Elements of so many attributes, named 1, 2, 3 and so on.
         expect: Distinct elements, such as 100k; src=5k for one combination; max for as many as fit.
         known: Share of the single values of a negative that occur in the set, though not together. Default: 1.
         sample: A capture, as one slice, on which numbers and spread are measured.

@@ -422,9 +422,8 @@ impl DividedJob {
             DividedPlan::Top(plan) => {
                 SliceRanking::new(plan, self.grid).map(|ranking| Reducer::Top(Box::new(ranking)))
             }
-            DividedPlan::Flows(plan, parameters) => {
-                ShardFlows::new(plan).map(|flows| Reducer::Flows(Box::new((flows, parameters.clone()))))
-            }
+            DividedPlan::Flows(plan, parameters) => ShardFlows::new(plan)
+                .map(|flows| Reducer::Flows(Box::new((flows, parameters.clone())))),
         };
         Ok(Shards {
             reducer: Mutex::new(reducer.map_err(explained)?),

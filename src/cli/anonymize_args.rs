@@ -17,13 +17,13 @@ pub(crate) struct AnonymizeArgs {
     /// Addresses of one network stay those of one network, IPv4 and IPv6 alike. Names of hosts, payload
     /// and link-layer addresses are no IP addresses and stay as they are. Without a key file the key is
     /// random, and results of different runs cannot be joined.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     anonymize: bool,
 
     /// The secret that the replacement follows from: a file of 32 random bytes
     ///
     /// Make one with `head -c 32 /dev/urandom > key`, and keep it to yourself. Implies --anonymize.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     anonymize_key: Option<PathBuf>,
 }
 

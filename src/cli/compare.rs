@@ -8,7 +8,7 @@ use super::output::terminal_width;
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::contenders;
-use super::units::{parse_size, with_values};
+use super::units::{in_short, parse_size, with_values};
 use super::wanted::{mask_of, parse_expected};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
@@ -21,21 +21,21 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  Which structure counts the host pairs of each second best, in 16 KiB and in 64 KiB:
+  Which structure counts the host pairs of each second best, in two memories:
     flowsieve compare --memory 16KiB,64KiB capture.pcap.gz
   Whether cmdbf or mdbf counts better, on each of several captures:
     flowsieve compare --each --memory 12KiB monday.pcap tuesday.pcap
-  Who answers best whether a client asked for a name, in DNS traffic, for a program:
+  Which one answers best whether a client asked for a name, for a program:
     flowsieve compare --element dns --want src,domain --format json dns.pcapng";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(EXAMPLES))]
+#[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     trace: TraceArgs,
 
     /// Structures to compare, such as subset,mdbf
-    /// [default: mdbf,cmdbf,bfm,cbfm,bloom,subset,subset-planned,hll,exact]
+    /// [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-planned, hll, exact]
     ///
     /// subset stores whole elements only, as count does; subset-planned also every combination that
     /// is asked for, in the same memory.
@@ -72,14 +72,14 @@ pub(crate) struct CompareArgs {
     #[command(flatten, next_help_heading = "Structures")]
     conditions: ConditionArgs,
 
-    #[command(flatten, next_help_heading = "Truth")]
+    #[command(flatten, next_help_heading = "Exact count")]
     exact: ExactLimitArgs,
 
     #[command(flatten, next_help_heading = "Speed")]
     threads: ThreadArgs,
 
     /// Measure the time of an insertion; the only figure that differs from run to run
-    #[arg(long)]
+    #[arg(long, help_heading = "Speed", hide_short_help = true)]
     timing: bool,
 
     #[command(flatten)]
@@ -114,7 +114,7 @@ struct ConditionArgs {
     /// Every structure gets the number of hash functions (k) that its formula says is best for so many. The default
     /// is the 95th percentile (nearest rank) over the slices that end within the first 48 MiB of elements, so that a
     /// flood does not fill filters that were made for the usual slice.
-    #[arg(long, value_name = "COUNT", value_parser = parse_expected)]
+    #[arg(long, value_name = "COUNT", value_parser = parse_expected, hide_short_help = true)]
     expect: Option<u64>,
 
     /// Number of hash functions (k) of every structure [default: the best for --expect]
@@ -122,7 +122,7 @@ struct ConditionArgs {
     /// mdbf and cmdbf use so many for each array, cartesian and the matrices for each attribute; a matrix keeps the
     /// cuts that it has without --k. subset takes at most 8, and subset-planned sets so many bits for every
     /// combination; all others take at most 32. dleft, hll and exact have no k and stay as they are.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     k: Option<u32>,
 
     #[command(flatten)]

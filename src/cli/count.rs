@@ -10,7 +10,7 @@ use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::structures;
-use super::units::{parse_count, parse_size, with_values};
+use super::units::{in_short, parse_count, parse_size, with_values};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
@@ -32,8 +32,8 @@ const EXAMPLES: &str = "\
 Examples:
   Host pairs in each second, with the exact count beside the estimate:
     flowsieve count capture.pcap.gz
-  DNS (client, server, name) triples a minute over a directory of captures, in bounded memory:
-    flowsieve count --element dns --queries-only --slice 1min --no-exact captures/
+  DNS triples (client, server, name) in each minute, in bounded memory:
+    flowsieve count --element dns --slice 1min --no-exact captures/
   How many flows there are altogether, for a program:
     flowsieve count --element flow --slice all --format json capture.pcap
   Sources and destinations as well, in the same filter, designed for so many pairs a slice:
@@ -42,7 +42,7 @@ Examples:
     flowsieve count --html report.html --od 24 capture.pcap";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(EXAMPLES))]
+#[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(crate) struct CountArgs {
     #[command(flatten)]
     trace: TraceArgs,
@@ -76,7 +76,12 @@ pub(crate) struct CountArgs {
     top: Option<u64>,
 
     /// Save the filter for `flowsieve filter`; needs --slice all
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Output",
+        hide_short_help = true
+    )]
     save_filter: Option<PathBuf>,
 
     #[command(flatten, next_help_heading = "Output")]
@@ -96,13 +101,13 @@ struct FilterArgs {
     memory: Option<u64>,
 
     /// Size the filter for this false-positive rate at --expect elements
-    #[arg(long, value_name = "RATE", requires = "expect")]
+    #[arg(long, value_name = "RATE", requires = "expect", hide_short_help = true)]
     fpr: Option<f64>,
 
     /// Distinct elements expected per slice; with --want also src=5k for one combination
     ///
     /// Chooses the number of hash functions (4 if it is not known).
-    #[arg(long, value_name = "[NAMES=]COUNT")]
+    #[arg(long, value_name = "[NAMES=]COUNT", hide_short_help = true)]
     expect: Vec<String>,
 
     #[command(flatten)]
@@ -115,7 +120,7 @@ struct FilterArgs {
     ///
     /// Elements are divided among them by their digest. Results depend on their number, and more
     /// than two threads need more than one.
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", hide_short_help = true)]
     shards: Option<u32>,
 }
 

@@ -8,7 +8,9 @@ use super::output::{Output, is_standard, unwritten};
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
 use super::say::say;
-use super::units::{parse_count, parse_duration_ns, parse_size, parse_width_ns, with_values};
+use super::units::{
+    in_short, parse_count, parse_duration_ns, parse_size, parse_width_ns, with_values,
+};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -31,7 +33,7 @@ Examples:
     flowsieve dedup --by frame --window 5p capture.pcap -w unique.pcap --dropped removed.pcap";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(EXAMPLES))]
+#[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(crate) struct DedupArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -44,7 +46,7 @@ pub(crate) struct DedupArgs {
     headers: TunnelArgs,
 
     /// Keep packets that differ only in this
-    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(DIFFERENCES), help_heading = "Duplicates")]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = one_of(DIFFERENCES), help_heading = "Duplicates", hide_short_help = true)]
     distinguish: Vec<fn(&mut Difference)>,
 
     /// How far back to look: a time such as 50ms, or packets such as 5p
@@ -52,22 +54,27 @@ pub(crate) struct DedupArgs {
     window: WindowWidth,
 
     /// The filter that follows the window
-    #[arg(long, value_name = "NAME", default_value = "rotating", value_parser = filters(), help_heading = "Filter")]
+    #[arg(long, value_name = "NAME", default_value = "rotating", value_parser = filters(), help_heading = "Filter", hide_short_help = true)]
     filter: WindowFilterKind,
 
     /// Drop what the filter takes for a repeat, without looking it up
     ///
     /// Needs no more than --memory whatever the rate, remembers at least the window and at most one
     /// and a half of it, and reports how many packets it is expected to have dropped wrongly.
-    #[arg(long, help_heading = "Filter")]
+    #[arg(long, help_heading = "Filter", hide_short_help = true)]
     approximate: bool,
 
     /// Memory of window and filter; a window that does not fit shrinks
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size, help_heading = "Filter")]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_size, help_heading = "Filter", hide_short_help = true)]
     memory: u64,
 
     /// Seed of the digests [default: random; with --approximate: 0]
-    #[arg(long, value_name = "NUMBER", help_heading = "Filter")]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        help_heading = "Filter",
+        hide_short_help = true
+    )]
     seed: Option<u64>,
 
     #[command(flatten, next_help_heading = "Output")]
@@ -81,7 +88,7 @@ pub(crate) struct DedupArgs {
     dry_run: bool,
 
     /// Report also each time slice of this width, such as 1s
-    #[arg(long, value_name = "DURATION", value_parser = parse_width_ns, help_heading = "Output")]
+    #[arg(long, value_name = "DURATION", value_parser = parse_width_ns, help_heading = "Output", hide_short_help = true)]
     slice: Option<i64>,
 
     #[command(flatten)]

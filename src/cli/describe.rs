@@ -7,7 +7,10 @@ use flowsieve::report::manual::{FieldDoc, tables};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// All commands with their options, as they are declared (names, help, defaults, the values that are allowed), and the fields of
+/// Commands that are about the shell, and nothing for another face.
+const OF_THE_SHELL: [&str; 3] = ["help", "completions", "man"];
+
+/// All commands with their options but those about the shell, as they are declared (names, help, defaults, the values that are allowed), and the fields of
 /// all results.
 pub fn describe() -> Value {
     let mut program = Arguments::command();
@@ -33,7 +36,8 @@ fn results() -> Value {
 }
 
 fn commands(of: &Command) -> Vec<Value> {
-    let commands = of.get_subcommands().filter(|c| c.get_name() != "help");
+    let commands = of.get_subcommands();
+    let commands = commands.filter(|command| !OF_THE_SHELL.contains(&command.get_name()));
     commands.map(command).collect()
 }
 

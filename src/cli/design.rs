@@ -16,15 +16,20 @@ pub(super) struct DesignArgs {
     /// A filter is planned for queries about these combinations, as often as their weights say; without any,
     /// for whole elements (all). `count` stores and counts them as well: it needs --expect, has one shard, and
     /// counts whole elements in any case, but gives them the fewest bits unless they are wanted, too.
-    #[arg(long, value_name = "NAMES[:WEIGHT]")]
+    #[arg(long, value_name = "NAMES[:WEIGHT]", hide_short_help = true)]
     pub(super) want: Vec<String>,
 
     /// Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain;dst,domain'
-    #[arg(long, value_name = "CUTS")]
+    #[arg(long, value_name = "CUTS", hide_short_help = true)]
     pub(super) cuts: Option<String>,
 
     /// Weights of WCBFM by hand, one an attribute, such as 1,2,1
-    #[arg(long, value_name = "WEIGHTS", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "WEIGHTS",
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
     pub(super) weights: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use super::output::Output;
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
 use super::say::say;
-use super::units::{parse_size, with_values};
+use super::units::{in_short, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -30,7 +30,7 @@ Examples:
     flowsieve export --all --where 'port 53' capture.pcap";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(EXAMPLES))]
+#[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(crate) struct ExportArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -60,7 +60,7 @@ pub(crate) struct ExportArgs {
     packets: PacketArgs,
 
     /// Memory of open slices; when it is full, elements are written early
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size, help_heading = "Speed and memory")]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size, help_heading = "Speed and memory", hide_short_help = true)]
     memory: u64,
 
     #[command(flatten, next_help_heading = "Speed and memory")]
@@ -71,7 +71,7 @@ pub(crate) struct ExportArgs {
     format: ExportFormat,
 
     /// Whose names the fields have
-    #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output")]
+    #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output", hide_short_help = true)]
     names: FlowNames,
 
     #[command(flatten, next_help_heading = "Output")]

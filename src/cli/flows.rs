@@ -9,7 +9,7 @@ use super::output::Output;
 use super::run::{PARTIAL, Run};
 use super::same_file::keep_apart;
 use super::say::say;
-use super::units::{parse_size, parse_width_ns, with_values};
+use super::units::{in_short, parse_size, parse_width_ns, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -27,7 +27,7 @@ Examples:
     flowsieve flows --format parquet -o flows.parquet captures/";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(EXAMPLES))]
+#[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(crate) struct FlowsArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -55,7 +55,7 @@ pub(crate) struct FlowsArgs {
     packets: PacketArgs,
 
     /// Memory; when it is full, the flow without packets for longest ends early
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size, help_heading = "Speed and memory")]
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_size, help_heading = "Speed and memory", hide_short_help = true)]
     memory: u64,
 
     #[command(flatten, next_help_heading = "Speed and memory")]
@@ -65,7 +65,7 @@ pub(crate) struct FlowsArgs {
     format: FormatArgs,
 
     /// Whose names the fields have; not for tables
-    #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output")]
+    #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output", hide_short_help = true)]
     names: FlowNames,
 
     #[command(flatten, next_help_heading = "Output")]

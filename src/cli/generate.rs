@@ -3,7 +3,7 @@
 use super::options::{Choice, one_of};
 use super::output::{Output, unwritten};
 use super::run::Run;
-use super::units::{parse_count, parse_duration_ns, parse_size, with_values};
+use super::units::{in_short, parse_count, parse_duration_ns, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -20,7 +20,7 @@ Examples:
     flowsieve generate -w scan.pcap --packets 100k --snaplen 65535 --scan 20";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(EXAMPLES))]
+#[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(crate) struct GenerateArgs {
     /// Capture to write, whole or not at all; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -40,11 +40,16 @@ pub(crate) struct GenerateArgs {
     pairs: Option<u64>,
 
     /// Number of DNS names to draw from [default: in proportion to the packets]
-    #[arg(long, value_name = "COUNT", value_parser = parse_count)]
+    #[arg(long, value_name = "COUNT", value_parser = parse_count, hide_short_help = true)]
     names: Option<u64>,
 
     /// Seed of the random numbers
-    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        hide_short_help = true
+    )]
     seed: u64,
 
     /// Bytes kept of each frame [default: 96; with `--kind dns`: 65535]
@@ -56,11 +61,11 @@ pub(crate) struct GenerateArgs {
     duration: u64,
 
     /// Time stamps with nanoseconds instead of microseconds
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     nanoseconds: bool,
 
     /// Share of exact repeats of a frame shortly before
-    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = percent())]
+    #[arg(long, value_name = "PERCENT", default_value_t = 5, value_parser = percent(), hide_short_help = true)]
     repeat: u8,
 
     /// Share of packets from one host that scans the others [default: 0; none with `--kind dns`]
@@ -72,11 +77,11 @@ pub(crate) struct GenerateArgs {
     dns: Option<u8>,
 
     /// Share of host pairs that talk in a VLAN
-    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = percent())]
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = percent(), hide_short_help = true)]
     vlan: u8,
 
     /// Share of host pairs that talk IPv6
-    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = percent())]
+    #[arg(long, value_name = "PERCENT", default_value_t = 10, value_parser = percent(), hide_short_help = true)]
     ipv6: u8,
 }
 

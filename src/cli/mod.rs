@@ -2,6 +2,7 @@
 
 mod anonymize_args;
 mod compare;
+mod completions;
 mod count;
 mod dedup;
 mod describe;
@@ -14,6 +15,7 @@ mod generate;
 mod host;
 mod index;
 mod inputs;
+mod man;
 mod od;
 mod options;
 mod output;
@@ -31,7 +33,7 @@ mod units;
 mod wanted;
 
 use anyhow::anyhow;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 pub use describe::describe;
 pub use divided::{DividedPlan, DividedRun};
@@ -74,7 +76,8 @@ Examples:
   A capture of ten million packets to try it on:
     flowsieve generate -w sample.pcap";
 
-// What a command is for stands here, and not with its options: these are made for the one that was called.
+// What a command is for stands here, and not with its options: these are made for the one that was called. Help lists
+// the commands in the order in which people need them.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -85,6 +88,7 @@ pub(crate) enum Command {
     /// errors of the counts and the share of absent elements that each structure reports as present: values
     /// that occur but not together (apart), and elements that only the following slice has (next). Predicted
     /// rates come from the formulas for the numbers of elements found.
+    #[command(display_order = 7)]
     Compare(Box<compare::CompareArgs>),
     /// Count distinct host pairs, flows or DNS triples in each time slice
     ///
@@ -93,6 +97,7 @@ pub(crate) enum Command {
     /// eve.json, nfdump's CSV, lists of flows as CSV or Parquet, and DNS queries as both (columns ts, src, dst,
     /// qname), each but Parquet plain or compressed by gzip, zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not
     /// when its packets came: it counts in the slice of its begin.
+    #[command(display_order = 1)]
     Count(Box<count::CountArgs>),
     /// Write captures without their duplicates
     ///
@@ -100,6 +105,7 @@ pub(crate) enum Command {
     /// dropped: whatever the filter takes for a repeat is looked up among digests of 128 bits. Several
     /// captures become one, in order of time. The summary goes to standard output (to standard error
     /// with `-w -`).
+    #[command(display_order = 4)]
     Dedup(Box<dedup::DedupArgs>),
     /// Export packets, or elements once per slice, as rows for databases and data frames
     ///
@@ -108,11 +114,13 @@ pub(crate) enum Command {
     /// first seen. Packets without a readable IP header have no row and are tallied by reason.
     /// Several captures are one trace in the order of time; formats and directories are those of
     /// `flowsieve count`.
+    #[command(display_order = 6)]
     Export(Box<export::ExportArgs>),
     /// Look at, ask and unite filters that `count --save-filter` saved
     ///
     /// A saved filter answers whether an element was seen, without the capture. An element that was seen is
     /// always found; one that was not is found as often as the filter's false-positive rate says.
+    #[command(display_order = 10)]
     Filter(filter::FilterArgs),
     /// List flows: times, five-tuple, packets, bytes, TCP flags, names
     ///
@@ -124,12 +132,14 @@ pub(crate) enum Command {
     /// Several captures are one trace in the order of time; formats and directories are those of
     /// `flowsieve count`. Records of logs are no packets: --unique lists them, and without it they are
     /// tallied as skipped.
+    #[command(display_order = 3)]
     Flows(flows::FlowsArgs),
     /// Generate a capture with known counts, the same bytes on every machine
     ///
     /// Writes a classic pcap of artificial traffic: host pairs under Zipf's law, TCP, UDP, ICMP and
     /// DNS over IPv4 and IPv6, some in VLANs, some frames sent twice. The exact numbers of distinct
     /// pairs, flows and DNS triples go to standard output (to standard error with `-w -`).
+    #[command(display_order = 11)]
     Generate(generate::GenerateArgs),
     /// Index an archive of captures, and search it: which capture, and when
     ///
@@ -138,6 +148,7 @@ pub(crate) enum Command {
     /// domain; above the regions is a counting filter for each storage directory. A search asks the filters
     /// which regions can have an answer, and takes the answers from lists and records: none is missed, none
     /// is made up.
+    #[command(display_order = 5)]
     Index(index::IndexArgs),
     /// Plan a filter: for every structure its parameters, memory and false-positive rate
     ///
@@ -148,6 +159,7 @@ pub(crate) enum Command {
     /// to five attributes, and for more where what is wanted is small; else a search with bounded work
     /// starts from several families and need not find the best one (--cuts names another one). Weights are
     /// searched for likewise, for the eight best families, and are never worse than equal ones.
+    #[command(display_order = 8)]
     Plan(Box<plan::PlanArgs>),
     /// Recompute the tables and figures of the papers that the filters come from
     ///
@@ -157,6 +169,7 @@ pub(crate) enum Command {
     /// Experiments on traffic take captures from --capture, else from the directory in the environment
     /// variable `FLOWSIEVE_TRACES`, else they generate traffic and say so. The dictionary takes its words
     /// from the file in `FLOWSIEVE_WORDS` (one a line), else it makes them up and says so.
+    #[command(display_order = 9)]
     Reproduce(reproduce::ReproduceArgs),
     /// Rank hosts, ports or names by how many distinct others each has
     ///
@@ -165,7 +178,16 @@ pub(crate) enum Command {
     /// of bounded size ranks what is left. Without options: sources by distinct destinations, over the whole
     /// trace. Several captures are one trace in the order of time; formats and directories are those of
     /// `flowsieve count`.
+    #[command(display_order = 2)]
     Top(top::TopArgs),
+    /// Print a script with which a shell completes commands and options
+    ///
+    /// In bash, zsh and fish it completes the values of options, too: structures, elements, formats.
+    #[command(display_order = 12)]
+    Completions(completions::CompletionsArgs),
+    /// Write manual pages, for the program and each command
+    #[command(display_order = 13)]
+    Man(man::ManArgs),
 }
 
 /// How a run ended.
@@ -231,20 +253,42 @@ where
     Ok(arguments.command)
 }
 
-/// `--filter` names a structure. Whoever gives it a capture filter means `--where`.
+/// The error with a tip that helps, where clap has none or one that misleads.
 fn with_tip(mut error: clap::Error) -> clap::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    let is_of_filter =
-        text(ContextKind::InvalidArg).is_some_and(|arg| arg.starts_with("--filter "));
-    let expression = text(ContextKind::InvalidValue).filter(|_| is_of_filter);
-    let expression = expression.filter(|text| CaptureFilter::parse(text, Tunnel::Outer).is_ok());
-    if let Some(expression) = expression {
-        let tip = format!(
-            "--filter names the structure; to choose packets, write --where '{expression}'"
-        );
+    let tip = match (
+        error.kind(),
+        text(ContextKind::InvalidArg),
+        text(ContextKind::InvalidValue),
+    ) {
+        (ErrorKind::UnknownArgument, Some("--version" | "-V"), _) => {
+            Some("all commands have one version: flowsieve --version".to_owned())
+        }
+        (ErrorKind::UnknownArgument, Some("--sort"), _) => Some(
+            "rows have an order of their own, and other programs sort them: --format csv"
+                .to_owned(),
+        ),
+        (ErrorKind::UnknownArgument, Some("--top"), _) => {
+            Some("a ranking is a command of its own: flowsieve top --help".to_owned())
+        }
+        // Whoever gives the structure's option a capture filter means the other one.
+        (_, Some(option), Some(value))
+            if option.starts_with("--filter ")
+                && CaptureFilter::parse(value, Tunnel::Outer).is_ok() =>
+        {
+            Some(format!(
+                "--filter names the structure; to choose packets, write --where '{value}'"
+            ))
+        }
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        // Clap's own guess is about an option that is spelled alike, and so is the usage.
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
         let tip = ContextValue::StyledStrs(vec![tip.into()]);
         error.insert(ContextKind::Suggested, tip);
     }
@@ -275,6 +319,7 @@ impl Command {
         self.check()?;
         match self {
             Self::Compare(args) => compare::run(args),
+            Self::Completions(args) => completions::run(args),
             Self::Count(args) => count::run(args),
             Self::Dedup(args) => dedup::run(args),
             Self::Export(args) => export::run(args),
@@ -282,6 +327,7 @@ impl Command {
             Self::Flows(args) => flows::run(args),
             Self::Generate(args) => generate::run(args),
             Self::Index(args) => index::run(args),
+            Self::Man(args) => man::run(args),
             Self::Plan(args) => plan::run(args),
             Self::Reproduce(args) => reproduce::run(args),
             Self::Top(args) => top::run(args),

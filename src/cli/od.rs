@@ -24,15 +24,27 @@ pub(crate) struct OdArgs {
     /// `--od 24` groups IPv4 addresses by /24.
     /// For IPv6 prefixes have twice as many bits. The page shows the 24 largest on each side. All
     /// packets with readable addresses count, whatever the elements are.
-    #[arg(long = "od", value_name = "BITS", value_parser = clap::value_parser!(u8).range(1..=32))]
+    #[arg(long = "od", value_name = "BITS", value_parser = parse_bits, hide_short_help = true)]
     bits: Option<u8>,
 
     /// Write all of these pairs to this file: .csv, .json, .jsonl or .parquet
-    #[arg(long = "od-out", value_name = "FILE", requires = "bits")]
+    #[arg(
+        long = "od-out",
+        value_name = "FILE",
+        requires = "bits",
+        hide_short_help = true
+    )]
     out: Option<PathBuf>,
 
     #[command(flatten)]
     anonymize: AnonymizeArgs,
+}
+
+fn parse_bits(text: &str) -> Result<u8, String> {
+    let bits = text.parse().ok().filter(|bits| (1..=32).contains(bits));
+    bits.ok_or_else(|| {
+        "prefixes have 1 to 32 bits for IPv4, and twice as many for IPv6; --od 24 works".to_owned()
+    })
 }
 
 impl OdArgs {

@@ -58,7 +58,7 @@ where
 #[command(next_help_heading = "Input")]
 pub(super) struct InputArgs {
     /// Files, directories, or - for standard input
-    #[arg(required = true, value_name = "CAPTURE")]
+    #[arg(required = true, value_name = "CAPTURE", display_order = 0)]
     pub(super) captures: Vec<PathBuf>,
 
     #[command(flatten)]
@@ -83,11 +83,11 @@ pub(super) struct SelectionArgs {
     ///
     /// RFC 3339, a date, seconds since 1970, a duration after the first packet (+90s), or one before the last packet of
     /// files (-5min).
-    #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true, hide_short_help = true)]
     from: Option<TimeBound>,
 
     /// Only packets before this time
-    #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true, hide_short_help = true)]
     to: Option<TimeBound>,
 }
 
@@ -117,14 +117,14 @@ pub(super) struct LiveArgs {
     ///
     /// Names a capture that is being written, or a directory into which a program such as tcpdump -C or dumpcap -b
     /// writes captures one after the other.
-    #[arg(long, help_heading = "Input")]
+    #[arg(long, help_heading = "Input", hide_short_help = true)]
     pub(super) follow: bool,
 
     /// Print a row of a pipe so long after it ends, in capture time
     ///
     /// Packets that come later still count. The formats that are written at the end (JSON, Parquet, and all files) do not
     /// need it, and captures that are files neither.
-    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_delay_ns, help_heading = "Output")]
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_delay_ns, help_heading = "Output", hide_short_help = true)]
     delay: i64,
 }
 
@@ -165,7 +165,7 @@ pub(super) fn capture_filter(
 #[derive(Args, Clone, Debug)]
 pub(super) struct InputFormatArgs {
     /// How inputs are read; tsh has no mark and must be named
-    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = one_of(INPUT_FORMATS))]
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = one_of(INPUT_FORMATS), hide_short_help = true)]
     input_format: InputFormat,
 
     /// Which messages of dnstap files count: client, auth, resolver and more
@@ -173,7 +173,7 @@ pub(super) struct InputFormatArgs {
     /// A comma-separated list of `auth`, `resolver`, `client`, `forwarder`, `stub`, `tool` and `update`, each of which may
     /// end in `-query` or `-response`, or `all`. By default `client,auth`: what a server was asked, and what it
     /// answered, as a capture of its own traffic with those who ask it has them. Other messages are tallied as skipped.
-    #[arg(long, value_name = "TYPES", value_parser = parse_dnstap_types)]
+    #[arg(long, value_name = "TYPES", value_parser = parse_dnstap_types, hide_short_help = true)]
     dnstap_type: Option<DnstapTypes>,
 }
 
@@ -210,7 +210,7 @@ const INPUT_FORMATS: &[Choice<InputFormat>] = &[
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct TunnelArgs {
     /// Which IP header of tunnelled packets counts
-    #[arg(long, value_name = "WHICH", default_value = "outer", value_parser = one_of(HEADERS))]
+    #[arg(long, value_name = "WHICH", default_value = "outer", value_parser = one_of(HEADERS), hide_short_help = true)]
     pub(super) tunnel: Tunnel,
 }
 
@@ -237,7 +237,7 @@ const HEADERS: &[Choice<Tunnel>] = &[
 #[derive(Args, Clone, Debug)]
 pub(super) struct DnsPortArgs {
     /// One more port on which DNS is spoken, besides 53
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", hide_short_help = true)]
     pub(super) dns_port: Vec<u16>,
 }
 
@@ -251,11 +251,11 @@ pub(super) struct ElementArgs {
     pub(super) element: ElementKind,
 
     /// Count both directions as one
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) undirected: bool,
 
     /// Count DNS queries only
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(super) queries_only: bool,
 
     #[command(flatten)]
@@ -313,23 +313,22 @@ pub(super) struct TraceArgs {
     #[command(flatten)]
     pub(super) input: InputArgs,
 
-    #[command(flatten, next_help_heading = "Elements")]
+    #[command(flatten, next_help_heading = "What to count")]
     pub(super) elements: ElementArgs,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What to count")]
     pub(super) slices: SliceArgs<false>,
 }
 
 // How time is cut; with WHOLE it is not unless the user says so.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Time slices")]
 pub(super) struct SliceArgs<const WHOLE: bool> {
     /// Width of a time slice, such as 500ms or 5min, or `all`
-    #[arg(long, default_value = if WHOLE { "all" } else { "1s" }, value_name = "DURATION", value_parser = parse_slice)]
+    #[arg(long, default_value = if WHOLE { "all" } else { "1s" }, value_name = "DURATION", value_parser = parse_slice, allow_hyphen_values = true)]
     slice: SliceWidth,
 
     /// Where slices begin
-    #[arg(long, value_name = "TO", default_value = "epoch", value_parser = boundaries())]
+    #[arg(long, value_name = "TO", default_value = "epoch", value_parser = boundaries(), hide_short_help = true)]
     align: Align,
 }
 
@@ -372,7 +371,7 @@ impl<const WHOLE: bool> SliceArgs<WHOLE> {
 #[derive(Args, Clone, Debug)]
 pub(super) struct ExactLimitArgs {
     /// Memory of the exact count; a slice that needs more has none
-    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size, hide_short_help = true)]
     pub(super) exact_limit: u64,
 }
 
@@ -401,7 +400,7 @@ pub(super) struct SeedArgs<const DEFAULT: u64> {
     /// Seed of all hash functions and of what is drawn
     ///
     /// `random` draws one and reports it in the results, so that nobody can craft traffic that collides.
-    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT, value_parser = parse_seed)]
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT, value_parser = parse_seed, hide_short_help = true)]
     pub(super) seed: u64,
 }
 
@@ -409,7 +408,7 @@ pub(super) struct SeedArgs<const DEFAULT: u64> {
 #[derive(Args, Clone, Debug)]
 pub(super) struct ThreadArgs {
     /// Threads; results do not depend on them [default: all processors]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), hide_short_help = true)]
     threads: Option<u16>,
 }
 
@@ -480,7 +479,7 @@ impl OutputArgs {
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct QuietArgs {
     /// No progress bar and no remarks
-    #[arg(short, long)]
+    #[arg(short, long, hide_short_help = true)]
     pub(super) quiet: bool,
 }
 
@@ -491,7 +490,7 @@ pub(super) struct SpeechArgs {
     pub(super) quiet: QuietArgs,
 
     /// Say how fast it went, even in a pipe
-    #[arg(short, long, conflicts_with = "quiet")]
+    #[arg(short, long, conflicts_with = "quiet", hide_short_help = true)]
     pub(super) verbose: bool,
 }
 

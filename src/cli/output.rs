@@ -3,7 +3,6 @@
 use super::UsageError;
 use super::host::{self, HostWriter};
 use anyhow::{Context, Result, bail};
-use std::error::Error;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -162,11 +161,10 @@ fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
 
 /// The error without the name of the temporary file, which nobody gave.
 fn without_path(error: io::Error) -> io::Error {
-    let cause = error.get_ref().and_then(Error::source);
-    let code = cause
-        .and_then(|cause| cause.downcast_ref::<io::Error>())
-        .and_then(io::Error::raw_os_error);
-    code.map_or(error, io::Error::from_raw_os_error)
+    match error.to_string().split_once(" at path ") {
+        Some((what, _)) => io::Error::new(error.kind(), what),
+        None => error,
+    }
 }
 
 impl Target {

@@ -20,7 +20,7 @@ pub(crate) struct PageArgs {
     pub(crate) html: Option<PathBuf>,
 
     /// Write the figures of that page into this directory, as SVG
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub(crate) svg: Option<PathBuf>,
 }
 

@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::selection::Selection;
 use flowsieve::trace::{Capture, InputFormat, Source, StopFlag};
+use indicatif::HumanCount;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -217,9 +218,15 @@ impl Run {
     pub(crate) fn speed(&self, speech: SpeechArgs, packets: u64) {
         if speech.verbose || (is_seen() && !speech.quiet.quiet) {
             let seconds = self.started.elapsed().as_secs_f64();
+            let rate = packets as f64 / seconds;
+            let rate = if rate < 1e6 {
+                HumanCount(rate as u64).to_string()
+            } else {
+                format!("{:.2} million", rate / 1e6)
+            };
+            let packets = HumanCount(packets);
             say(format_args!(
-                "{packets} packets in {seconds:.3} s: {:.2} million packets/s",
-                packets as f64 / seconds / 1e6
+                "{packets} packets in {seconds:.3} s: {rate} packets/s"
             ));
             self.others();
         }

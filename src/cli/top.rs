@@ -9,7 +9,7 @@ use super::output::{Output, terminal_width};
 use super::page::PageArgs;
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
-use super::units::{parse_count, parse_size, with_values};
+use super::units::{in_short, parse_count, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
@@ -28,19 +28,19 @@ Examples:
     flowsieve top --by domain2 --distinct domain --no-exact --format json dns.pcapng";
 
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(EXAMPLES))]
+#[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(crate) struct TopArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    #[command(flatten, next_help_heading = "Question")]
+    #[command(flatten, next_help_heading = "What to rank")]
     question: QuestionArgs,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "What to rank")]
     slices: SliceArgs<true>,
 
     /// Memory of one slice, half for the filter and half for the keys
-    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size, help_heading = "Summary")]
+    #[arg(long, value_name = "SIZE", default_value = "1MiB", value_parser = parse_size, help_heading = "Summary", hide_short_help = true)]
     memory: u64,
 
     #[command(flatten, next_help_heading = "Summary")]
@@ -105,7 +105,7 @@ struct QuestionArgs {
     min: Option<u64>,
 
     /// Count DNS queries only
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     queries_only: bool,
 
     #[command(flatten)]

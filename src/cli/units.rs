@@ -16,6 +16,19 @@ Values:
   DURATION  seconds (60, 0.5), or with a unit: ns, us, ms, s, min or m, h, d or day
   TIME      2014-01-01 and 2014-01-01T12:30 (UTC), RFC 3339, or seconds since 1970";
 
+/// The first two examples of a command.
+pub(crate) fn in_short(examples: &str) -> String {
+    // What an example is for is indented by two, and its command lines by more.
+    let is_title = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let mut titles = 0;
+    let lines = examples.lines().take_while(|line| {
+        titles += u32::from(is_title(line));
+        titles <= 2
+    });
+    let lines: Vec<&str> = lines.collect();
+    lines.join("\n")
+}
+
 /// Examples of a command, and where its values are explained.
 pub(crate) fn with_values(examples: &str) -> String {
     format!("{examples}\n\nHow sizes, counts, durations and times are written: flowsieve --help")

@@ -30,6 +30,7 @@ mod reproduce;
 mod same_file;
 mod saved;
 mod selection;
+mod shell;
 mod signals;
 mod top;
 mod trouble;

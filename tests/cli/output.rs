@@ -273,7 +273,7 @@ fn a_full_disk_is_an_error() {
 fn remarks_come_when_asked_for_and_not_into_the_result() {
     let run = flowsieve(&["count", "--verbose", "traces/generated.pcap"]);
     assert_eq!(run.code, Some(0));
-    assert!(run.err.contains("8000 packets in "), "{}", run.err);
+    assert!(run.err.contains("8,000 packets in "), "{}", run.err);
     assert_eq!(
         run.out,
         flowsieve(&["count", "traces/generated.pcap"]).done()

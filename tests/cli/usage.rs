@@ -1,6 +1,6 @@
 //! A wrong command line: exit code 2, the reason on standard error, nothing done.
 
-use super::flowsieve;
+use super::{flowsieve, program};
 use std::fs;
 
 /// What is wrong, and a word that must be in the complaint.
@@ -8,6 +8,11 @@ const WRONG: &[(&[&str], &str)] = &[
     (&["--slice", "0s"], "1s"),
     (&["--slice", "5x"], "unit"),
     (&["--slice=-1s"], "duration"),
+    (&["--slice", "-1s"], "duration"),
+    (&["--version"], "flowsieve --version"),
+    (&["--sort", "bytes"], "--format csv"),
+    (&["--top", "5"], "flowsieve top"),
+    (&["--od", "128", "--od-out", "x.csv"], "1 to 32 bits"),
     (&["--slice", "200000d"], "292 years"),
     (&["--memory", "1"], "--memory 512"),
     (&["--memory", "1B", "--shards", "1"], "64 or more"),
@@ -274,4 +279,88 @@ fn help_begins_with_what_the_command_is_for() {
         }
         assert!(seen >= 3, "{list}");
     }
+}
+
+/// `-h` fits one screen of 80 columns, and says where the rest is; `--help` has all of it.
+#[test]
+fn short_help_fits_one_screen() {
+    let commands = [
+        "count",
+        "top",
+        "flows",
+        "dedup",
+        "export",
+        "compare",
+        "plan",
+        "reproduce",
+        "generate",
+        "index",
+        "filter",
+        "index search",
+        "index build",
+        "index add",
+        "filter query",
+        "completions",
+        "man",
+    ];
+    for command in commands {
+        let help = |option| {
+            let words: Vec<&str> = command.split(' ').chain([option]).collect();
+            let output = program(&words).env("COLUMNS", "80").output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let (short, long) = (help("-h"), help("--help"));
+        let lines = short.lines().count();
+        assert!(lines <= 40, "{command} -h has {lines} lines:\n{short}");
+        assert!(short.contains("--help"), "{short}");
+        let is_wide =
+            |line: &str| line.chars().count() > 80 && !line.trim_start().starts_with("flowsieve ");
+        assert!(!short.lines().any(is_wide), "a line is too wide:\n{short}");
+        assert!(long.len() >= short.len(), "{command}");
+    }
+    let help = flowsieve(&["count", "--help"]).done();
+    let headings = [
+        "\nInput:",
+        "\nWhat to count:",
+        "\nFilter:",
+        "\nExact count:",
+        "\nSpeed:",
+        "\nOutput:",
+    ];
+    let places = headings.map(|heading| help.find(heading).expect(heading));
+    assert!(places.is_sorted(), "{help}");
+}
+
+/// What most people need comes first.
+#[test]
+fn commands_are_listed_in_the_order_in_which_people_need_them() {
+    let help = flowsieve(&["-h"]).done();
+    let order = [
+        "count",
+        "top",
+        "flows",
+        "dedup",
+        "index",
+        "export",
+        "compare",
+        "plan",
+        "reproduce",
+        "filter",
+        "generate",
+    ];
+    let places = order.map(|name| help.find(&format!("\n  {name} ")).expect(name));
+    assert!(places.is_sorted(), "{help}");
+}
+
+/// What is said of a file that cannot be made has the name that was given, and no other.
+#[test]
+fn a_temporary_file_is_not_named() {
+    let page = "/no/such/dir/x.html";
+    let run = flowsieve(&["count", "--html", page, "traces/generated.pcap"]);
+    assert_eq!(run.code, Some(1));
+    let sentence = run.sentence();
+    assert!(
+        sentence.contains(page) && !sentence.contains("tmp"),
+        "{sentence}"
+    );
 }

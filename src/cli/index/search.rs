@@ -8,7 +8,7 @@ use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::{keep_apart, within_index};
 use crate::cli::say::say;
-use crate::cli::units::{parse_time_ns, with_values};
+use crate::cli::units::{in_short, parse_time_ns, with_values};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
@@ -28,8 +28,8 @@ use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  Where did a host talk to port 445 of a network, and how was that found:
-    flowsieve index search archive --src 10.1.2.3 --dst 10.2.0.0/16 --dst-port 445 --explain
+  Where did a host talk to port 445 of a network:
+    flowsieve index search archive --src 10.1.2.3 --dst 10.2.0.0/16 --port 445
   The packets with which a host asked for names below a domain on one day:
     flowsieve index search archive --src 10.1.2.3 --domain '*.example.com' \\
       --from 2026-11-20T00:00:00Z --to 2026-11-21T00:00:00Z -w out.pcapng";
@@ -40,7 +40,7 @@ Examples:
 /// runs from its first packet to its last. With --domain the DNS questions are searched: the source is the
 /// client, the destination the server, and ports are the server's.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(EXAMPLES))]
+#[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(super) struct SearchArgs {
     #[command(flatten)]
     index: ArchiveArgs,

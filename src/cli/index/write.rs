@@ -9,7 +9,7 @@ use crate::cli::progress::Progress;
 use crate::cli::run::{Run, outcome};
 use crate::cli::say::say;
 use crate::cli::structure::filters_of_attributes;
-use crate::cli::units::{UnitError, parse_size, parse_width_ns, with_values};
+use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::decode::Tunnel;
@@ -36,7 +36,7 @@ Examples:
 /// a build is interrupted, what it has done stays, and `flowsieve index add` goes on with the rest. DNS
 /// logs (Zeek, CSV) are indexed like captures.
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(BUILD_EXAMPLES))]
+#[command(after_help = in_short(BUILD_EXAMPLES), after_long_help = with_values(BUILD_EXAMPLES))]
 pub(super) struct BuildArgs {
     /// Directory of the index, new or empty
     #[arg(value_name = "ARCHIVE_DIR")]
@@ -54,7 +54,7 @@ pub(super) struct BuildArgs {
     filter: FilterKind,
 
     /// Storage directories, new or empty, over which regions are spread [default: in the index]
-    #[arg(long, value_name = "DIR,…", value_delimiter = ',')]
+    #[arg(long, value_name = "DIR,...", value_delimiter = ',')]
     nodes: Vec<PathBuf>,
 
     #[command(flatten)]

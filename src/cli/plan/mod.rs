@@ -10,10 +10,10 @@ use super::options::{
 };
 use super::run::Run;
 use super::structure::structures;
-use super::units::{parse_size, with_values};
+use super::units::{in_short, parse_size, with_values};
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Arg, Args};
 use flowsieve::elements::ElementKind;
 use flowsieve::pipeline::SKEWED;
 use flowsieve::planner::{Structure, plan};
@@ -25,18 +25,28 @@ Examples:
   Queries for host pairs, and a third as many for sources, in a mebibyte:
     flowsieve plan --want src,dst:3 --want src:1 --expect 100k --memory 1MiB
   The same with the numbers of a capture, for a rate of one in a thousand:
-    flowsieve plan --want src,dst:3 --want src:1 --sample capture.pcap --fpr 0.001
+    flowsieve plan --want src,dst:3 --want src --sample capture.pcap --fpr 0.001
   A cell of Table 3 of the CBFM paper; with --memory 1MiB --expect max one of Table 2:
     flowsieve plan --attributes 3 --expect 1k --attribute-fpr 0.1 --filter bfm,cbfm --cuts '1,3;1,2'";
 
+/// In blocks that other commands have as well, `-h` shows the option that people need here, and not the other.
+fn as_needed(option: Arg) -> Arg {
+    match option.get_id().as_str() {
+        "want" => option.hide_short_help(false),
+        "expression" => option.hide_short_help(true),
+        _ => option,
+    }
+}
+
 #[derive(Args, Clone, Debug)]
-#[command(after_long_help = with_values(EXAMPLES))]
+#[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
+#[command(mut_args(as_needed))]
 pub(crate) struct PlanArgs {
     #[command(flatten, next_help_heading = "Elements")]
     elements: ElementArgs,
 
-    /// Elements of so many attributes, named 1, 2, 3, …
-    #[arg(long, value_name = "COUNT", conflicts_with_all = ["element", "undirected", "queries_only", "tunnel", "dns_port"])]
+    /// Elements of so many attributes, named 1, 2, 3 and so on
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["element", "undirected", "queries_only", "tunnel", "dns_port"], hide_short_help = true)]
     attributes: Option<usize>,
 
     /// Distinct elements, such as 100k; src=5k for one combination; max for as many as fit
@@ -55,7 +65,8 @@ pub(crate) struct PlanArgs {
         long,
         value_name = "0..1",
         default_value_t = 1.0,
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        hide_short_help = true
     )]
     known: f64,
 
@@ -95,7 +106,8 @@ pub(crate) struct PlanArgs {
         long,
         value_name = "RATE",
         conflicts_with = "fpr",
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        hide_short_help = true
     )]
     attribute_fpr: Option<f64>,
 

@@ -1,0 +1,78 @@
+//! `flowsieve man`: manual pages of the program and of each command.
+
+use super::output::Output;
+use super::{Arguments, Outcome};
+use anyhow::{Context, Result};
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  All pages, where man looks for yours:
+    flowsieve man ~/.local/share/man/man1
+  Read the page of the program without installing it:
+    flowsieve man | man -l -";
+
+#[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ManArgs {
+    /// Write a page for the program and one for each command into this directory
+    ///
+    /// Without it, the page of the program goes to standard output.
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &ManArgs) -> Result<Outcome> {
+    let mut program = Arguments::command().disable_help_subcommand(true);
+    program.build();
+    let program = in_full(program);
+    match &args.directory {
+        None => write(&program, None)?,
+        Some(folder) => {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make the directory {}", folder.display()))?;
+            write_all(&program, folder)?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// The command with the texts of those options, too, that `-h` leaves out.
+fn in_full(command: Command) -> Command {
+    command
+        .mut_args(|argument| argument.hide_short_help(false))
+        .mut_subcommands(in_full)
+}
+
+fn write_all(command: &Command, folder: &Path) -> Result<()> {
+    write(command, Some(folder))?;
+    command
+        .get_subcommands()
+        .try_for_each(|command| write_all(command, folder))
+}
+
+/// Writes the page of this command, to standard output or into a folder.
+fn write(command: &Command, folder: Option<&Path>) -> Result<()> {
+    let man = Man::new(command.clone())
+        .source(concat!("flowsieve ", env!("CARGO_PKG_VERSION")))
+        .manual("flowsieve manual");
+    let file = folder.map(|folder| folder.join(man.get_filename()));
+    let mut page = Vec::new();
+    man.render(&mut page).context("cannot make a manual page")?;
+    let page = String::from_utf8(page).context("a manual page is text")?;
+    let mut output = Output::open(file.as_deref())?;
+    output
+        .write_all(with_plain_examples(&page).as_bytes())
+        .context("cannot write the manual page")?;
+    output.commit()
+}
+
+/// The page with what follows the options, examples above all, in lines as they are, under a heading that says so.
+fn with_plain_examples(page: &str) -> String {
+    page.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n.nf\n", 1)
+        .replacen(".SH EXTRA\n", ".SH NOTES\n.nf\n", 1)
+}
