@@ -37,6 +37,8 @@ def compare(
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
     filter: Values | None = None,
+    pair: Values | None = None,
+    each: bool = False,
     memory: Values = "1KiB,4KiB,16KiB",
     want: Values | None = None,
     expect: Value | None = None,
@@ -55,7 +57,8 @@ def compare(
 ) -> Comparison:
     """Compare structures on a capture at equal memory, against the exact answer.
 
-    The capture is decoded once, and every structure sees all of it. The report gives, over all slices, the errors of
+    The capture is decoded once, and every structure sees all of it. The report begins with the two structures of
+    --pair: which was nearer to the truth, in how many slices, and by how much. It gives, over all slices, the errors of
     the counts and the share of absent elements that each structure reports as present: values that occur but not
     together (apart), and elements that only the following slice has (next). Predicted rates come from the formulas for
     the numbers of elements found.
@@ -76,6 +79,8 @@ def compare(
         align: Where slices begin. Default: epoch.
         filter: Structures to compare, such as subset,mdbf [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-
             planned, hll, exact]
+        pair: Two structures to compare first [default: mdbf,cmdbf]
+        each: Compare the pair on each capture: a line a capture.
         memory: Memory of each structure for one slice; several are compared one by one. Default: 1KiB,4KiB,16KiB.
         want: A combination that queries ask for, such as src,domain [default: the usual ones]
         expect: Distinct elements per slice [default: 95th percentile of the first slices]
@@ -132,6 +137,7 @@ def count(
     od_out: StrPath | None = None,
     anonymize: bool = False,
     anonymize_key: StrPath | None = None,
+    top: Value | None = None,
     save_filter: StrPath | None = None,
     progress: Progress = None,
 ) -> Counts:
@@ -139,8 +145,9 @@ def count(
 
     Several captures are one trace in the order of time; directories are searched for captures. Recognised by content:
     pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log, Suricata's eve.json, nfdump's CSV, lists of flows as
-    CSV, and DNS queries as CSV (columns ts, src, dst, qname), each plain or compressed by gzip, zstd, xz, bzip2 or lz4.
-    A log of flows says when a flow began, not when its packets came: it counts in the slice of its begin.
+    CSV or Parquet, and DNS queries as both (columns ts, src, dst, qname), each but Parquet plain or compressed by gzip,
+    zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not when its packets came: it counts in the slice of
+    its begin.
 
     Args:
         captures: Files, directories, or - for standard input.
@@ -175,6 +182,7 @@ def count(
         od_out: Write all of these pairs to this file: .csv, .json, .jsonl or .parquet.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
+        top: List on the page who has the most distinct others: so many keys.
         save_filter: Save the filter for `flowsieve filter`; needs --slice all.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
@@ -253,6 +261,8 @@ def export(
     to: Value | None = None,
     all: bool = False,
     element: Literal["host-pair", "flow", "dns", "src", "dst"] = "flow",
+    undirected: bool = False,
+    queries_only: bool = False,
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
     tunnel: Literal["outer", "inner"] = "outer",
@@ -278,6 +288,8 @@ def export(
         to: Only packets before this time.
         all: Export each packet, and not each element once per slice.
         element: What an element is. Default: flow.
+        undirected: Export both directions as one, with the ends of its first packet.
+        queries_only: Export DNS queries only, with `--element dns`.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.

@@ -197,6 +197,10 @@ class ExportParameters:
 
     element: str | None
     """`host-pair`, `flow`, `dns`, `src` or `dst`; null with `--all`, where each row is a packet."""
+    undirected: bool
+    """both directions are one element."""
+    queries_only: bool
+    """DNS responses are no elements."""
     tunnel: str
     """`outer` or `inner`: which IP header counts."""
     where: str | None
@@ -237,7 +241,7 @@ class ExportTotals:
     early: int
     """rows of elements that were written before their slice was closed, because the memory was full."""
     late: int
-    """rows of packets that came after their slice was closed."""
+    """rows of packets from a pipe that came after their slice was closed."""
     interrupted: bool
     """a signal ended the run: there was more to read, and this is what was read until then."""
     skipped: dict[str, Any]
@@ -382,6 +386,8 @@ class CompareParameters:
     """As the field before it."""
     exact_limit_bytes: int
     """As the field before it (bytes)."""
+    pair: list[Any]
+    """the two structures that are held against each other; empty if there is no such pair."""
     timing: bool
     """times were measured."""
     anonymized: bool

@@ -48,10 +48,9 @@ pub(crate) struct CompareArgs {
     )]
     filter: Vec<Contender>,
 
-    /// Two structures that are held against each other in the first sentence, such as mdbf,cmdbf
-    /// [default: mdbf,cmdbf if both take part, or the two of --filter]
+    /// Two structures to compare first [default: mdbf,cmdbf]
     ///
-    /// The sentence says in how many slices which of the two was nearer to the truth, by the raw count (the elements
+    /// If one of mdbf and cmdbf does not take part, the default is the two of --filter. The first sentence says in how many slices which of the two was nearer to the truth, by the raw count (the elements
     /// called new), as the papers count; a structure that has none takes part by its estimate. Both take part
     /// whether --filter names them or not.
     #[arg(
@@ -59,13 +58,14 @@ pub(crate) struct CompareArgs {
         value_parser = contenders(),
         value_name = "A,B",
         value_delimiter = ',',
+        hide_possible_values = true,
         help_heading = "Structures"
     )]
     pair: Vec<Contender>,
 
-    /// Compare the pair on each capture by itself: a line a capture, and all together
+    /// Compare the pair on each capture: a line a capture
     ///
-    /// Only the two structures of --pair are run.
+    /// Only the two structures of --pair are run, on each capture by itself, and a summary follows.
     #[arg(long, conflicts_with_all = ["filter", "timing", "bits"], help_heading = "Structures")]
     each: bool,
 

@@ -72,7 +72,13 @@ pub(crate) struct CountArgs {
     ///
     /// Sources by distinct destinations, and destinations by distinct sources; with --element dns sources by distinct
     /// names. Estimated over everything in 1 MiB for each. `flowsieve top` ranks by slice, exactly, and other keys.
-    #[arg(long, value_name = "COUNT", value_parser = parse_count, help_heading = "Output")]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        value_parser = parse_count,
+        help_heading = "Output",
+        hide_short_help = true
+    )]
     top: Option<u64>,
 
     /// Save the filter for `flowsieve filter`; needs --slice all
