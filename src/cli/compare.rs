@@ -106,7 +106,7 @@ struct ConditionArgs {
     ///
     /// All attributes together are always asked for. Usual are every single attribute; of flows also
     /// both addresses, and each with the destination port; of DNS triples src,domain and src,dst.
-    #[arg(long, value_name = "NAMES")]
+    #[arg(long, value_name = "NAMES", hide_short_help = true)]
     want: Vec<String>,
 
     /// Distinct elements per slice [default: 95th percentile of the first slices]
