@@ -37,10 +37,12 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 pub use describe::describe;
 pub use divided::{DividedPlan, DividedRun};
+use flowsieve::bits::MEMORY_REFUSED;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
 pub use host::{Host, Place, captures_of, run_for};
 use say::say;
+use std::any::Any;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
@@ -338,6 +340,7 @@ impl Command {
 /// Runs the program.
 pub fn main() -> ExitCode {
     signals::outlive_file_limits();
+    silence_refusals();
     let command = match parse(env::args_os()) {
         Ok(command) => command,
         Err(answer) => return answered(&answer),
@@ -369,10 +372,30 @@ fn answered(answer: &clap::Error) -> ExitCode {
     }
 }
 
+/// A panic about memory that is refused is told in the error that it becomes; all others speak for themselves.
+fn silence_refusals() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |said| {
+        if !is_refusal(said.payload()) {
+            usual(said);
+        }
+    }));
+}
+
+/// Whether this is what a panic about refused memory says.
+fn is_refusal(said: &(dyn Any + Send)) -> bool {
+    let text = said.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| said.downcast_ref::<String>().map(String::as_str));
+    text == Some(MEMORY_REFUSED)
+}
+
 /// The outcome; a panic is an error, too. Files that were to be are gone by then: without their names they
 /// are removed on the way.
 fn guarded(run: impl FnOnce() -> anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
-    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        if is_refusal(&*panic) {
+            return Err(anyhow!(MEMORY_REFUSED));
+        }
         // What happened and where was said already, as every panic says it.
         Err(anyhow!(
             "this is a mistake in flowsieve; please report it with the lines above, the command line and, if it may be shown, the capture"
@@ -398,5 +421,7 @@ mod tests {
         let error = guarded(|| panic!("the trap")).expect_err("it panicked");
         assert!(error.to_string().contains("please report it"), "{error}");
         assert!(!error.is::<UsageError>());
+        let error = guarded(|| panic!("{MEMORY_REFUSED}")).expect_err("it panicked");
+        assert_eq!(error.to_string(), MEMORY_REFUSED);
     }
 }

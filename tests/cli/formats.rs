@@ -205,7 +205,7 @@ fn every_command_has_every_format() {
         assert_eq!(parquet_rows as usize, count, "{command:?}");
         let run = flowsieve(&[command, &["--format", "xml"]].concat());
         assert_eq!(run.code, Some(2), "{command:?}");
-        let known = "[possible values: table, csv, json, jsonl, parquet]";
+        let known = "[possible values: table, csv, json, jsonl, parquet, arrows]";
         assert!(run.err.contains(known), "{}", run.err);
     }
 }

@@ -14,6 +14,7 @@ use super::time_slice::SliceGrid;
 #[cfg(doc)]
 use super::traffic::Traffic;
 use super::workers::CountStage;
+use crate::bits::MEMORY_REFUSED;
 use crate::elements::{ElementBatch, Extractor};
 use crate::filters::saved::SavedFilter;
 use crate::guard::{Broken, WorkerGone};
@@ -45,6 +46,9 @@ pub enum RunError {
     /// What takes the packets panicked.
     #[error(transparent)]
     Broken(#[from] Broken),
+    /// Memory was given when the run began, and refused later.
+    #[error("{MEMORY_REFUSED}")]
+    Memory,
 }
 
 /// What a count yields on request, besides slices and totals.
@@ -311,7 +315,9 @@ fn finished<S: Stage>(
     let ((inputs, interrupted), (mut totals, disordered, outcome)) =
         finished.map_err(|error| match error {
             StageError::Sink(error) => RunError::Sink(error),
+            StageError::Worker(WorkerGone(reason)) if reason == MEMORY_REFUSED => RunError::Memory,
             StageError::Worker(WorkerGone(reason)) => RunError::Worker { packets, reason },
+            StageError::Broken(broken) if broken.reason == MEMORY_REFUSED => RunError::Memory,
             StageError::Broken(broken) => broken.into(),
         })?;
     totals.interrupted = interrupted;

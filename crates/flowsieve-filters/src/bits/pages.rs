@@ -8,6 +8,10 @@ use std::marker::PhantomData;
 /// larger than the caches has a second miss, that of the page table.
 const LARGE_PAGES_FROM_BYTES: usize = 4 << 20;
 
+/// What a panic says if the system does not give memory that it would have given a moment before: so the sentence is told from one about
+/// a mistake.
+pub const MEMORY_REFUSED: &str = "the system gives less memory than it would have a moment before; ask for less with --memory, or end other programs";
+
 /// A fixed array of numbers, or of short arrays of them, that begins at the start of a page.
 ///
 /// Its memory comes from the system in whole pages, which makes it aligned and zeroed.
@@ -30,8 +34,8 @@ impl<T: Pod> Pages<T> {
     ///
     /// If the system does not give the memory.
     pub fn new(len: usize) -> Self {
-        let memory = MmapMut::map_anon(len * size_of::<T>())
-            .expect("the system gives memory for the filter");
+        let memory = MmapMut::map_anon(len * size_of::<T>());
+        let memory = memory.unwrap_or_else(|_| panic!("{MEMORY_REFUSED}"));
         if memory.len() >= LARGE_PAGES_FROM_BYTES {
             // Only advice: where the system has no large pages, small ones do.
             #[cfg(target_os = "linux")]
