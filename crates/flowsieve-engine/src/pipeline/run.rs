@@ -14,11 +14,11 @@ use super::time_slice::SliceGrid;
 #[cfg(doc)]
 use super::traffic::Traffic;
 use super::workers::CountStage;
-use crate::bits::MEMORY_REFUSED;
 use crate::elements::{ElementBatch, Extractor};
 use crate::filters::saved::SavedFilter;
 use crate::guard::{Broken, WorkerGone};
 use crate::inputs::{Feed, InputResult, Maker, Merge, Watch};
+use crate::memory::MEMORY_REFUSED;
 use crate::trace::{InputFormat, Source};
 use std::io;
 use std::sync::Arc;
