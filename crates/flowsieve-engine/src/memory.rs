@@ -1,7 +1,7 @@
 //! Whether the system gives memory, and whether the processor has it near. Allocations that grow with the input or with options are
 //! tried: a refusal must not end the program.
 
-pub use crate::bits::MEMORY_REFUSED;
+pub(crate) use crate::bits::MEMORY_REFUSED;
 use crate::bits::is_given as pages_are_given;
 use std::hint::black_box;
 use std::ops::Range;
