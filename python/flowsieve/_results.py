@@ -128,7 +128,8 @@ class Counts(_InMemory[CountParameters, CountTotals]):
 
     def _said(self) -> str:
         totals = self.totals
-        return f"{totals.packets:,} packets in {totals.slices:,} slices {self._sparkline()}".rstrip()
+        slices = "slice" if totals.slices == 1 else "slices"
+        return f"{totals.packets:,} packets in {totals.slices:,} {slices} {self._sparkline()}".rstrip()
 
     def _sparkline(self) -> str:
         table = self._table()

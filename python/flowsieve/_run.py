@@ -7,6 +7,7 @@ import glob
 import inspect
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
@@ -113,9 +114,17 @@ class Command:
         """Hands on what the command said."""
         for line, _path, _offset in self.native.said():
             if line.startswith("flowsieve: "):
-                warnings.warn(line.removeprefix("flowsieve: "), InputWarning, stacklevel=4)
+                warnings.warn(line.removeprefix("flowsieve: "), InputWarning, stacklevel=_callers_level())
             else:
                 _log.info(line)
+
+
+def _callers_level() -> int:
+    """How far up whoever called the package is, so that a warning names their line."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class _Bar:

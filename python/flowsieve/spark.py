@@ -106,22 +106,24 @@ class FlowsOnSpark(_OfInputs[FlowsParameters, FlowsTotals]):
     _parameters = FlowsParameters
     _totals = FlowsTotals
 
-    def __init__(self, command: Command, flows: DataFrame) -> None:
+    def __init__(self, command: Command, kept: DataFrame) -> None:
         super().__init__(command)
         # The report has no rows: they are in Spark.
         command.native.rows()
         self._read_rest()
-        self._flows = flows
+        self._kept = kept
 
     @property
     def flows(self) -> DataFrame:
         """The flows in the order of their first packet, as a data frame: ``flows.write.parquet(…)`` has the workers write them."""
-        places = [name for name in self._flows.columns if name.startswith("begun_")]
-        return self._flows.sort("start_ns", *places).drop(*places)
+        listed = self._kept.filter("is_flow").drop("tally", "is_flow")
+        # The first column is the start, whatever its name.
+        places = [name for name in listed.columns if name.startswith("begun_")]
+        return listed.sort(listed.columns[0], *places).drop(*places)
 
     def unpersist(self) -> None:
         """Frees what Spark keeps of the list."""
-        self._flows.unpersist()
+        self._kept.unpersist()
 
 
 def flows(
@@ -144,7 +146,7 @@ def flows(
         rows = run.reduced(_flow_schema(spark, divided), _flows_of).persist(_disk())
         tallies = rows.filter("tally is not null").select("tally").collect()
         report = divided.report([bytes(row.tally) for row in tallies])
-        return FlowsOnSpark(Command.over(report), rows.filter("is_flow").drop("tally", "is_flow"))
+        return FlowsOnSpark(Command.over(report), rows)
 
 
 def _divided(

@@ -185,8 +185,10 @@ def test_problems_are_exceptions_and_warnings(trace, tmp_path):
         fs.count(tmp_path / "*.pcap")
     cut = tmp_path / "cut.pcap"
     cut.write_bytes(Path(trace).read_bytes()[:100_003])
-    with pytest.warns(fs.InputWarning, match="cut.pcap"):
+    with pytest.warns(fs.InputWarning, match="cut.pcap") as warned:
         counted = fs.count(cut)
+    # It names the line of whoever called.
+    assert warned[0].filename == __file__
     assert not counted.complete
     assert "cut.pcap" in counted.inputs[0].error
     assert 0 < counted.totals.packets < 8000

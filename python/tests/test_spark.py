@@ -148,6 +148,9 @@ def test_rankings_and_flows_are_those_of_one_process(session):
     for name in expected.column_names:
         assert [row[name] for row in rows] == expected[name], name
     assert listed.document == flows.document
+    listed.unpersist()
+    named = on_spark.flows(session, TRACES[1], names="zeek").flows.collect()
+    assert [row["ts"] for row in named] == fs.flows(TRACES[1], names="zeek").flows.read()["ts"]
 
 
 @pytest.mark.skipif(SHARED is None, reason="FLOWSIEVE_TRACES names no captures")
