@@ -28,15 +28,15 @@ use tempfile::TempDir;
 
 /// How a count is divided, and in which order its pieces arrive.
 #[derive(Clone, Copy, Debug)]
-struct Division {
+pub(super) struct Division {
     range_bytes: u64,
     budget: usize,
-    shuffle: u64,
+    pub(super) shuffle: u64,
     /// Everything arrives twice.
     twice: bool,
 }
 
-const WHOLE: Division = Division {
+pub(super) const WHOLE: Division = Division {
     range_bytes: u64::MAX,
     budget: 64 << 20,
     shuffle: 0,
@@ -54,7 +54,7 @@ fn at_once(plan: &CountPlan) -> String {
 }
 
 /// Puts things into an order that depends on a seed; equal things stay as they are.
-fn shuffle<T>(things: &mut [T], seed: u64) {
+pub(super) fn shuffle<T>(things: &mut [T], seed: u64) {
     let random = BuildHasherDefault::<DefaultHasher>::default();
     for last in (1..things.len()).rev() {
         let other = random.hash_one((seed, last)) as usize % (last + 1);
@@ -64,15 +64,15 @@ fn shuffle<T>(things: &mut [T], seed: u64) {
 
 /// What was read in pieces, all of which went through their binary form: by slice and shard, in the order in which it
 /// arrives.
-struct Read {
-    table: InputTable,
-    summary: Box<CountSummary>,
-    parts: BTreeMap<i64, BTreeMap<u32, Vec<SlicePart>>>,
+pub(super) struct Read {
+    pub(super) table: InputTable,
+    pub(super) summary: Box<CountSummary>,
+    pub(super) parts: BTreeMap<i64, BTreeMap<u32, Vec<SlicePart>>>,
     /// How many pieces had to be read again.
     again: usize,
 }
 
-fn read_in_pieces(plan: &impl PiecePlan, division: Division) -> Read {
+pub(super) fn read_in_pieces(plan: &impl PiecePlan, division: Division) -> Read {
     let grid = grid_of(plan).unwrap();
     let pieces = divide(plan, division.range_bytes);
     let (mut parts, mut inputs) = (Vec::new(), Vec::new());
@@ -275,7 +275,7 @@ fn source(which: usize) -> Vec<u8> {
 
 /// A capture dealt out to several files, with some neighbours swapped, and one file perhaps damaged.
 #[derive(Clone, Debug)]
-struct Inputs {
+pub(super) struct Inputs {
     source: usize,
     files: usize,
     in_turn: bool,
@@ -284,7 +284,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn write(&self, folder: &TempDir) -> Vec<PathBuf> {
+    pub(super) fn write(&self, folder: &TempDir) -> Vec<PathBuf> {
         let (header, mut records) = records(&source(self.source));
         if self.disorder > 0 {
             for at in (1..records.len()).step_by(self.disorder) {
@@ -320,7 +320,7 @@ impl Inputs {
     }
 }
 
-fn inputs() -> impl Strategy<Value = Inputs> {
+pub(super) fn inputs() -> impl Strategy<Value = Inputs> {
     (
         0_usize..7,
         1_usize..4,
@@ -410,7 +410,7 @@ fn selection(number: usize) -> Selection {
     }
 }
 
-fn plan() -> impl Strategy<Value = CountPlan> {
+pub(super) fn plan() -> impl Strategy<Value = CountPlan> {
     let width = prop_oneof![
         Just(None),
         Just(Some(1_000_000_000_i64)),
@@ -513,7 +513,7 @@ fn flows() -> impl Strategy<Value = FlowPlan> {
     )
 }
 
-fn division() -> impl Strategy<Value = Division> {
+pub(super) fn division() -> impl Strategy<Value = Division> {
     (
         prop_oneof![
             Just(1_000_u64),
