@@ -371,8 +371,8 @@ class CompareParameters:
     """combinations of attributes that queries ask for, each a list of names; all attributes first."""
     expected_elements: int | None
     """distinct elements in a slice for which the numbers of hash functions were chosen; null if none was known, and k =
-        4."""
-    expected_from: str
+        4; null with `--each`, as the next two: each capture has its own."""
+    expected_from: str | None
     """`given` (`--expect`), `p95` (95 of 100 slices that end within the first 48 MiB of elements have no more; nearest
         rank), or `unknown`."""
     expected_slices: int | None

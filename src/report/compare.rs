@@ -56,7 +56,7 @@ impl CompareReport<'_> {
         let structures = self.rows().map(|row| structures.object_of(&row)).collect();
         object([
             ("schema", Cell::Text(SCHEMA.into())),
-            ("parameters", parameter_columns().object_of(self)),
+            ("parameters", parameter_columns().object_of(&self.asked())),
             ("pairs", Cell::List(pairs, "")),
             ("slices", judged_columns().list_of(&self.comparison.slices)),
             ("slices_omitted", Cell::U64(self.comparison.slices_omitted)),
@@ -95,7 +95,7 @@ impl CompareReport<'_> {
         let totals = Section::of("totals", "totals", &total_columns(None));
         let head = [
             ("schema", Cell::Text(SCHEMA.into())),
-            ("parameters", parameter_columns().object_of(self)),
+            ("parameters", parameter_columns().object_of(&self.asked())),
         ];
         let pairs = pair_columns();
         let records = [

@@ -1,6 +1,7 @@
 //! Two structures on several captures: a line a capture, and what all of them say together.
 
 use super::column::Columns;
+use super::compare_model::{Asked, parameter_columns};
 use super::compare_pair::{PairRow, SliceWords, pair_columns};
 use super::compare_words::{answers, middle, short_percent};
 use super::figure::{Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Scale};
@@ -113,7 +114,15 @@ impl<'a> EachReport<'a> {
             return Ok(out);
         }
         let mut summary = self.summary();
-        let mut frame = Frame::of_rows(SCHEMA, "captures", "capture");
+        let asked = Asked {
+            plan: self.plan,
+            expected: None,
+            pair: Some(self.pair),
+            anonymized: false,
+        };
+        let parameters = parameter_columns().object_of(&asked);
+        let mut frame =
+            Frame::of_rows(SCHEMA, "captures", "capture").with("parameters", parameters);
         // In flat tables the summary stands in rows of its own, without the name of a capture.
         let (mut rows, mut tail) = (self.rows.clone(), Vec::new());
         if format.is_flat() {
