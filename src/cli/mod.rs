@@ -22,6 +22,8 @@ mod output;
 mod page;
 mod plan;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod reproduce;
 mod run;
 mod same_file;
