@@ -506,7 +506,7 @@ impl Capture {
         }
     }
 
-    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`,
+    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`,
     /// `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`, `flow-csv`, `nfdump-csv`,
     /// `flow-parquet` or `dns-parquet`.
     pub fn container(&self) -> &'static str {
