@@ -121,7 +121,11 @@ fn option(page: &mut String, argument: &Arg) {
 
 /// Paragraphs of help, each of which ends with a full stop, as Markdown.
 fn paragraphs(help: &str) -> String {
-    let paragraphs = help.trim().split("\n\n").map(|paragraph| {
+    let paragraphs = help.trim_end().split("\n\n").map(|paragraph| {
+        // Lines that stand by themselves in help do so here.
+        if paragraph.lines().all(|line| line.starts_with("  ")) {
+            return format!("```text\n{paragraph}\n```");
+        }
         let words: Vec<&str> = paragraph.split_whitespace().collect();
         let text = escaped(&words.join(" "));
         let ends = text.is_empty() || text.ends_with(['.', ':', '?', '!']);

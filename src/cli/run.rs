@@ -265,7 +265,7 @@ pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 /// What could not be done with results.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";
 
-/// The user's mistakes are told apart from what else may end a run without results.
+/// The user's mistakes are distinguished from what else may end a run without results.
 pub(crate) fn explained(error: RunError) -> anyhow::Error {
     match error {
         RunError::Plan(error) => UsageError::of(error).into(),

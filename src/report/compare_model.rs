@@ -18,7 +18,7 @@ pub struct CompareReport<'a> {
     pub plan: &'a ComparePlan,
     /// What came of it.
     pub comparison: &'a Comparison,
-    /// Two of the structures that are held against each other first.
+    /// Two of the structures that are compared with each other first.
     pub pair: Option<[Contender; 2]>,
     /// Addresses on its page are replaced.
     pub anonymized: bool,

@@ -132,7 +132,7 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
     }
 }
 
-/// The columns of a slice but those of combinations. People see its beginning with so many decimals of a
+/// The columns of a slice but those of combinations. People see its beginning with this many decimals of a
 /// second.
 pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
     let width = 20 + if decimals == 0 { 0 } else { decimals + 1 };

@@ -146,7 +146,7 @@ impl From<&DedupSlice> for Row {
     }
 }
 
-/// The columns of a slice. People see its beginning with so many decimals of a second.
+/// The columns of a slice. People see its beginning with this many decimals of a second.
 pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
     Columns::default()
         .field("start_ns", |row: &Row| row.times.map(|times| Time(times.0)))
