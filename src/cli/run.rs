@@ -236,7 +236,7 @@ impl Run {
     pub(crate) fn others(&self) {
         if self.others > 0 {
             say(format_args!(
-                "{} files in the directories are no captures and were left out",
+                "{} files in the directories are not captures and were skipped",
                 self.others
             ));
         }
