@@ -1,4 +1,4 @@
-//! A count as few calls: what is not said has the defaults of the command line.
+//! A count in a few calls. Everything you do not set has the default of the command line.
 
 use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
