@@ -350,7 +350,7 @@ impl Operation {
         }
     }
 
-    /// Of so many elements in a row one is new.
+    /// Of this many elements in a row one is new.
     const fn one_new_in(self) -> Option<u64> {
         match self {
             Self::New => Some(1),

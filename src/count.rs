@@ -1,4 +1,4 @@
-//! A count as few calls: what is not said has the defaults of the command line.
+//! A count in a few calls. Everything you do not set has the default of the command line.
 
 use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
@@ -13,13 +13,13 @@ use crate::trace::{InputFormat, Source, StopFlag};
 use std::io;
 use std::time::Duration;
 
-/// Shards unless told otherwise: enough for the threads of a large machine.
+/// Shards by default: enough for the threads of a large machine.
 const DEFAULT_SHARDS: u32 = 8;
 
-/// Bytes of the filters of a slice unless told otherwise.
+/// Bytes of the filters of a slice by default.
 pub(crate) const DEFAULT_MEMORY_BYTES: u64 = 256 << 10;
 
-/// Bytes of the exact count unless told otherwise.
+/// Bytes of the exact count by default.
 const DEFAULT_EXACT_BYTES: u64 = 4 << 30;
 
 /// A count that is being described.
@@ -192,7 +192,7 @@ impl Count {
         self
     }
 
-    /// The filter is as small as it may be for this false-positive rate at so many elements a slice.
+    /// The filter is as small as it may be for this false-positive rate at this many elements a slice.
     #[must_use]
     pub fn rate(mut self, fpr: f64, expected: u64) -> Self {
         (self.fpr, self.expected) = (Some(fpr), Some(expected));
@@ -213,7 +213,7 @@ impl Count {
         self
     }
 
-    /// Does without the exact count: memory stays small whatever comes.
+    /// Does without the exact count: memory stays small for any traffic.
     #[must_use]
     pub fn without_exact(mut self) -> Self {
         self.exact_limit_bytes = None;

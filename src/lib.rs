@@ -37,7 +37,7 @@
 //! | read packets yourself | [`trace::Capture`], [`elements::Extractor`] |
 //! | use a filter alone | [`filters`], which is the crate `flowsieve-filters` |
 //!
-//! `examples/` has five short programs.
+//! `examples/` has six short programs.
 //!
 //! Features on by default: `cli` (the program), `parquet` (results in Parquet, and [`index`],
 //! whose records are Parquet), `zstd` (captures compressed by zstd). And `arrow`: results as Arrow record batches.

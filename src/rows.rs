@@ -1,5 +1,5 @@
-//! The rows of a count as an iterator: the count runs in a thread of its own, and waits where the rows are
-//! not taken.
+//! The rows of a count as an iterator: the count runs in its own thread and waits while
+//! nobody takes rows.
 
 use crate::pipeline::{
     CountExtras, CountPlan, CountSummary, RunError, SliceResult, SliceSink, count,

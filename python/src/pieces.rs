@@ -305,7 +305,7 @@ impl DividedJob {
         serde_json::to_string(&self.job).expect("words and numbers are JSON")
     }
 
-    /// The pieces, as text: ranges of so many bytes of plain pcap files, and whole inputs.
+    /// The pieces, as text: ranges of this many bytes of plain pcap files, and whole inputs.
     fn pieces(
         &self,
         py: Python<'_>,

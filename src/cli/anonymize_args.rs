@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 pub(crate) struct AnonymizeArgs {
     /// Replace IP addresses by others that keep prefixes (Crypto-PAn)
     ///
-    /// Addresses of one network stay those of one network, IPv4 and IPv6 alike. Names of hosts, payload
-    /// and link-layer addresses are no IP addresses and stay as they are. Without a key file the key is
-    /// random, and results of different runs cannot be joined.
+    /// Addresses of one network stay in one network, for IPv4 and IPv6. Host names, payload and link-layer addresses
+    /// are not IP addresses and stay. Without a key file the key is random, and results of different runs cannot be
+    /// joined.
     #[arg(long, hide_short_help = true)]
     anonymize: bool,
 
     /// The secret that the replacement follows from: a file of 32 random bytes
     ///
-    /// Make one with `head -c 32 /dev/urandom > key`, and keep it to yourself. Implies --anonymize.
+    /// Make one with `head -c 32 /dev/urandom > key`, and keep it secret. Implies --anonymize.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     anonymize_key: Option<PathBuf>,
 }

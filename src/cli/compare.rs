@@ -50,9 +50,10 @@ pub(crate) struct CompareArgs {
 
     /// Two structures to compare first [default: mdbf,cmdbf]
     ///
-    /// If one of mdbf and cmdbf does not take part, the default is the two of --filter. The first sentence says in how many slices which of the two was nearer to the truth, by the raw count (the elements
-    /// called new), as the papers count; a structure that has none takes part by its estimate. Both take part
-    /// whether --filter names them or not.
+    /// If one of mdbf and cmdbf does not take part, the default is the two of --filter. The first sentence says which
+    /// of the two was nearer to the truth, and in how many slices, by the raw count (the elements seen as new), as in
+    /// the papers; a structure without one takes part with its estimate. Both take part even if --filter does not name
+    /// them.
     #[arg(
         long,
         value_parser = contenders(),
@@ -63,9 +64,9 @@ pub(crate) struct CompareArgs {
     )]
     pair: Vec<Contender>,
 
-    /// Compare the pair on each capture: a line a capture
+    /// Compare the pair on each capture: one line per capture
     ///
-    /// Only the two structures of --pair are run, on each capture by itself, and a summary follows.
+    /// Only the two structures of --pair run, on each capture separately, and a summary follows.
     #[arg(long, conflicts_with_all = ["filter", "timing", "bits"], help_heading = "Structures")]
     each: bool,
 
@@ -104,24 +105,24 @@ struct ConditionArgs {
 
     /// A combination that queries ask for, such as src,domain [default: the usual ones]
     ///
-    /// All attributes together are always asked for. Usual are every single attribute; of flows also
-    /// both addresses, and each with the destination port; of DNS triples src,domain and src,dst.
+    /// All attributes together are always asked for. The usual ones are every single attribute; for flows also both
+    /// addresses, and each with the destination port; for DNS triples src,domain and src,dst.
     #[arg(long, value_name = "NAMES", hide_short_help = true)]
     want: Vec<String>,
 
     /// Distinct elements per slice [default: 95th percentile of the first slices]
     ///
-    /// Every structure gets the number of hash functions (k) that its formula says is best for so many. The default
-    /// is the 95th percentile (nearest rank) over the slices that end within the first 48 MiB of elements, so that a
-    /// flood does not fill filters that were made for the usual slice.
+    /// Every structure gets the number of hash functions (k) that is best for this many by its formula. The default is
+    /// the 95th percentile (nearest rank) over the slices that end within the first 48 MiB of elements, so that a flood
+    /// does not spoil filters made for a usual slice.
     #[arg(long, value_name = "COUNT", value_parser = parse_expected, hide_short_help = true)]
     expect: Option<u64>,
 
     /// Number of hash functions (k) of every structure [default: the best for --expect]
     ///
-    /// mdbf and cmdbf use so many for each array, cartesian and the matrices for each attribute; a matrix keeps the
-    /// cuts that it has without --k. subset takes at most 8, and subset-planned sets so many bits for every
-    /// combination; all others take at most 32. dleft, hll and exact have no k and stay as they are.
+    /// mdbf and cmdbf use k for each array, cartesian and the matrices for each attribute; a matrix keeps the cuts that
+    /// it has without --k. subset takes at most 8, and subset-planned sets k bits for every combination; all others
+    /// take at most 32. dleft, hll and exact have no k.
     #[arg(long, value_name = "N", hide_short_help = true)]
     k: Option<u32>,
 
@@ -239,7 +240,7 @@ const PUBLISHED: [Contender; 2] = [
 ];
 
 impl CompareArgs {
-    /// The two structures that are held against each other, if there are two.
+    /// The two structures that are compared with each other, if there are two.
     fn pair_of(&self, contenders: &[Contender]) -> Result<Option<[Contender; 2]>, UsageError> {
         let two = |list: &[Contender]| match *list {
             [a, b] if a != b => Some([a, b]),

@@ -68,7 +68,7 @@ pub(crate) struct CountArgs {
     #[command(flatten)]
     od: OdArgs,
 
-    /// List on the page who has the most distinct others: so many keys
+    /// List this many keys with the most distinct others on the page
     ///
     /// Sources by distinct destinations, and destinations by distinct sources; with --element dns sources by distinct
     /// names. Estimated over everything in 1 MiB for each. `flowsieve top` ranks by slice, exactly, and other keys.
@@ -112,7 +112,7 @@ struct FilterArgs {
 
     /// Distinct elements expected per slice; with --want also src=5k for one combination
     ///
-    /// Chooses the number of hash functions (4 if it is not known).
+    /// Chooses the number of hash functions (4 without it).
     #[arg(long, value_name = "[NAMES=]COUNT", hide_short_help = true)]
     expect: Vec<String>,
 
@@ -124,8 +124,8 @@ struct FilterArgs {
 
     /// Partitions with a filter each [default: 8; published structures, and with --want: 1]
     ///
-    /// Elements are divided among them by their digest. Results depend on their number, and more
-    /// than two threads need more than one.
+    /// Elements are divided among shards by their digest. Results depend on the number of shards; more than two threads
+    /// need more than one.
     #[arg(long, value_name = "COUNT", hide_short_help = true)]
     shards: Option<u32>,
 }

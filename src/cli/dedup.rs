@@ -59,7 +59,7 @@ pub(crate) struct DedupArgs {
 
     /// Drop what the filter takes for a repeat, without looking it up
     ///
-    /// Needs no more than --memory whatever the rate, remembers at least the window and at most one
+    /// Needs no more than --memory at any rate, remembers at least the window and at most one
     /// and a half of it, and reports how many packets it is expected to have dropped wrongly.
     #[arg(long, help_heading = "Filter", hide_short_help = true)]
     approximate: bool,
@@ -87,7 +87,7 @@ pub(crate) struct DedupArgs {
     #[arg(long, conflicts_with_all = ["write", "dropped"], help_heading = "Output")]
     dry_run: bool,
 
-    /// Report also each time slice of this width, such as 1s
+    /// Also report each time slice of this width, such as 1s
     #[arg(long, value_name = "DURATION", value_parser = parse_width_ns, help_heading = "Output", hide_short_help = true)]
     slice: Option<i64>,
 
@@ -106,8 +106,8 @@ pub(crate) struct DedupArgs {
 struct CapturesArgs {
     /// Capture to write, whole or not at all; - is standard output
     ///
-    /// pcap if the name ends in .pcap, .cap, .dmp or .dump, else (and to standard output) pcapng;
-    /// compressed if .gz, .zst, .xz, .bz2 or .lz4 follows.
+    /// pcap if the name ends in .pcap, .cap, .dmp or .dump; otherwise, and on standard output, pcapng. Compressed if
+    /// .gz, .zst, .xz, .bz2 or .lz4 follows.
     #[arg(short, long, value_name = "FILE")]
     write: Option<PathBuf>,
 

@@ -13,17 +13,17 @@ use flowsieve::planner::{Elements, Goal, PlanRequest, Structure, plan};
 pub(super) struct DesignArgs {
     /// A combination that queries ask for, and its weight, such as src,dst:3 or all
     ///
-    /// A filter is planned for queries about these combinations, as often as their weights say; without any,
-    /// for whole elements (all). `count` stores and counts them as well: it needs --expect, has one shard, and
-    /// counts whole elements in any case, but gives them the fewest bits unless they are wanted, too.
+    /// The filter is planned for queries about these combinations, as frequent as their weights; without any, for whole
+    /// elements (all). `count` also stores and counts them: it needs --expect, uses one shard, and always counts whole
+    /// elements, but gives them the fewest bits unless you want them too.
     #[arg(long, value_name = "NAMES[:WEIGHT]", hide_short_help = true)]
     pub(super) want: Vec<String>,
 
-    /// Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain;dst,domain'
+    /// Your own cuts of CBFM and WCBFM, such as '1,3;1,2' or 'src,domain;dst,domain'
     #[arg(long, value_name = "CUTS", hide_short_help = true)]
     pub(super) cuts: Option<String>,
 
-    /// Weights of WCBFM by hand, one an attribute, such as 1,2,1
+    /// Your own weights of WCBFM, one per attribute, such as 1,2,1
     #[arg(
         long,
         value_name = "WEIGHTS",
@@ -109,7 +109,7 @@ impl DesignArgs {
         Ok(filter)
     }
 
-    /// What is asked of the planner about elements of so many attributes, all but how many there are.
+    /// What is asked of the planner about elements of this many attributes, all but how many there are.
     pub(super) fn request(
         &self,
         attributes: Vec<String>,

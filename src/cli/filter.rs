@@ -87,7 +87,7 @@ struct InfoArgs {
 ///
 ///   yes      seen, or a false positive
 ///   no       not seen, for certain
-///   apart    each value was seen, but perhaps in different elements: the filter does not tell
+///   apart    each value was seen, but perhaps in different elements: the filter cannot say
 ///   unknown  the filter keeps nothing about such a question
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = QUERY_EXAMPLES, verbatim_doc_comment)]
@@ -96,7 +96,7 @@ struct QueryArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// Elements, or - for one a line of standard input
+    /// Elements, or - to read one per line from standard input
     #[arg(required = true, value_name = "VALUE")]
     values: Vec<String>,
 
@@ -109,8 +109,8 @@ struct QueryArgs {
 
 /// Unite saved filters of equal parameters into the filter of all their inputs
 ///
-/// They must have been saved with the same structure, memory, seed and shards, of the same kind of
-/// element. Scalable filters have a union only while it has no more links than a chain may have.
+/// They must have been saved with the same structure, memory, seed and shards, of the same kind of element. Scalable
+/// filters can be united only if the union has no more links than a chain may have.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = UNION_EXAMPLES)]
 struct UnionArgs {

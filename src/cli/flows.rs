@@ -46,8 +46,8 @@ pub(crate) struct FlowsArgs {
 
     /// Print each flow once, as soon as it is seen, by its first packet
     ///
-    /// Exact as long as the flows fit into half of the memory; then a filter answers, which may miss
-    /// some. How many is said at the end.
+    /// Exact as long as the flows fit into half of the memory; after that a filter answers, which may miss some flows.
+    /// The summary says how many.
     #[arg(long, conflicts_with_all = ["idle", "active"], help_heading = "Flows")]
     unique: bool,
 

@@ -22,6 +22,8 @@ mod output;
 mod page;
 mod plan;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod reproduce;
 mod run;
 mod same_file;
@@ -94,46 +96,42 @@ pub(crate) enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Count distinct host pairs, flows or DNS triples in each time slice
     ///
-    /// Several captures are one trace in the order of time; directories are searched for captures.
-    /// Recognised by content: pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log, Suricata's
-    /// eve.json, nfdump's CSV, lists of flows as CSV or Parquet, and DNS queries as both (columns ts, src, dst,
-    /// qname), each but Parquet plain or compressed by gzip, zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not
-    /// when its packets came: it counts in the slice of its begin.
+    /// Several captures are one trace in the order of time; directories are searched for captures. Recognised by
+    /// content: pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log, Suricata's eve.json, nfdump's CSV, lists
+    /// of flows as CSV or Parquet, and DNS queries as both (columns ts, src, dst, qname), all but Parquet plain or
+    /// compressed by gzip, zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not when its packets came, so
+    /// a flow counts in the slice in which it began.
     #[command(display_order = 1)]
     Count(Box<count::CountArgs>),
     /// Write captures without their duplicates
     ///
-    /// A packet is dropped if the same packet was seen within the window before it. Nothing else is
-    /// dropped: whatever the filter takes for a repeat is looked up among digests of 128 bits. Several
-    /// captures become one, in order of time. The summary goes to standard output (to standard error
-    /// with `-w -`).
+    /// A packet is dropped if the same packet was seen within the window before it. Nothing else is dropped: what the
+    /// filter takes for a repeat is looked up among 128-bit digests. Several captures become one, in order of time. The
+    /// summary goes to standard output (to standard error with `-w -`).
     #[command(display_order = 4)]
     Dedup(Box<dedup::DedupArgs>),
     /// Export packets, or elements once per slice, as rows for databases and data frames
     ///
     /// A row is a distinct element of a time slice, with the time of its first packet, its packets and its bytes there;
-    /// or a packet (--all). Packets stand in the order of the trace; elements slice by slice, in the order in which each was
-    /// first seen. Packets without a readable IP header have no row and are tallied by reason.
-    /// Several captures are one trace in the order of time; formats and directories are those of
-    /// `flowsieve count`.
+    /// or a packet (--all). Packets are in the order of the trace; elements are listed slice by slice, in the order in
+    /// which each was first seen. Packets without a readable IP header have no row and are tallied by reason. Several
+    /// captures are one trace in the order of time; formats and directories are those of `flowsieve count`.
     #[command(display_order = 6)]
     Export(Box<export::ExportArgs>),
     /// Look at, ask and unite filters that `count --save-filter` saved
     ///
-    /// A saved filter answers whether an element was seen, without the capture. An element that was seen is
-    /// always found; one that was not is found as often as the filter's false-positive rate says.
+    /// A saved filter answers whether an element was seen, without the capture. An element that was seen is always
+    /// found; one that was not seen is reported as found with the filter's false-positive rate.
     #[command(display_order = 10)]
     Filter(filter::FilterArgs),
     /// List flows: times, five-tuple, packets, bytes, TCP flags, names
     ///
-    /// A flow is all packets with the same addresses, protocol and ports; with --bidirectional those of
-    /// both directions. Flows are listed in the order of their first packet. Without --idle and --active
-    /// a flow lasts as long as the captures, so that their number is that of distinct five-tuples.
-    /// Datagrams are not put together: only the first fragment has ports, and the later ones are
-    /// another flow, with the same addresses and protocol and with ports 0.
-    /// Several captures are one trace in the order of time; formats and directories are those of
-    /// `flowsieve count`. Records of logs are no packets: --unique lists them, and without it they are
-    /// tallied as skipped.
+    /// A flow is all packets with the same addresses, protocol and ports; with --bidirectional those of both
+    /// directions. Flows are listed in the order of their first packet. Without --idle and --active a flow lasts as
+    /// long as the captures, so the number of flows is that of distinct five-tuples. Datagrams are not reassembled:
+    /// only the first fragment has ports, and later fragments are another flow with the same addresses and protocol and
+    /// with ports 0. Several captures are one trace in the order of time; formats and directories are those of
+    /// `flowsieve count`. Records of logs are not packets: --unique lists them; without it they are tallied as skipped.
     #[command(display_order = 3)]
     Flows(flows::FlowsArgs),
     /// Generate a capture with known counts, the same bytes on every machine
@@ -145,22 +143,20 @@ pub(crate) enum Command {
     Generate(generate::GenerateArgs),
     /// Index an archive of captures, and search it: which capture, and when
     ///
-    /// Captures are divided into regions, each a range of time in one file. For each region the index keeps the
-    /// flows and DNS questions, with inverted lists and a filter over combinations of addresses, port and
-    /// domain; above the regions is a counting filter for each storage directory. A search asks the filters
-    /// which regions can have an answer, and takes the answers from lists and records: none is missed, none
-    /// is made up.
+    /// Captures are divided into regions, each a range of time in one file. For each region the index keeps the flows
+    /// and DNS questions, with inverted lists and a filter over combinations of addresses, port and domain; each
+    /// storage directory also has a counting filter over its regions. A search asks the filters which regions can have
+    /// an answer, and takes the answers from lists and records: none is missed, none is made up.
     #[command(display_order = 5)]
     Index(index::IndexArgs),
     /// Plan a filter: for every structure its parameters, memory and false-positive rate
     ///
-    /// What is planned for is a mixture of queries: combinations of attributes (--want) with weights.
-    /// Predicted are the rates of negatives, combinations that do not occur; see --known. For CBFM and
-    /// WCBFM the cuts and weights with the least weighted rate are searched for. What no wanted combination
-    /// contains is cut. Of the rest every family of cuts is looked at if there are at most 6894, so for up
-    /// to five attributes, and for more where what is wanted is small; else a search with bounded work
-    /// starts from several families and need not find the best one (--cuts names another one). Weights are
-    /// searched for likewise, for the eight best families, and are never worse than equal ones.
+    /// A plan is for a mixture of queries: combinations of attributes (--want) with weights. It predicts false-positive
+    /// rates for combinations that do not occur; see --known. For CBFM and WCBFM it searches for the cuts and weights
+    /// with the lowest weighted rate. Combinations that no wanted one contains are cut. If at most 6894 families of
+    /// cuts remain (always with up to five attributes), all are tried; otherwise a search with bounded work starts from
+    /// several families and may miss the best one (--cuts names another one). The weights are never worse than equal
+    /// ones.
     #[command(display_order = 8)]
     Plan(Box<plan::PlanArgs>),
     /// Recompute the tables and figures of the papers that the filters come from
@@ -168,18 +164,17 @@ pub(crate) enum Command {
     /// For each figure: what the paper prints, what the formula says, what is measured on the filters of
     /// this program with its standard error, and a verdict. Everything but times follows from the seed.
     ///
-    /// Experiments on traffic take captures from --capture, else from the directory in the environment
-    /// variable `FLOWSIEVE_TRACES`, else they generate traffic and say so. The dictionary takes its words
-    /// from the file in `FLOWSIEVE_WORDS` (one a line), else it makes them up and says so.
+    /// Experiments on traffic take captures from --capture, or from the directory in the environment variable
+    /// `FLOWSIEVE_TRACES`; without both they generate traffic and say so. The dictionary takes its words from the file
+    /// in `FLOWSIEVE_WORDS` (one per line); without it, it makes words up and says so.
     #[command(display_order = 9)]
     Reproduce(reproduce::ReproduceArgs),
     /// Rank hosts, ports or names by how many distinct others each has
     ///
-    /// Which sources contact the most destinations (scanners), which destinations the most sources (victims), who
-    /// tries the most ports, which domains have the most names. A Bloom filter takes out the repeats, and a summary
-    /// of bounded size ranks what is left. Without options: sources by distinct destinations, over the whole
-    /// trace. Several captures are one trace in the order of time; formats and directories are those of
-    /// `flowsieve count`.
+    /// Which sources contact the most destinations (scanners), which destinations the most sources (victims), who tries
+    /// the most ports, which domains have the most names. A Bloom filter removes repeats, and a summary of bounded size
+    /// ranks the rest. Without options: sources by distinct destinations, over the whole trace. Several captures are
+    /// one trace in the order of time; formats and directories are those of `flowsieve count`.
     #[command(display_order = 2)]
     Top(top::TopArgs),
     /// Print a script with which a shell completes commands and options
@@ -372,7 +367,7 @@ fn answered(answer: &clap::Error) -> ExitCode {
     }
 }
 
-/// A panic about memory that is refused is told in the error that it becomes; all others speak for themselves.
+/// A panic about memory that is refused becomes an error with a sentence of its own; all others report themselves.
 fn silence_refusals() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |said| {

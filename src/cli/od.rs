@@ -19,11 +19,10 @@ pub(crate) struct OdArgs {
     #[command(flatten)]
     pub(crate) page: PageArgs,
 
-    /// Packets by origin and destination too, by prefixes of so many bits
+    /// Also count packets by origin and destination, by prefixes of this many bits
     ///
-    /// `--od 24` groups IPv4 addresses by /24.
-    /// For IPv6 prefixes have twice as many bits. The page shows the 24 largest on each side. All
-    /// packets with readable addresses count, whatever the elements are.
+    /// `--od 24` groups IPv4 addresses by /24. IPv6 prefixes have twice as many bits. The page shows the 24 largest on
+    /// each side. All packets with readable addresses count, for any kind of element.
     #[arg(long = "od", value_name = "BITS", value_parser = parse_bits, hide_short_help = true)]
     bits: Option<u8>,
 

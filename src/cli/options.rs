@@ -74,8 +74,8 @@ pub(super) struct InputArgs {
 pub(super) struct SelectionArgs {
     /// Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'
     ///
-    /// The language is that of tcpdump and of Wireshark's capture filters (pcap-filter). VLAN tags and MPLS labels need no keyword,
-    /// and with `--tunnel inner` the inner packet is meant.
+    /// The language is that of tcpdump and of Wireshark's capture filters (pcap-filter). VLAN tags and MPLS labels need
+    /// no keyword, and with `--tunnel inner` the expression is about the inner packet.
     #[arg(long = "where", value_name = "EXPRESSION")]
     expression: Option<String>,
 
@@ -113,17 +113,17 @@ impl SelectionArgs {
 // Captures that are still being written.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct LiveArgs {
-    /// Read on while captures grow, and new ones in directories, until interrupted
+    /// Keep reading captures that grow, and new ones in directories, until interrupted
     ///
     /// Names a capture that is being written, or a directory into which a program such as tcpdump -C or dumpcap -b
     /// writes captures one after the other.
     #[arg(long, help_heading = "Input", hide_short_help = true)]
     pub(super) follow: bool,
 
-    /// Print a row of a pipe so long after it ends, in capture time
+    /// Print a row of a pipe this long after its slice ends, in capture time
     ///
-    /// Packets that come later still count. The formats that are written at the end (JSON, Parquet, and all files) do not
-    /// need it, and captures that are files neither.
+    /// Packets that come later still count. Formats written at the end (JSON, Parquet, and all files) and captures that
+    /// are files ignore it.
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_delay_ns, help_heading = "Output", hide_short_help = true)]
     delay: i64,
 }
@@ -170,9 +170,9 @@ pub(super) struct InputFormatArgs {
 
     /// Which messages of dnstap files count: client, auth, resolver and more
     ///
-    /// A comma-separated list of `auth`, `resolver`, `client`, `forwarder`, `stub`, `tool` and `update`, each of which may
-    /// end in `-query` or `-response`, or `all`. By default `client,auth`: what a server was asked, and what it
-    /// answered, as a capture of its own traffic with those who ask it has them. Other messages are tallied as skipped.
+    /// A comma-separated list of `auth`, `resolver`, `client`, `forwarder`, `stub`, `tool` and `update`, each of which
+    /// may end in `-query` or `-response`, or `all`. By default `client,auth`: what a server was asked and what it
+    /// answered, as in a capture of the traffic with its clients. Other messages are tallied as skipped.
     #[arg(long, value_name = "TYPES", value_parser = parse_dnstap_types, hide_short_help = true)]
     dnstap_type: Option<DnstapTypes>,
 }
@@ -236,7 +236,7 @@ const HEADERS: &[Choice<Tunnel>] = &[
 // Where DNS messages are looked for.
 #[derive(Args, Clone, Debug)]
 pub(super) struct DnsPortArgs {
-    /// One more port on which DNS is spoken, besides 53
+    /// Another DNS port besides 53
     #[arg(long, value_name = "PORT", hide_short_help = true)]
     pub(super) dns_port: Vec<u16>,
 }
@@ -379,7 +379,7 @@ pub(super) struct ExactLimitArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Exact count")]
 pub(super) struct ExactArgs {
-    /// Skip the exact count: memory stays small whatever the traffic
+    /// Skip the exact count: memory stays small for any traffic
     #[arg(long)]
     no_exact: bool,
 

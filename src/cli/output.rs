@@ -146,7 +146,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 }
 
 /// A file beside the one that is to be, with the rights that any file gets which a program creates. Its name
-/// has the number of the process, so that one that was killed can be told from one that is at work.
+/// has the number of the process, so that one that was killed can be distinguished from one that is at work.
 fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
     let prefix = format!(".flowsieve-{}-", std::process::id());
     let mut builder = tempfile::Builder::new();

@@ -40,7 +40,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(value_name = "NAME", value_parser = PossibleValuesParser::new(names()), hide_possible_values = true)]
     names: Vec<String>,
 
-    /// List the names, with what they stand for, and do nothing
+    /// List the experiments and do nothing
     #[arg(long)]
     list: bool,
 

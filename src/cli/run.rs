@@ -236,7 +236,7 @@ impl Run {
     pub(crate) fn others(&self) {
         if self.others > 0 {
             say(format_args!(
-                "{} files in the directories are no captures and were left out",
+                "{} files in the directories are not captures and were skipped",
                 self.others
             ));
         }
@@ -265,7 +265,7 @@ pub(crate) const PARTIAL: &str = "the results hold what was read until then";
 /// What could not be done with results.
 pub(crate) const UNWRITTEN: &str = "cannot write the results";
 
-/// The user's mistakes are told apart from what else may end a run without results.
+/// The user's mistakes are distinguished from what else may end a run without results.
 pub(crate) fn explained(error: RunError) -> anyhow::Error {
     match error {
         RunError::Plan(error) => UsageError::of(error).into(),

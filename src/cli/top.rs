@@ -71,8 +71,8 @@ struct QuestionArgs {
     /// Keys to rank, such as src, dst/24 or src,dst
     ///
     /// Attributes are src, dst, src-port, dst-port, proto, domain and domain2, the registered domain by the Public
-    /// Suffix List. src/24 is a prefix of an IPv4 address; of IPv6 addresses it has twice as many bits. Questions about
-    /// domains are about DNS messages.
+    /// Suffix List. src/24 is a prefix of IPv4 addresses; for IPv6 it has twice as many bits. Questions about domains
+    /// are about DNS messages.
     #[arg(
         long,
         value_name = "NAMES",
@@ -83,7 +83,7 @@ struct QuestionArgs {
 
     /// What is counted for each key, such as dst or dst-port
     ///
-    /// The same attributes as for --by. Packets without ports do not count where ports are asked for.
+    /// The same attributes as for --by. For ports, packets without ports do not count.
     #[arg(
         long,
         value_name = "NAMES",
@@ -98,9 +98,9 @@ struct QuestionArgs {
     #[arg(short = 'n', long = "number", value_name = "COUNT", value_parser = parse_count)]
     number: Option<u64>,
 
-    /// List keys with so many distinct others or more [default: 2]
+    /// List keys with at least this many distinct others [default: 2]
     ///
-    /// Without the exact count each row says whether it is certain, likely or possible that the key has so many.
+    /// Without the exact count, each row says whether it is certain, likely or possible that the key has this many.
     #[arg(long, value_name = "COUNT", value_parser = parse_count)]
     min: Option<u64>,
 

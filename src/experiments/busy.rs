@@ -19,7 +19,7 @@ pub(super) struct Busy {
     pairs: u64,
 }
 
-/// Who talks in a capture. Shares are of the pairs of hosts, whatever the direction.
+/// Who talks in a capture. Shares are of the pairs of hosts, for any direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Hosts {
     /// Neither of the others: what a line between networks shows.

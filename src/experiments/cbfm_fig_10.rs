@@ -29,7 +29,7 @@ pub(super) fn run(settings: &Settings) -> Found {
             bits.ilog2()
         ),
         HOW.into(),
-        "Times are those of this machine; the paper's, of another machine and program, are no measure for them. What can be compared are ratios: a Cartesian join looks through a row for a partial query, and a matrix at its maximal combinations only.".into(),
+        "Times are those of this machine; the paper's come from another machine and program and cannot be compared. Ratios can be compared: a Cartesian join looks through a row for a partial query, and a matrix at its maximal combinations only.".into(),
     ]);
     let filters: Vec<_> = structures(bits, PROBES)
         .into_iter()

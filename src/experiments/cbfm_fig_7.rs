@@ -54,7 +54,7 @@ pub(super) fn run(settings: &Settings) -> Found {
             bits.ilog2()
         ),
         "The paper does not print n. Its 0.21 % for two attributes follows from n = 4.95 million with one cut, and so do its three orders between SBF and CMDBF; n = 10 million with two cuts gives the same 0.21 % but 2.2 orders.".into(),
-        "For the matrices the formula is (1) with what it leaves out: a value that occurs has cells of its own element in its row. With m = 1023, at 1/64 of the published size, that makes 2 % of the rate of a pair; at full size 0.3 %.".into(),
+        "For the matrices the formula is (1) with a term that it omits: a value that occurs has cells of its own element in its row. With m = 1023, at 1/64 of the published size, that makes 2 % of the rate of a pair; at full size 0.3 %.".into(),
         "CBFM's full query is below SBF's only because no pair of values repeats in random data. Where both uncut pairs of a query occur, in different elements, CBFM says yes with certainty.".into(),
     ]);
     for (row, (mask, query)) in QUERIES.into_iter().enumerate() {

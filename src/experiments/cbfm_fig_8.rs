@@ -45,7 +45,7 @@ pub(super) fn run(settings: &Settings) -> Found {
     let (captures, from) = traffic(settings, ElementKind::Dns, None)?;
     let mut found = Findings::new([
         from,
-        "Negatives: values of different elements that do not occur together. MDBF takes all of them for contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
+        "Negatives: values of different elements that do not occur together. MDBF reports all of them as contained, and so does the attribute stage of CMDBF. The formula for the matrices is (1), for evenly spread values; on traffic one resolver or one busy client owns rows of the matrix, and the rate is higher than the formula by a factor that no memory brings down. So it does not bind here. The subset filter is this program's own structure, one blocked array for the elements and their {source, domain} pairs.".into(),
         "The paper's trace is not public and its figure has no numbers. The CBFM here keeps {source, domain} and {resolver, domain}.".into(),
     ]);
     for capture in &captures {
@@ -204,7 +204,7 @@ fn read(
     })
 }
 
-/// The structures with at most `bytes`, for n elements with so many pairs.
+/// The structures with at most `bytes`, for n elements with this many pairs.
 fn structures(bytes: u64, elements: u64, pairs: u64) -> Vec<(&'static str, FilterSpec)> {
     let sizing = Sizing::Memory {
         bytes,

@@ -43,8 +43,8 @@ pub(super) fn run(settings: &Settings) -> Found {
             "M = 2^{} bits, n = {elements}, k = {PROBES}, all single values known (α = 1), {runs} filters of {negatives} negatives for each weight.",
             bits.ilog2()
         ),
-        "The figure cannot be had from the paper's formula (1). It claims two orders for two attributes and 1.69 for all. The gain of a pair is at most 34 at n = 5 million and below 2^k = 64 at any n; and the full query gets worse with every weight but equal ones, until the matrix is overloaded.".into(),
-        "The formula is (1) with what it leaves out: a value that occurs has cells of its own element in its row.".into(),
+        "The figure does not follow from the paper's formula (1). It claims two orders for two attributes and 1.69 for all. The gain of a pair is at most 34 at n = 5 million and below 2^k = 64 at any n; and the full query gets worse with every weight but equal ones, until the matrix is overloaded.".into(),
+        "The formula is (1) with a term that it omits: a value that occurs has cells of its own element in its row.".into(),
     ]);
     let mut curves: Vec<(Vec<_>, Vec<_>)> = vec![(Vec::new(), Vec::new()); QUERIES.len()];
     for ((share, spec), runs) in SHARES.into_iter().zip(&specs).zip(jobs.chunks(runs)) {

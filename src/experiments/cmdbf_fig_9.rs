@@ -16,7 +16,7 @@ const PROBES: u32 = 4;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Points by which the paper reports CMDBF nearer to the exact count than MDBF: about so many.
+/// Points by which the paper reports CMDBF nearer to the exact count than MDBF: about this many.
 const PAPER_POINTS: f64 = 10.0;
 const PAPER_SPREAD: f64 = 2.0;
 
@@ -31,7 +31,7 @@ pub(super) fn run(settings: &Settings) -> Found {
     let mut found = Findings::new([
         from,
         format!("MDBF 8 KiB, CMDBF 12 KiB (L = 2, k = {PROBES}, m = 32,768). The error of a second is (raw count - exact) / exact; shown is its mean over the seconds, and the standard error from their spread. There is no formula for it: MDBF misses every new pair of two hosts that were seen before, so the error is the traffic's."),
-        format!("The paper's k is {PROBES}; the best k is (m/n) ln 2 for the n pairs of the fullest second, at most {MOST_PROBES}. With it both err less by false positives, and what MDBF loses of known hosts stays."),
+        format!("The paper's k is {PROBES}; the best k is (m/n) ln 2 for the n pairs of the fullest second, at most {MOST_PROBES}. With it both make fewer errors by false positives, but MDBF still loses new pairs of known hosts."),
         "The paper's own trace is not public; its figure shows CMDBF about 10 points more exact than MDBF, where formulas (3) and (7), for values that were never seen, would give 4.".into(),
     ]);
     let mut points = Vec::new();

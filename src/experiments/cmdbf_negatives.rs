@@ -38,7 +38,7 @@ pub(super) fn run(settings: &Settings) -> Found {
     });
     let stage = stage_rate(PROBES);
     let mut found = Findings::new([
-        "Formulas (3) and (7) are the best case. If the values of a negative occur, each in another element, an MDBF says yes with certainty and a CMDBF with f, however many attributes there are. Drawn at random, one in 10,000 is by chance not apart; the measurement takes no note of that.".into(),
+        "Formulas (3) and (7) are the best case. If the values of a negative occur, each in another element, an MDBF says yes with certainty and a CMDBF with f, however many attributes there are. Drawn at random, one in 10,000 does occur together by chance; the measurement ignores that.".into(),
     ]);
     for (kind, runs) in jobs.chunks(runs).enumerate() {
         let attributes = ATTRIBUTES[kind / 2];

@@ -182,7 +182,7 @@ fn expected_deviation(rate: f64, stages: i32, probes: u32, negatives: f64) -> f6
     (rate * (1.0 - rate) / negatives + rate * rate * f64::from(stages) * k * k * fill).sqrt()
 }
 
-/// Standard error of a standard deviation over so many runs, with the kurtosis of rare events.
+/// Standard error of a standard deviation over this many runs, with the kurtosis of rare events.
 fn error_of_deviation(sd: f64, rate: f64, runs: f64, negatives: f64) -> f64 {
     sd / 2.0 * (2.0 / (runs - 1.0) + 1.0 / (negatives * rate) / runs).sqrt()
 }

@@ -15,7 +15,7 @@ pub(super) const COUNTERS: u64 = PROBES as u64 * PART;
 /// The counts asked for: what a counter of 1, 2 and 3 bits cannot hold.
 pub(super) const LEAST: [u8; 3] = [2, 4, 8];
 
-/// The share of counters that reach each of [`LEAST`] with so many elements, over independent runs.
+/// The share of counters that reach each of [`LEAST`] with this many elements, over independent runs.
 pub(super) fn shares(settings: &Settings, split: bool, elements: u64) -> [Measured; LEAST.len()] {
     let runs = settings.scale.pick(3, 100, 400) as usize;
     let shares = in_parallel(settings.threads, runs, |run| {

@@ -45,7 +45,7 @@ struct Row {
 /// Strangers that a full filter is asked for, over all runs together.
 const STRANGERS: u64 = 1_000_000;
 
-/// Bits and functions of the filter for so many words.
+/// Bits and functions of the filter for this many words.
 pub(super) fn design(words: usize) -> (u64, u32) {
     let bits = bloom_bits(RATE, words as f64).ceil() as u64;
     (bits, best_probes(bits as f64, words as f64, 32))
@@ -119,7 +119,7 @@ pub(super) fn table_1(settings: &Settings) -> Found {
         "A Bloom filter for 1 %: m = ceil(n lb(e) lb(100)), k = 7. The report's \"error rate\" asks for each word just before it is inserted, so it averages the rate over the fill from 0 to n: (1/U) ∫ (1 - e^-u)^7 du = 0.00166 up to U = kn/m, and not the 0.01 that the full filter has.".into(),
         format!("For up to {EXACT} words the formula is the exact sum over the n insertions, with the variance of the fill; beyond, the integral."),
         "Memory of the set: its table and the text of the words; of the filter: its bits.".into(),
-        "Times of a word, its hash included, in the filter and in the set. The report's own are those of Python with its memory traced, and no measure for these.".into(),
+        "Times of a word, its hash included, in the filter and in the set. The report's times are those of Python with memory tracing, so they cannot be compared.".into(),
         HOW.into(),
     ]);
     let rounds = settings.scale.pick(3, 11, 31) as usize;

@@ -30,10 +30,10 @@ pub(super) fn run(settings: &Settings) -> Found {
     let mut found = Findings::new([
         from,
         format!(
-            "Times of a word, its hash included; {rounds} rounds, one thread. The figure has no numbers; its times are those of Python with its memory traced, which costs more than filter and set, so what can be compared is which of the two is faster."
+            "Times of a word, its hash included; {rounds} rounds, one thread. The figure has no numbers; its times are those of Python with memory tracing, which costs more than filter and set, so only the order of the two can be compared."
         ),
         HOW.into(),
-        "Memory in the course of adding the words. The filter has all of its bits from the beginning. The set's table doubles when it is full, and then old and new are there together: that is its peak, which makes steps and no exponential growth. The text of the words is counted with the set, which holds it.".into(),
+        "Memory while the words are added. The filter has all of its bits from the beginning. The set's table doubles when it is full, and for a moment the old and the new table exist together: that is its peak. It grows in steps, not exponentially. The text of the words counts for the set, which holds it.".into(),
     ]);
     let rows: Vec<Row> = (1..=TENTHS)
         .map(|tenth| &words[..words.len() * tenth / TENTHS])

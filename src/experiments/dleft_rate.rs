@@ -21,7 +21,7 @@ pub(super) fn run(settings: &Settings) -> Found {
     let queries = settings.scale.pick(1_000, 500_000, 5_000_000);
     let mut found = Findings::new([
         format!("A false positive has the hash of an element, b + r bits: 1 - (1 - 2^-(b+r))^n, which is 24 · 2^-r to first order where 24 elements share four buckets. {runs} filters, {queries} queries each."),
-        "The report's \"one in a million\" needs r = 24 with its 2^15 buckets, and only then do its loads sum to 500,000. It says that a Bloom filter errs only for elements of the set; it is the other way round.".into(),
+        "The report's \"one in a million\" needs r = 24 with its 2^15 buckets, and only then do its loads sum to 500,000. It says that a Bloom filter errs only for elements of the set; the opposite is true.".into(),
     ]);
     for (bucket_bits, remainder_bits, elements, printed) in SETTINGS {
         let spec = FilterSpec::Dleft(DleftSpec {

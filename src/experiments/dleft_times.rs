@@ -109,7 +109,7 @@ pub(super) fn run(settings: &Settings) -> Found {
             bits / 2.0 / 1_048_576.0
         ),
         HOW.into(),
-        "The report prints 0.2 to 0.3 ms, 0.1 ms and 0.3 to 0.4 ms, of a program in Java on another machine: 1, 0.4 and 1.4 times the first. Here an operation takes tens of nanoseconds, so nothing of these times is the filter's own.".into(),
+        "The report prints 0.2 to 0.3 ms, 0.1 ms and 0.3 to 0.4 ms, of a program in Java on another machine: 1, 0.4 and 1.4 times the first. Here an operation takes tens of nanoseconds, so these times are not those of the filter itself.".into(),
     ]);
     for (place, (name, operation)) in names.iter().enumerate() {
         found

@@ -2,7 +2,7 @@
 //!
 //! Each is a function from [`Settings`] to an [`Experiment`]: what the paper prints, what the formula
 //! says and what is measured on the filters of this library, cell by cell. Everything but times follows
-//! from the seed, whatever the number of threads.
+//! from the seed, for any number of threads.
 
 #![allow(
     clippy::unnecessary_wraps,

@@ -1,4 +1,4 @@
-//! Filters of numbers: elements that never repeat, told apart by their digests alone.
+//! Filters of numbers: elements that never repeat, distinguished by their digests alone.
 
 use super::Settings;
 use super::parallel::in_parallel;

@@ -8,7 +8,7 @@ use std::time::Instant;
 pub(super) struct Times(Vec<Vec<f64>>);
 
 /// How it was measured, for the remarks of an experiment.
-pub(super) const HOW: &str = "Times are measured in turn, one operation after the other, round after round. A ratio is the median over the rounds of what the two took in the same round, so that what slows the machine down slows both; ± is the standard error of that median, from the median deviation of the rounds.";
+pub(super) const HOW: &str = "Times are measured in turn, one operation after the other, round after round. A ratio is the median over the rounds of what the two took in the same round, so that anything that slows the machine down slows both; ± is the standard error of that median, from the median deviation of the rounds.";
 
 /// Standard deviations in the median deviation of normal numbers, inverted.
 const OF_DEVIATION: f64 = 1.4826;
@@ -17,7 +17,7 @@ const OF_DEVIATION: f64 = 1.4826;
 const OF_MEDIAN: f64 = 1.2533;
 
 impl Times {
-    /// Runs the operations, each of which says how many nanoseconds it took, in so many rounds, and once before.
+    /// Runs the operations, each of which says how many nanoseconds it took, in this many rounds, and once before.
     pub(super) fn of(rounds: usize, operations: &mut [Box<dyn FnMut() -> f64 + '_>]) -> Self {
         let mut round = || operations.iter_mut().map(|operation| operation()).collect();
         // The first round brings everything into the caches.
@@ -37,7 +37,7 @@ impl Times {
     }
 }
 
-/// Nanoseconds that `operation` takes for each of so many.
+/// Nanoseconds that `operation` takes for each of this many.
 pub(super) fn time_each(number: usize, operation: impl FnOnce()) -> f64 {
     let started = Instant::now();
     operation();

@@ -22,7 +22,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         format!(
             "A chain of d split counting filters of {counters} counters, each full. A removal that is asked for an element which was never inserted is carried out if a slice takes the element for contained: P_d = 1 - (1 - P)^d. P is the rate of a slice with its n, (1 - (1 - 1/m)^n)^k, next to the rate that it was made for. {runs} chains, {queries} absent elements each."
         ),
-        "An element that was inserted is removed from a wrong slice with at most 1 - (1 - P)^(d-1): only the other d - 1 slices can err. Measured so: elements of the last slice, which the others are asked for first.".into(),
+        "An element that was inserted is removed from a wrong slice with at most 1 - (1 - P)^(d-1): only the other d - 1 slices can err. This is measured with elements of the last slice, because the other slices are asked first.".into(),
         "At P = 0.001 a chain keeps P_d within 1 % with at most 10 slices, and within 5 % with at most 51. The paper prints the formula and no numbers.".into(),
     ]);
     for rate in RATES {

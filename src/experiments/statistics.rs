@@ -27,7 +27,7 @@ pub(super) fn deviation(runs: &[f64]) -> f64 {
     (squares / (runs.len() - 1) as f64).sqrt()
 }
 
-/// A share, from independent runs of `trials` each with so many `hits`.
+/// A share, from independent runs of `trials` each with this many `hits`.
 ///
 /// The standard error is that of the runs' spread, but not less than the binomial one of the share that
 /// the formula says (without a formula, of the share seen): of rare events a few runs may see none

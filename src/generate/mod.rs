@@ -3,7 +3,7 @@
 //! [`generate`] writes a capture whose every byte follows from a [`GeneratePlan`]: the same plan
 //! gives the same bytes on every machine. Beside it comes a [`GenerateSummary`] with the exact
 //! distinct counts of what was written, kept by the generator and not by anything that reads
-//! captures: ground truth that a reader can be held against.
+//! captures: ground truth that a reader can be compared with.
 //!
 //! What is in it: Ethernet frames, some with a VLAN tag; IPv4 and IPv6; TCP, UDP and ICMP between
 //! host pairs under Zipf's law, in trains; DNS queries with their answers; retransmitted frames;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// More rows than there are values in a region.
 const MOST_ROWS: i64 = 1 << 20;
 
-/// More values than the lists of so many rows hold together.
+/// More values than the lists of this many rows hold together.
 const MOST_VALUES: usize = 1 << 26;
 
 /// Rows that are passed over at once.

@@ -29,7 +29,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// A region goes on into the next range of time until it has so many records.
+/// A region goes on into the next range of time until it has this many records.
 const LEAST_RECORDS: usize = 64;
 
 /// Most records of a region.

@@ -1,4 +1,4 @@
-//! Wing: which capture, and when. An index of an archive of captures in two levels, by any combination
+//! Which capture, and when: an index of an archive of captures in two levels, searched by any combination
 //! of addresses, port and domain.
 //!
 //! ```text
@@ -8,8 +8,8 @@
 //!   question ─► nodes whose filter may have it ─► regions whose filter may ─► lists ─► records
 //! ```
 //!
-//! Filters only route; what is answered stands in the records. Everything is found through a catalogue
-//! that is replaced whole ([`Catalog`]).
+//! Filters only decide where to look; answers come from the records. A catalogue that is replaced as a
+//! whole names all files ([`Catalog`]).
 //!
 //! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in `HBase` secondary
 //! index", 2015, for the two levels.

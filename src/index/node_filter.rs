@@ -57,7 +57,7 @@ fn element(key: &Digest) -> ElementDigests<'_> {
 }
 
 impl NodeFilter {
-    /// An empty one, with links large enough for so many values.
+    /// An empty one, with links large enough for this many values.
     pub(super) fn new(values: u64) -> Self {
         // A chain of d links of m is full with d m ln 2 values.
         let mut part = SMALLEST_PART;

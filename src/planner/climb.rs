@@ -108,7 +108,7 @@ struct Climb<'a, 'b> {
 }
 
 impl<'a> Climb<'a, '_> {
-    /// A family with its sizes, if it serves the goal with at most so many cells.
+    /// A family with its sizes, if it serves the goal with at most this many cells.
     fn sized(&mut self, stored: Stored, most: f64) -> Option<Sized<'a>> {
         let matrix = Matrix::new(self.request, self.kind, stored);
         let candidate = matrix.fit(matrix.given_weights(), self.goal, most);

@@ -72,7 +72,7 @@ impl Stored {
         Self::of_sets(self.attributes, &left.collect::<Vec<u32>>())
     }
 
-    /// With a set and all of its subsets; `None` if a filter does not store so many.
+    /// With a set and all of its subsets; `None` if a filter does not store this many.
     pub(super) fn with(&self, set: u32) -> Option<Self> {
         let mut sets: Vec<u32> = self.sets().collect();
         let mut subset = set;
@@ -90,7 +90,7 @@ impl Stored {
     }
 
     /// With each of these sets stored if it is not, and cut if it is, one after the other; `None` if a
-    /// filter does not store so many.
+    /// filter does not store this many.
     pub(super) fn changed(&self, sets: &[u32]) -> Option<Self> {
         let (first, rest) = sets.split_first()?;
         let changed = if self.stores(*first) {
@@ -126,7 +126,7 @@ impl Stored {
         self.maximal_in(((1_u64 << self.attributes) - 1) as u32)
     }
 
-    /// Whether a filter stores so many combinations.
+    /// Whether a filter stores this many combinations.
     pub(super) fn is_buildable(&self) -> bool {
         self.combinations.len() <= MAX_COMBINATIONS
     }

@@ -138,7 +138,7 @@ impl Elements {
         })
     }
 
-    /// The same number for every combination, as far as its attributes can have so many values.
+    /// The same number for every combination, as far as its attributes can have this many values.
     #[must_use]
     pub fn all(&self, elements: f64) -> Self {
         let mut numbers = vec![1.0; self.numbers.len()];

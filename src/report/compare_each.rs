@@ -167,7 +167,7 @@ impl<'a> EachReport<'a> {
         Ok(())
     }
 
-    /// The same for a terminal of so many columns: what matters least goes until there is room.
+    /// The same for a terminal of this many columns: what matters least goes until there is room.
     fn fitting(&self, memory: u64, width: usize) -> DataTable {
         let mut table = self.data(memory);
         let fits = |table: &DataTable| {

@@ -19,7 +19,7 @@ pub struct CompareReport<'a> {
     pub plan: &'a ComparePlan,
     /// What came of it.
     pub comparison: &'a Comparison,
-    /// Two of the structures that are held against each other first.
+    /// Two of the structures that are compared with each other first.
     pub pair: Option<[Contender; 2]>,
     /// Addresses on its page are replaced.
     pub anonymized: bool,
@@ -73,7 +73,7 @@ pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
         })
         .doc("combinations of attributes that queries ask for, each a list of names; all attributes first")
         .field("expected_elements", |asked| asked.expected.and_then(|expected| expected.elements))
-        .doc("distinct elements in a slice for which the numbers of hash functions were chosen; null if none was known, and k = 4; null with `--each`, as the next two: each capture has its own")
+        .doc("distinct elements per slice for which the numbers of hash functions were chosen; null if none was known (then k = 4). Null with `--each`, like the next two: each capture has its own")
         .field("expected_from", |asked| asked.expected.map(|expected| expected.from.name()))
         .doc("`given` (`--expect`), `p95` (95 of 100 slices that end within the first 48 MiB of elements have no more; nearest rank), or `unknown`")
         .field("expected_slices", |asked| match asked.expected?.from {
@@ -172,9 +172,9 @@ pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
         .objects("stored", stored_columns(), |row| row.stored.clone())
         .doc("combinations stored besides the whole element: `attributes`, and `probes`")
         .field("best", |row| row.best)
-        .doc("no other structure has a smaller mean error of its count in this memory (estimate, else raw count); several if it is the same, and none that was full in a slice, exceeds its memory, or said yes to every absent element")
+        .doc("no other structure has a smaller mean error of its count in this memory (estimate if there is one, otherwise raw count). Several structures can tie. Never true for one that was full in a slice, exceeds its memory, or said yes to every absent element")
         .field("saturated_slices", |row| row.entry.saturated_slices())
-        .doc("slices in which the filter was so full that it noticed less than one new element in a hundred: its counts there say nothing")
+        .doc("slices in which the filter was so full that it noticed less than one new element in a hundred: its counts there are meaningless")
         .object("estimate_error", error_columns(), |row| row.estimate_error)
         .doc("errors of the unbiased estimate; null where there is none")
         .object("first_error", error_columns(), |row| row.first_error)
@@ -221,7 +221,7 @@ pub(super) fn query_columns() -> Columns<QueryRow> {
         .field("negatives", |row| row.result.negatives.name())
         .doc("`apart`: values that occur in the slice, each drawn from a distinct element of its own, but not together; `next`: distinct values of the combination in the following open slice that are not in this one")
         .field("queries", |row| row.result.queries)
-        .doc("how many, over all slices: in a slice at most as many as it has distinct elements, but up to 256 of small ones, and at most 20,000")
+        .doc("how many over all slices; per slice at most as many as it has distinct elements (up to 256 for small slices), and at most 20,000")
         .field("positives", |row| row.result.positives)
         .doc("those that were answered by yes; null if the structure has no answer")
         .field("observed_fpr", |row| row.result.observed().map(Decimal))
@@ -230,7 +230,7 @@ pub(super) fn query_columns() -> Columns<QueryRow> {
         .field("observed_fpr_std_error", |row| row.result.std_error().map(Decimal))
         .doc("its standard error if queries were independent")
         .field("predicted_fpr", |row| row.result.predicted.map(Decimal))
-        .doc("what the formulas say for the distinct values that each slice has, with values evenly spread; a combination of which a matrix stores only parts is predicted as if no part of two or more values occurred")
+        .doc("what the formulas predict for the distinct values of each slice if values are evenly spread; if a matrix stores only parts of a combination, the prediction assumes that no part of two or more values occurred")
         .unit("share")
 }
 

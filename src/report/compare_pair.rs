@@ -151,7 +151,7 @@ pub(super) fn side_columns() -> Columns<SideRow> {
         .field("memory_bytes", |row| row.side.as_ref()?.memory_bytes)
         .doc("most memory that it used in a slice")
         .field("count", |row| row.side.as_ref().map(|side| side.count.name()))
-        .doc("which of its counts is held against the truth: `raw`, or `estimate` if it has no raw count")
+        .doc("which of its counts is compared with the truth: `raw`, or `estimate` if it has no raw count")
         .field("nearer", |row| row.side.as_ref().map(|side| side.nearer))
         .doc("slices in which it was nearer to the truth than the other one")
         .field("captures_nearer", |row| row.captures_nearer)

@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 /// Bars of a distribution, about.
 const BARS: u64 = 16;
 
-/// Curves that can be told apart by their colours.
+/// Curves that can be distinguished by their colours.
 const COLOURS: usize = 8;
 
 /// What the figures over time are made of.

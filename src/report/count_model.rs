@@ -99,7 +99,7 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
         .field("undirected", |p| p.undirected)
         .doc("both directions are one element")
         .field("queries_only", |p| p.queries_only)
-        .doc("of DNS only queries")
+        .doc("count DNS queries only")
         .field("dns_ports", |p| p.dns_ports.clone())
         .doc("DNS ports besides 53")
         .field("tunnel", |p| p.tunnel)
@@ -120,7 +120,7 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
         .field("open_slices", |p| p.open_slices)
         .doc("slices that are open at the same time, each with filters of its own")
         .field("seed", |p| p.seed)
-        .doc("seed of the digests; the one that was drawn, of `--seed random`")
+        .doc("seed of the digests; with `--seed random` the one that was drawn")
         .field("exact_limit_bytes", |p| p.exact_limit_bytes)
         .doc("memory that the exact sets may take; null if they are off")
         .field("anonymized", |p| p.anonymized)
@@ -132,7 +132,7 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
     }
 }
 
-/// The columns of a slice but those of combinations. People see its beginning with so many decimals of a
+/// The columns of a slice but those of combinations. People see its beginning with this many decimals of a
 /// second.
 pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
     let width = 20 + if decimals == 0 { 0 } else { decimals + 1 };
@@ -142,7 +142,7 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .heading(Heading::left(0, width, "start"))
         .text(move |slice| time(slice.start_ns, decimals))
         .field("end_ns", |slice| Time(slice.end_ns))
-        .doc("first nanosecond behind it; for one slice over everything the time of the last packet")
+        .doc("first nanosecond after the slice; for one slice over everything the time of the last packet")
         .field("packets", |slice| slice.packets)
         .doc("packets in the slice")
         .heading(Heading::right(1, 12, "packets"))
@@ -150,26 +150,26 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .doc("elements seen, repeats included")
         .heading(Heading::right(2, 12, "elements"))
         .field("exact", |slice| slice.exact)
-        .doc("distinct elements by the exact set; null if it is off or passed its limit")
+        .doc("distinct elements by the exact set; null if the set is off or reached its limit")
         .heading(Heading::right(3, 11, "exact"))
         .text(|slice| match slice.exact {
             _ if slice.exact_over_limit => "over limit".to_owned(),
             exact => exact.map_or_else(|| "–".to_owned(), grouped),
         })
         .field("exact_over_limit", |slice| slice.exact_over_limit)
-        .doc("the exact set passed its limit in this slice")
+        .doc("the exact set reached its limit in this slice")
         .field("first", |slice| slice.first)
-        .doc("elements that the filter called new: never too many, too few by the false positives; null for `hll`, which does not know")
+        .doc("elements that the filter saw as new: never too many, and too few by its false positives; null for `hll`, which cannot say")
         .heading(Heading::right(4, 11, "first"))
         .field("estimate", |slice| slice.estimate)
-        .doc("unbiased estimate of the distinct elements; null where the structure has none (`mdbf`)")
+        .doc("unbiased estimate of the distinct elements; null if the structure has none (`mdbf`)")
         .heading(Heading::right(5, 11, "estimate"))
         .field("std_error", |slice| slice.std_error)
         .doc("standard error of the estimate")
         .heading(Heading::right(6, 12, "± std error"))
         .text(|slice| slice.std_error.map_or_else(|| "–".to_owned(), |error| format!("{error:.1}")))
         .field("lower", |slice| slice.lower)
-        .doc("lower bound of the distinct elements: `lower` and `upper` hold in 95 of 100 slices or more")
+        .doc("lower bound of the distinct elements: `lower` and `upper` enclose the true number in at least 95 of 100 slices")
         .heading(Heading::right(7, 11, "lower"))
         .field("upper", |slice| slice.upper)
         .doc("upper bound of the distinct elements")
@@ -179,13 +179,13 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .unit("share")
         .heading(Heading::right(9, 11, "rel. error"))
         .field("observed_fpr", |slice| slice.observed_fpr)
-        .doc("new elements that the filter called repeats / new elements; null for `hll`")
+        .doc("new elements that the filter took for repeats / new elements; null for `hll`")
         .unit("share")
         .heading(Heading::right(10, 13, "observed FPR"))
         .field("saturated", |slice| slice.saturated)
-        .doc("only where there is no `estimate`: a filter was so full that it noticed less than one new element in a hundred, so that `first` says nothing")
+        .doc("only for structures without `estimate`: a filter was so full that it noticed less than one new element in a hundred, so `first` is meaningless")
         .field("revised", |slice| slice.revised)
-        .doc("packets came after the row of this slice was written: this row replaces it; only where a pipe is counted live")
+        .doc("packets came after the row of this slice was written, and this row replaces it; only for live counts of a pipe")
 }
 
 /// The columns of a slice, with those of the combinations that are wanted: beside each other for flat tables,
@@ -220,30 +220,30 @@ pub(super) fn count_columns() -> Columns<CombinationResult> {
         .field("first", |count: &CombinationResult| count.first)
         .doc("values that the filter called new: never too many; null where it does not store the combination")
         .field("estimate", |count| count.estimate)
-        .doc("unbiased estimate of the distinct values: of `subset`, and of single attributes in `bfm`, `cbfm` and `wcbfm`; else null")
+        .doc("unbiased estimate of the distinct values, for `subset` and for single attributes in `bfm`, `cbfm` and `wcbfm`; otherwise null")
         .field("std_error", |count| count.std_error)
         .doc("standard error of the estimate")
         .field("lower", |count| count.lower)
-        .doc("lower bound of the distinct values: `lower` and `upper` hold in 95 of 100 cases or more")
+        .doc("lower bound of the distinct values: `lower` and `upper` enclose the true number in at least 95 of 100 cases")
         .field("upper", |count| count.upper)
         .doc("upper bound of the distinct values")
         .field("exact", |count| count.exact)
-        .doc("distinct values by the exact set; null if it is off or passed its limit")
+        .doc("distinct values by the exact set; null if the set is off or reached its limit")
 }
 
 /// Distinct elements of a slice at these quantiles.
 pub(super) fn quantile_columns() -> Columns<Quantiles> {
     Columns::default()
         .field("min", |q: &Quantiles| q.min)
-        .doc("the least, exact")
+        .doc("smallest number, exact")
         .field("p50", |q| q.p50)
-        .doc("the median, like the following rounded up to three significant digits")
+        .doc("the median; this and the next two are rounded up to three significant digits")
         .field("p90", |q| q.p90)
-        .doc("90 of 100 slices have at most so many")
+        .doc("90 of 100 slices have at most this many")
         .field("p99", |q| q.p99)
         .doc("99 of 100")
         .field("max", |q| q.max)
-        .doc("the most, exact")
+        .doc("largest number, exact")
 }
 
 /// Packets by reason, in the order of the names.
@@ -265,13 +265,13 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("elements", |totals| totals.elements)
         .doc("elements seen, repeats included")
         .field("skipped", |totals| tally(&totals.skipped))
-        .doc("packets that gave no element, by reason (below); in JSON lines a list of `reason` and `packets`")
+        .doc("skipped packets, which gave no element, by reason (below); in JSON lines a list of `reason` and `packets`")
         .field("late", |totals| totals.late)
-        .doc("packets that came after the row of their slice was written; they are counted, and the row was `revised`")
+        .doc("packets that came after the row of their slice was written; they count, and the row was `revised`")
         .field("uncounted", |totals| totals.uncounted)
-        .doc("packets in no slice: of a pipe, those that came after 65,536 later slices; or the run was interrupted before it could count them. Always 0 for files that were read to their end")
+        .doc("packets in no slice: packets from a pipe that came after 65,536 later slices, or packets that an interrupted run did not get to. Always 0 for files that were read to the end")
         .field("interrupted", |totals| totals.interrupted)
-        .doc("a signal ended the run: there was more to read, and this is what was read until then")
+        .doc("a signal ended the run before everything was read; the result covers what was read until then")
         .field("slices", |totals| totals.slices)
         .doc("slices reported")
         .field("empty_slices_omitted", |totals| totals.empty_slices_omitted)
@@ -294,7 +294,7 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("saturated_slices", |totals| totals.saturated_slices)
         .doc("slices that are `saturated`")
         .object("quantiles", quantile_columns(), |totals| totals.quantiles)
-        .doc("quantiles of the distinct elements of a slice (by the exact set, else the estimate, else the raw count), over the slices reported; null if none has a count");
+        .doc("quantiles of the distinct elements per slice (exact count if there is one, otherwise the estimate, otherwise the raw count), over the reported slices; null if no slice has a count");
     match design.filter(|design| !design.combinations.is_empty()) {
         Some(design) => {
             let design = design.clone();

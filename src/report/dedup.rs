@@ -146,7 +146,7 @@ impl From<&DedupSlice> for Row {
     }
 }
 
-/// The columns of a slice. People see its beginning with so many decimals of a second.
+/// The columns of a slice. People see its beginning with this many decimals of a second.
 pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
     Columns::default()
         .field("start_ns", |row: &Row| row.times.map(|times| Time(times.0)))
@@ -204,7 +204,7 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         .field("out_of_order", |summary| summary.out_of_order)
         .doc("packets with an earlier time than the one before")
         .field("interrupted", |summary| summary.interrupted)
-        .doc("a signal ended the run: there was more to read, and this is what was read until then")
+        .doc("a signal ended the run before everything was read; the result covers what was read until then")
         .field("outside_slices", |summary| summary.outside_slices)
         .doc("packets in no slice, since there were more than 65,536")
         .field("left_early", |summary| summary.window.left_early)

@@ -142,7 +142,7 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     if has_ports {
         columns = columns
             .values("src_port", |row| &row.rows.src_port)
-            .doc("port of the sender: of TCP, UDP and SCTP, 0 where there are none or they were not captured")
+            .doc("port of the sender (TCP, UDP, SCTP); 0 if there is none or it was not captured")
             .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"])
             .values("dst_port", |row| &row.rows.dst_port)
             .doc("port of the receiver")
@@ -176,10 +176,10 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
             .doc("query name of the first DNS message: lower case, no final dot")
             .elsewhere(["query", "dns.question.name", ""])
             .values("dns_type", |row| &row.rows.dns_type)
-            .doc("type of that question as a number: 1 is A, 28 is AAAA; ECS: its name, Zeek has that as `qtype_name` too")
+            .doc("type of that question as a number: 1 is A, 28 is AAAA; for ECS its name, which Zeek also has as `qtype_name`")
             .elsewhere(["qtype", "dns.question.type", ""])
             .values("dns_rcode", |row| &row.rows.dns_rcode)
-            .doc("response code in the head of that message, if it is a response: 0 is no error, 3 is no such domain; ECS: its name, Zeek has that as `rcode_name` too")
+            .doc("response code in the header of that message, if it is a response: 0 is no error, 3 is no such domain; for ECS its name, which Zeek also has as `rcode_name`")
             .elsewhere(["rcode", "dns.response_code", ""]);
     }
     let has_dns = has_ports || kind == Some(Dns);
@@ -191,13 +191,13 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     if has_ports {
         columns = columns
             .optional_texts("community_id", |row| &row.rows.community_id)
-            .doc("Community ID version 1, seed 0; for ICMP of the (first) packet's type and code; null if what it is made of was not captured")
+            .doc("Community ID version 1, seed 0; for ICMP from the (first) packet's type and code; null if the fields it needs were not captured")
             .elsewhere(["community_id", "network.community_id", ""]);
     }
     if kind.is_some() {
         columns = columns
             .field("ended", |row| row.rows.left[row.at].name())
-            .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so that another row of it may follow; `late` for a packet from a pipe that came after its slice was closed, a row of its own");
+            .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so another row of the element may follow; `late` for the separate row of a packet from a pipe that came after its slice was closed");
     }
     under_names(columns, names)
 }
@@ -254,7 +254,7 @@ pub(super) fn total_columns() -> Columns<ExportSummary> {
         .field("late", |summary| summary.totals.late)
         .doc("rows of packets from a pipe that came after their slice was closed")
         .field("interrupted", |summary| summary.totals.interrupted)
-        .doc("a signal ended the run: there was more to read, and this is what was read until then")
+        .doc("a signal ended the run before everything was read; the result covers what was read until then")
         .field("skipped", |summary| tally(&summary.totals.skipped))
         .doc("packets without a row, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
 }

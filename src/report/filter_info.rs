@@ -96,7 +96,7 @@ pub(super) fn filter_columns() -> Columns<FilterRow> {
         .field("given_up", |row| row.of_overflow(|counters| counters.given_up))
         .doc("of a `dleft`: buckets that answer yes to everything since the stash was full as well")
         .objects("combinations", stored_columns(), |row| row.combinations.clone())
-        .doc("combinations of some of the attributes that the filter stores, below; empty where there are none; not in flat tables")
+        .doc("combinations of some of the attributes that the filter stores, below; not in flat tables")
 }
 
 /// A combination that a filter stores.

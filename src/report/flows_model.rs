@@ -109,7 +109,7 @@ pub(super) fn parameter_columns() -> Columns<FlowParameters> {
         .field("memory_bytes", |p| p.memory_bytes)
         .doc("memory")
         .field("anonymized", |p| p.anonymized)
-        .doc("addresses are replaced, and Community IDs are those of the new ones ([privacy.md](privacy.md))")
+        .doc("addresses are replaced, and Community IDs are those of the new addresses ([privacy.md](privacy.md))")
 }
 
 /// The columns of a flow.
@@ -132,12 +132,20 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
     columns = columns
         .field("src", |flow| flow.addresses.ends().0.to_string())
         .doc("address of the sender of the first packet")
-        .elsewhere(["id.orig_h", "source.ip", "sourceIPv4Address or sourceIPv6Address"])
+        .elsewhere([
+            "id.orig_h",
+            "source.ip",
+            "sourceIPv4Address or sourceIPv6Address",
+        ])
         .field("dst", |flow| flow.addresses.ends().1.to_string())
         .doc("address of its receiver")
-        .elsewhere(["id.resp_h", "destination.ip", "destinationIPv4Address or destinationIPv6Address"])
+        .elsewhere([
+            "id.resp_h",
+            "destination.ip",
+            "destinationIPv4Address or destinationIPv6Address",
+        ])
         .field("src_port", |flow| flow.ports.0)
-        .doc("port of the sender: of TCP, UDP and SCTP, 0 where there are none or they were not captured")
+        .doc("port of the sender (TCP, UDP, SCTP); 0 if there is none or it was not captured")
         .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"])
         .field("dst_port", |flow| flow.ports.1)
         .doc("port of the receiver")
@@ -163,7 +171,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .heading(Heading::left(9, 0, "flow").gap(2))
         .text(ends)
         .field("community_id", FlowRecord::community_id)
-        .doc("Community ID version 1, seed 0; for ICMP of the first packet's type and code; null if what it is made of was not captured")
+        .doc("Community ID version 1, seed 0; for ICMP from the first packet's type and code; null if the fields it needs were not captured")
         .elsewhere(["community_id", "network.community_id", ""]);
     if !is(FlowShape::Unique) {
         columns = columns
@@ -311,7 +319,7 @@ pub(super) fn ended_columns() -> Columns<EndedFlows> {
             "the next packet came later than `--active` after the first one; it began another flow"
         }
         Ended::Memory => {
-            "the memory was full, and the flow had been without packets for long: if more came, they are another flow"
+            "the memory was full, and the flow had been idle for long: later packets, if any, are another flow"
         }
     };
     // By name, as they have always been.
@@ -348,9 +356,9 @@ pub(super) fn total_columns() -> Columns<FlowSummary> {
         .field("dns_messages", |summary| summary.totals.dns_messages)
         .doc("DNS messages with a question")
         .field("interrupted", |summary| summary.totals.interrupted)
-        .doc("a signal ended the run: there was more to read, and this is what was read until then")
+        .doc("a signal ended the run before everything was read; the result covers what was read until then")
         .field("skipped", |summary| tally(&summary.totals.skipped))
-        .doc("packets that are in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
+        .doc("packets in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
 }
 
 /// What stands around the flows.

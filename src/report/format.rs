@@ -50,9 +50,9 @@ impl ReportFormat {
     pub const fn help(self) -> &'static str {
         match self {
             Self::Table => "For people",
-            Self::Csv => "A line a row, with a header",
+            Self::Csv => "One line per row, with a header",
             Self::Json => "One document",
-            Self::JsonLines => "An object a line",
+            Self::JsonLines => "One object per line",
             Self::Parquet => "The rows of the CSV, for databases and data frames",
             #[cfg(feature = "arrow")]
             Self::ArrowStream => "The rows of the CSV as an Arrow IPC stream",

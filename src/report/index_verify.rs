@@ -28,7 +28,7 @@ pub(super) fn verified_columns() -> Columns<Verified> {
 pub(super) fn problem_columns() -> Columns<String> {
     Columns::default()
         .field("problem", String::clone)
-        .doc("what is not as it should be, a sentence; it goes to standard error as well, and the exit code is 1")
+        .doc("what is wrong, in a sentence; it also goes to standard error, and the exit code is 1")
 }
 
 /// Writes it; rows are of the problems.

@@ -171,7 +171,7 @@ fn in_markdown(fields: &[FieldDoc]) -> String {
         let null = if field.nullable { " or null" } else { "" };
         cells.push(format!("{}{unit}{}{null}", field.kind, field.unit));
         let doc = if field.doc.is_empty() {
-            "likewise"
+            "as above"
         } else {
             field.doc
         };

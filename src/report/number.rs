@@ -57,7 +57,7 @@ pub(super) fn slices_of(width_ns: Option<i64>) -> String {
     }
 }
 
-/// A time as RFC 3339 with so many decimals of the second, at most nine; further ones are cut off.
+/// A time as RFC 3339 with this many decimals of the second, at most nine; further ones are cut off.
 pub(super) fn time(ns: i64, decimals: usize) -> String {
     const SECONDS: usize = "0000-00-00T00:00:00".len();
     let mut text = rfc3339(ns);

@@ -85,7 +85,7 @@ pub(super) fn wanted_columns() -> Columns<WantedRow> {
         .field("elements", |row| row.elements.map(|(elements, _)| elements))
         .doc("distinct values; null if asked is how many fit")
         .field("elements_from", |row| row.elements.map(|(_, from)| from))
-        .doc("`given`, `measured` (on the sample), or `bound` (an upper bound by what is known of other combinations)")
+        .doc("`given`, `measured` (on the sample), or `bound` (an upper bound from other combinations)")
 }
 
 /// What was measured on a sample.
@@ -165,14 +165,14 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
         .field("memory_bytes", |row| row.row.memory_bytes.map(Whole))
         .doc("bytes of its arrays, also if it does not fit; null if no size does what is asked")
         .field("same_rate_bytes", |row| row.row.same_rate_bytes.map(Whole))
-        .doc("bytes with which it would have the weighted rate of the recommended structure; null if no size has, or if asked is a rate")
+        .doc("bytes with which it would have the weighted rate of the recommended structure; null if no size has it, or if you asked for a rate")
         .field("fpr", |row| row.row.rates.clone())
-        .doc("predicted false-positive rate of each combination in `wanted`; null where it gives no answer")
+        .doc("predicted false-positive rate of each combination in `wanted`; null if the structure gives no answer")
         .field("weighted_fpr", |row| row.row.weighted)
         .doc("their weighted mean, with 1 where there is no answer")
         .unit("share")
         .field("count_std_error", |row| row.row.count_std_error)
-        .doc("predicted standard error of the unbiased count of whole elements, as a share of them: of `subset`, `bloom`, `hll` and `exact`; null where there is no formula for it, or no filter")
+        .doc("predicted standard error of the unbiased count of whole elements, as a share of them, for `subset`, `bloom`, `hll` and `exact`; null if there is no formula or no filter")
         .unit("share")
         .field("probes", |row| row.design(|design| design.probes))
         .doc("hash functions (k); of `subset` the bits of a whole element")
@@ -252,7 +252,7 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
 }
 
 /// What `rests_on` says.
-const RESTS_ON: &str = "what the plan rests on: `sample`, or `even_values` where no sample was measured: values are taken to be evenly spread, and skewed traffic can ruin the rates of matrices";
+const RESTS_ON: &str = "what the plan is based on: `sample`, or `even_values` if no sample was measured: the plan then assumes evenly spread values, and skewed traffic can ruin the rates of matrices";
 
 impl PlanReport<'_> {
     /// What the plan rests on.

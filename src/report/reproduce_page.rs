@@ -39,17 +39,17 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
     };
     let mut words = vec![
         format!(
-            "{} experiments {scale}, seed {}: {} figures, {held} of them measured and held to a formula; {} leave it by more than 4 standard errors.",
+            "{} experiments {scale}, seed {}: {} figures, {held} of them measured and compared with a formula; {} leave it by more than 4 standard errors.",
             report.experiments.len(),
             report.seed,
             cells().count(),
             count(Agreement::Departs)
         ),
         format!(
-            "{} figures are others in the paper; the verdict says why.",
+            "{} figures differ in the paper; the verdict says why.",
             count(Agreement::PaperDiffers)
         ),
-        "Paper: as printed. Formula: the right one, which is not always the paper's. Measured: on the filters of this library, mean ± standard error; without an error where nothing is left to chance.".into(),
+        "Paper: as printed. Formula: the correct one, which is not always the paper's. Measured: on the filters of this library, mean ± standard error; no error is given for values without chance.".into(),
         format!("Times were measured on {}.", report.machine),
     ];
     if report.interrupted {

@@ -47,11 +47,11 @@ pub(super) fn selection_columns() -> Columns<Selected> {
         .field("where", |selected: &Selected| selected.expression.clone())
         .doc("capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none")
         .field("from", |selected| selected.from.map(bound))
-        .doc("packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound")
+        .doc("earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound")
         .field("from_ns", |selected| selected.from.and_then(nanoseconds))
         .doc("the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe")
         .field("to", |selected| selected.to.map(bound))
-        .doc("packets from this time on took no part; null for no bound")
+        .doc("packets at this time or later were not selected; null for no bound")
         .field("to_ns", |selected| selected.to.and_then(nanoseconds))
         .doc("the same in nanoseconds since the epoch")
 }

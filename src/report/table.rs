@@ -36,7 +36,7 @@ impl Heading {
         }
     }
 
-    /// With so many spaces before it instead of one.
+    /// With this many spaces before it instead of one.
     pub(super) fn gap(self, gap: usize) -> Self {
         Self { gap, ..self }
     }

@@ -300,7 +300,7 @@ pub(super) fn share(share: f64) -> String {
     format!("{percent:.1} %")
 }
 
-/// A bar of at most so many columns.
+/// A bar of at most this many columns.
 fn bar_of(share: f64, width: usize) -> String {
     const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;

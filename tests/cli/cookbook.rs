@@ -1,9 +1,9 @@
-//! The recipes of `docs/cookbook.md` do what stands there.
+//! Commands in the pages of the manual print what the page shows below them.
 
 use super::repository;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
@@ -49,17 +49,9 @@ fn run(line: &str, folder: &Path, python: &str) -> String {
         })
 }
 
-#[cfg(unix)]
-#[test]
-fn every_recipe_has_the_output_that_stands_below_it() {
-    let path = repository().join("docs/cookbook.md");
-    let page = fs::read_to_string(&path).unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let folder = fs::canonicalize(folder.path()).unwrap();
-    fs::create_dir_all(&folder).unwrap();
-    std::os::unix::fs::symlink(repository().join("traces"), folder.join("traces")).unwrap();
-    let python = python();
-    let (mut written, mut in_block, mut recipes) = (String::new(), false, 0);
+/// The page with the output of each of its commands as it is now, and how many there were.
+fn rewritten(page: &str, folder: &Path, python: Option<&str>) -> (String, usize) {
+    let (mut written, mut in_block, mut commands) = (String::new(), false, 0);
     for line in page.lines() {
         let fence = line.starts_with("```");
         if fence || !in_block {
@@ -69,18 +61,42 @@ fn every_recipe_has_the_output_that_stands_below_it() {
             in_block = line == "```console" || (line == "```console python" && python.is_some());
         }
         if let Some(command) = line.strip_prefix("$ ").filter(|_| in_block) {
-            let python = python.as_deref().unwrap_or_default();
-            write!(written, "{line}\n{}", run(command, &folder, python)).unwrap();
-            recipes += 1;
+            let python = python.unwrap_or_default();
+            write!(written, "{line}\n{}", run(command, folder, python)).unwrap();
+            commands += 1;
         }
     }
-    assert!(recipes > 12, "{recipes}");
-    if env::var_os("FLOWSIEVE_WRITE_DOCS").is_some() {
-        fs::write(path, written).unwrap();
-        return;
+    (written, commands)
+}
+
+#[cfg(unix)]
+#[test]
+fn every_recipe_has_the_output_that_stands_below_it() {
+    let docs = fs::read_dir(repository().join("docs")).unwrap();
+    let mut pages: Vec<PathBuf> = docs.map(|entry| entry.unwrap().path()).collect();
+    pages.retain(|path| path.extension().is_some_and(|end| end == "md"));
+    pages.sort();
+    let python = python();
+    let mut all = 0;
+    for path in pages {
+        let page = fs::read_to_string(&path).unwrap();
+        // Each page has a directory of its own, so that it depends on no other.
+        let folder = tempfile::tempdir().unwrap();
+        let folder = fs::canonicalize(folder.path()).unwrap();
+        std::os::unix::fs::symlink(repository().join("traces"), folder.join("traces")).unwrap();
+        let (written, commands) = rewritten(&page, &folder, python.as_deref());
+        all += commands;
+        if env::var_os("FLOWSIEVE_WRITE_DOCS").is_some() {
+            if page != written {
+                fs::write(path, written).unwrap();
+            }
+            continue;
+        }
+        assert!(
+            page == written,
+            "{} is out of date: FLOWSIEVE_WRITE_DOCS=1 cargo test --test cli cookbook writes it",
+            path.display()
+        );
     }
-    assert!(
-        page == written,
-        "docs/cookbook.md is out of date: FLOWSIEVE_WRITE_DOCS=1 cargo test --test cli cookbook writes it"
-    );
+    assert!(all > 30, "{all}");
 }

@@ -172,23 +172,6 @@ fn zeek_gets_its_names_and_units() {
 }
 
 #[test]
-fn the_readme_shows_flows_as_they_are_printed() {
-    let readme = text_of("README.md");
-    let (_, rest) = readme
-        .split_once("\n    flowsieve flows --bidirectional traces/")
-        .unwrap();
-    let (capture, rest) = rest.split_once('\n').unwrap();
-    let (_, rest) = rest.split_once("```text\n").unwrap();
-    let (block, _) = rest.split_once("```").unwrap();
-    let printed = flows(&["--bidirectional", &format!("traces/{capture}")]);
-    let mut printed = printed.lines();
-    for line in block.lines().filter(|line| *line != "…") {
-        assert!(printed.any(|other| other == line), "{line}");
-    }
-    assert_eq!(printed.next(), None);
-}
-
-#[test]
 fn a_name_goes_with_its_flow() {
     let document = json(&["--bidirectional", CAPTURE]);
     let named = document["flows"]

@@ -13,6 +13,8 @@ mod count;
 mod filter_alone;
 #[path = "../../examples/flows_to_parquet.rs"]
 mod flows_to_parquet;
+#[path = "../../examples/read_packets.rs"]
+mod read_packets;
 #[path = "../../examples/search_index.rs"]
 mod search_index;
 
@@ -47,6 +49,17 @@ fn flows_become_parquet() {
     let flows = flows_to_parquet::convert(Path::new(CAPTURE), &parquet).unwrap();
     assert!((1_000..=3_953).contains(&flows), "{flows}");
     assert!(fs::read(parquet).unwrap().ends_with(b"PAR1"));
+}
+
+#[test]
+fn packets_are_read() {
+    let read = read_packets::by_link_type(Path::new(CAPTURE)).unwrap();
+    let packets: Vec<u64> = read.values().map(|(packets, _)| *packets).collect();
+    assert_eq!(packets, [8_000]);
+    assert!(
+        read.values()
+            .all(|(packets, bytes)| bytes > &(packets * 40))
+    );
 }
 
 #[test]

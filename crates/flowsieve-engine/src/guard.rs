@@ -14,7 +14,7 @@ impl WorkerGone {
         Self("a thread ended before its work was done".to_owned())
     }
 
-    /// It was to work on so many packets of an input, behind the first `before` ones.
+    /// It was to work on this many packets of an input, behind the first `before` ones.
     pub fn at(self, path: &Path, before: u64, packets: u64) -> Broken {
         Broken {
             path: path.to_owned(),

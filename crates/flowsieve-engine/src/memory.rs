@@ -12,7 +12,7 @@ const ELSE_BYTES: u64 = 16 << 20;
 /// Below this the room for everything else is enough.
 const LEAST_BYTES: u64 = 64 << 10;
 
-/// Whether the system would give so many bytes now, and what everything else takes.
+/// Whether the system would give this many bytes now, and what everything else takes.
 pub(crate) fn is_given(bytes: u64) -> bool {
     bytes < LEAST_BYTES || pages_are_given(bytes.saturating_add(ELSE_BYTES))
 }
@@ -28,7 +28,7 @@ pub fn given_of(mut bytes: u64, least: u64) -> u64 {
 /// Bytes that a processor fetches together.
 const LINE_BYTES: usize = 64;
 
-/// Reads some items of a column, once in each cache line; there need not be so many. What another thread wrote is near then, and was
+/// Reads some items of a column, once in each cache line; there need not be this many. What another thread wrote is near then, and was
 /// fetched from many places at a time; `value` is anything that has to look at the item.
 pub(crate) fn fetch<T: Copy>(column: &[T], items: &Range<usize>, value: impl Fn(T) -> u64) {
     let items = &column[items.start.min(column.len())..items.end.min(column.len())];

@@ -417,7 +417,7 @@ impl FilterState for BloomLineFilter {
     }
 }
 
-/// What is told of an element so many bits of which were clear.
+/// The answer for an element this many bits of which were clear.
 const fn told(fresh: u64) -> Sighting {
     match fresh {
         0 => Sighting::Repeat,
@@ -487,7 +487,7 @@ impl BloomCore {
         }
     }
 
-    /// Probability that a new element is called a repeat when so many bits are set.
+    /// Probability that a new element is called a repeat when this many bits are set.
     pub(super) fn repeat_probability_at(&self, ones: u64) -> f64 {
         (ones as f64 / self.bits.len() as f64).powi(self.probes as i32)
     }

@@ -118,7 +118,7 @@ impl Counter {
     pub fn is_saturated(&self, spec: &CounterSpec, first: u64) -> bool {
         /// Above this probability of being called a repeat, new elements are too few to be counted.
         const MOST_REPEATS: f64 = 0.99;
-        /// No element sets more than a quarter of so many bits.
+        /// No element sets more than a quarter of this many bits.
         const BYTES_A_FIRST: u64 = 16;
         let (Self::Filter(filter), Some(parameters)) = (self, spec.filter()) else {
             return false;

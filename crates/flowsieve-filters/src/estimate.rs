@@ -42,12 +42,12 @@ pub enum Basis {
 /// What was seen in streams of insertions.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Seen {
-    /// Elements that were noticed as new: there are at least so many (X). The rest of the count is the mean of
+    /// Elements that were noticed as new: there are at least this many (X). The rest of the count is the mean of
     /// what was missed (μ).
     pub elements: u64,
     /// Mean number of new elements missed until the next one is seen, summed over the streams (m).
     pub next_mean: f64,
-    /// Variance of that number, summed likewise (v).
+    /// Variance of that number, summed in the same way (v).
     pub next_variance: f64,
     /// Streams: the means over them are what bounds use.
     pub streams: u32,

@@ -68,7 +68,7 @@ impl HyperLogLog {
     /// Highest precision.
     pub const MAX_PRECISION: u8 = 21;
 
-    /// The highest precision whose registers fit into so many bytes, if any does.
+    /// The highest precision whose registers fit into this many bytes, if any does.
     pub fn precision_within(bytes: u64) -> Option<u8> {
         let precision = bytes.checked_ilog2()?.min(Self::MAX_PRECISION.into()) as u8;
         (precision >= Self::MIN_PRECISION).then_some(precision)

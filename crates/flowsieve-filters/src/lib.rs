@@ -1,4 +1,4 @@
-//! Bloom filters of many kinds, each with what its paper promises: membership without false negatives,
+//! Bloom filters of many kinds, each with the properties its paper promises: membership without false negatives,
 //! questions about some attributes of an element, removal, union, and unbiased counts of distinct elements.
 //!
 //! ```

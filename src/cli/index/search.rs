@@ -79,8 +79,8 @@ pub(super) struct SearchArgs {
 
     /// Write the matching packets to this capture, in order of time
     ///
-    /// The captures with answers are read again, twice: first their content is compared with what was indexed. One
-    /// that changed is named, also if its length and time did not; its packets are those of today.
+    /// The captures with answers are read twice: first their content is compared with what was indexed. One that
+    /// changed is named, even if its length and time did not change; its packets are written as they are today.
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     write: Option<PathBuf>,
 

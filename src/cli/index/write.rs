@@ -32,9 +32,8 @@ Examples:
 
 /// Make an index of captures
 ///
-/// The index is a directory. What is indexed counts from the next commit on, about every second; when
-/// a build is interrupted, what it has done stays, and `flowsieve index add` goes on with the rest. DNS
-/// logs (Zeek, CSV) are indexed like captures.
+/// The index is a directory. A build commits about every second. If it is interrupted, what was committed stays, and
+/// `flowsieve index add` continues with the rest. Logs are indexed like captures.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = in_short(BUILD_EXAMPLES), after_long_help = with_values(BUILD_EXAMPLES))]
 pub(super) struct BuildArgs {

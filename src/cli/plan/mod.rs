@@ -45,22 +45,23 @@ pub(crate) struct PlanArgs {
     #[command(flatten, next_help_heading = "Elements")]
     elements: ElementArgs,
 
-    /// Elements of so many attributes, named 1, 2, 3 and so on
+    /// Elements of this many attributes, named 1, 2, 3 and so on
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["element", "undirected", "queries_only", "tunnel", "dns_port"], hide_short_help = true)]
     attributes: Option<usize>,
 
     /// Distinct elements, such as 100k; src=5k for one combination; max for as many as fit
     ///
-    /// Combinations without a number have at most as many values as a larger one, as their parts
-    /// multiplied, and as their attributes can have (256 protocols, 65,536 ports).
+    /// The number of a combination without one is bounded by that of a larger combination, by the product of its parts,
+    /// and by what its attributes can have (256 protocols, 65,536 ports).
     #[arg(long, value_name = "[NAMES=]COUNT")]
     expect: Vec<String>,
 
     /// Share of the single values of a negative that occur in the set, though not together
     ///
-    /// 1 is the worst case, and what traffic has: known hosts that did not talk to each other. MDBF, which
-    /// keeps every attribute by itself, then says yes to each negative with two and more attributes; so does
-    /// CMDBF unless all are asked for. A negative with one attribute is always a value that does not occur.
+    /// A negative is an absent element that is asked for. 1 is the worst case, and typical of traffic: known hosts that
+    /// did not talk to each other. MDBF, which keeps each attribute separately, then says yes to each negative with two
+    /// or more attributes; so does CMDBF unless all are asked for. A negative with one attribute is always a value that
+    /// does not occur.
     #[arg(
         long,
         value_name = "0..1",

@@ -177,7 +177,7 @@ impl Span {
         ticks
     }
 
-    /// Multiples of the step within the stretch; a few hundred at most, whatever the numbers.
+    /// Multiples of the step within the stretch; a few hundred at most, for any numbers.
     fn multiples(&self, step: f64) -> impl Iterator<Item = f64> + use<> {
         let slack = step * 1e-6;
         let (first, high) = (((self.low - slack) / step).ceil(), self.high + slack);

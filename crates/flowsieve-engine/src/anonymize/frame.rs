@@ -187,7 +187,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Zeros where an address was cut off or cannot be told from others.
+    /// Zeros where an address was cut off or cannot be distinguished from others.
     fn blank(&mut self, at: usize, length: usize) {
         let end = (at + length).min(self.frame.len());
         if at < end {

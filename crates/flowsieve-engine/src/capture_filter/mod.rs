@@ -12,18 +12,18 @@
 //! # Ok::<(), flowsieve_engine::capture_filter::FilterError>(())
 //! ```
 //!
-//! An expression becomes a flat list of tests, each of which says which test is next after either answer; running
-//! it allocates nothing. A test that needs a byte that was not captured ends the run: the packet does not match,
-//! whatever stands before and behind the test. `docs/capture-filters.md` is the language's page.
+//! An expression becomes a flat list of tests, each of which names the next test for either answer; evaluating
+//! it allocates nothing. A test that needs a byte that was not captured ends the evaluation: the packet does not
+//! match, whatever the other tests say. `docs/capture-filters.md` describes the language.
 //!
 //! | file | what it does |
 //! |---|---|
 //! | `lexer`, `names` | words, numbers, addresses; names that stand for numbers |
 //! | `parse` | terms, `and`, `or`, `not`, parentheses |
-//! | `qualified`, `value` | protocol, direction, what is meant; addresses, ports, protocols |
+//! | `qualified`, `value` | protocol, direction, kind of value; addresses, ports, protocols |
 //! | `arithmetic` | comparisons of numbers |
 //! | `program`, `evaluate` | the list of tests; running it |
-//! | `packet`, `log_entry` | what is asked of a packet; of a record of a log |
+//! | `packet`, `log_entry` | tests of a packet; tests of a record of a log |
 //! | `error`, `display_hint` | what is wrong, and where; display filters as capture filters |
 
 #![cfg_attr(

@@ -61,7 +61,7 @@ impl ByteSet {
         Some(true)
     }
 
-    /// Room for one more string of so many bytes; `None` if the system does not give it.
+    /// Room for one more string of this many bytes; `None` if the system does not give it.
     fn reserve(&mut self, length: usize) -> Option<()> {
         let Self {
             hasher,

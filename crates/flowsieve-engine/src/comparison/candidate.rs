@@ -29,7 +29,7 @@ pub(super) struct Unfit {
 }
 
 impl Design {
-    /// The structure with so many bytes, made for the elements that are expected.
+    /// The structure with this many bytes, made for the elements that are expected.
     pub(super) fn new(
         contender: Contender,
         bytes: u64,
@@ -82,7 +82,7 @@ impl Design {
     }
 }
 
-/// The filter of so many bytes, with the best number of hash functions for what is expected.
+/// The filter of this many bytes, with the best number of hash functions for what is expected.
 ///
 /// # Errors
 ///

@@ -23,7 +23,7 @@ pub struct PairSide {
     pub contender: Contender,
     /// Most bytes that it used in a slice.
     pub memory_bytes: Option<u64>,
-    /// Which of its counts is held against the truth.
+    /// Which of its counts is compared with the truth.
     pub count: CountKind,
     /// Slices in which it was nearer to the truth than the other one.
     pub nearer: u64,

@@ -39,7 +39,7 @@ pub struct Expected {
 pub enum ExpectedFrom {
     /// The user said so.
     Given,
-    /// 95 of 100 slices at the beginning have no more: the nearest rank of so many.
+    /// 95 of 100 slices at the beginning have no more: the nearest rank of this many.
     Percentile95(u64),
     /// No slice ended in the beginning of the trace that is looked at.
     #[default]

@@ -97,7 +97,7 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         self.collect(MAX_OUTSTANDING)
     }
 
-    /// Takes the answers that have come, and waits for more while there are so many closings without.
+    /// Takes the answers that have come, and waits for more while there are this many closings without.
     fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
         let Phase::Running(workers) = &mut self.phase else {
             return Ok(());

@@ -95,7 +95,7 @@ enum QuestionChannel {
     FromFirst(Receiver<Arc<Questions>>),
 }
 
-/// Starts the workers: the candidates served by so many threads; by the caller if it is one.
+/// Starts the workers: the candidates served by this many threads; by the caller if it is one.
 pub(super) fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     truth: Truth,

@@ -2,7 +2,7 @@
 //!
 //! Messages are taken as they stand in the packet at hand. A TCP segment yields every message that
 //! begins in it behind a length at the right place. Segments are not put together, so one that goes
-//! on from the segment before is read as if it began here: what cannot be a message is told from
+//! on from the segment before is read as if it began here: what cannot be a message is distinguished from
 //! what can by its opcode, number of questions and class.
 
 use super::dns_name::{self, NAME_MAX};

@@ -146,7 +146,7 @@ fn snap(bytes: &[u8]) -> Step<'_> {
 }
 
 /// One MPLS label stack entry. What is below the last is nowhere said: the first nibble of an IP
-/// header tells, since pseudowires were given nibbles of their own to be told from it.
+/// header tells, since pseudowires were given nibbles of their own to be distinguished from it.
 pub(super) fn mpls(bytes: &[u8]) -> Step<'_> {
     const BOTTOM_OF_STACK: u32 = 0x100;
     const PSEUDOWIRE_CONTROL_WORD: usize = 4;

@@ -3,7 +3,7 @@
 //!
 //! [`Decoder::decode`] walks from layer to layer, one step a header, until it stands on an IP
 //! header; with [`Tunnel::Inner`] it walks on as long as there is another one inside. The walk is
-//! bounded, allocates nothing and never panics, whatever the bytes. What was captured counts:
+//! bounded, allocates nothing and never panics, for any bytes. What was captured counts:
 //! packets cut short by the capture's snapshot length are the rule, not the exception, so an IP
 //! header is enough, and ports are read where four bytes of them are there.
 //!

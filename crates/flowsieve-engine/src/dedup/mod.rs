@@ -7,9 +7,9 @@
 //!                     what has to be equal   digests of the window
 //! ```
 //!
-//! A key is a digest of everything in which two packets must agree to count as the same. The window
-//! knows the keys of the packets seen last. Its filter answers first; what it calls new is new; what it
-//! calls a repeat is looked up among the digests, so that no packet is dropped wrongly.
+//! A key is a digest of everything that must be equal in two packets that count as the same. The window
+//! holds the keys of the packets seen last. Its filter answers first: what it calls new is new. What it calls
+//! a repeat is looked up among the digests, so no packet is dropped wrongly.
 //!
 //! | file | what it does |
 //! |---|---|

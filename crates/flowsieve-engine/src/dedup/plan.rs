@@ -51,9 +51,9 @@ pub struct Difference {
 /// How far back a packet is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WindowWidth {
-    /// With what was seen up to so many nanoseconds before.
+    /// With what was seen up to this many nanoseconds before.
     Time(i64),
-    /// With the packets before it in a window of so many, itself included.
+    /// With the packets before it in a window of this many, itself included.
     Packets(u64),
 }
 

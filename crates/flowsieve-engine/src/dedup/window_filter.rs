@@ -35,7 +35,7 @@ fn element(digest: Digest) -> ElementDigests<'static> {
 }
 
 impl WindowFilter {
-    /// A filter for a window of so many packets at most.
+    /// A filter for a window of this many packets at most.
     pub(super) fn new(kind: WindowFilterKind, packets: u64) -> Self {
         let kind = match kind {
             WindowFilterKind::Rotating => return Self::Rotating(Box::new(Rotating::new(packets))),

@@ -89,7 +89,7 @@ impl Keys {
         &self.bytes[start as usize..self.ends[index] as usize]
     }
 
-    /// [`fetch`] of some of them; there need not be so many.
+    /// [`fetch`] of some of them; there need not be this many.
     fn fetch(&self, keys: Range<usize>) {
         let place = |key: usize| {
             let before = key.min(self.len()).checked_sub(1);
@@ -136,7 +136,7 @@ impl ElementColumns {
         self.digests.is_empty()
     }
 
-    /// Appends an element of other columns, of so many attributes.
+    /// Appends an element of other columns, of this many attributes.
     #[inline]
     pub(crate) fn push_from(&mut self, from: &Self, element: usize, arity: usize) {
         self.digests.push(from.digests[element]);
@@ -149,7 +149,7 @@ impl ElementColumns {
         }
     }
 
-    /// [`fetch`] of some elements, of so many attributes; there need not be so many.
+    /// [`fetch`] of some elements, of this many attributes; there need not be this many.
     pub(crate) fn fetch(&self, elements: Range<usize>, arity: usize) {
         let attributes = elements.start * arity..elements.end * arity;
         fetch(&self.digests, &elements, Digest::value);

@@ -1,4 +1,4 @@
-//! Wing: the elements of a trace themselves, for programs that ask what flowsieve does not.
+//! Exports the elements of a trace themselves, for questions that flowsieve does not answer.
 //!
 //! ```text
 //!   feed (one thread an input)            the caller's thread
@@ -6,7 +6,7 @@
 //!   read → decode → sightings  ══batch══► merge by time → table of each slice ──► sink: each element once per slice
 //! ```
 //!
-//! Rows are columns from the decode thread to the writer; nothing is allocated for a packet.
+//! Rows are columns from the decode thread to the writer; nothing is allocated per packet.
 
 mod packed;
 mod packets;

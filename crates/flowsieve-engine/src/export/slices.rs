@@ -39,7 +39,7 @@ impl Order {
         }
     }
 
-    /// The place of a packet's slice, before which there were so many packets.
+    /// The place of a packet's slice, before which there were this many packets.
     #[inline]
     pub(super) fn place(&mut self, time_ns: i64, packets: u64) -> Place {
         if self.open.is_current(time_ns) {
@@ -119,7 +119,7 @@ impl<'a> Slices<'a> {
         }
     }
 
-    /// Where the sightings of a packet go, before which there were so many.
+    /// Where the sightings of a packet go, before which there were this many.
     #[inline]
     pub(super) fn goal(&mut self, time_ns: i64, packets: u64) -> io::Result<Goal> {
         let slot = match self.order.place(time_ns, packets) {

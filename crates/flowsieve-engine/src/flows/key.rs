@@ -4,7 +4,7 @@ use crate::decode::Addresses;
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
-/// A five-tuple in 40 bytes, whatever the family, so that it is compared and hashed without a branch.
+/// A five-tuple in 40 bytes, for any family, so that it is compared and hashed without a branch.
 ///
 /// ```text
 ///     source address, 16 bytes │ destination address, 16 bytes │ ports, protocol, family

@@ -1,4 +1,4 @@
-//! Wing: the flows of a trace, with packets, bytes and names, in bounded memory.
+//! Lists the flows of a trace, with packets, bytes and names, in bounded memory.
 //!
 //! ```text
 //!   feed (one thread an input)         table of live flows            sink
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A flow is the packets of one five-tuple; with [`FlowPlan::bidirectional`] those of both directions.
-//! [`list`] hands each flow to a [`FlowSink`] when it has ended, [`list_unique`] as soon as its first
-//! packet was seen.
+//! [`list`] gives each flow to a [`FlowSink`] when it ends, [`list_unique`] as soon as its first packet is
+//! seen.
 
 mod batch;
 mod community_id;

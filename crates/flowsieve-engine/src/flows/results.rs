@@ -72,7 +72,7 @@ impl FlowTotals {
         self.ended.0[flow.ended as usize] += 1;
     }
 
-    /// Counts so many flows that ended for this reason.
+    /// Counts this many flows that ended for this reason.
     pub(crate) fn end_many(&mut self, ended: Ended, flows: u64) {
         self.flows = self.flows.saturating_add(flows);
         let ended = &mut self.ended.0[ended as usize];

@@ -12,7 +12,7 @@ use std::io;
 pub struct SortedFlows(Sorted<FlowRecord>);
 
 impl SortedFlows {
-    /// Keeps so many bytes of flows in memory, and further ones in temporary files.
+    /// Keeps this many bytes of flows in memory, and further ones in temporary files.
     pub const fn new(limit_bytes: u64) -> Self {
         Self(Sorted::new(limit_bytes))
     }

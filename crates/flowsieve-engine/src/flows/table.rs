@@ -11,7 +11,7 @@
 //! - When memory is short, a hand goes round over the entries: a flow that has passed its idle timeout
 //!   ends; one that had packets since the hand was there last, or since it began, is left for this
 //!   time; any other ends early. That is the order of least recent use, to within one round, and needs no list that every
-//!   packet would have to mend (CLOCK, Corbató 1968).
+//!   packet would have to update (CLOCK, Corbató 1968).
 
 use super::batch::{FlowPacket, UpperKind};
 use super::key::FlowKey;

@@ -11,7 +11,7 @@ pub(crate) trait Batch: Default + Send {
     /// Time of each packet in nanoseconds since the epoch.
     fn times_ns(&self) -> &[i64];
 
-    /// Reads ahead of the cursor what is taken of so many packets, so that it is near when one after the other is taken between
+    /// Reads ahead of the cursor what is taken of this many packets, so that it is near when one after the other is taken between
     /// those of other inputs: this way the processor fetches many places at a time.
     fn fetch(&self, _cursor: &Self::Cursor, _packets: usize) {}
 

@@ -51,7 +51,7 @@ enum Source<M: Maker> {
 }
 
 impl<M: Maker> Feed<M> {
-    /// A feed that decodes in so many threads of its own, if the input can be divided among them, or in one;
+    /// A feed that decodes in this many threads of its own, if the input can be divided among them, or in one;
     /// with none, whenever it is asked. `open` others have threads already.
     pub(crate) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
@@ -185,7 +185,7 @@ impl<M: Maker> Input for Feed<M> {
     }
 }
 
-/// Starts a thread that reads an input to its end, and hands on so many packets at once.
+/// Starts a thread that reads an input to its end, and hands on this many packets at once.
 fn decode_ahead<'scope, M: Maker + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     mut capture: Box<Capture>,

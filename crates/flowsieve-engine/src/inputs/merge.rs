@@ -16,13 +16,13 @@ const PACKETS_A_REPORT: u64 = 1 << 14;
 
 /// An open input.
 pub trait Input {
-    /// Time of the packet so many behind the next one, if it is at hand.
+    /// Time of the packet this many behind the next one, if it is at hand.
     fn time_ns(&self, behind: usize) -> Option<i64>;
 
     /// How many of the packets at hand may be taken together: up to this time, but at least one.
     fn ready(&self, until_ns: Option<i64>) -> usize;
 
-    /// Goes behind so many packets at hand, which were taken.
+    /// Goes behind this many packets at hand, which were taken.
     fn pass(&mut self, packets: usize);
 
     /// Gets further packets when all that were at hand are taken; false at the end.
@@ -92,7 +92,7 @@ pub struct Merge<'a, I> {
     /// In the order in which they were given. All have packets at hand.
     open: Vec<Open<I>>,
     order: Order,
-    /// Makes an input of a capture when so many others are open.
+    /// Makes an input of a capture when this many others are open.
     begin: Box<dyn FnMut(Capture, usize) -> I + 'a>,
     inputs: Vec<InputResult>,
     format: InputFormat,

@@ -51,7 +51,7 @@ struct Made<B> {
 }
 
 impl<M: Maker> SegmentFeed<M> {
-    /// Starts so many threads that read ahead.
+    /// Starts this many threads that read ahead.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         segments: Segments,
@@ -129,7 +129,7 @@ impl<M: Maker> SegmentFeed<M> {
         false
     }
 
-    /// What follows the segments taken, before which there were so many packets. The threads end.
+    /// What follows the segments taken, before which there were this many packets. The threads end.
     pub(super) fn rest(&self, packets: u64) -> Capture {
         self.unclaimed
             .store(self.segments.count(), Ordering::Relaxed);

@@ -93,7 +93,7 @@ impl OpenPiece {
     }
 }
 
-/// The pieces of a plan: a range of so many bytes wherever an input can be divided, else the whole of it.
+/// The pieces of a plan: a range of this many bytes wherever an input can be divided, else the whole of it.
 ///
 /// # Panics
 ///

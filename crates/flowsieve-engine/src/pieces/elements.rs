@@ -45,7 +45,7 @@ pub struct PlacedElements<'a> {
 }
 
 impl<'a> PlacedElements<'a> {
-    /// Of a batch, among so many shards.
+    /// Of a batch, among this many shards.
     pub fn of(batch: &'a ElementBatch, grid: SliceGrid, shards: u32) -> Self {
         let columns = &batch.elements;
         let elements = packets(batch).flat_map(move |(time_ns, elements)| {

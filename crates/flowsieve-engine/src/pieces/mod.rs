@@ -6,7 +6,7 @@
 //!                          └► InputPart ─► InputTable ─► ShardCount ─► ShardTally ─► SliceSums ─► report
 //! ```
 //!
-//! It rests on three facts. Repeats change nothing that is reported, so a piece hands on each distinct
+//! This relies on three facts. Repeats change no reported number, so a piece passes on each distinct
 //! element of a (slice, shard) once, in the order of first sight, with its time. Merging inputs by time is
 //! the same as sorting by the running maximum of time within an input, then by input, then by place. And a
 //! shard of a slice is independent of all others.
@@ -19,11 +19,11 @@
 //!   InputTable ─► SliceRanking ─► RankedSlice ─► RankingSums ─► report
 //! ```
 //!
-//! Repeats only count for the packets and bytes of keys, whose sums a part has besides. Without an exact count those of
-//! one run are since the key is held; here they are all of them.
+//! Repeats only matter for the packets and bytes of keys, whose sums are part of a part. Without an exact count, one
+//! run adds these up only while it holds the key; here they are complete.
 //!
-//! Flows are in no slice: all parts are of slice 0, and have each packet, since when a flow ends may depend on any of them. Each
-//! shard lists its flows, which have an order over all shards:
+//! Flows belong to no slice: all parts are of slice 0 and have every packet, because the end of a flow may depend on any
+//! of them. Each shard lists its flows, and these are ordered over all shards:
 //!
 //! ```text
 //!   SlicePart ─┐ by shard
@@ -31,7 +31,7 @@
 //!                     └► FlowTally ─► FlowSums ─► totals
 //! ```
 //!
-//! An export is in slices as a count is, and its parts have each packet too, since a row adds up the bytes and the flags of all:
+//! An export is in slices as a count is. Its parts have each packet too, since a row adds up the bytes and flags of all:
 //!
 //! ```text
 //!   SlicePart ─┐ by (slice, shard)
@@ -39,10 +39,10 @@
 //!                     └► RowTally ─► RowSums ─► totals
 //! ```
 //!
-//! The set of an exact count starts anew in every slice, where one run keeps its memory; so only near the limit
-//! of the exact count may one of them give up where the other does not.
+//! The set of an exact count starts empty in every slice, while one run keeps its memory. So close to the limit of
+//! the exact count, one of them may give up and the other not.
 //!
-//! Parts, tallies and tables have a compact binary form with a version. Reading it checks what is read.
+//! Parts, tallies and tables have a compact binary form with a version. Reading checks it.
 
 mod bytes;
 mod count;

@@ -1,6 +1,6 @@
 //! The second reading of captures whose packets are out of order: their elements by slice, within a slice as they come.
 //!
-//! What does not fit into memory waits in temporary files (an external merge sort), so memory is bounded whatever the order.
+//! What does not fit into memory waits in temporary files (an external merge sort), so memory is bounded for any order.
 
 use super::cursor::Cursor;
 use super::slice_set::SliceSet;

@@ -8,7 +8,7 @@ use crate::filters::MembershipFilter;
 use std::collections::BTreeMap;
 use std::io;
 
-/// Collects slices. Closings are numbered 0, 1, 2, … by the sequencer; whatever the order in which
+/// Collects slices. Closings are numbered 0, 1, 2, … by the sequencer; for any order in which
 /// the shards answer, results are taken in that order.
 pub(crate) struct Collector<'a> {
     rows: Rows<'a>,

@@ -37,7 +37,7 @@ impl Place {
 }
 
 impl ExactSet {
-    /// An empty set that takes at most so many bytes of memory.
+    /// An empty set that takes at most this many bytes of memory.
     pub fn new(limit_bytes: u64) -> Self {
         let hasher = RandomState::new();
         Self {
@@ -129,7 +129,7 @@ impl ExactSet {
         false
     }
 
-    /// Room for one more long string of so many bytes; `None` if the system does not give it.
+    /// Room for one more long string of this many bytes; `None` if the system does not give it.
     fn reserve_long(&mut self, length: usize) -> Option<()> {
         let Self {
             long,

@@ -1,4 +1,4 @@
-//! The hall where the wings meet: packets in, one result a time slice out.
+//! Counts: packets in, one result per time slice out.
 //!
 //! ```text
 //!   feed (one thread an input)          sequencer                     shards (T threads)

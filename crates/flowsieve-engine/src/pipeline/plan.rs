@@ -56,7 +56,7 @@ pub struct CountPlan {
     pub shards: u32,
     /// Threads; only speed depends on them.
     pub threads: usize,
-    /// Where an input is a stream, such as a pipe: the row of a slice is handed on so many nanoseconds of capture time after
+    /// Where an input is a stream, such as a pipe: the row of a slice is handed on this many nanoseconds of capture time after
     /// the end of the slice, and once more if packets come for it later. `None` hands all rows on at the end, once, as for
     /// files.
     pub delay_ns: Option<i64>,

@@ -152,7 +152,7 @@ pub struct Quantiles {
     pub min: u64,
     /// Median.
     pub p50: u64,
-    /// 90 of 100 slices have at most so many.
+    /// 90 of 100 slices have at most this many.
     pub p90: u64,
     /// 99 of 100.
     pub p99: u64,

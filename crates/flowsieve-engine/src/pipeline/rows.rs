@@ -226,7 +226,7 @@ impl Sums {
         }
     }
 
-    /// Adds a slice that had packets. Slices are added in the order of time, whatever the order in which
+    /// Adds a slice that had packets. Slices are added in the order of time, for any order in which
     /// they closed, since floating-point sums depend on it.
     fn add(&mut self, slice: &SliceSum, row: &SliceResult) {
         let judged = slice.exact.filter(|_| slice.first.is_some());

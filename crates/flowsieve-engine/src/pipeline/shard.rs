@@ -54,7 +54,7 @@ pub(crate) struct CombinationTally {
 }
 
 impl ShardSpec {
-    /// What this plan's shards are made of, with so many slices open at the same time.
+    /// What this plan's shards are made of, with this many slices open at the same time.
     pub(crate) fn of(plan: &CountPlan, open_slices: usize, keep: bool) -> Self {
         Self {
             counter: plan.counter.as_ref().map(|counter| counter.shard.clone()),

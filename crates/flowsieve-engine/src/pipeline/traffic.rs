@@ -36,7 +36,7 @@ pub struct TrafficPair {
 }
 
 impl Traffic {
-    /// An empty matrix of prefixes of so many bits, 1 to 32, for IPv4; those for IPv6 have twice as many, as
+    /// An empty matrix of prefixes of this many bits, 1 to 32, for IPv4; those for IPv6 have twice as many, as
     /// a site's network is usually a /24 there and a /48 here.
     pub fn new(prefix: u8) -> Self {
         Self::with_limit(prefix, MOST_PAIRS)

@@ -1,7 +1,7 @@
 //! The stage of a count: shards, divided among workers, and the collector of their tallies.
 //!
 //! Shard `s` is served by worker `s mod workers`, so each shard sees its elements in trace order
-//! whatever the number of threads, and answers the same.
+//! for any number of threads, and answers the same.
 
 use super::collector::Collector;
 use super::rows::Rows;

@@ -1,7 +1,7 @@
 //! Which packets of the captures take part: those that a capture filter lets through, in a range of time.
 //!
 //! A [`Selection`] is part of a plan. It works below everything else, on the packets that a reader yields, so
-//! what is left out is, for whatever comes after, not in the capture at all.
+//! nothing after it sees the packets that are left out.
 
 #![cfg_attr(
     test,

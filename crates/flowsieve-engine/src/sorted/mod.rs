@@ -41,7 +41,7 @@ pub(crate) struct Sorted<T> {
 }
 
 impl<T> Sorted<T> {
-    /// Keeps so many bytes of items in memory, and further ones in temporary files.
+    /// Keeps this many bytes of items in memory, and further ones in temporary files.
     pub(crate) const fn new(limit_bytes: u64) -> Self {
         Self {
             items: Vec::new(),

@@ -11,7 +11,7 @@ pub(crate) trait Channels {
     /// The end that they come out of.
     type Receiver<T: Send>: Send;
 
-    /// A channel with room for so many items; whoever sends more waits.
+    /// A channel with room for this many items; whoever sends more waits.
     fn bounded<T: Send>(room: usize) -> (Self::Sender<T>, Self::Receiver<T>);
 
     /// A channel that nobody waits to send to.

@@ -17,7 +17,7 @@ pub(crate) struct Batches<B: Send, E: Send, C: Channels = Crossbeam> {
     at_hand: Option<Next<Result<B, E>>>,
 }
 
-/// Both ends; the filler waits while so many batches are under way.
+/// Both ends; the filler waits while this many batches are under way.
 pub(crate) fn handover<B: Send, E: Send, C: Channels>(
     queued: usize,
 ) -> (Filler<B, E, C>, Batches<B, E, C>) {

@@ -150,7 +150,7 @@ impl Collector {
 }
 
 /// A run over batches, each of which is a slice, as the sequencer does it; the sums of the slices. With
-/// `give_up` the run is given up after so many slices.
+/// `give_up` the run is given up after this many slices.
 fn run(batches: Vec<Vec<u32>>, give_up: Option<usize>) -> Result<Vec<u32>, WorkerGone> {
     let (filler, mut full) = handover::<Vec<u32>, WorkerGone, Shuttle>(QUEUED);
     let decoder = thread::spawn(move || {

@@ -15,7 +15,7 @@ pub(super) struct Truth {
 }
 
 impl Truth {
-    /// An empty one that takes at most so many bytes. Beyond that it gives up, and has no answer.
+    /// An empty one that takes at most this many bytes. Beyond that it gives up, and has no answer.
     pub(super) fn new(limit_bytes: u64) -> Self {
         Self {
             elements: ExactSet::new(limit_bytes / 3 * 2),

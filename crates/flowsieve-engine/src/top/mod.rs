@@ -1,4 +1,4 @@
-//! The keys with the most distinct others in each slice: who talks to the most hosts, and the like.
+//! The keys with the most distinct others in each slice: for example who talks to the most hosts.
 //!
 //! ```text
 //!   reading and slicing of the pipeline ──batch──┬─► filter ──weights of first sightings──► summary ─┐
@@ -7,7 +7,7 @@
 //!   slice closes:                                     ranked keys ──► rows in the order of time ──► sink
 //! ```
 //!
-//! The filter takes out the repeats. Each first sighting adds its unbiased weight to its key's sum in a summary of
+//! The filter removes repeats. Each first sighting adds its unbiased weight to its key's sum in a summary of
 //! bounded size. Both see every element of a slice in the order of the trace, so that results depend on nothing but
 //! the plan and the inputs.
 

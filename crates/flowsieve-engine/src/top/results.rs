@@ -34,7 +34,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Whether the key most likely has so many others: by its estimate, of which at least half was seen while it was
+    /// Whether the key most likely has this many others: by its estimate, of which at least half was seen while it was
     /// held, so that no other key's loss stands for it.
     pub(super) fn likely_has(&self, least: u64) -> bool {
         let number = least as f64;

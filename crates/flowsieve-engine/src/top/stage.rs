@@ -43,7 +43,7 @@ impl TopStage {
         }
     }
 
-    /// Takes the answers that have come, and waits for more while so many are outstanding.
+    /// Takes the answers that have come, and waits for more while this many are outstanding.
     fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
         while self.outstanding > 0 {
             let wait = self.outstanding >= outstanding;

@@ -29,7 +29,7 @@ const CELL: u64 = 0x746f_7063_656c_6c73;
 /// Bits behind the point of a cell.
 const CELL_POINT: u32 = 8;
 
-/// A share of the keys that is evicted at a time, and one of new keys that is immune: one in so many.
+/// A share of the keys that is evicted at a time, and one of new keys that is immune: one in this many.
 const EVICTED: usize = 4;
 const IMMUNE: usize = 8;
 
@@ -93,7 +93,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// An empty summary that takes at most so many bytes, for keys of about `key_bytes` each.
+    /// An empty summary that takes at most this many bytes, for keys of about `key_bytes` each.
     pub(super) fn new(bytes: u64, key_bytes: usize) -> Self {
         let bytes = bytes.clamp(LEAST_BYTES, 1 << 40) as usize;
         let cells = bytes / 8 / size_of::<u32>();
@@ -554,7 +554,7 @@ impl Index {
         (digest.value().wrapping_mul(self.factor) >> self.shift) as usize
     }
 
-    /// Places for so many entries: at least a quarter of them remain free.
+    /// Places for this many entries: at least a quarter of them remain free.
     const fn places(entries: usize) -> usize {
         (entries + entries / 3 + 2).next_power_of_two()
     }
@@ -631,7 +631,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// Of so many cells, from their sum and that of their squares.
+    /// Of this many cells, from their sum and that of their squares.
     fn of(cells: usize, lost: u64, squares: u128) -> Self {
         let (n, unit) = (cells as f64, f64::from(1 << CELL_POINT));
         let lost = lost as f64 / unit;
@@ -698,7 +698,7 @@ mod tests {
         Digester::new(7).digest(key)
     }
 
-    /// A first sighting of a key, in a packet of so many bytes.
+    /// A first sighting of a key, in a packet of this many bytes.
     fn one(summary: &mut Summary, digest: Digest, key: &[u8], bytes: u32) {
         let length = (key.len() as u16).to_le_bytes();
         let mut elements = ElementColumns::default();

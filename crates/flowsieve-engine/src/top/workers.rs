@@ -50,7 +50,7 @@ impl Ranker {
         Self::of_slices(plan, plan.open_slices())
     }
 
-    /// For so many slices at the same time.
+    /// For this many slices at the same time.
     pub(crate) fn of_slices(plan: &TopPlan, open_slices: usize) -> Self {
         Self {
             plan: plan.clone(),

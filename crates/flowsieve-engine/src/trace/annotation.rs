@@ -1,7 +1,7 @@
 //! What a pcapng file holds besides packets and interfaces, and what a writer puts down again: secrets, names,
 //! comments on sections, and blocks of a maker's own.
 //!
-//! They are taken down with their numbers in little-endian order, whatever the order of their section.
+//! They are taken down with their numbers in little-endian order, for any order of their section.
 
 use super::record::Records;
 use super::write::options::{self, Block};
@@ -148,7 +148,7 @@ pub(super) fn is_one(block: u32) -> bool {
     matches!(block, NAMES | SECRETS | CUSTOM | CUSTOM_NOT_TO_COPY)
 }
 
-/// Takes down a block that stands behind so many packets of the batch.
+/// Takes down a block that stands behind this many packets of the batch.
 pub(super) fn take_down(
     block: u32,
     body: &[u8],
@@ -208,7 +208,7 @@ fn put(kind: AnnotationKind, body: Vec<u8>, before: usize, records: &mut Records
     });
 }
 
-/// The body with so many words at its beginning in little-endian order; none if it is too short.
+/// The body with this many words at its beginning in little-endian order; none if it is too short.
 fn turned(body: &[u8], words: usize, big_endian: bool) -> Option<Vec<u8>> {
     let mut body = body.to_vec();
     let head = body.get_mut(..4 * words)?;

@@ -289,7 +289,7 @@ impl Capture {
         }
     }
 
-    /// The capture in segments of so many bytes that can be read in any order, if it is a plain pcap file
+    /// The capture in segments of this many bytes that can be read in any order, if it is a plain pcap file
     /// with several of them. To be asked before the first batch is read.
     pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
         let (file, stop) = self.file.as_ref()?;
@@ -408,7 +408,7 @@ impl Capture {
         }
     }
 
-    /// Removes what is not wanted of what was just read, before which there were so many annotations.
+    /// Removes what is not wanted of what was just read, before which there were this many annotations.
     fn choose(&mut self, annotations: usize) {
         let Some(chooser) = &mut self.chooser else {
             return;
@@ -506,7 +506,7 @@ impl Capture {
         }
     }
 
-    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`,
+    /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`,
     /// `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`, `flow-csv`, `nfdump-csv`,
     /// `flow-parquet` or `dns-parquet`.
     pub fn container(&self) -> &'static str {

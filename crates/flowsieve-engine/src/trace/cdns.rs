@@ -200,7 +200,7 @@ impl Cdns {
     }
 }
 
-/// What is wrong with a block of which so many bytes are there, behind so many queries.
+/// What is wrong with a block of which this many bytes are there, behind this many queries.
 fn fault(offset: u64, number: u64, length: usize, trouble: Trouble) -> Fault {
     let (packet, length) = (number + 1, length as u64);
     let limit = MAX_BLOCK as u64;

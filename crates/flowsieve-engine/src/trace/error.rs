@@ -185,7 +185,7 @@ impl Fault {
         Self::at(offset, kind)
     }
 
-    /// The same for a line or record that was skipped, as were so many after it.
+    /// The same for a line or record that was skipped, as were this many after it.
     pub(super) fn skipped(self, others: u64) -> Self {
         match self.kind {
             TraceErrorKind::RecordsSkipped { record, reason, .. } => Self {
@@ -208,7 +208,7 @@ impl Fault {
         }
     }
 
-    /// The same where so many packets stand before those that were numbered.
+    /// The same where this many packets stand before those that were numbered.
     pub(super) fn behind(mut self, packets: u64) -> Self {
         if let TraceErrorKind::CutInRecord { packet, .. }
         | TraceErrorKind::RecordTooLong { packet, .. }

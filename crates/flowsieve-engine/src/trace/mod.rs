@@ -1,5 +1,5 @@
-//! Ground: where packets come from. Containers and decompression end here; what leaves is bytes
-//! with a time, a length and a link type.
+//! Reads captures and logs: containers and decompression. It yields bytes with a time, a length and a link
+//! type.
 //!
 //! ```text
 //!   file ─► codecs ─► buffer ─► pcap │ pcapng │ erf │ tsh ─► batches of packets

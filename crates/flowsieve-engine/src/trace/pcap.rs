@@ -245,7 +245,7 @@ impl Pcap {
         self.is_plain() && self.link != LinkType::ERF
     }
 
-    /// Goes on with the record after so many, up to those that begin at `until` or later.
+    /// Goes on with the record after this many, up to those that begin at `until` or later.
     pub(super) fn restart(&mut self, packets: u64, until: u64) {
         (self.packets, self.until) = (packets, until);
     }

@@ -231,7 +231,7 @@ impl Pcapng {
         })
     }
 
-    /// Takes down what a writer needs of a block that was read, behind so many packets of the batch.
+    /// Takes down what a writer needs of a block that was read, behind this many packets of the batch.
     fn take_down(
         &self,
         kind: u32,

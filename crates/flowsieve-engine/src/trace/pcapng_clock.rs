@@ -11,7 +11,7 @@ const OPTION_OFFSET: u16 = 14;
 enum Tick {
     /// So many nanoseconds.
     Nanoseconds(u64),
-    /// A nanosecond has so many ticks.
+    /// A nanosecond has this many ticks.
     PerNanosecond(u64),
     /// A second has 2 to this power ticks.
     PowerOfTwo(u32),

@@ -33,7 +33,7 @@ pub(crate) struct FilePart {
 }
 
 impl FilePart {
-    /// The records that begin at these bytes of a file with so many.
+    /// The records that begin at these bytes of a file with this many.
     pub(crate) fn of(bytes: Range<u64>, length: u64) -> Self {
         let before = bytes.start.saturating_sub(Segments::BEGIN);
         Self {

@@ -103,7 +103,7 @@ fn keep<T: Copy>(items: &mut Vec<T>, chosen: &[bool]) {
     items.truncate(kept);
 }
 
-/// Annotations stand behind so many packets of their batch, of which only some stay.
+/// Annotations stand behind this many packets of their batch, of which only some stay.
 fn stay_before(annotations: &mut [Annotation], chosen: &[bool]) {
     for annotation in annotations {
         let before = chosen.iter().take(annotation.before as usize);

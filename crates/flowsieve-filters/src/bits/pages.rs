@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 /// larger than the caches has a second miss, that of the page table.
 const LARGE_PAGES_FROM_BYTES: usize = 4 << 20;
 
-/// What a panic says if the system does not give memory that it would have given a moment before: so the sentence is told from one about
+/// What a panic says if the system does not give memory that it would have given a moment before: so the sentence is distinguished from one about
 /// a mistake.
 pub const MEMORY_REFUSED: &str = "the system gives less memory than it would have a moment before; ask for less with --memory, or end other programs";
 
@@ -22,7 +22,7 @@ pub struct Pages<T> {
     items: PhantomData<T>,
 }
 
-/// Whether the system would give so many bytes of pages now.
+/// Whether the system would give this many bytes of pages now.
 pub fn is_given(bytes: u64) -> bool {
     usize::try_from(bytes).is_ok_and(|bytes| MmapMut::map_anon(bytes).is_ok())
 }

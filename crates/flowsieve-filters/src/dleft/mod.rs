@@ -69,7 +69,7 @@
 //! stands depends on that order, and what is contained does not. Counts add up to 2^c - 1, where they
 //! stay for good; in the stash they end at 2^31 - 1, and an element whose count had ended has that
 //! there. Buckets that either has given up are given up. A union of more elements than there are cells
-//! fills the stash, and gives up buckets, as any filter with so many elements would.
+//! fills the stash, and gives up buckets, as any filter with this many elements would.
 //!
 //! # What it cannot do
 //!

@@ -3,7 +3,7 @@
 use super::{CELLS, SUBTABLES, stash_limit};
 use crate::sizing::dleft_fpr;
 
-/// Share of the cells up to which the stash is next to empty, whatever the size.
+/// Share of the cells up to which the stash is next to empty, for any size.
 const NOTHING_OVERFLOWS: f64 = 0.89;
 
 /// Elements a bucket of one subtable from which no bucket is left that is not given up: twice as many
@@ -69,7 +69,7 @@ pub fn dleft_given_up(bucket_bits: u32, remainder_bits: u32, elements: f64) -> f
 /// How full the buckets are.
 #[derive(Default)]
 struct Loads {
-    /// Share of each subtable's buckets with more than so many elements.
+    /// Share of each subtable's buckets with more than this many elements.
     above: [[f64; CELLS]; SUBTABLES],
     /// Share of the first subtable's buckets that take nothing any more.
     given_up: f64,
@@ -78,7 +78,7 @@ struct Loads {
 impl Loads {
     /// Inserts `elements` a bucket, and says how many found all four buckets full.
     fn insert(&mut self, elements: f64) -> f64 {
-        // The share of a subtable's buckets with at least so many elements that take part.
+        // The share of a subtable's buckets with at least this many elements that take part.
         let at_least = |above: &[f64; CELLS], count: usize| match count {
             0 => 1.0,
             _ => above[count - 1],

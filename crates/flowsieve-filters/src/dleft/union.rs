@@ -90,7 +90,7 @@ impl<B: Bucket> DleftFilter<B> {
         }
     }
 
-    /// Inserts an element so many times, as a stash counts.
+    /// Inserts an element this many times, as a stash counts.
     fn insert_times(&mut self, hash: u64, count: u32) {
         let places = self.places(hash);
         match self.find(hash, &places) {

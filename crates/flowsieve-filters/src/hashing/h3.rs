@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Two different values collide with probability 2^-b over the choice of the rows, and any two
-//! positions are independent. But h is linear, h(x) ⊕ h(y) = h(x ⊕ y), whatever the rows: where two
+//! positions are independent. But h is linear, h(x) ⊕ h(y) = h(x ⊕ y), for any rows: where two
 //! addresses of *one* function are combined by ⊕, all pairs with the same x ⊕ y have one address.
 //!
 //! Reference: Carter, Wegman, "Universal classes of hash functions", JCSS 18(2), 1979 (class H3).

@@ -35,7 +35,7 @@ const FALLS_AT: [[u64; MAX_SHIFT as usize]; 8] = [
 /// Largest s.
 const MAX_SHIFT: u32 = 6;
 
-/// Rank up to which values raise no register beside an array of so many bits.
+/// Rank up to which values raise no register beside an array of this many bits.
 ///
 /// Registers are of use once the array misses values. Before, they would be raised by many: so a large array, which
 /// misses none of its first values, has registers for the others. When it misses one value, they have
@@ -184,7 +184,7 @@ impl LineCounter {
         self.shift == 0
     }
 
-    /// Whether it is when so many bits have been written.
+    /// Whether it is when this many bits have been written.
     pub(crate) fn is_crowded_at(&self, written: u64) -> bool {
         self.shift_at(written) == 0
     }
@@ -242,7 +242,7 @@ impl LineCounter {
         self.count.clear_bits()
     }
 
-    /// What is expected of the next value's part in the variance of the count after so many `elements`, if `written` bits have
+    /// What is expected of the next value's part in the variance of the count after this many `elements`, if `written` bits have
     /// been written and its bits are all set with probability `repeat`.
     pub(crate) fn expected_variance(&self, elements: f64, written: f64, repeat: f64) -> f64 {
         let clear = (-written / self.bits as f64).exp();

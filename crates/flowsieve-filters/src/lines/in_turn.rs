@@ -34,7 +34,7 @@ pub(super) struct InsertInTurn<'a> {
     pub(super) elements: usize,
     /// Which digests of a whole row are an element's first, as [`every`] gives them.
     pub(super) first: Set,
-    /// What is told of the first digest of each element.
+    /// The answer for the first digest of each element.
     pub(super) sightings: &'a mut Vec<Sighting>,
 }
 
@@ -132,7 +132,7 @@ impl InsertInTurn<'_> {
     }
 }
 
-/// The first of so many, and every one as far from the last.
+/// The first of this many, and every one as far from the last.
 pub(super) const fn every(columns: usize) -> Set {
     let mut set = 0;
     let mut number = 0;

@@ -42,7 +42,7 @@ pub(super) const MOST_IN_TURN: usize = DIGESTS;
 /// Most bits written that came from elsewhere: more make no difference, and leave room to count on.
 const MOST_WRITTEN: u64 = 1 << 62;
 
-/// With less than one written bit in so many, the next element is not missed as far as bounds go.
+/// With less than one written bit in this many, the next element is not missed as far as bounds go.
 const LEAST_LOAD: u64 = 1024;
 
 /// An array of lines, and how many bits were written into it.
@@ -94,7 +94,7 @@ impl LineArray {
         )
     }
 
-    /// The same for many digests in order; what is told of them is appended.
+    /// The same for many digests in order; the answer for them is appended.
     pub(super) fn insert_all(
         &mut self,
         counter: &mut LineCounter,
@@ -113,7 +113,7 @@ impl LineArray {
     }
 
     /// Sets the bits of `elements` of as many digests each as there are counters (1 to [`MOST_IN_TURN`]),
-    /// one after the other, and counts each digest that is new; what is told of the first digest of each
+    /// one after the other, and counts each digest that is new; the answer for the first digest of each
     /// element is appended.
     ///
     /// `digests_of` writes the digests of an element, whose number it is given.
@@ -242,7 +242,7 @@ impl LineArray {
         self.written
     }
 
-    /// Says that the lines, which came from elsewhere, hold these new values of so many bits each.
+    /// Says that the lines, which came from elsewhere, hold these new values of this many bits each.
     pub(super) fn set_written(&mut self, values: impl Iterator<Item = (u64, u32)>) {
         self.full.forget();
         let bits = values.map(|(firsts, probes)| firsts.saturating_mul(u64::from(probes)));

@@ -18,7 +18,7 @@ use crate::Sighting;
 use crate::bits::Line;
 use crate::hashing::Digest;
 
-/// What is told of a digest that was inserted.
+/// The answer for a digest that was inserted.
 pub(crate) trait Told: Copy {
     /// All of its bits were set.
     const REPEAT: Self;
@@ -38,7 +38,7 @@ impl Told for Sighting {
     const FIRST: Self = Self::First;
 }
 
-/// Nothing is told.
+/// No answer.
 impl Told for () {
     const REPEAT: Self = ();
     const FIRST: Self = ();
@@ -102,7 +102,7 @@ pub(super) fn contains(lines: &[Line], probes: u32, digest: Digest) -> bool {
     AnyMachine.set(line, bits, probed(bits, probes)).1 == 0
 }
 
-/// Digests to be inserted, and what is told of them.
+/// Digests to be inserted, and the answer for them.
 pub(super) struct InsertAll<'a, T> {
     pub(super) lines: &'a mut [Line],
     pub(super) touch: bool,

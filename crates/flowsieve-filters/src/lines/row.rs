@@ -1,4 +1,4 @@
-//! A row of batches: their bits are set or asked one after the other, and what is told of them is told
+//! A row of batches: their bits are set or asked one after the other, and the answer for them is told
 //! after that.
 //!
 //! Whether an element is new is a coin's toss that no branch predictor knows. So a row has no branch on
@@ -58,7 +58,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A row of digests that set so many bits, in turn.
+    /// A row of digests that set this many bits, in turn.
     pub(super) fn new(probes: impl Iterator<Item = u32> + Clone) -> Self {
         let mut all = [[0; BATCH]; ROW];
         for (all, probes) in all.as_flattened_mut().iter_mut().zip(probes.cycle()) {
@@ -145,7 +145,7 @@ impl Row {
         }
     }
 
-    /// What is told of each digest that was inserted.
+    /// The answer for each digest that was inserted.
     #[inline(always)]
     pub(super) fn tell<T: Told>(&self, answers: &mut [[T; BATCH]]) {
         // As one loop: loops of a batch are unrolled, and become no vectors then.
@@ -155,7 +155,7 @@ impl Row {
         }
     }
 
-    /// What is told of each digest that was asked for.
+    /// The answer for each digest that was asked for.
     #[inline(always)]
     pub(super) fn tell_contained(&self, answers: &mut [[bool; BATCH]]) {
         let all = answers.as_flattened_mut().iter_mut();
@@ -188,7 +188,7 @@ impl Row {
     /// Counts what was seen of a row that was inserted, in order: all that raise a register, and of the others
     /// those that were new and are in the sample of their counter. The digests of the counters take turns.
     ///
-    /// All that are new were [added](LineCounter::add) before. What is told of each digest is made complete.
+    /// All that are new were [added](LineCounter::add) before. The answer for each digest is made complete.
     #[inline(always)]
     pub(super) fn count<T: Told>(
         &self,

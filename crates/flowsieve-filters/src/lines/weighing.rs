@@ -37,7 +37,7 @@ impl Weight {
         self.0
     }
 
-    /// The weight of so many units of 2^-20.
+    /// The weight of this many units of 2^-20.
     pub const fn of_units(units: u64) -> Self {
         Self(units)
     }

@@ -8,7 +8,7 @@
 //!
 //! The martingale ("historic inverse probability", HIP) estimator makes up for what was not seen: when an
 //! element is seen, add `1 / (1 - u)`, with u taken from the state *before* it. Each new element then adds 1 in
-//! expectation, whatever the state, so the sum is exactly unbiased for every order and number of repeats.
+//! expectation, for any state, so the sum is exactly unbiased for every order and number of repeats.
 //! Its variance is the expectation of the sum of `u / (1 - u)²` over the elements seen, which is kept beside
 //! it. A roomy filter makes u tiny; a full one makes it q, and the count that of `HyperLogLog`'s own
 //! martingale: its standard error never exceeds √(ln 2 / 512) = 3.7 % of a shard's elements, 1.3 % with 8 shards.
@@ -91,7 +91,7 @@ impl Chances {
 }
 
 impl DistinctCounter {
-    /// A count that is not known any more, whatever comes.
+    /// A count that is not known any more, for any traffic.
     pub(crate) const LOST: Self = Self {
         registers: Registers::SILENT,
         stream: Stream::United,

@@ -31,7 +31,7 @@ const ALL: u64 = (REGISTERS as u64) << HIGHEST;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Registers {
     ranks: [u8; REGISTERS],
-    /// Ranks up to this are not told from each other.
+    /// Ranks up to this are not distinguished.
     floor: u8,
     /// Sum of [`chance`] over the registers (Q).
     chances: u64,
@@ -138,7 +138,7 @@ impl Registers {
         self.chances as f64 / ALL as f64
     }
 
-    /// The same as expected after so many elements, with registers above `floor`.
+    /// The same as expected after this many elements, with registers above `floor`.
     pub(crate) fn expected_rise(floor: u8, elements: f64) -> f64 {
         let load = elements / REGISTERS as f64;
         let (mut below, mut sum) = (0.0, 0.0);
@@ -172,7 +172,7 @@ impl Registers {
         self.recount();
     }
 
-    /// The count of what raised them, whatever the order; none if they say nothing.
+    /// The count of what raised them, for any order; none if they say nothing.
     pub(crate) fn estimate(&self) -> Option<Estimate> {
         let mut of_rank = [0_u32; HIGHEST as usize + 1];
         for &rank in &self.ranks {
@@ -204,7 +204,7 @@ impl Registers {
     }
 }
 
-/// Variance of the count of so many elements, of which one in `scale` is counted.
+/// Variance of the count of this many elements, of which one in `scale` is counted.
 ///
 /// If the number of elements were Poisson, the estimator would nearly reach the bound that the Fisher information of a
 /// register gives. The number is fixed, so its Poisson variance is subtracted.

@@ -169,7 +169,7 @@ pub fn load_of_rows(sizes: &[f64], subset: u32, elements_of: impl Fn(u32) -> f64
         .sum()
 }
 
-/// [`rate_in_rows`] of a combination of so many `cells`, with the [`load_of_rows`].
+/// [`rate_in_rows`] of a combination of this many `cells`, with the [`load_of_rows`].
 pub fn rate_with_rows(cells: f64, of_rows: f64, probes: u32, elements: f64) -> f64 {
     let load = f64::from(probes) * elements / cells;
     (-(-load - of_rows).exp_m1()).powi(probes as i32)

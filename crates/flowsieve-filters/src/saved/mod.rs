@@ -62,7 +62,7 @@ pub struct SavedFilter {
 }
 
 impl SavedFilter {
-    /// An empty filter of so many shards, for elements that the label describes.
+    /// An empty filter of this many shards, for elements that the label describes.
     ///
     /// # Errors
     ///

@@ -282,7 +282,7 @@ impl<'a> StateReader<'a> {
     ///
     /// # Errors
     ///
-    /// There are not so many, or they cannot be read.
+    /// There are not this many, or they cannot be read.
     pub fn bytes(&mut self, bytes: &mut [u8]) -> Result<(), LoadError> {
         let (length, part) = (self.length, self.part);
         if bytes.len() as u64 > self.left() {
@@ -359,7 +359,7 @@ impl<'a> StateReader<'a> {
         Ok(())
     }
 
-    /// A number, and so many entries; the list grows as they come.
+    /// A number, and this many entries; the list grows as they come.
     pub(crate) fn list<T>(
         &mut self,
         most: usize,
@@ -431,7 +431,7 @@ impl<'a> StateReader<'a> {
             1 => {
                 let mean = f64::from_bits(self.u64()?);
                 let variance = f64::from_bits(self.u64()?);
-                // An element adds at most as much to what was missed as to its variance, so at least so many
+                // An element adds at most as much to what was missed as to its variance, so at least this many
                 // were seen.
                 let least = (mean - variance).clamp(0.0, MAX_COUNT as f64) as u64;
                 Stream::Watched {

@@ -75,7 +75,7 @@
 //! The union of two chains has the links of both, its own and then the other's, each the oldest first,
 //! if those are at most D; else there is none. Two links with the same functions are added up, as split
 //! counting filters are, if the sum is at most half full; so the union of small chains is a small chain.
-//! Its rate is at most that of a chain of so many links: an element that both inputs had stands in two.
+//! Its rate is at most that of a chain of this many links: an element that both inputs had stands in two.
 //!
 //! Nothing tells any more in which order the links were filled, so a union goes by `FirstNotFull`
 //! whatever its own rule: the oldest link that is not full takes what is new, from whichever input it came,

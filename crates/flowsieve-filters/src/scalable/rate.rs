@@ -32,7 +32,7 @@ pub(super) fn chain_fpr(part: u64, probes: u32, most_links: u32, elements: f64) 
     // Their sum is known then, so that parts with more make up for parts with fewer: the product is smaller.
     let known_sum = (-(1.0 - LN_2) * f64::from(probes) / (2.0 * part)).exp();
     let full_says_no = 1.0 - rate(capacity) * known_sum;
-    // The rate if each link is full with so many elements, and the number of those that are.
+    // The rate if each link is full with this many elements, and the number of those that are.
     let at = |capacity: f64| {
         let (mut left, mut others_say_no, mut full) = (elements, 1.0, 0_u32);
         while full + 1 < most_links && left * others_say_no > capacity {

@@ -78,7 +78,7 @@ pub(crate) struct Descriptor {
     /// What it is, in a line, with its source.
     pub(crate) summary: &'static str,
     pub(crate) reach: Reach,
-    /// Parameters for elements of so many attributes.
+    /// Parameters for elements of this many attributes.
     pub(crate) size: fn(usize, Sizing) -> Result<FilterSpec, SpecError>,
     pub(crate) search: Option<Search>,
 }
@@ -105,7 +105,7 @@ pub enum Reach {
 /// larger it is the lower its rate.
 #[derive(Debug)]
 pub struct Search {
-    /// The largest size (bits of an array, lines) in so many bytes, given the number of attributes; 0 if
+    /// The largest size (bits of an array, lines) in this many bytes, given the number of attributes; 0 if
     /// none fits.
     pub size_in: fn(attributes: usize, bytes: u64) -> u64,
     /// The smallest size of whole words.

@@ -193,9 +193,9 @@ impl FilterSpec {
         self.parameters().probes()
     }
 
-    /// The filter of the same size with so many hash functions; `None` if the structure has no such number: the
+    /// The filter of the same size with this many hash functions; `None` if the structure has no such number: the
     /// subtables of a d-left filter are fixed. In structures with several arrays or attributes it is the number for
-    /// each; a subset filter sets so many bits for each combination; a matrix keeps its cuts.
+    /// each; a subset filter sets this many bits for each combination; a matrix keeps its cuts.
     ///
     /// # Errors
     ///

@@ -48,7 +48,7 @@ pub(crate) fn array_bits(
     }
 }
 
-/// The best k for so many elements, or the usual one.
+/// The best k for this many elements, or the usual one.
 pub(crate) fn probes_for(bits: u64, expected: Option<u64>, most: u32) -> u32 {
     expected.map_or(DEFAULT_PROBES, |n| best_probes(bits as f64, n as f64, most))
 }
@@ -111,7 +111,7 @@ fn wrong_bits(bits: u128) -> SpecError {
 /// distinct elements.
 pub(crate) const DEFAULT_COUNTER_BITS: u32 = 4;
 
-/// Whether counters can have so many bits, and there is one for each hash function at least.
+/// Whether counters can have this many bits, and there is one for each hash function at least.
 pub(crate) fn check_counters(
     counters: u64,
     parts: u64,

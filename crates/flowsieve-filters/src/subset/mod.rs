@@ -22,7 +22,7 @@
 //!   planned parts of it can say no; if they say yes and cover the query, the answer is
 //!   [`PatternAnswer::PresentApart`]. Larger combinations cannot help.
 //!
-//! One cache line a combination whatever the size of the filter, where a standard Bloom filter touches
+//! One cache line a combination for any size of the filter, where a standard Bloom filter touches
 //! up to k.
 //!
 //! # Formulas

@@ -134,7 +134,7 @@ impl SubsetSpec {
     /// Most combinations in a file.
     const MAX_COMBINATIONS: usize = 1 << 16;
 
-    /// The best filter of so many lines for these queries: it stores the whole element and the combinations
+    /// The best filter of this many lines for these queries: it stores the whole element and the combinations
     /// asked for, each with the bits that serve the mixture best.
     pub fn planned(workload: &Workload<'_>, lines: u64) -> Self {
         let full = workload.full();

@@ -22,7 +22,7 @@ pub(super) struct Zstd {
 enum State {
     /// Before a frame; whether there was one already.
     Between { any: bool },
-    /// The decoder wants so many bytes next.
+    /// The decoder wants this many bytes next.
     InFrame { wants: usize },
 }
 

@@ -16,7 +16,7 @@ const MOST_PAGE_BYTES: usize = 16 << 20;
 /// Most bytes of the pages that are at hand, of all columns together.
 pub(super) const MOST_BYTES: usize = 64 << 20;
 
-/// The head of a page is looked for in so many bytes, then in more. It may have values in it.
+/// The head of a page is looked for in this many bytes, then in more. It may have values in it.
 const HEAD_BYTES: [u64; 3] = [4 << 10, 64 << 10, 1 << 20];
 
 /// Longest text that is kept of a value: no name or address is longer.
@@ -230,7 +230,7 @@ impl ColumnReader {
         self.dictionary.bytes.capacity() + starts + self.page.bytes.capacity()
     }
 
-    /// Reads the next values into its cells, so many; its pages may have `room` bytes.
+    /// Reads the next values into its cells, this many; its pages may have `room` bytes.
     ///
     /// # Errors
     /// The page at an offset is damaged or cannot be read. The values before it are in the cells.
@@ -557,7 +557,7 @@ pub(super) fn is_readable(codec: i64) -> bool {
     matches!(codec, NONE | SNAPPY | GZIP | LZ4_RAW) || (cfg!(feature = "zstd") && codec == ZSTD)
 }
 
-/// Appends what is packed to `out`: so many bytes, not more and not fewer.
+/// Appends what is packed to `out`: this many bytes, not more and not fewer.
 fn unpack(codec: i64, packed: &[u8], bytes: usize, mut out: Vec<u8>) -> Result<Vec<u8>, Trouble> {
     const WRONG: &str = "a page is not as long as it claims, or its compression is damaged";
     /// Bytes that a byte can become at most, and more.

@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// Panics once it has taken so many bytes.
+    /// Panics once it has taken this many bytes.
     #[derive(Debug)]
     struct Trap(usize);
 

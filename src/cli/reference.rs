@@ -1,0 +1,170 @@
+//! `docs/commands.md`: every command and option of the program, from their declarations.
+
+use super::Arguments;
+use clap::builder::{PossibleValue, StyledStr};
+use clap::{Arg, Command, CommandFactory};
+use std::fmt::Write as _;
+
+const HEAD: &str = "\
+# Commands
+
+This page lists every command and option. The program writes it from its own declarations
+(`FLOWSIEVE_WRITE_DOCS=1 cargo test -p flowsieve --lib cli::reference`), so it says the same as `--help`. To learn how to use a command,
+read its guide first.
+";
+
+/// The page.
+fn page() -> String {
+    let mut program = Arguments::command();
+    program.build();
+    let mut page = format!("{HEAD}\n## Values and exit codes\n\n");
+    if let Some(help) = program.get_after_long_help() {
+        block(&mut page, help);
+    }
+    let mut commands: Vec<&Command> = program.get_subcommands().collect();
+    commands.sort_by_key(|command| command.get_display_order());
+    for command in commands {
+        section(&mut page, command, "flowsieve", 2);
+    }
+    page
+}
+
+/// A command with its subcommands.
+fn section(page: &mut String, command: &Command, above: &str, level: usize) {
+    if command.is_hide_set() || command.get_name() == "help" {
+        return;
+    }
+    let name = format!("{above} {}", command.get_name());
+    let about = command.get_long_about().or(command.get_about());
+    let about = about.map_or_else(String::new, |text| paragraphs(&text.to_string()));
+    let mut usage = command.clone();
+    let usage = usage.render_usage().to_string();
+    let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage).trim();
+    let marks = "#".repeat(level);
+    write!(page, "\n{marks} `{name}`\n\n{about}\n\n    {usage}\n").expect("text is written");
+    let mut headings: Vec<&str> = Vec::new();
+    for argument in arguments(command) {
+        if !headings.contains(&heading(argument)) {
+            headings.push(heading(argument));
+        }
+    }
+    for title in headings {
+        write!(page, "\n**{title}**\n\n").expect("text is written");
+        for argument in arguments(command).filter(|argument| heading(argument) == title) {
+            option(page, argument);
+        }
+    }
+    let examples = command.get_after_long_help().or(command.get_after_help());
+    if let Some(examples) = examples {
+        page.push('\n');
+        block(page, examples);
+    }
+    for below in command.get_subcommands() {
+        section(page, below, &name, level + 1);
+    }
+}
+
+/// What can be given to a command, but for help.
+fn arguments(command: &Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|argument| {
+        !argument.is_hide_set() && !matches!(argument.get_id().as_str(), "help" | "version")
+    })
+}
+
+fn heading(argument: &Arg) -> &str {
+    let other = if argument.is_positional() {
+        "Arguments"
+    } else {
+        "Options"
+    };
+    argument.get_help_heading().unwrap_or(other)
+}
+
+/// An option with what it does, its default and the values that it takes.
+fn option(page: &mut String, argument: &Arg) {
+    let text = argument.get_long_help().or(argument.get_help());
+    let text = text.map_or_else(String::new, |text| paragraphs(&text.to_string()));
+    let text = text.replace("\n\n", "\n\n  ");
+    write!(page, "- `{argument}`: {text}").expect("text is written");
+    if !argument.get_action().takes_values() {
+        page.push('\n');
+        return;
+    }
+    if let Some(default) = argument.get_default_values().first() {
+        write!(page, " Default: `{}`.", default.to_string_lossy()).expect("text is written");
+    }
+    let values = argument.get_possible_values();
+    let values: Vec<&PossibleValue> = values.iter().filter(|value| !value.is_hide_set()).collect();
+    let explained = values.iter().any(|value| value.get_help().is_some());
+    if explained && !argument.is_hide_possible_values_set() {
+        page.push_str("\n\n");
+        for value in values {
+            let help = value
+                .get_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let (name, help) = (value.get_name(), paragraphs(&help));
+            writeln!(page, "  - `{name}`: {help}").expect("text is written");
+        }
+        page.push('\n');
+        return;
+    }
+    if !values.is_empty() && !argument.is_hide_possible_values_set() {
+        let names: Vec<String> = values
+            .iter()
+            .map(|v| format!("`{}`", v.get_name()))
+            .collect();
+        write!(page, " Values: {}.", names.join(", ")).expect("text is written");
+    }
+    page.push('\n');
+}
+
+/// Paragraphs of help, each of which ends with a full stop, as Markdown.
+fn paragraphs(help: &str) -> String {
+    let paragraphs = help.trim_end().split("\n\n").map(|paragraph| {
+        // Lines that stand by themselves in help do so here.
+        if paragraph.lines().all(|line| line.starts_with("  ")) {
+            return format!("```text\n{paragraph}\n```");
+        }
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        let text = escaped(&words.join(" "));
+        let ends = text.is_empty() || text.ends_with(['.', ':', '?', '!']);
+        text + if ends { "" } else { "." }
+    });
+    paragraphs.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Text whose marks mean nothing to Markdown outside of code.
+fn escaped(text: &str) -> String {
+    let mut in_code = false;
+    text.chars().fold(String::new(), |mut all, c| {
+        in_code ^= c == '`';
+        if !in_code && matches!(c, '*' | '_' | '<' | '>' | '[' | ']') {
+            all.push('\\');
+        }
+        all.push(c);
+        all
+    })
+}
+
+/// Text that is shown as it is.
+fn block(page: &mut String, text: &StyledStr) {
+    let text = text.to_string();
+    write!(page, "```text\n{}\n```\n", text.trim_end()).expect("text is written");
+}
+
+#[test]
+fn the_page_has_the_commands_that_there_are() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/commands.md");
+    let page = page();
+    if std::env::var_os("FLOWSIEVE_WRITE_DOCS").is_some() {
+        std::fs::write(path, page).unwrap();
+        return;
+    }
+    assert!(
+        std::fs::read_to_string(path).is_ok_and(|written| written == page),
+        "docs/commands.md is out of date: FLOWSIEVE_WRITE_DOCS=1 cargo test -p flowsieve --lib cli::reference writes it"
+    );
+    // An option of the last command and one of a command below another.
+    assert!(page.contains("- `--names <NAMES>`") && page.contains("### `flowsieve index search`"));
+}
