@@ -120,8 +120,8 @@ struct ConditionArgs {
     /// Number of hash functions (k) of every structure [default: the best for --expect]
     ///
     /// mdbf and cmdbf use so many for each array, cartesian and the matrices for each attribute; a matrix keeps the
-    /// cuts that it has without --k. subset takes at most 8, and subset-planned sets so many bits for every
-    /// combination; all others take at most 32. dleft, hll and exact have no k and stay as they are.
+    /// cuts that it has without --k. subset-planned sets so many bits for every combination. Each takes at most 32.
+    /// dleft, hll and exact have no k and stay as they are.
     #[arg(long, value_name = "N", hide_short_help = true)]
     k: Option<u32>,
 

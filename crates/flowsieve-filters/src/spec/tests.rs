@@ -125,7 +125,7 @@ fn errors_name_the_rule_and_a_way_out() {
     );
     assert_eq!(
         rate(1e-300, 500),
-        "a filter in cache lines has at most eight bits an element and reaches rates down to 1.0e-22 here, in 1 TiB, not 1e-300; 0.001 works"
+        "a filter in cache lines has at most 32 bits an element and reaches rates down to 1.0e-22 here, in 1 TiB, not 1e-300; 0.001 works"
     );
 }
 

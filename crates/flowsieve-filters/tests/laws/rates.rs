@@ -61,6 +61,13 @@ fn observed_rates_are_those_of_the_formulas() {
             blocked_fpr(40.0, 5, n),
         ),
         (subset(2, 63, 6, &[]), blocked_fpr(63.0, 6, n)),
+        (subset(2, 63, 16, &[]), blocked_fpr(63.0, 16, n)),
+        (subset(2, 150, 13, &[]), blocked_fpr(150.0, 13, n)),
+        (subset(2, 120, 20, &[]), blocked_fpr(120.0, 20, n)),
+        (
+            bloom(512 * 90, 11, BloomLayout::Lines),
+            blocked_fpr(90.0, 11, n),
+        ),
         // The cells of strangers are uniform, and so are those of elements that share no values.
         (
             FilterSpec::Cartesian(CartesianSpec {
