@@ -2,11 +2,12 @@
 //!
 //! Arguments: elements, millions of queries, and structures. For each rate and structure a line: memory, its ratio to
 //! that of `bloom`, the parameters, the predicted and the measured rate with its standard error, and nanoseconds for an
-//! insertion, a query for what is not there, and one for what is.
+//! insertion, a query for what is not there, and one for what is: the median over batches, which other work that
+//! interrupts some of them does not change.
 
 use flowsieve_filters::hashing::Digest;
 use flowsieve_filters::{DigestColumns, FilterKind, FilterSpec, Known, Query, Sizing};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// As the pipeline hands elements over.
 const BATCH: usize = 4096;
@@ -62,6 +63,11 @@ fn columns(whole: &[Digest]) -> DigestColumns<'_> {
     }
 }
 
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 fn measure(spec: &FilterSpec, elements: u64, millions: u64, exponent: i32, bloom: f64) {
     let predicted = spec.rate(&Query {
         mask: 0b11,
@@ -71,23 +77,23 @@ fn measure(spec: &FilterSpec, elements: u64, millions: u64, exponent: i32, bloom
     });
     let mut filter = spec.build();
     let (mut sightings, mut answers) = (Vec::new(), Vec::new());
-    let mut inserting = Duration::ZERO;
+    let mut inserting = Vec::new();
     for batch in batches(0, elements) {
         sightings.clear();
         let start = Instant::now();
         filter.insert_batch(columns(&batch), &mut sightings);
-        inserting += start.elapsed();
+        inserting.push(start.elapsed().as_nanos() as f64 / batch.len() as f64);
     }
     let mut ask = |first: u64, count: u64| {
-        let (mut asking, mut yes) = (Duration::ZERO, 0_u64);
+        let (mut asking, mut yes) = (Vec::new(), 0_u64);
         for batch in batches(first, count) {
             answers.clear();
             let start = Instant::now();
             filter.contains_batch(columns(&batch), &mut answers);
-            asking += start.elapsed();
+            asking.push(start.elapsed().as_nanos() as f64 / batch.len() as f64);
             yes += answers.iter().filter(|&&yes| yes).count() as u64;
         }
-        (asking.as_nanos() as f64 / count as f64, yes)
+        (median(asking), yes)
     };
     let queries = millions * 1_000_000;
     let (miss, wrong) = ask(1 << 40, queries);
@@ -102,6 +108,6 @@ fn measure(spec: &FilterSpec, elements: u64, millions: u64, exponent: i32, bloom
         predicted.unwrap_or(f64::NAN),
         wrong as f64 / queries as f64,
         (wrong as f64).sqrt() / queries as f64,
-        inserting.as_nanos() as f64 / elements as f64,
+        median(inserting),
     );
 }

@@ -179,10 +179,12 @@ const COUNTERS: [(u64, u32); 3] = [(50, 2), (1 << 12, 3), (30_000, 7)];
 /// Cells of a d-left filter, of 16 and of 32 bits.
 fn of_cells() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
-    for bucket_bits in [0, 3, 7, 10] {
-        for (remainder_bits, counter_bits) in [(3, 2), (12, 4), (14, 2), (20, 4), (30, 2)] {
+    for buckets in [1, 8, 128, 1024, 3, 150] {
+        for (remainder_bits, counter_bits) in
+            [(3, 2), (12, 4), (14, 2), (19, 2), (20, 4), (22, 2), (30, 2)]
+        {
             specs.push(FilterSpec::Dleft(DleftSpec {
-                bucket_bits,
+                buckets,
                 remainder_bits,
                 counter_bits,
             }));
