@@ -121,8 +121,8 @@ struct ConditionArgs {
     /// Number of hash functions (k) of every structure [default: the best for --expect]
     ///
     /// mdbf and cmdbf use k for each array, cartesian and the matrices for each attribute; a matrix keeps the cuts that
-    /// it has without --k. subset takes at most 8, and subset-planned sets k bits for every combination; all others
-    /// take at most 32. dleft, hll and exact have no k.
+    /// it has without --k. subset-planned sets k bits for every combination. Each takes at most 32. dleft, hll and
+    /// exact have no k.
     #[arg(long, value_name = "N", hide_short_help = true)]
     k: Option<u32>,
 
