@@ -5,8 +5,10 @@
 use super::count_combinations::{CountDesign, remark};
 use super::count_figures::{Series, distribution, error_of, slices_of};
 use super::count_model::CountParameters;
+use super::count_table::{full_filters, late, over_limit, reasons};
 use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
-use super::number::{grouped, percent, size, slices_of as slices_of_width};
+use super::number::{capitalised, grouped, percent, size, slices_of as slices_of_width};
+use super::over_time::troubles;
 use super::svg::written;
 use super::traffic_page::{skipped, who_talks};
 use super::who_page::who;
@@ -171,6 +173,7 @@ impl CountPage {
         Page {
             title: title(parameters, summary),
             summary: self.words(parameters, summary),
+            warnings: self.warnings(summary),
             sections,
         }
     }
@@ -255,41 +258,36 @@ impl CountPage {
             }
             None => "How large the error is was not measured: there is no exact count to compare with.".to_owned(),
         });
-        if self.over_limit > 0 {
-            words.push(format!(
-                "The exact count passed its memory limit in {} of {} slices; --exact-limit raises it.",
-                grouped(self.over_limit),
-                grouped(self.seen)
-            ));
-        }
         let skipped: u64 = totals.skipped.values().sum();
-        let largest = totals.skipped.iter().max_by_key(|(_, count)| **count);
-        words.push(match largest {
-            None => format!("All {} packets gave elements.", grouped(totals.packets)),
-            Some((reason, &count)) => format!(
-                "{} of {} packets gave no element, {} of them as {}.",
+        words.push(match skipped {
+            0 => format!("All {} packets gave elements.", grouped(totals.packets)),
+            _ => format!(
+                "{} of {} packets gave no element: {}.",
                 grouped(skipped),
                 grouped(totals.packets),
-                grouped(count),
-                reason.name()
+                reasons(&totals.skipped)
             ),
         });
         let selected = parameters.selected.words(&summary.inputs);
         words.extend(selected.map(|words| format!("{words}.")));
-        if totals.uncounted > 0 {
-            words.push(format!(
-                "{} packets are in no slice, since they came too late.",
-                grouped(totals.uncounted)
-            ));
-        }
-        if totals.interrupted {
-            words.push(super::interrupted_sentence());
-        }
-        for input in &summary.inputs {
-            if let Some(error) = &input.error {
-                words.push(format!("Reading stopped early: {error}."));
-            }
-        }
+        words
+    }
+
+    /// What makes the answer worth less.
+    fn warnings(&self, summary: &CountSummary) -> Vec<String> {
+        let totals = &summary.totals;
+        let words = [
+            full_filters(totals),
+            over_limit(self.over_limit, self.seen),
+            late(totals),
+        ];
+        let words = words.into_iter().flatten();
+        let mut words: Vec<String> = words.map(|words| capitalised(&words) + ".").collect();
+        words.extend(troubles(
+            &summary.inputs,
+            totals.uncounted,
+            totals.interrupted,
+        ));
         words
     }
 
@@ -302,6 +300,13 @@ impl CountPage {
                 ),
             };
         };
+        if totals.saturated_slices > 0 && totals.exact.is_none() {
+            return format!(
+                "There is no count of all {plural}: filters were full in {} of {} slices.",
+                grouped(totals.saturated_slices),
+                grouped(totals.slices)
+            );
+        }
         match self.seen {
             1 => format!(
                 "{} distinct {plural} in {} packets.",
@@ -319,9 +324,9 @@ impl CountPage {
     }
 }
 
-/// A share in words: four digits that count.
+/// A share in words, with the digits of the table.
 fn share(share: f64) -> String {
-    written(Scale::Percent, share)
+    percent(share).replace('<', "below ")
 }
 
 fn without(totals: &Totals, parameters: &CountParameters) -> Vec<Block> {
