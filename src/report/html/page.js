@@ -270,7 +270,8 @@ function chart(figure, at, zoom) {
   // Draws any part of the time.
   function overTime() {
     const times = at.times;
-    const { at: places, texts, values } = unpack(times);
+    const data = unpack(times);
+    const { at: places, texts, values } = data;
     const dense = figure.querySelector(".dense");
     const redrawn = [svg.querySelector(".axis-x"), svg.querySelector(".axis-y"), ...groups];
     const before = redrawn.map((part) => [...part.childNodes]);
@@ -339,9 +340,8 @@ function chart(figure, at, zoom) {
     function errors(made, i, first, spots, level) {
       let path = "";
       spots.forEach((place, row) => {
-        const text = place && texts[i][first + row].split("± ")[1];
-        if (!text) return;
-        const [value, error] = [values[i][first + row], weight(text)];
+        const [value, error] = [values[i][first + row], data.errors[i][first + row]];
+        if (!place || !error) return;
         if (level(value - error) - level(value + error) < 0.5) return;
         path += "M" + px(place[0]) + " " + px(level(value - error)) + "V" + px(level(value + error));
       });
@@ -373,9 +373,7 @@ function chart(figure, at, zoom) {
       clear();
       if (range) {
         const [first, end] = placesIn(places, range);
-        const seen = [];
-        for (const list of values) for (let row = first; row < end; row++) if (list[row] !== null) seen.push(list[row]);
-        const found = levels(seen, times);
+        const found = levels(extents(data, first, end), times);
         view = scaled(range);
         view.x = places.slice(first, end).map((time) => Math.round(view.place(time) * 10) / 10);
         view.rows = view.x.map((_, i) => [tableTime(places[first + i]), ...texts.map((list) => list[first + i])]);

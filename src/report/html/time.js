@@ -44,7 +44,8 @@ function unpack(times) {
   for (const gap of times.gaps) at.push(at[at.length - 1] + gap * times.step);
   const texts = times.values.map((list) => list.split("|"));
   const values = texts.map((list) => list.map((text) => (text ? weight(text) : null)));
-  return { at, texts, values };
+  const errors = texts.map((list) => list.map((text) => weight(text.split("± ")[1] || "") || 0));
+  return { at, texts, values, errors };
 }
 
 // Numbers of the places from one time to another, the last one not included.
@@ -54,8 +55,36 @@ function placesIn(at, [from, to]) {
   return first < 0 ? [0, 0] : [first, Math.max(first, end + 1)];
 }
 
-// Ticks of a time axis: the least of the steps that gives at most six, else whole days.
+// The values from one place to another, with the ends of their bars of errors: what the vertical axis has room for.
+function extents({ values, errors }, first, end) {
+  const found = [];
+  values.forEach((list, i) => {
+    for (let row = first; row < end; row++) {
+      if (list[row] !== null) found.push(list[row] - errors[i][row], list[row] + errors[i][row]);
+    }
+  });
+  return found;
+}
+
+// The step of 1, 2 or 5 times a power of ten that gives at most five parts.
+function stepOf(width) {
+  const rough = width / 5;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].find((factor) => factor * power >= rough * (1 - 1e-9)) * power;
+}
+
+// Ticks of a time axis: the least of the steps that gives at most six, else whole days, else beginnings of years.
 function timeTicks([from, to], steps) {
+  const year = 365.25 * 86400e6;
+  if (to - from > 3 * year) {
+    const step = Math.max(1, stepOf((0.7 * (to - from)) / year));
+    const ticks = [];
+    for (let n = Math.floor((from / year + 1970) / step) * step; n <= to / year + 1971; n += step) {
+      const begin = Date.UTC(n, 0, 1) * 1000;
+      if (begin >= from && begin <= to) ticks.push([begin, String(n)]);
+    }
+    return { ticks, day: "" };
+  }
   const rough = (to - from) / 6e6;
   const day = 86400;
   const step = steps.find((step) => step >= rough) || Math.max(1, Math.ceil(rough / day)) * day;
@@ -76,9 +105,7 @@ function levels(values, { least, whole, unit }) {
   for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
   if (Math.max(high, -low) < least) [low, high] = [low < 0 ? -least : 0, high > 0 || low === 0 ? least : 0];
   if (low === high) high = 1;
-  const rough = (high - low) / 5;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = Math.max([1, 2, 5, 10].find((factor) => factor * power >= rough * (1 - 1e-9)) * power, whole ? 1 : 0);
+  const step = Math.max(stepOf(high - low), whole ? 1 : 0);
   [low, high] = [Math.floor(low / step) * step, Math.ceil(high / step) * step];
   const ticks = [];
   for (let i = 0; low + i * step <= high + step / 2; i++) {

@@ -2,7 +2,7 @@
 
 use super::envelope::{self, Spot};
 use super::frame::{self, Key, RIGHT, Rect, Swatch, WIDTH};
-use super::scale::{Span, Tick};
+use super::scale::{Span, Tick, is_logarithmic};
 use super::time::Times;
 use super::{Drawn, Geometry, Shape};
 use crate::report::chart_rows::LineRows;
@@ -122,7 +122,7 @@ pub(super) fn draw(
         y_axis.scale,
         points().flat_map(|p| {
             // Bars of errors must not make a logarithmic axis endless.
-            if matches!(y_axis.scale, Scale::Log | Scale::PercentLog) {
+            if y_axis.scale != Scale::Bytes && is_logarithmic(y_axis.scale) {
                 let high = if p.y > 0.0 { p.y + p.error } else { p.y };
                 [p.y, p.y, high]
             } else {
@@ -132,9 +132,15 @@ pub(super) fn draw(
         true,
     );
     let (keys, mut ticks) = (keys(series), y_span.ticks());
-    // The lowest and the highest tick are enough in a strip.
+    // The lowest and the highest tick are enough in a strip, with one between them where steps are not even.
     if strips && ticks.len() > 2 {
-        ticks.drain(1..ticks.len() - 1);
+        let last = ticks.len() - 1;
+        let middle = is_logarithmic(y_axis.scale).then_some(last.div_ceil(2));
+        let mut number = 0;
+        ticks.retain(|_| {
+            number += 1;
+            [Some(0), middle, Some(last)].contains(&Some(number - 1))
+        });
     }
     let names: Vec<&str> = panel_names(series);
     let layout = Layout::new(figure, &keys, &ticks, strips.then_some(names.len()), alone);

@@ -266,7 +266,8 @@ impl Span {
     }
 }
 
-fn is_logarithmic(scale: Scale) -> bool {
+/// Whether numbers lie by their logarithm.
+pub(super) fn is_logarithmic(scale: Scale) -> bool {
     matches!(scale, Scale::Log | Scale::PercentLog | Scale::Bytes)
 }
 
