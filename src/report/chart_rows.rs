@@ -17,7 +17,7 @@ pub(super) struct LineRows {
 
 impl LineRows {
     /// All places if they are few, else so many that each curve's lowest and highest value in every
-    /// stretch of the axis is among them.
+    /// stretch of the axis is among them, and as many at equal distances, so that what is usual is seen, too.
     pub(super) fn of(series: &[Series]) -> Self {
         Self::of_most(series, MOST_ROWS)
     }
@@ -35,9 +35,10 @@ impl LineRows {
         if places <= most {
             return Self { x, places };
         }
-        let parts = most / (2 * series.len()).max(1);
+        let parts = most / (4 * series.len()).max(1);
         let part = places.div_ceil(parts.max(1));
-        let mut kept = Vec::new();
+        let step = places.div_ceil((most / 2).max(1));
+        let mut kept: Vec<f64> = x.iter().copied().step_by(step).collect();
         for stretch in x.chunks(part) {
             let (first, last) = (stretch[0], stretch[stretch.len() - 1]);
             for series in series {

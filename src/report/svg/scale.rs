@@ -71,6 +71,15 @@ impl Span {
         if from_zero && !logarithmic {
             low = low.min(0.0);
             high = high.max(0.0);
+            let reach = least(scale);
+            if low.abs().max(high.abs()) < reach {
+                high = if high > 0.0 || low == 0.0 {
+                    reach
+                } else {
+                    high
+                };
+                low = if low < 0.0 { -reach } else { low };
+            }
         }
         if high <= low {
             // One number alone: it lies in the middle, or above zero.
@@ -83,15 +92,6 @@ impl Span {
             (low, high) = (low - if low == 0.0 { 0.0 } else { room }, high + room);
         }
         if from_zero {
-            let reach = least(scale);
-            if low.abs().max(high.abs()) < reach {
-                high = if high > 0.0 || low == 0.0 {
-                    reach
-                } else {
-                    high
-                };
-                low = if low < 0.0 { -reach } else { low };
-            }
             match scale {
                 Scale::Linear | Scale::Percent | Scale::Count => {
                     let step = even_step(scale, high - low);
