@@ -246,6 +246,7 @@ impl<'a> EachReport<'a> {
         Page {
             title: self.title(),
             summary: self.sentences(),
+            warnings: Vec::new(),
             sections: vec![PageSection::new("Which was nearer to the truth", blocks)],
         }
     }

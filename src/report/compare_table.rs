@@ -229,19 +229,7 @@ fn rates(
 fn foot(report: &CompareReport<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let comparison = report.comparison;
     sentence(FALSE_POSITIVES, style, out)?;
-    let slices = comparison.slices.iter();
-    let over = slices.filter(|slice| slice.exact.is_none()).count();
-    if over > 0 {
-        let [over, all] = [over, comparison.slices.len()].map(|slices| grouped(slices as u64));
-        let text = format!(
-            "{over} of {all} slices are not judged: the exact sets passed their limit; raise it with --exact-limit"
-        );
-        sentence(&text, style, out)?;
-    }
-    if comparison.slices_omitted > 0 {
-        let omitted = grouped(comparison.slices_omitted);
-        let text =
-            format!("{omitted} later slices are in no figure: so many are not kept; widen --slice");
+    for text in [not_judged(report), omitted(report)].into_iter().flatten() {
         sentence(&text, style, out)?;
     }
     let totals = &comparison.totals;
@@ -249,6 +237,29 @@ fn foot(report: &CompareReport<'_>, style: Style, out: &mut dyn Write) -> io::Re
         writeln!(out, "{INTERRUPTED}")?;
     }
     write_read(out, totals)
+}
+
+/// Says that slices have no exact count.
+pub(super) fn not_judged(report: &CompareReport<'_>) -> Option<String> {
+    let slices = &report.comparison.slices;
+    let over = slices.iter().filter(|slice| slice.exact.is_none()).count();
+    let [number, all] = [over, slices.len()].map(|slices| grouped(slices as u64));
+    (over > 0).then(|| {
+        format!(
+            "{number} of {all} slices are not judged: the exact sets passed their limit; raise it with --exact-limit"
+        )
+    })
+}
+
+/// Says that slices were not kept.
+pub(super) fn omitted(report: &CompareReport<'_>) -> Option<String> {
+    let omitted = report.comparison.slices_omitted;
+    (omitted > 0).then(|| {
+        format!(
+            "{} later slices are in no figure: so many are not kept; widen --slice",
+            grouped(omitted)
+        )
+    })
 }
 
 /// What the rates are.

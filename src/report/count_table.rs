@@ -88,20 +88,12 @@ impl<W: Write> CountTable<W> {
         if totals.interrupted {
             writeln!(self.out, "{INTERRUPTED}")?;
         }
-        let all = grouped(totals.slices);
-        if totals.saturated_slices > 0 {
-            let full = grouped(totals.saturated_slices);
-            writeln!(
-                self.out,
-                "filters were full in {full} of {all} slices: what they called new is far too little; give more --memory"
-            )?;
-        }
-        if self.over_limit > 0 {
-            let over = grouped(self.over_limit);
-            writeln!(
-                self.out,
-                "the exact set passed its limit in {over} of {all} slices; raise it with --exact-limit, if this machine has the memory"
-            )?;
+        let words = [
+            full_filters(totals),
+            over_limit(self.over_limit, totals.slices),
+        ];
+        for words in words.into_iter().flatten() {
+            writeln!(self.out, "{words}")?;
         }
         if totals.empty_slices_omitted > 0 {
             let omitted = grouped(totals.empty_slices_omitted);
@@ -172,6 +164,36 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
             .text(move |slice| slice.combinations.get(index).map_or_else(String::new, cell));
     }
     columns
+}
+
+/// Says that filters were full.
+pub(super) fn full_filters(totals: &Totals) -> Option<String> {
+    let [full, all] = [totals.saturated_slices, totals.slices].map(grouped);
+    (totals.saturated_slices > 0).then(|| {
+        format!(
+            "filters were full in {full} of {all} slices: what they called new is far too little; give more --memory"
+        )
+    })
+}
+
+/// Says that exact sets passed their limit in so many of the slices.
+pub(super) fn over_limit(over: u64, slices: u64) -> Option<String> {
+    let [number, all] = [over, slices].map(grouped);
+    (over > 0).then(|| {
+        format!(
+            "the exact set passed its limit in {number} of {all} slices; raise it with --exact-limit, if this machine has the memory"
+        )
+    })
+}
+
+/// Says that slices were revised.
+pub(super) fn late(totals: &Totals) -> Option<String> {
+    (totals.late > 0).then(|| {
+        format!(
+            "{} packets came after the row of their slice, which was revised",
+            grouped(totals.late)
+        )
+    })
 }
 
 /// What was read, and what of it could not be counted.

@@ -49,6 +49,7 @@ pub mod manual;
 mod markdown;
 mod markup;
 mod number;
+mod over_time;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;

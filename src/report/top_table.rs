@@ -220,9 +220,15 @@ pub(super) fn nothing(parameters: &TopParameters) -> String {
 
 /// What people should know of the whole.
 pub(super) fn remarks(parameters: &TopParameters, summary: &TopSummary) -> Vec<String> {
-    let mut said = Vec::new();
+    let recall = recall(parameters, summary).into_iter();
+    recall.chain(limits(summary)).collect()
+}
+
+/// How many keys of the exact answer the summary finds.
+pub(super) fn recall(parameters: &TopParameters, summary: &TopSummary) -> Option<String> {
     let memory = size(parameters.memory_bytes);
-    if let Some(recall) = summary.recall.as_ref().filter(|recall| recall.keys > 0) {
+    let recall = summary.recall.as_ref().filter(|recall| recall.keys > 0);
+    recall.map(|recall| {
         let [keys, found] = [recall.keys, recall.found].map(grouped);
         let mut text = if recall.keys == 1 && recall.found == 1 {
             format!("the summary alone ({memory}) finds the same key")
@@ -241,8 +247,13 @@ pub(super) fn remarks(parameters: &TopParameters, summary: &TopSummary) -> Vec<S
             let others = if more { " and others" } else { "" };
             text = format!("{text}; it misses {}{others}", named.join(" "));
         }
-        said.push(text);
-    }
+        text
+    })
+}
+
+/// Which bounds of memory the run met.
+pub(super) fn limits(summary: &TopSummary) -> Vec<String> {
+    let mut said = Vec::new();
     let all = grouped(summary.slices);
     if summary.crowded > 0 {
         said.push(format!(
