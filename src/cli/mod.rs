@@ -32,6 +32,7 @@ mod top;
 mod units;
 mod wanted;
 
+use anstream::ColorChoice;
 use anyhow::anyhow;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
@@ -62,12 +63,41 @@ use units::VALUES;
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+
+    /// Whether a table has bold face, and help and errors have colours
+    ///
+    /// By default a terminal has them, unless NO_COLOR is set or TERM is `dumb`; with CLICOLOR_FORCE pipes have them, too.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", value_parser = options::one_of(COLORS), hide_short_help = true)]
+    color: ColorChoice,
+}
+
+const COLORS: &[options::Choice<ColorChoice>] = &[
+    ("auto", "On a terminal", ColorChoice::Auto),
+    ("always", "Always", ColorChoice::Always),
+    ("never", "Never", ColorChoice::Never),
+];
+
+/// What a command line says of colours, also if the rest of it is wrong or asks for help.
+fn color_of(words: impl IntoIterator<Item = OsString>) -> ColorChoice {
+    let words = words
+        .into_iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    let apart = words.windows(2).filter(|pair| pair[0] == "--color");
+    let apart = apart.map(|pair| pair[1].as_str());
+    let joined = words
+        .iter()
+        .filter_map(|word| word.strip_prefix("--color="));
+    let named = apart.chain(joined).last();
+    let choice = COLORS.iter().find(|(name, ..)| named == Some(*name));
+    choice.map_or(ColorChoice::Auto, |(.., choice)| *choice)
 }
 
 const EXAMPLES: &str = "\
 Exit codes:
   0  done
-  1  done, but something could not be read or written; standard error says what
+  1  done, but something could not be read or written, and standard error says what;
+     or `index search` found nothing
   2  the command line is wrong
   130, 143  interrupted by SIGINT, SIGTERM: what was read until then is the result, and is marked;
      a second signal ends the program at once
@@ -197,6 +227,8 @@ pub(crate) enum Command {
 pub(crate) enum Outcome {
     /// Everything was read and written.
     Done,
+    /// Everything was read, and nothing of what was looked for is there.
+    NothingFound,
     /// Something could not be read; standard error said so, and the result holds everything else.
     Incomplete,
     /// A signal ended it, and this is its exit code; the result holds what was read until then.
@@ -341,13 +373,14 @@ impl Command {
 pub fn main() -> ExitCode {
     signals::outlive_file_limits();
     silence_refusals();
+    color_of(env::args_os()).write_global();
     let command = match parse(env::args_os()) {
         Ok(command) => command,
         Err(answer) => return answered(&answer),
     };
     ExitCode::from(match guarded(|| command.run()) {
         Ok(Outcome::Done) => 0,
-        Ok(Outcome::Incomplete) => 1,
+        Ok(Outcome::Incomplete | Outcome::NothingFound) => 1,
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {

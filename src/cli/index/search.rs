@@ -3,7 +3,7 @@
 use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::AnonymizeArgs;
-use crate::cli::options::{FormatArgs, OutputArgs, capture_filter};
+use crate::cli::options::{FormatArgs, OutputArgs, RowsArgs, capture_filter};
 use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::{keep_apart, within_index};
@@ -38,7 +38,8 @@ Examples:
 ///
 /// All conditions must hold at once. A flow matches if its packets in either direction match; its time
 /// runs from its first packet to its last. With --domain the DNS questions are searched: the source is the
-/// client, the destination the server, and ports are the server's.
+/// client, the destination the server, and ports are the server's. As with grep, the exit code is 1 if there is no
+/// answer.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(super) struct SearchArgs {
@@ -104,6 +105,9 @@ pub(super) struct SearchArgs {
     format: FormatArgs,
 
     #[command(flatten, next_help_heading = "Output")]
+    rows: RowsArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
 }
 
@@ -155,7 +159,9 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     let key = args.anonymize.key(false)?;
     let mut run = Run::begin()?;
     let output = args.output.open()?;
-    let report = SearchReport::begin(args.format.format, args.explain, key.is_some(), output);
+    let look = output.look(args.rows.shown());
+    let (format, is_anonymized) = (args.format.format, key.is_some());
+    let report = SearchReport::begin(format, args.explain, is_anonymized, look, output);
     let mut noting = Noting {
         report: report.context(UNWRITTEN)?,
         addresses: key.as_ref().map(AddressMap::new),
@@ -195,7 +201,10 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         what = "no capture was written, and the answers are those that were found until then";
     }
     run.all_problems(problems);
-    Ok(run.end(interrupted, what))
+    Ok(match run.end(interrupted, what) {
+        Outcome::Done if explanation.hits == 0 => Outcome::NothingFound,
+        outcome => outcome,
+    })
 }
 
 /// No result takes the place of an indexed capture, of a file of the index, or of another result; and
