@@ -29,6 +29,7 @@ mod say;
 mod signals;
 mod structure;
 mod top;
+mod topics;
 mod units;
 mod wanted;
 
@@ -51,6 +52,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, io};
+use topics::EXIT_CODES;
 use units::VALUES;
 
 /// Count what is distinct in packet captures, and say how far from exact it was
@@ -59,7 +61,7 @@ use units::VALUES;
 /// answers how many distinct host pairs, flows or DNS triples there were in each time slice: fast, in
 /// bounded memory, and with the error of every answer.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_long_help = format!("{VALUES}\n\n{EXAMPLES}"))]
+#[command(version, max_term_width = 100, after_long_help = format!("{VALUES}\n\n{EXIT_CODES}\n\n{}\n\n{EXAMPLES}", topics::names()))]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -94,14 +96,6 @@ fn color_of(words: impl IntoIterator<Item = OsString>) -> ColorChoice {
 }
 
 const EXAMPLES: &str = "\
-Exit codes:
-  0  done
-  1  done, but something could not be read or written, and standard error says what;
-     or `index search` found nothing
-  2  the command line is wrong
-  130, 143  interrupted by SIGINT, SIGTERM: what was read until then is the result, and is marked;
-     a second signal ends the program at once
-
 Examples:
   Host pairs in each second of a capture:
     flowsieve count capture.pcap
@@ -374,6 +368,10 @@ pub fn main() -> ExitCode {
     signals::outlive_file_limits();
     silence_refusals();
     color_of(env::args_os()).write_global();
+    let words = env::args_os().map(|word| word.to_string_lossy().into_owned());
+    if let Some(text) = topics::asked(&words.collect::<Vec<_>>()) {
+        return printed(&text);
+    }
     let command = match parse(env::args_os()) {
         Ok(command) => command,
         Err(answer) => return answered(&answer),
@@ -402,6 +400,20 @@ fn answered(answer: &clap::Error) -> ExitCode {
             ExitCode::from(1)
         }
         _ => ExitCode::from(answer.exit_code() as u8),
+    }
+}
+
+/// A text that was asked for goes to standard output.
+fn printed(text: &str) -> ExitCode {
+    match writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            say(format_args!(
+                "flowsieve: {}: {error}",
+                output::unwritten(Path::new("-"))
+            ));
+            ExitCode::from(1)
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 

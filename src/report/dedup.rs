@@ -63,7 +63,12 @@ impl DedupReport<'_> {
             ..Frame::of_rows(SCHEMA, "slices", "slice")
         }
         .with("parameters", parameter_columns().object_of(self));
-        RowWriter::write_all(format, frame, row_columns(0), &rows, tail, out)?.flush()
+        let mut columns = row_columns(0);
+        if format == ReportFormat::Csv && plan.slice_ns.is_none() {
+            // The whole has no time, and a person who reads its line no use for empty columns.
+            columns = columns.without("start_ns").without("end_ns");
+        }
+        RowWriter::write_all(format, frame, columns, &rows, tail, out)?.flush()
     }
 
     /// The slices, if these were asked for.

@@ -227,11 +227,16 @@ fn write_table(
     for entry in stats.captures.iter().filter(|_| captures) {
         let damage = entry.damage.as_ref().map_or("", |_| ", damaged");
         let part = entry.part.as_ref().map_or("", |_| ", in part");
+        let noun = if entry.regions.len() == 1 {
+            "region"
+        } else {
+            "regions"
+        };
         let [packets, regions] = [entry.packets, entry.regions.len() as u64].map(grouped);
         line(
             "capture",
             &format!(
-                "{}: {packets} packets in {regions} regions{damage}{part}",
+                "{}: {packets} packets in {regions} {noun}{damage}{part}",
                 entry.path.display()
             ),
         )?;

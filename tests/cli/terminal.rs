@@ -220,3 +220,68 @@ fn a_search_that_finds_nothing_ends_as_grep_does() {
     }
     assert_eq!(search("203.0.113.250", "table").out, "Nothing found.\n");
 }
+
+#[test]
+fn topics_of_help_are_listed_and_have_texts() {
+    let help = flowsieve(&["--help"]).done();
+    let (_, topics) = help
+        .split_once("Topics (flowsieve help TOPIC):\n  ")
+        .unwrap();
+    let topics: Vec<&str> = topics.lines().next().unwrap().split(", ").collect();
+    assert!(topics.len() > 5, "{help}");
+    for topic in topics {
+        let text = flowsieve(&["help", topic]).done();
+        assert!(text.lines().count() > 3, "{topic}: {text}");
+    }
+    // A command is explained as ever, and what is neither is refused.
+    assert!(flowsieve(&["help", "count"]).done().contains("--slice"));
+    assert_eq!(flowsieve(&["help", "weather"]).code, Some(2));
+    // What options take is what the topic lists.
+    assert!(
+        flowsieve(&["help", "structures"])
+            .done()
+            .contains("\n  cmdbf")
+    );
+}
+
+#[test]
+fn ports_of_a_search_have_names() {
+    let archive = index();
+    let archive = archive.path().join("archive").display().to_string();
+    for option in ["--port", "--dst-port"] {
+        let search = |port| flowsieve(&["index", "search", &archive, option, port]);
+        assert_eq!(search("domain").done(), search("53").done());
+        assert_eq!(search("dns").done(), search("53").done());
+        let refused = search("nonsense");
+        assert_eq!(refused.code, Some(2));
+        assert!(
+            refused.err.contains("such as dns, https or ssh"),
+            "{}",
+            refused.err
+        );
+    }
+}
+
+#[test]
+fn small_numbers_and_names_are_written_for_people() {
+    let table = flowsieve(&["count", "-q", "--element", "dns", "traces/netns-dns.pcap"]).done();
+    assert!(
+        table.contains("2 ARP, 13 not DNS, 146 DNS no payload"),
+        "{table}"
+    );
+    let dedup = [
+        "dedup",
+        "-q",
+        "--dry-run",
+        "--format",
+        "csv",
+        "traces/generated.pcap",
+    ];
+    let csv = flowsieve(&dedup).done();
+    assert!(csv.starts_with("packets,kept,dropped"), "{csv}");
+    let csv = flowsieve(&[&dedup[..], &["--slice", "1s"]].concat()).done();
+    assert!(
+        csv.starts_with("start_ns,start,end_ns,end,packets"),
+        "{csv}"
+    );
+}

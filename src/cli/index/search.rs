@@ -8,7 +8,7 @@ use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::{keep_apart, within_index};
 use crate::cli::say::say;
-use crate::cli::units::{in_short, parse_time_ns, with_values};
+use crate::cli::units::{in_short, parse_port, parse_time_ns, with_values};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
@@ -58,12 +58,12 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "ADDRESS", help_heading = "What to look for")]
     host: Option<AddressRange>,
 
-    /// Port of the receiver
-    #[arg(long, value_name = "PORT", help_heading = "What to look for")]
+    /// Port of the receiver, such as 53 or https
+    #[arg(long, value_name = "PORT", value_parser = parse_port, help_heading = "What to look for")]
     dst_port: Option<u16>,
 
     /// Port of either
-    #[arg(long, value_name = "PORT", help_heading = "What to look for")]
+    #[arg(long, value_name = "PORT", value_parser = parse_port, help_heading = "What to look for")]
     port: Option<u16>,
 
     /// Name in DNS messages: www.example.com, or *.example.com for all below
