@@ -11,7 +11,7 @@ use flowsieve::cli::{DividedPlan, DividedRun, captures_of};
 use flowsieve::export::{ExportRows, ExportSink as _};
 use flowsieve::flows::FlowSink as _;
 use flowsieve::output::{
-    CountParameters, CountReport, FlowParameters, FlowReport, RecordBatches, ReportFormat,
+    CountParameters, CountReport, FlowParameters, FlowReport, Look, RecordBatches, ReportFormat,
 };
 use flowsieve::pieces::{
     FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, PacketPlace, Piece, PieceError,
@@ -457,9 +457,6 @@ impl DividedJob {
     }
 }
 
-/// Columns of a table for people that goes to no terminal.
-const WIDTH: usize = 120;
-
 impl DividedJob {
     fn reported(&self, tallies: &[Vec<u8>], whole: Whole) -> Result<Vec<u8>, PieceError> {
         let tallies = tallies.iter().map(Vec::as_slice);
@@ -471,7 +468,8 @@ impl DividedJob {
                     slices.entry(tally.slice).or_default().push(tally);
                 }
                 let parameters = CountParameters::from(plan);
-                let mut report = CountReport::begin(self.format, &parameters, false, Vec::new())?;
+                let mut report =
+                    CountReport::begin(self.format, &parameters, Look::default(), Vec::new())?;
                 let mut sums = SliceSums::new(plan, self.grid, &mut report);
                 for tallies in slices.into_values() {
                     sums.slice(tallies)?;
@@ -486,7 +484,7 @@ impl DividedJob {
                 slices.sort_by_key(RankedSlice::slice);
                 let parameters = TopParameters::from(plan);
                 let mut report =
-                    TopReport::begin(self.format, &parameters, false, WIDTH, Vec::new())?;
+                    TopReport::begin(self.format, &parameters, Look::default(), Vec::new())?;
                 let mut sums = RankingSums::new(plan, &mut report);
                 for slice in &slices {
                     sums.slice(slice)?;
@@ -500,7 +498,8 @@ impl DividedJob {
                     sums.shard(&tally?)?;
                 }
                 let summary = sums.finish(whole.summary);
-                let report = FlowReport::begin(self.format, parameters, false, Vec::new())?;
+                let report =
+                    FlowReport::begin(self.format, parameters, Look::default(), Vec::new())?;
                 Ok(report.finish(&summary)?)
             }
             DividedPlan::Export(plan, parameters) => {

@@ -284,7 +284,7 @@ impl TopPage {
                 for number in self.series(key) {
                     line.push(if number.is_finite() { number } else { 0.0 });
                 }
-                row.extend([grouped(*slices), line.draw()]);
+                row.extend([grouped(*slices), line.draw(None)]);
             }
             row
         });
