@@ -144,6 +144,10 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
             return Ok(run.end(summary.totals.interrupted, PARTIAL));
         }
         let mut report = begin(output)?;
+        report.report = report
+            .report
+            .shared_among(plan.threads)
+            .context(UNWRITTEN)?;
         sorted.drain(|flow| report.flow(flow)).context(UNWRITTEN)?;
         (summary, report)
     };

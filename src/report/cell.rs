@@ -63,6 +63,16 @@ pub(super) trait IntoCell {
     const NULLABLE: bool = false;
     fn kind() -> Kind;
     fn cell(self) -> Cell;
+
+    /// Appends it as a text by itself; false if it is null.
+    fn push_text(self, text: &mut String) -> bool
+    where
+        Self: Sized,
+    {
+        let cell = self.cell();
+        cell.write_text(text);
+        cell != Cell::Null
+    }
 }
 
 macro_rules! cells {
@@ -111,6 +121,10 @@ impl<T: IntoCell> IntoCell for Option<T> {
 
     fn cell(self) -> Cell {
         self.map_or(Cell::Null, T::cell)
+    }
+
+    fn push_text(self, text: &mut String) -> bool {
+        self.is_some_and(|value| value.push_text(text))
     }
 }
 

@@ -8,13 +8,19 @@ use super::table::Heading;
 use super::values::{ColumnValue, RowBatch, Values};
 use crate::export::Texts;
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// What people read in a row.
-type Text<R> = Box<dyn Fn(&R) -> String>;
+type Text<R> = Box<dyn Fn(&R) -> String + Send + Sync>;
+
+/// The cell of a row.
+type CellOf<R> = Arc<dyn Fn(&R) -> Cell + Send + Sync>;
+
+/// Appends the text of a row; false if it has none.
+type Writer<R> = Arc<dyn Fn(&R, &mut String) -> bool + Send + Sync>;
 
 /// The values of all rows of a batch.
-type Bulk<R> = Rc<dyn for<'b> Fn(&'b R) -> Values<'b>>;
+type Bulk<R> = Arc<dyn for<'b> Fn(&'b R) -> Values<'b> + Send + Sync>;
 
 /// A column of rows of the type `R`.
 pub(super) struct Column<R: ?Sized> {
@@ -25,7 +31,9 @@ pub(super) struct Column<R: ?Sized> {
     pub(super) doc: &'static str,
     /// Its names in Zeek's logs, in the Elastic Common Schema and in IPFIX, where it has any.
     pub(super) elsewhere: Option<[&'static str; 3]>,
-    cell: Rc<dyn Fn(&R) -> Cell>,
+    cell: CellOf<R>,
+    /// The same as text, without memory of its own where the type has a way to do so.
+    write: Option<Writer<R>>,
     /// If rows are batches, all values at once.
     bulk: Option<Bulk<R>>,
     /// The columns of the object in it, as they are in flat tables.
@@ -39,6 +47,11 @@ pub(super) struct Column<R: ?Sized> {
 impl<R: ?Sized> Column<R> {
     pub(super) fn cell(&self, row: &R) -> Cell {
         (self.cell)(row)
+    }
+
+    /// What appends the text of a row, if the column has that.
+    pub(super) fn text_writer(&self) -> Option<&(dyn Fn(&R, &mut String) -> bool + Send + Sync)> {
+        self.write.as_deref()
     }
 
     /// Whether it has all values of a batch at once.
@@ -76,10 +89,37 @@ impl<R: ?Sized> Columns<R> {
     pub(super) fn field<T: IntoCell>(
         self,
         name: impl Into<Name>,
-        value: impl Fn(&R) -> T + 'static,
+        value: impl Fn(&R) -> T + Send + Sync + 'static,
     ) -> Self {
-        let cell = move |row: &R| value(row).cell();
-        self.column(name.into(), T::kind(), T::NULLABLE, Rc::new(cell))
+        let value = Arc::new(value);
+        let own = Arc::clone(&value);
+        let cell = move |row: &R| own(row).cell();
+        let mut this = self.column(name.into(), T::kind(), T::NULLABLE, Arc::new(cell));
+        this.last().write = Some(Arc::new(move |row: &R, text: &mut String| {
+            value(row).push_text(text)
+        }));
+        this
+    }
+
+    /// Appends a column of texts that are written where they are wanted; those for which `write` says false are missing.
+    pub(super) fn written(
+        self,
+        name: impl Into<Name>,
+        nullable: bool,
+        write: impl Fn(&R, &mut String) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let write = Arc::new(write);
+        let own = Arc::clone(&write);
+        let cell = move |row: &R| {
+            let mut text = String::new();
+            match own(row, &mut text) {
+                true => Cell::Text(text.into()),
+                false => Cell::Null,
+            }
+        };
+        let mut this = self.column(name.into(), Kind::Text, nullable, Arc::new(cell));
+        this.last().write = Some(write);
+        this
     }
 
     /// Appends a column of any kind.
@@ -88,7 +128,7 @@ impl<R: ?Sized> Columns<R> {
         name: Name,
         kind: Kind,
         nullable: bool,
-        cell: Rc<dyn Fn(&R) -> Cell>,
+        cell: CellOf<R>,
     ) -> Self {
         let unit = match name.rsplit_once('_') {
             _ if matches!(kind, Kind::Time(_) | Kind::Bool) => "",
@@ -105,6 +145,7 @@ impl<R: ?Sized> Columns<R> {
             doc: "",
             elsewhere: None,
             cell,
+            write: None,
             bulk: None,
             parts: Vec::new(),
             heading: None,
@@ -119,13 +160,13 @@ impl<R: ?Sized> Columns<R> {
         self,
         name: &'static str,
         columns: Columns<S>,
-        value: impl Fn(&R) -> Option<S> + Clone + 'static,
+        value: impl Fn(&R) -> Option<S> + Clone + Send + Sync + 'static,
     ) -> Self {
         let kind = Kind::Object(columns.kinds());
-        let shared = Rc::new(columns);
-        let (of_object, own) = (Rc::clone(&shared), value.clone());
+        let shared = Arc::new(columns);
+        let (of_object, own) = (Arc::clone(&shared), value.clone());
         let cell = move |row: &R| own(row).map_or(Cell::Null, |value| of_object.object_of(&value));
-        let mut this = self.column(name.into(), kind, true, Rc::new(cell));
+        let mut this = self.column(name.into(), kind, true, Arc::new(cell));
         this.last().parts = Self::parts(Some(name), &shared, value);
         this
     }
@@ -135,11 +176,11 @@ impl<R: ?Sized> Columns<R> {
         self,
         name: &'static str,
         columns: Columns<S>,
-        values: impl Fn(&R) -> Vec<S> + 'static,
+        values: impl Fn(&R) -> Vec<S> + Send + Sync + 'static,
     ) -> Self {
         let kind = Kind::List(Box::new(Kind::Object(columns.kinds())));
         let cell = move |row: &R| columns.list_of(&values(row));
-        self.column(name.into(), kind, false, Rc::new(cell))
+        self.column(name.into(), kind, false, Arc::new(cell))
     }
 
     /// Appends the columns of a part of the row, which may not be there, with a prefix to their names.
@@ -147,7 +188,7 @@ impl<R: ?Sized> Columns<R> {
         mut self,
         prefix: Option<&str>,
         columns: &Columns<S>,
-        part: impl Fn(&R) -> Option<S> + Clone + 'static,
+        part: impl Fn(&R) -> Option<S> + Clone + Send + Sync + 'static,
     ) -> Self {
         self.0.extend(Self::parts(prefix, columns, part));
         self
@@ -156,16 +197,16 @@ impl<R: ?Sized> Columns<R> {
     fn parts<S: 'static>(
         prefix: Option<&str>,
         columns: &Columns<S>,
-        part: impl Fn(&R) -> Option<S> + Clone + 'static,
+        part: impl Fn(&R) -> Option<S> + Clone + Send + Sync + 'static,
     ) -> Vec<Column<R>> {
         let parts = columns.0.iter().fold(Self::default(), |parts, column| {
             let name = match prefix {
                 Some(prefix) => format!("{prefix}_{}", column.name).into(),
                 None => column.name.clone(),
             };
-            let (part, cell) = (part.clone(), Rc::clone(&column.cell));
+            let (part, cell) = (part.clone(), Arc::clone(&column.cell));
             let cell = move |row: &R| part(row).map_or(Cell::Null, |part| cell(&part));
-            let parts = parts.column(name, column.kind.clone(), true, Rc::new(cell));
+            let parts = parts.column(name, column.kind.clone(), true, Arc::new(cell));
             let parts = parts.doc(column.doc).unit(column.unit);
             match &column.heading {
                 Some(heading) => parts.heading(heading.clone()),
@@ -179,7 +220,7 @@ impl<R: ?Sized> Columns<R> {
     pub(super) fn borrowed<S: 'static>(
         mut self,
         columns: Columns<S>,
-        part: impl Fn(&R) -> &S + Copy + 'static,
+        part: impl Fn(&R) -> &S + Copy + Send + Sync + 'static,
     ) -> Self {
         for column in columns.0 {
             let cell = column.cell;
@@ -188,7 +229,7 @@ impl<R: ?Sized> Columns<R> {
                     column.name,
                     column.kind,
                     column.nullable,
-                    Rc::new(move |row: &R| cell(part(row))),
+                    Arc::new(move |row: &R| cell(part(row))),
                 )
                 .doc(column.doc)
                 .unit(column.unit);
@@ -242,13 +283,13 @@ impl<R: ?Sized> Columns<R> {
     }
 
     /// How they read its cells, where that is not as every cell of its kind.
-    pub(super) fn text(mut self, text: impl Fn(&R) -> String + 'static) -> Self {
+    pub(super) fn text(mut self, text: impl Fn(&R) -> String + Send + Sync + 'static) -> Self {
         self.last().text = Some(Box::new(text));
         self
     }
 
     /// How they read them where there is little room.
-    pub(super) fn short(mut self, text: impl Fn(&R) -> String + 'static) -> Self {
+    pub(super) fn short(mut self, text: impl Fn(&R) -> String + Send + Sync + 'static) -> Self {
         self.last().short = Some(Box::new(text));
         self
     }
@@ -269,7 +310,7 @@ impl<R: ?Sized> Columns<R> {
         mut self,
         name: &str,
         kind: Kind,
-        cell: impl Fn(&R) -> Cell + 'static,
+        cell: impl Fn(&R) -> Cell + Send + Sync + 'static,
     ) -> Self {
         let column = self.0.iter_mut().find(|column| column.name == name);
         if let Some(column) = column {
@@ -278,7 +319,8 @@ impl<R: ?Sized> Columns<R> {
                 column.bulk = None;
             }
             column.kind = kind;
-            column.cell = Rc::new(cell);
+            column.write = None;
+            column.cell = Arc::new(cell);
         }
         self
     }
@@ -355,7 +397,7 @@ impl<R: RowBatch> Columns<R> {
     pub(super) fn values<T: ColumnValue + 'static>(
         self,
         name: &'static str,
-        column: impl for<'b> Fn(&'b R) -> &'b Vec<T> + Copy + 'static,
+        column: impl for<'b> Fn(&'b R) -> &'b Vec<T> + Copy + Send + Sync + 'static,
     ) -> Self {
         self.field(name, move |row| column(row)[row.at()])
             .bulk(move |batch| T::values(column(batch)))
@@ -365,7 +407,7 @@ impl<R: RowBatch> Columns<R> {
     pub(super) fn times(
         self,
         name: &'static str,
-        column: impl for<'b> Fn(&'b R) -> &'b Vec<i64> + Copy + 'static,
+        column: impl for<'b> Fn(&'b R) -> &'b Vec<i64> + Copy + Send + Sync + 'static,
     ) -> Self {
         self.field(name, move |row| Time(column(row)[row.at()]))
             .bulk(move |batch| Values::Time(column(batch)))
@@ -375,7 +417,7 @@ impl<R: RowBatch> Columns<R> {
     pub(super) fn texts(
         self,
         name: &'static str,
-        column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + 'static,
+        column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + Send + Sync + 'static,
     ) -> Self {
         let text = move |row: &R| column(row).get(row.at()).unwrap_or_default().to_owned();
         self.field(name, text)
@@ -386,15 +428,15 @@ impl<R: RowBatch> Columns<R> {
     pub(super) fn optional_texts(
         self,
         name: &'static str,
-        column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + 'static,
+        column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + Send + Sync + 'static,
     ) -> Self {
         let text = move |row: &R| column(row).get(row.at()).map(str::to_owned);
         self.field(name, text)
             .bulk(move |batch| Values::Text(column(batch)))
     }
 
-    fn bulk(mut self, bulk: impl for<'b> Fn(&'b R) -> Values<'b> + 'static) -> Self {
-        self.last().bulk = Some(Rc::new(bulk));
+    fn bulk(mut self, bulk: impl for<'b> Fn(&'b R) -> Values<'b> + Send + Sync + 'static) -> Self {
+        self.last().bulk = Some(Arc::new(bulk));
         self
     }
 }

@@ -1,80 +1,171 @@
 //! CSV: a header, then a line a row; empty fields for what does not exist.
 
-use super::cell::{Cell, Clock, twin_of};
+use super::cell::{Cell, Clock, Kind, twin_of};
 use super::column::Columns;
+use super::crew::Crew;
 use super::number::{seconds, write_rfc3339};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Bytes of lines that are gathered before they are written.
+const BUFFER: usize = 32 << 10;
 
 /// Writes rows as they come. The header comes with the first one, or at the end: a result that is dropped before it has any leaves
 /// nothing behind.
 #[derive(Debug)]
-pub(super) struct CsvRows<W: Write> {
-    csv: csv::Writer<W>,
+pub(super) struct CsvRows<W: Write, R> {
+    out: W,
+    columns: Arc<Columns<R>>,
     has_header: bool,
-    /// Memory of a field, kept so that none is allocated for a row.
-    field: String,
+    /// Lines that wait.
+    lines: String,
+    /// Threads that make lines.
+    crew: Option<Crew<R, String>>,
 }
 
-impl<W: Write> CsvRows<W> {
-    pub(super) fn begin(out: W) -> Self {
+impl<W: Write, R> CsvRows<W, R> {
+    pub(super) fn begin(out: W, columns: &Arc<Columns<R>>) -> Self {
         Self {
-            csv: csv::Writer::from_writer(out),
+            out,
+            columns: Arc::clone(columns),
             has_header: false,
-            field: String::new(),
+            lines: String::new(),
+            crew: None,
         }
     }
 
-    fn header<R>(&mut self, columns: &Columns<R>) -> io::Result<()> {
+    fn header(&mut self) {
         if std::mem::replace(&mut self.has_header, true) {
-            return Ok(());
+            return;
         }
-        let names = columns.text_names();
-        let names = names.iter().map(|name| name.as_bytes());
-        self.csv.write_record(names).map_err(cause)
+        for (number, name) in self.columns.text_names().iter().enumerate() {
+            push_field(&mut self.lines, number, |line| line.push_str(name));
+        }
+        end_line(&mut self.lines, 0);
     }
 
-    pub(super) fn row<R>(&mut self, columns: &Columns<R>, row: &R) -> io::Result<()> {
-        self.header(columns)?;
-        for column in &columns.0 {
-            let cell = column.cell(row);
-            self.field(&cell)?;
-            if let Some(second) = twin_of(&column.kind, &cell) {
-                self.field(&second)?;
-            }
-        }
-        self.csv.write_record(None::<&[u8]>).map_err(cause)
+    pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
+        self.header();
+        push_row(&self.columns, row, &mut self.lines);
+        self.write_from(BUFFER)
     }
 
-    fn field(&mut self, cell: &Cell) -> io::Result<()> {
-        let written = if let Cell::Text(text) = cell {
-            self.csv.write_field(text.as_bytes())
-        } else {
-            self.field.clear();
-            cell.write_text(&mut self.field);
-            self.csv.write_field(&self.field)
+    /// Writes a row that may go to another thread before.
+    pub(super) fn take(&mut self, row: R) -> io::Result<()> {
+        let Some(crew) = &mut self.crew else {
+            return self.row(&row);
         };
-        written.map_err(cause)
+        let out = &mut self.out;
+        crew.row(row, &mut |lines| out.write_all(lines.as_bytes()))
+    }
+
+    /// Writes what waits.
+    fn write_rest(&mut self) -> io::Result<()> {
+        self.write_from(1)?;
+        let out = &mut self.out;
+        let mut done = |lines: String| out.write_all(lines.as_bytes());
+        self.crew
+            .as_mut()
+            .map_or(Ok(()), |crew| crew.rest(&mut done))
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.csv.flush()
+        self.write_rest()?;
+        self.out.flush()
     }
 
-    pub(super) fn finish<R>(mut self, columns: &Columns<R>) -> io::Result<W> {
-        self.header(columns)?;
-        self.csv
-            .into_inner()
-            .map_err(csv::IntoInnerError::into_error)
+    pub(super) fn finish(mut self) -> io::Result<W> {
+        self.header();
+        self.write_rest()?;
+        Ok(self.out)
+    }
+
+    /// Writes the lines that wait, if they are so many bytes.
+    fn write_from(&mut self, bytes: usize) -> io::Result<()> {
+        if self.lines.len() >= bytes {
+            self.out.write_all(self.lines.as_bytes())?;
+            self.lines.clear();
+        }
+        Ok(())
     }
 }
 
-/// The failure of the writer itself, of its own kind: a closed pipe must be seen as one.
-fn cause(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
+impl<W: Write, R: Send + 'static> CsvRows<W, R> {
+    /// With so many threads that make lines.
+    pub(super) fn shared_among(mut self, threads: usize) -> io::Result<Self> {
+        let columns = Arc::clone(&self.columns);
+        let make = move |rows: &[R]| {
+            let mut lines = String::with_capacity(rows.len() * 256);
+            for row in rows {
+                push_row(&columns, row, &mut lines);
+            }
+            lines
+        };
+        self.crew = Some(Crew::start(threads, Arc::new(make))?);
+        self.header();
+        self.write_from(1)?;
+        Ok(self)
     }
+}
+
+/// Appends a line.
+fn push_row<R>(columns: &Columns<R>, row: &R, line: &mut String) {
+    let start = line.len();
+    for (number, column) in columns.0.iter().enumerate() {
+        let write = |line: &mut String| match column.text_writer() {
+            Some(write) => {
+                write(row, line);
+            }
+            None => column.cell(row).write_text(line),
+        };
+        if let Kind::Time(_) = column.kind {
+            let cell = column.cell(row);
+            push_separator(line, number);
+            cell.write_text(line);
+            if let Some(second) = twin_of(&column.kind, &cell) {
+                line.push(',');
+                second.write_text(line);
+            }
+        } else if is_plain(&column.kind) {
+            push_separator(line, number);
+            write(line);
+        } else {
+            push_field(line, number, write);
+        }
+    }
+    end_line(line, start);
+}
+
+/// Whether its values need no quotes.
+const fn is_plain(kind: &Kind) -> bool {
+    matches!(kind, Kind::Seconds | Kind::I64 | Kind::U64 | Kind::Bool)
+}
+
+fn push_separator(line: &mut String, number: usize) {
+    if number > 0 {
+        line.push(',');
+    }
+}
+
+/// Appends a field, in quotes where a reader would take it for something else (RFC 4180).
+fn push_field(line: &mut String, number: usize, write: impl FnOnce(&mut String)) {
+    push_separator(line, number);
+    let start = line.len();
+    write(line);
+    let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    if line.as_bytes()[start..].iter().any(is_special) {
+        let quoted = line[start..].replace('"', "\"\"");
+        line.truncate(start);
+        line.push('"');
+        line.push_str(&quoted);
+        line.push('"');
+    }
+}
+
+/// Ends the line that begins at `start`. One without anything would be none.
+fn end_line(line: &mut String, start: usize) {
+    line.push_str(if line.len() == start { "\"\"\n" } else { "\n" });
 }
 
 impl Cell {
@@ -86,18 +177,18 @@ impl Cell {
     }
 
     /// Appends it as a text by itself.
-    fn write_text(&self, out: &mut String) {
+    pub(super) fn write_text(&self, out: &mut String) {
         let written = match self {
             Self::Null => Ok(()),
-            Self::Time(ns, Clock::Nanoseconds) => write!(out, "{ns}"),
+            Self::Time(ns, Clock::Nanoseconds) => out.write_str(itoa::Buffer::new().format(*ns)),
             Self::Time(ns, Clock::Seconds) => out.write_str(&seconds((*ns).into())),
             Self::Time(ns, Clock::Rfc3339) => {
                 write_rfc3339(*ns, out);
                 Ok(())
             }
             Self::Seconds(ns) => out.write_str(&seconds(*ns)),
-            Self::I64(number) => write!(out, "{number}"),
-            Self::U64(number) => write!(out, "{number}"),
+            Self::I64(number) => out.write_str(itoa::Buffer::new().format(*number)),
+            Self::U64(number) => out.write_str(itoa::Buffer::new().format(*number)),
             Self::Decimal(number) => write!(out, "{number}"),
             Self::Bool(truth) => write!(out, "{truth}"),
             Self::Text(text) => out.write_str(text),
@@ -111,5 +202,96 @@ impl Cell {
             }
         };
         written.expect("a String takes everything");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::super::cell::{Joined, Time};
+    use super::*;
+    use proptest::prelude::*;
+
+    type Row = (String, Option<u64>, i64, Vec<u64>);
+
+    fn columns() -> Arc<Columns<Row>> {
+        let columns = Columns::default()
+            .field("text", |row: &Row| row.0.clone())
+            .field("number", |row| row.1)
+            .field("time_ns", |row| Time(row.2))
+            .field("list", |row| Joined(row.3.clone(), ","))
+            .written("written", true, |row, text| {
+                text.push_str(&row.0);
+                row.1.is_some()
+            });
+        Arc::new(columns)
+    }
+
+    /// The same by the crate `csv`.
+    fn expected(rows: &[Row]) -> Vec<u8> {
+        let mut csv = csv::Writer::from_writer(Vec::new());
+        let names = ["text", "number", "time_ns", "time", "list", "written"];
+        csv.write_record(names).unwrap();
+        for (text, number, time_ns, list) in rows {
+            let list: Vec<String> = list.iter().map(u64::to_string).collect();
+            csv.write_record([
+                text,
+                &number.map_or(String::new(), |number| number.to_string()),
+                &time_ns.to_string(),
+                &super::super::number::rfc3339(*time_ns),
+                &list.join(","),
+                text,
+            ])
+            .unwrap();
+        }
+        csv.into_inner().unwrap()
+    }
+
+    fn row() -> impl Strategy<Value = Row> {
+        let text = prop::collection::vec(
+            prop::sample::select(vec!['a', ',', '"', '\n', '\r', 'ü', ' ', '#']),
+            0..6,
+        );
+        let text = text.prop_map(String::from_iter);
+        (
+            text,
+            any::<Option<u64>>(),
+            any::<i64>(),
+            prop::collection::vec(any::<u64>(), 0..3),
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_those_of_the_csv_crate(
+            rows in prop::collection::vec(row(), 0..20),
+            times in 1_usize..400,
+            threads in 0_usize..4,
+        ) {
+            let rows: Vec<Row> = rows.iter().cycle().take(rows.len() * times).cloned().collect();
+            let mut csv = CsvRows::begin(Vec::new(), &columns());
+            if threads > 0 {
+                csv = csv.shared_among(threads).unwrap();
+            }
+            for row in &rows {
+                csv.take(row.clone()).unwrap();
+            }
+            prop_assert_eq!(csv.finish().unwrap(), expected(&rows));
+        }
+
+        #[test]
+        fn a_line_with_nothing_is_a_line(rows in prop::collection::vec(any::<Option<u64>>(), 0..5)) {
+            let columns = Columns::default().field("n", |n: &Option<u64>| *n);
+            let mut csv = CsvRows::begin(Vec::new(), &Arc::new(columns));
+            let mut expected = csv::Writer::from_writer(Vec::new());
+            expected.write_record(["n"]).unwrap();
+            for row in &rows {
+                csv.row(row).unwrap();
+                let text = row.map_or(String::new(), |n| n.to_string());
+                expected.write_record([text]).unwrap();
+            }
+            prop_assert_eq!(csv.finish().unwrap(), expected.into_inner().unwrap());
+        }
     }
 }

@@ -51,6 +51,21 @@ impl<W: Write> FlowReport<W> {
         })
     }
 
+    /// With so many threads that write rows, for lists that are no streams. No byte depends on them.
+    ///
+    /// # Errors
+    ///
+    /// There are no threads to be had.
+    pub fn shared_among(self, threads: usize) -> io::Result<Self> {
+        let writer = match self.writer {
+            Writer::Rows(rows) if threads > 1 => {
+                Writer::Rows(Box::new(rows.shared_among(threads)?))
+            }
+            writer => writer,
+        };
+        Ok(Self { writer, ..self })
+    }
+
     /// Ends the report with everything that is known only now, and gives the writer back, flushed.
     ///
     /// # Errors
@@ -70,7 +85,7 @@ impl<W: Write> FlowSink for FlowReport<W> {
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
         match &mut self.writer {
             Writer::Table(table) => table.flow(&flow)?,
-            Writer::Rows(rows) => rows.row(&flow)?,
+            Writer::Rows(rows) => rows.take(flow)?,
         }
         let Some(flushed) = &mut self.flushed else {
             return Ok(());

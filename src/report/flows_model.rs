@@ -10,6 +10,7 @@ use super::selection::{Selected, selection_columns};
 use super::table::Heading;
 use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary};
 use etherparse::IpNumber;
+use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 
 /// Letters of most flows between IPv4 addresses with ports: `192.0.2.14:55252 → 198.51.100.5:5301`.
@@ -142,14 +143,18 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
             .text(seconds);
     }
     columns = columns
-        .field("src", |flow| flow.addresses.ends().0.to_string())
+        .written("src", false, |flow, text| {
+            push_address(flow.addresses.ends().0, text)
+        })
         .doc("address of the sender of the first packet")
         .elsewhere([
             "id.orig_h",
             "source.ip",
             "sourceIPv4Address or sourceIPv6Address",
         ])
-        .field("dst", |flow| flow.addresses.ends().1.to_string())
+        .written("dst", false, |flow, text| {
+            push_address(flow.addresses.ends().1, text)
+        })
         .doc("address of its receiver")
         .elsewhere([
             "id.resp_h",
@@ -182,7 +187,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         // What varies most in width stands at the end of a line, so that it moves nothing out of its column.
         .heading(Heading::left(9, 0, "flow").gap(2).tight(USUAL_ENDS, "flow").room(WIDE_ENDS))
         .text(ends)
-        .field("community_id", FlowRecord::community_id)
+        .written("community_id", true, FlowRecord::push_community_id)
         .doc("Community ID version 1, seed 0; for ICMP from the first packet's type and code; null if the fields it needs were not captured")
         .elsewhere(["community_id", "network.community_id", ""]);
     if !is(FlowShape::Unique) {
@@ -300,6 +305,24 @@ fn letters(flow: &FlowRecord, direction: &Direction) -> String {
     bits.filter(|(bit, _)| flags.unwrap_or(0) >> bit & 1 == 1)
         .map(|(_, letter)| letter)
         .collect()
+}
+
+/// Appends an address.
+fn push_address(address: IpAddr, text: &mut String) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            for (number, octet) in address.octets().into_iter().enumerate() {
+                if number > 0 {
+                    text.push('.');
+                }
+                text.push_str(itoa::Buffer::new().format(octet));
+            }
+        }
+        IpAddr::V6(address) => {
+            write!(text, "{address}").expect("a String takes everything");
+        }
+    }
+    true
 }
 
 /// The time between first and last packet.

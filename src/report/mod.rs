@@ -24,6 +24,7 @@ mod count_figures;
 mod count_model;
 mod count_page;
 mod count_table;
+mod crew;
 mod csv;
 mod dedup;
 mod dns_names;

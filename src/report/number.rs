@@ -100,22 +100,26 @@ pub(super) fn write_rfc3339(ns: i64, out: &mut String) {
     let year = era * 400 + year + i64::from(month <= 2);
     let (second, ns) = (in_day / 1_000_000_000, in_day % 1_000_000_000);
     let mut text = *b"0000-00-00T00:00:00.000000000Z";
-    // All of it lies between the years 1677 and 2262.
-    for (number, last, digits) in [
-        (year, 3, 4),
-        (month, 6, 2),
-        (day, 9, 2),
-        (second / 3600, 12, 2),
-        (second / 60 % 60, 15, 2),
-        (second % 60, 18, 2),
-        (ns, 28, 9),
+    // All of it lies between the years 1677 and 2262. Two digits at a time.
+    let (year, ns) = (year as u32, ns as u32);
+    let second = second as u32;
+    for (number, first) in [
+        (year / 100, 0),
+        (year % 100, 2),
+        (month as u32, 5),
+        (day as u32, 8),
+        (second / 3600, 11),
+        (second / 60 % 60, 14),
+        (second % 60, 17),
+        (ns / 10_000_000, 20),
+        (ns / 100_000 % 100, 22),
+        (ns / 1000 % 100, 24),
+        (ns / 10 % 100, 26),
     ] {
-        let mut left = number as u32;
-        for place in (last + 1 - digits..=last).rev() {
-            text[place] += (left % 10) as u8;
-            left /= 10;
-        }
+        text[first] += (number / 10) as u8;
+        text[first + 1] += (number % 10) as u8;
     }
+    text[28] += (ns % 10) as u8;
     out.push_str(std::str::from_utf8(&text).expect("digits are ASCII"));
 }
 

@@ -2,18 +2,22 @@
 //!
 //! Rows are gathered by column and written as a row group when there are enough of them, so a table of
 //! any length needs bounded memory. Pages are compressed by snappy, which every reader knows. Encoding a row group costs as much
-//! as decoding its packets, so a table of many rows has a thread for it ([`ParquetTable::apart`]).
+//! as decoding its packets, so a table of many rows has threads for it ([`ParquetTable::apart`], [`ParquetTable::shared_among`]).
 
 use super::cell::{Cell, Kind};
 use super::column::{Column, Columns};
+use super::crew::Crew;
 use super::values::{RowBatch, Values as Many};
 use bytes::Bytes;
 use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::column::writer::{
+    ColumnCloseResult, ColumnWriter, ColumnWriterImpl, get_column_writer,
+};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{ColumnPath, Type};
+use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
+use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type};
 use std::fmt;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -31,32 +35,55 @@ const CHUNK_ROWS: usize = 256;
 /// Bytes of text after which a row group is written although it has fewer rows.
 const GROUP_TEXT_BYTES: usize = 16 << 20;
 
+/// Levels of a text column that are encoded at once: a multiple of the encoder's own batches, so that pages do not depend on it.
+const TEXTS_AT_ONCE: usize = 8192;
+
 /// Writes a table.
-pub(super) struct ParquetTable<W: Write> {
-    encoder: Encoder,
+pub(super) struct ParquetTable<W: Write, R> {
+    /// Writes into memory, from where row groups go to `out`: so failures of `out` stay what they are, and it need not be able to
+    /// go to another thread.
+    file: SerializedFileWriter<Vec<u8>>,
+    encoder: Arc<Encoder>,
+    /// The row group that is being encoded: each thread has columns of it, in turn.
+    encoding: Vec<JoinHandle<io::Result<Encoded>>>,
+    /// Threads for that; without any, row groups are encoded here.
+    encoders: usize,
     out: W,
     columns: Vec<Buffer>,
     rows: usize,
     text_bytes: usize,
-    /// Row groups are encoded in a thread of their own.
-    is_apart: bool,
+    /// Columns of a group that was written, whose memory is used again.
+    spare: Vec<Buffer>,
+    /// Threads that make columns of rows.
+    crew: Option<Crew<R, Chunk>>,
 }
 
-/// What writes row groups into memory, from where they go to `out`: so failures of `out` stay what they are, and it need not be able
-/// to go to another thread.
-type File = SerializedFileWriter<Vec<u8>>;
-
-/// Where the file is.
-enum Encoder {
-    /// Nothing is being encoded. The columns are those of the group before last, whose memory is used again.
-    Here(Box<File>, Vec<Buffer>),
-    /// A group is being encoded.
-    Thread(JoinHandle<io::Result<(Box<File>, Vec<Buffer>)>>),
-    /// Encoding failed.
-    Gone,
+/// Makes pages of columns.
+struct Encoder {
+    columns: Vec<ColumnDescPtr>,
+    properties: WriterPropertiesPtr,
 }
 
-impl<W: Write> fmt::Debug for ParquetTable<W> {
+/// Columns of a row group.
+type Encoded = Vec<EncodedColumn>;
+
+/// The pages of a column.
+struct EncodedColumn {
+    number: usize,
+    bytes: Bytes,
+    closed: ColumnCloseResult,
+    /// What it was made of, which is empty.
+    buffer: Buffer,
+}
+
+/// Rows by column.
+struct Chunk {
+    columns: Vec<Buffer>,
+    /// Bytes of text up to each row, itself included.
+    text_ends: Vec<usize>,
+}
+
+impl<W: Write, R> fmt::Debug for ParquetTable<W, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ParquetTable")
             .field("columns", &self.columns)
@@ -65,9 +92,9 @@ impl<W: Write> fmt::Debug for ParquetTable<W> {
     }
 }
 
-impl<W: Write> ParquetTable<W> {
+impl<W: Write, R> ParquetTable<W, R> {
     /// Begins a table with these columns.
-    pub(super) fn begin<R>(out: W, columns: &Columns<R>) -> io::Result<Self> {
+    pub(super) fn begin(out: W, columns: &Columns<R>) -> io::Result<Self> {
         let columns = &columns.0;
         let fields = columns.iter().map(|column| field(column).map(Arc::new));
         let fields = fields.collect::<Result<_, _>>().map_err(io::Error::other)?;
@@ -84,22 +111,29 @@ impl<W: Write> ParquetTable<W> {
             }
         }
         let properties = Arc::new(properties.build());
-        let file = SerializedFileWriter::new(Vec::new(), schema, properties);
-        let file = Box::new(file.map_err(io::Error::other)?);
-        let spare = columns.iter().map(Buffer::new).collect();
+        let file = SerializedFileWriter::new(Vec::new(), schema, Arc::clone(&properties));
+        let file = file.map_err(io::Error::other)?;
+        let encoder = Arc::new(Encoder {
+            columns: file.schema_descr().columns().to_vec(),
+            properties,
+        });
         Ok(Self {
-            encoder: Encoder::Here(file, spare),
-            is_apart: false,
+            file,
+            encoder,
+            encoding: Vec::new(),
+            encoders: 0,
             out,
             columns: columns.iter().map(Buffer::new).collect(),
             rows: 0,
             text_bytes: 0,
+            spare: Vec::new(),
+            crew: None,
         })
     }
 
     /// Encodes row groups in a thread, each while the next one is gathered.
     pub(super) fn apart(mut self) -> Self {
-        self.is_apart = true;
+        self.encoders = 1;
         self
     }
 
@@ -108,23 +142,137 @@ impl<W: Write> ParquetTable<W> {
     /// # Panics
     ///
     /// If a cell is missing in a column that is not nullable.
-    pub(super) fn row<R>(&mut self, columns: &Columns<R>, row: &R) -> io::Result<()> {
+    pub(super) fn row(&mut self, columns: &Columns<R>, row: &R) -> io::Result<()> {
         for (buffer, column) in self.columns.iter_mut().zip(&columns.0) {
-            self.text_bytes += buffer.push(column.cell(row));
+            self.text_bytes += buffer.take(column, row);
         }
         self.rows += 1;
+        self.write_full_group()
+    }
+
+    /// Appends a row that may go to another thread before.
+    pub(super) fn take(&mut self, columns: &Columns<R>, row: R) -> io::Result<()> {
+        let Some(mut crew) = self.crew.take() else {
+            return self.row(columns, &row);
+        };
+        let taken = crew.row(row, &mut |chunk| self.append(&chunk));
+        self.crew = Some(crew);
+        taken
+    }
+
+    /// Appends rows by column.
+    fn append(&mut self, chunk: &Chunk) -> io::Result<()> {
+        let mut next = 0;
+        while next < chunk.text_ends.len() {
+            let before = if next == 0 {
+                0
+            } else {
+                chunk.text_ends[next - 1]
+            };
+            // As many as the group takes before it is written, the one that fills it included.
+            let room = GROUP_TEXT_BYTES - self.text_bytes;
+            let end = chunk.text_ends.partition_point(|&end| end < before + room) + 1;
+            let end = end
+                .min(chunk.text_ends.len())
+                .min(next + GROUP_ROWS - self.rows);
+            for (buffer, from) in self.columns.iter_mut().zip(&chunk.columns) {
+                buffer.append(from, next..end);
+            }
+            self.rows += end - next;
+            self.text_bytes += chunk.text_ends[end - 1] - before;
+            next = end;
+            self.write_full_group()?;
+        }
+        Ok(())
+    }
+
+    fn write_full_group(&mut self) -> io::Result<()> {
         if self.rows == GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES {
             self.write_group()?;
         }
         Ok(())
     }
 
+    /// Ends the table and gives the writer back, flushed.
+    pub(super) fn finish(mut self) -> io::Result<W> {
+        if let Some(mut crew) = self.crew.take() {
+            crew.rest(&mut |chunk| self.append(&chunk))?;
+        }
+        if self.rows > 0 {
+            self.write_group()?;
+        }
+        self.write_encoded()?;
+        let end = self.file.into_inner().map_err(io::Error::other)?;
+        self.out.write_all(&end)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn write_group(&mut self) -> io::Result<()> {
+        self.write_encoded()?;
+        let fresh = std::mem::take(&mut self.spare);
+        let fresh = if fresh.is_empty() {
+            self.columns.iter().map(Buffer::like).collect()
+        } else {
+            fresh
+        };
+        let group = std::mem::replace(&mut self.columns, fresh);
+        self.rows = 0;
+        self.text_bytes = 0;
+        if self.encoders == 0 {
+            let encoded = self.encoder.encode(group.into_iter().enumerate())?;
+            return self.put(encoded);
+        }
+        let mut parts: Vec<Vec<(usize, Buffer)>> = Vec::new();
+        parts.resize_with(self.encoders, Vec::new);
+        for (number, column) in group.into_iter().enumerate() {
+            parts[number % self.encoders].push((number, column));
+        }
+        for part in parts {
+            let encoder = Arc::clone(&self.encoder);
+            let thread = thread::Builder::new().name("parquet".to_owned());
+            let encode = move || encoder.encode(part.into_iter());
+            self.encoding.push(thread.spawn(encode)?);
+        }
+        Ok(())
+    }
+
+    /// Waits for the group that is being encoded, and writes it.
+    fn write_encoded(&mut self) -> io::Result<()> {
+        let mut encoded = Encoded::new();
+        for thread in self.encoding.drain(..) {
+            let part = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            encoded.extend(part?);
+        }
+        if encoded.is_empty() {
+            return Ok(());
+        }
+        encoded.sort_unstable_by_key(|column| column.number);
+        self.put(encoded)
+    }
+
+    fn put(&mut self, encoded: Encoded) -> io::Result<()> {
+        let mut group = self.file.next_row_group().map_err(io::Error::other)?;
+        for column in encoded {
+            let appended = group.append_column(&column.bytes, column.closed);
+            appended.map_err(io::Error::other)?;
+            self.spare.push(column.buffer);
+        }
+        group.close().map_err(io::Error::other)?;
+        self.file.flush()?;
+        self.out.write_all(self.file.inner())?;
+        self.file.inner_mut().clear();
+        Ok(())
+    }
+}
+
+impl<W: Write, R: RowBatch> ParquetTable<W, R> {
     /// Appends rows of a batch.
     ///
     /// # Panics
     ///
     /// If a value is missing in a column that is not nullable.
-    pub(super) fn rows<R: RowBatch>(
+    pub(super) fn rows(
         &mut self,
         columns: &Columns<R>,
         batch: &mut R,
@@ -141,72 +289,73 @@ impl<W: Write> ParquetTable<W> {
                 }
                 for row in next..end {
                     batch.go_to(row);
-                    self.text_bytes += buffer.push(column.cell(batch));
+                    self.text_bytes += buffer.take(column, batch);
                 }
             }
             self.rows += end - next;
             next = end;
-            let is_full = self.rows == GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES;
-            if is_full && self.rows.is_multiple_of(CHUNK_ROWS) {
-                self.write_group()?;
+            if self.rows.is_multiple_of(CHUNK_ROWS) {
+                self.write_full_group()?;
             }
         }
         Ok(())
-    }
-
-    /// Ends the table and gives the writer back, flushed.
-    pub(super) fn finish(mut self) -> io::Result<W> {
-        if self.rows > 0 {
-            self.write_group()?;
-        }
-        let (file, _) = self.encoded()?;
-        let end = file.into_inner().map_err(io::Error::other)?;
-        self.out.write_all(&end)?;
-        self.out.flush()?;
-        Ok(self.out)
-    }
-
-    fn write_group(&mut self) -> io::Result<()> {
-        let (file, spare) = self.encoded()?;
-        let group = std::mem::replace(&mut self.columns, spare);
-        self.rows = 0;
-        self.text_bytes = 0;
-        if self.is_apart {
-            let encoding = thread::Builder::new().name("parquet".to_owned());
-            self.encoder = Encoder::Thread(encoding.spawn(move || encode(file, group))?);
-        } else {
-            let (file, spare) = encode(file, group)?;
-            self.encoder = Encoder::Here(file, spare);
-            let (file, spare) = self.encoded()?;
-            self.encoder = Encoder::Here(file, spare);
-        }
-        Ok(())
-    }
-
-    /// Waits for the group that is being encoded, and writes it.
-    fn encoded(&mut self) -> io::Result<(Box<File>, Vec<Buffer>)> {
-        let (mut file, spare) = match std::mem::replace(&mut self.encoder, Encoder::Gone) {
-            Encoder::Here(file, spare) => (file, spare),
-            Encoder::Thread(thread) => {
-                thread.join().unwrap_or_else(|panic| resume_unwind(panic))?
-            }
-            Encoder::Gone => return Err(io::Error::other("the table cannot be continued")),
-        };
-        self.out.write_all(file.inner())?;
-        file.inner_mut().clear();
-        Ok((file, spare))
     }
 }
 
-/// Encodes a row group into the memory of the file; the columns are empty afterwards.
-fn encode(mut file: Box<File>, mut columns: Vec<Buffer>) -> io::Result<(Box<File>, Vec<Buffer>)> {
-    let mut group = file.next_row_group().map_err(io::Error::other)?;
-    for column in &mut columns {
-        column.write(&mut group).map_err(io::Error::other)?;
+impl<W: Write, R: Send + 'static> ParquetTable<W, R> {
+    /// With so many threads that make columns of rows, and as many that encode these.
+    pub(super) fn shared_among(
+        mut self,
+        threads: usize,
+        columns: &Arc<Columns<R>>,
+    ) -> io::Result<Self> {
+        let columns = Arc::clone(columns);
+        let make = move |rows: &[R]| Chunk::of(&columns, rows);
+        self.crew = Some(Crew::start(threads, Arc::new(make))?);
+        self.encoders = threads;
+        Ok(self)
     }
-    group.close().map_err(io::Error::other)?;
-    file.flush()?;
-    Ok((file, columns))
+}
+
+impl Chunk {
+    fn of<R>(columns: &Columns<R>, rows: &[R]) -> Self {
+        let mut text_ends = vec![0; rows.len()];
+        let columns = columns.0.iter().map(|column| {
+            let mut buffer = Buffer::new(column);
+            for (row, text_bytes) in rows.iter().zip(&mut text_ends) {
+                *text_bytes += buffer.take(column, row);
+            }
+            buffer
+        });
+        let columns = columns.collect();
+        let mut sum = 0;
+        for end in &mut text_ends {
+            sum += *end;
+            *end = sum;
+        }
+        Self { columns, text_ends }
+    }
+}
+
+impl Encoder {
+    /// Makes pages of columns of a row group.
+    fn encode(&self, columns: impl Iterator<Item = (usize, Buffer)>) -> io::Result<Encoded> {
+        let encoded = columns.map(|(number, mut buffer)| {
+            let mut bytes = TrackedWrite::new(Vec::new());
+            let pages = Box::new(SerializedPageWriter::new(&mut bytes));
+            let description = Arc::clone(&self.columns[number]);
+            let writer = get_column_writer(description, Arc::clone(&self.properties), pages);
+            let closed = buffer.write(writer)?;
+            Ok(EncodedColumn {
+                number,
+                bytes: Bytes::from(bytes.into_inner()?),
+                closed,
+                buffer,
+            })
+        });
+        let encoded: Result<_, ParquetError> = encoded.collect();
+        encoded.map_err(io::Error::other)
+    }
 }
 
 fn field<R>(column: &Column<R>) -> Result<Type, ParquetError> {
@@ -248,7 +397,14 @@ enum Values {
     Whole(Vec<i64>),
     Float(Vec<f64>),
     Bool(Vec<bool>),
-    Text(Vec<ByteArray>),
+    Text(Texts),
+}
+
+/// Texts one behind the other.
+#[derive(Debug, Default)]
+struct Texts {
+    all: String,
+    ends: Vec<usize>,
 }
 
 impl Buffer {
@@ -263,10 +419,71 @@ impl Buffer {
                 }
                 Kind::Bool => Values::Bool(Vec::new()),
                 Kind::Text | Kind::List(_) | Kind::Object(_) | Kind::Tally => {
-                    Values::Text(Vec::new())
+                    Values::Text(Texts::default())
                 }
             },
             present: Vec::new(),
+        }
+    }
+
+    /// An empty one for the same column.
+    fn like(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            nullable: self.nullable,
+            values: match self.values {
+                Values::Whole(_) => Values::Whole(Vec::new()),
+                Values::Float(_) => Values::Float(Vec::new()),
+                Values::Bool(_) => Values::Bool(Vec::new()),
+                Values::Text(_) => Values::Text(Texts::default()),
+            },
+            present: Vec::new(),
+        }
+    }
+
+    /// Takes the value of a row; how many bytes of text it has.
+    fn take<R>(&mut self, column: &Column<R>, row: &R) -> usize {
+        let (Some(write), Values::Text(texts)) = (column.text_writer(), &mut self.values) else {
+            return self.push(column.cell(row));
+        };
+        let start = texts.all.len();
+        let is_there = write(row, &mut texts.all);
+        if self.nullable {
+            self.present.push(i16::from(is_there));
+        }
+        if is_there {
+            texts.ends.push(texts.all.len());
+        } else {
+            assert!(self.nullable, "{}: there is no value", self.name);
+        }
+        texts.all.len() - start
+    }
+
+    /// Takes rows of another buffer of the column.
+    fn append(&mut self, from: &Self, rows: Range<usize>) {
+        let values = if self.nullable {
+            let count = |rows: Range<usize>| {
+                let present = from.present[rows].iter();
+                present.map(|&one| one as usize).sum::<usize>()
+            };
+            let before = count(0..rows.start);
+            self.present.extend_from_slice(&from.present[rows.clone()]);
+            before..before + count(rows)
+        } else {
+            rows
+        };
+        match (&mut self.values, &from.values) {
+            (Values::Whole(to), Values::Whole(from)) => to.extend_from_slice(&from[values]),
+            (Values::Float(to), Values::Float(from)) => to.extend_from_slice(&from[values]),
+            (Values::Bool(to), Values::Bool(from)) => to.extend_from_slice(&from[values]),
+            (Values::Text(to), Values::Text(from)) => {
+                let (first, end) = (from.start(values.start), from.start(values.end));
+                to.extend(
+                    &from.all[first..end],
+                    from.ends[values].iter().map(|end| end - first),
+                );
+            }
+            _ => unreachable!("{}: buffers of one column are of one kind", self.name),
         }
     }
 
@@ -290,9 +507,8 @@ impl Buffer {
             (Values::Bool(values), Cell::Bool(value)) => values.push(value),
             (Values::Text(values), cell) => {
                 let text = cell.in_text();
-                let length = text.len();
-                values.push(text.into_bytes().into());
-                return length;
+                values.extend(&text, [text.len()]);
+                return text.len();
             }
             (_, cell) => panic!("{}: {cell:?} is of another kind", self.name),
         }
@@ -332,51 +548,99 @@ impl Buffer {
                 } else {
                     assert!(!missing.contains(&true), "{}: there is no value", self.name);
                 }
-                // One piece of memory for all of them.
                 let first = from.start(range.start);
                 let end = from.start(range.end);
-                let all = Bytes::copy_from_slice(&from.as_one().as_bytes()[first..end]);
-                let mut start = 0;
-                for (&end, &missing) in from.ends()[range].iter().zip(missing) {
-                    let end = end as usize - first;
-                    if !missing {
-                        to.push(all.slice(start..end).into());
-                    }
-                    start = end;
-                }
-                return all.len();
+                let ends = from.ends()[range].iter().zip(missing);
+                let ends = ends.filter(|&(_, &missing)| !missing);
+                let ends = ends.map(|(&end, _)| end as usize - first);
+                to.extend(&from.as_one()[first..end], ends);
+                return end - first;
             }
             (_, values) => panic!("{}: {values:?} are of another kind", self.name),
         }
         0
     }
 
-    fn write(
-        &mut self,
-        group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    ) -> Result<(), ParquetError> {
+    /// Encodes the values, and forgets them.
+    fn write(&mut self, writer: ColumnWriter<'_>) -> Result<ColumnCloseResult, ParquetError> {
         let present = self.nullable.then_some(self.present.as_slice());
-        match &mut self.values {
-            Values::Whole(values) => write_column::<Int64Type>(group, values, present)?,
-            Values::Float(values) => write_column::<DoubleType>(group, values, present)?,
-            Values::Bool(values) => write_column::<BoolType>(group, values, present)?,
-            Values::Text(values) => write_column::<ByteArrayType>(group, values, present)?,
-        }
+        let closed = match (&mut self.values, writer) {
+            (Values::Whole(values), ColumnWriter::Int64ColumnWriter(writer)) => {
+                write_column(writer, values, present)
+            }
+            (Values::Float(values), ColumnWriter::DoubleColumnWriter(writer)) => {
+                write_column(writer, values, present)
+            }
+            (Values::Bool(values), ColumnWriter::BoolColumnWriter(writer)) => {
+                write_column(writer, values, present)
+            }
+            (Values::Text(texts), ColumnWriter::ByteArrayColumnWriter(writer)) => {
+                texts.write(writer, present)
+            }
+            _ => unreachable!("{}: a writer of the column's type", self.name),
+        };
         self.present.clear();
-        Ok(())
+        closed
     }
 }
 
 fn write_column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+    mut writer: ColumnWriterImpl<'_, T>,
     values: &mut Vec<T::T>,
     present: Option<&[i16]>,
-) -> Result<(), ParquetError> {
-    let mut column = group.next_column()?.expect("a writer for each column");
-    column.typed::<T>().write_batch(values, present, None)?;
-    column.close()?;
+) -> Result<ColumnCloseResult, ParquetError> {
+    writer.write_batch(values, present, None)?;
     values.clear();
-    Ok(())
+    writer.close()
+}
+
+impl Texts {
+    /// Where the text with this number begins.
+    fn start(&self, number: usize) -> usize {
+        number.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
+    /// Appends texts that stand one behind the other.
+    fn extend(&mut self, texts: &str, ends: impl IntoIterator<Item = usize>) {
+        let first = self.all.len();
+        self.all.push_str(texts);
+        self.ends.extend(ends.into_iter().map(|end| first + end));
+    }
+
+    fn write(
+        &mut self,
+        mut writer: ColumnWriterImpl<'_, ByteArrayType>,
+        present: Option<&[i16]>,
+    ) -> Result<ColumnCloseResult, ParquetError> {
+        let all = Bytes::from(std::mem::take(&mut self.all));
+        let mut start = 0;
+        let mut texts = self.ends.drain(..).map(|end| {
+            let text = all.slice(start..end);
+            start = end;
+            ByteArray::from(text)
+        });
+        let mut some = Vec::new();
+        match present {
+            Some(present) => {
+                for present in present.chunks(TEXTS_AT_ONCE) {
+                    let count = present.iter().filter(|&&one| one == 1).count();
+                    some.extend(texts.by_ref().take(count));
+                    writer.write_batch(&some, Some(present), None)?;
+                    some.clear();
+                }
+            }
+            None => loop {
+                some.extend(texts.by_ref().take(TEXTS_AT_ONCE));
+                if some.is_empty() {
+                    break;
+                }
+                writer.write_batch(&some, None, None)?;
+                some.clear();
+            },
+        }
+        drop(texts);
+        writer.close()
+    }
 }
 
 #[cfg(test)]
@@ -489,6 +753,41 @@ mod tests {
         }
         let file = read(table.finish().unwrap());
         assert_eq!(file.num_row_groups(), 3);
+    }
+
+    /// Groups that are full by their rows, and groups that are full by their texts in the middle of a chunk.
+    #[test]
+    fn threads_change_no_byte() {
+        let columns = || {
+            Arc::new(
+                Columns::default()
+                    .field("n", |n: &u64| *n)
+                    .field("odd", |n| (n % 2 == 1).then_some(*n))
+                    .field("share", |n| (n % 5 == 1).then_some(*n as f64))
+                    .field("even", |n| n % 2 == 0)
+                    .field("text", |n| "x".repeat((n % 7 * (n >> 16) * 200) as usize))
+                    .written("third", true, |n, text| {
+                        text.push_str(if n % 3 == 0 { "third" } else { "" });
+                        n % 3 == 0
+                    }),
+            )
+        };
+        let write = |threads: usize| {
+            let columns = columns();
+            let mut table = ParquetTable::begin(Vec::new(), &columns).unwrap();
+            if threads > 0 {
+                table = table.shared_among(threads, &columns).unwrap();
+            }
+            for n in 0..3 * GROUP_ROWS as u64 + 777 {
+                table.take(&columns, n).unwrap();
+            }
+            table.finish().unwrap()
+        };
+        let one = write(0);
+        assert!(read(one.clone()).num_row_groups() > 6);
+        for threads in 1..4 {
+            assert!(write(threads) == one, "{threads} threads");
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::parquet::ParquetTable;
 use super::values::RowBatch;
 use std::io::{self, Write};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What stands around the rows in JSON and JSON lines.
 #[derive(Debug)]
@@ -89,21 +90,21 @@ pub(super) struct Section {
 /// Writes rows.
 #[derive(Debug)]
 pub(super) struct RowWriter<W: Write, R> {
-    columns: Columns<R>,
+    columns: Arc<Columns<R>>,
     frame: Frame,
-    form: Form<W>,
+    form: Form<W, R>,
 }
 
 #[derive(Debug)]
-enum Form<W: Write> {
-    Csv(Box<CsvRows<W>>),
+enum Form<W: Write, R> {
+    Csv(Box<CsvRows<W, R>>),
     Json {
         out: W,
         any: bool,
     },
     JsonLines(JsonLines<W>),
     #[cfg(feature = "parquet")]
-    Parquet(Box<ParquetTable<W>>),
+    Parquet(Box<ParquetTable<W, R>>),
     #[cfg(feature = "arrow")]
     ArrowStream(Box<ArrowStream<W>>),
 }
@@ -121,8 +122,11 @@ impl<W: Write, R> RowWriter<W, R> {
         } else {
             columns
         };
+        let columns = Arc::new(columns);
         let form = match format {
-            ReportFormat::Table | ReportFormat::Csv => Form::Csv(Box::new(CsvRows::begin(out))),
+            ReportFormat::Table | ReportFormat::Csv => {
+                Form::Csv(Box::new(CsvRows::begin(out, &columns)))
+            }
             #[cfg(feature = "parquet")]
             ReportFormat::Parquet => Form::Parquet(Box::new(ParquetTable::begin(out, &columns)?)),
             #[cfg(not(feature = "parquet"))]
@@ -181,7 +185,7 @@ impl<W: Write, R> RowWriter<W, R> {
     /// Writes a row.
     pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
         match &mut self.form {
-            Form::Csv(csv) => csv.row(&self.columns, row),
+            Form::Csv(csv) => csv.row(row),
             #[cfg(feature = "parquet")]
             Form::Parquet(table) => table.row(&self.columns, row),
             Form::Json { out, any } => {
@@ -192,6 +196,16 @@ impl<W: Write, R> RowWriter<W, R> {
             Form::JsonLines(lines) => lines.line(self.frame.row, self.columns.object_of(row)),
             #[cfg(feature = "arrow")]
             Form::ArrowStream(stream) => stream.row(&self.columns, row),
+        }
+    }
+
+    /// Writes a row, in several threads if there are such.
+    pub(super) fn take(&mut self, row: R) -> io::Result<()> {
+        match &mut self.form {
+            Form::Csv(csv) => csv.take(row),
+            #[cfg(feature = "parquet")]
+            Form::Parquet(table) => table.take(&self.columns, row),
+            _ => self.row(&row),
         }
     }
 
@@ -213,7 +227,7 @@ impl<W: Write, R> RowWriter<W, R> {
         let between = self.frame.between;
         let sections = |tail| self.frame.tail.iter().zip::<Vec<Cell>>(tail);
         match self.form {
-            Form::Csv(csv) => csv.finish(&self.columns),
+            Form::Csv(csv) => csv.finish(),
             #[cfg(feature = "parquet")]
             Form::Parquet(table) => table.finish(),
             Form::Json { mut out, .. } => {
@@ -240,6 +254,21 @@ impl<W: Write, R> RowWriter<W, R> {
                 Ok(lines.finish())
             }
         }
+    }
+}
+
+impl<W: Write, R: Send + 'static> RowWriter<W, R> {
+    /// With so many threads that make of rows what is written, where the format has a way to do so.
+    pub(super) fn shared_among(self, threads: usize) -> io::Result<Self> {
+        let form = match self.form {
+            Form::Csv(csv) => Form::Csv(Box::new(csv.shared_among(threads)?)),
+            #[cfg(feature = "parquet")]
+            Form::Parquet(table) => {
+                Form::Parquet(Box::new(table.shared_among(threads, &self.columns)?))
+            }
+            form => form,
+        };
+        Ok(Self { form, ..self })
     }
 }
 

@@ -69,6 +69,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "flows",
         &[
             "selection",
+            "bits",
             "memory",
             "decode",
             "elements",

@@ -88,6 +88,36 @@ impl FlowKey {
         (self.rest >> 8) as u8
     }
 
+    /// Ports, protocol and family.
+    #[inline]
+    pub(super) const fn rest(self) -> u64 {
+        self.rest
+    }
+
+    /// The addresses in two words, and in two further ones if they do not fit: [`joined`](Self::joined) puts them together.
+    #[inline]
+    pub(super) const fn split(self) -> ([u64; 2], Option<[u64; 2]>) {
+        if self.rest & 0xff == V4 {
+            ([self.source[1], self.destination[1]], None)
+        } else {
+            (self.source, Some(self.destination))
+        }
+    }
+
+    /// A key of its parts; `far` is not looked at where there was none.
+    pub(super) const fn joined(near: [u64; 2], rest: u64, far: [u64; 2]) -> Self {
+        let (source, destination) = if rest & 0xff == V4 {
+            ([0, near[0]], [0, near[1]])
+        } else {
+            (near, far)
+        };
+        Self {
+            source,
+            destination,
+            rest,
+        }
+    }
+
     /// As bytes, the same on every machine.
     pub(crate) fn to_bytes(self) -> [u8; 40] {
         let mut bytes = [0; 40];
@@ -158,6 +188,8 @@ mod tests {
             prop_assert_eq!(key.ports(), ports);
             let turned = FlowKey::new(addresses.reversed(), protocol, (ports.1, ports.0));
             prop_assert_eq!(key.reversed(), turned);
+            let (near, far) = key.split();
+            prop_assert_eq!(FlowKey::joined(near, key.rest(), far.unwrap_or([5; 2])), key);
             prop_assert_eq!(key.undirected().0, turned.undirected().0);
             prop_assert_eq!(key.undirected().1 == turned.undirected().1, key == turned);
         }

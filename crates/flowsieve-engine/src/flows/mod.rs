@@ -12,7 +12,10 @@
 
 mod batch;
 mod community_id;
+mod index;
 mod key;
+mod last;
+mod lines;
 mod packed;
 mod plan;
 mod record;
@@ -26,6 +29,7 @@ pub(crate) use community_id::push_community_id;
 #[doc(hidden)]
 pub use community_id::{Upper, community_id};
 pub(crate) use key::FlowKey;
+pub use last::LastFlows;
 pub(crate) use packed::{PackedFlows, PackedMaker, Taken};
 pub use plan::{FlowError, FlowPlan};
 pub use record::{Direction, DnsRecord, Ended, FlowRecord};

@@ -9,7 +9,7 @@
 use super::batch::{FlowBatch, FlowMaker, FlowPacket, UpperKind};
 use super::key::FlowKey;
 use super::plan::FlowPlan;
-use super::record::FlowRecord;
+use super::record::{Ended, FlowRecord};
 use super::results::FlowTotals;
 use super::table::FlowTable;
 use crate::decode::{Addresses, NAME_MAX};
@@ -239,7 +239,7 @@ pub(crate) enum Taken {
 impl PackedFlows {
     pub(crate) fn new(plan: &FlowPlan, digester: Digester) -> Self {
         Self {
-            table: FlowTable::new(plan.memory_bytes, plan.idle_ns, plan.active_ns),
+            table: FlowTable::new(plan),
             bidirectional: plan.bidirectional,
             hasher: ahash::RandomState::new(),
             digester,
@@ -286,10 +286,8 @@ impl PackedFlows {
         totals: &mut FlowTotals,
         mut end: impl FnMut(FlowRecord) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.table.finish(|flow| {
-            totals.end(&flow);
-            end(flow)
-        })?;
-        Ok(())
+        let last = self.table.finish();
+        totals.end_many(Ended::Input, last.len() as u64);
+        last.into_iter().try_for_each(&mut end)
     }
 }

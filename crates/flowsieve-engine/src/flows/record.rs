@@ -1,6 +1,6 @@
 //! What is known of a flow, and of a DNS message, as plain data.
 
-use super::community_id::{Upper, community_id};
+use super::community_id::{Upper, community_id, push_community_id};
 use crate::decode::{Addresses, dotted};
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,11 @@ impl FlowRecord {
     /// captured.
     pub fn community_id(&self) -> Option<String> {
         community_id(self.addresses, self.protocol, self.upper)
+    }
+
+    /// Appends the [`community_id`](Self::community_id); false if there is none.
+    pub fn push_community_id(&self, text: &mut String) -> bool {
+        push_community_id(self.addresses, self.protocol, self.upper, text)
     }
 
     /// The query name as text, without the final dot.

@@ -1,5 +1,6 @@
 //! What a run yields, as plain data, and who takes it.
 
+use super::last::LastFlows;
 use super::record::{DnsRecord, Ended, FlowRecord};
 use crate::decode::Skip;
 use crate::inputs::InputResult;
@@ -14,6 +15,15 @@ pub trait FlowSink {
     ///
     /// It cannot be kept or written; the run ends.
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()>;
+
+    /// Takes the flows that are there when the inputs end, which are the last ones.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be kept or written; the run ends.
+    fn last(&mut self, mut flows: LastFlows) -> io::Result<()> {
+        flows.try_for_each(|flow| self.flow(flow))
+    }
 
     /// Hands on what it has gathered: no flow may come for a while.
     ///

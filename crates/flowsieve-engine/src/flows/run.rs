@@ -2,6 +2,7 @@
 
 use super::batch::{Cursor, FlowBatch, FlowMaker, FlowPacket};
 use super::plan::{FlowError, FlowPlan};
+use super::record::Ended;
 use super::results::{FlowSink, FlowSummary, FlowTotals};
 use super::table::FlowTable;
 use crate::inputs::{A_WHILE, CaptureClock, Feed, InputResult, Merge, Taker, Watch};
@@ -25,12 +26,11 @@ pub fn list(
     watch: &dyn Watch,
 ) -> Result<FlowSummary, FlowError> {
     plan.check()?;
-    let mut table = FlowTable::new(plan.memory_bytes, plan.idle_ns, plan.active_ns);
+    let mut table = FlowTable::new(plan);
     let (inputs, mut totals) = read(plan, &mut table, sink, watch)?;
-    table.finish(|flow| {
-        totals.end(&flow);
-        sink.flow(flow)
-    })?;
+    let last = table.finish();
+    totals.end_many(Ended::Input, last.len() as u64);
+    sink.last(last)?;
     Ok(FlowSummary {
         inputs,
         totals,
@@ -42,6 +42,9 @@ pub fn list(
 pub(super) trait FlowTaker {
     /// Whether records of logs are taken, which stand for packets that are not there.
     const TAKES_LOGS: bool = false;
+
+    /// Reads ahead what the next packets need.
+    fn approach(&self, _packets: &[FlowPacket]) {}
 
     /// Takes a packet, and the name in its first DNS message.
     fn take(
@@ -119,6 +122,9 @@ struct Taking<'a, 's, T> {
     expired: Instant,
 }
 
+/// Packets whose memory is read at once.
+const APPROACHED: usize = 64;
+
 /// Time between two looks at all flows.
 const EXPIRY: Duration = Duration::from_millis(250);
 
@@ -173,6 +179,7 @@ impl Output<'_> {
     ) -> Result<(), FlowError> {
         let (first, first_skipped) = (cursor.packet, cursor.skipped);
         let mut bytes = 0;
+        let mut approached = cursor.flow;
         while cursor.packet < end {
             let (number, time_ns) = (cursor.packet, batch.times_ns[cursor.packet]);
             cursor.packet += 1;
@@ -184,6 +191,13 @@ impl Output<'_> {
                 continue;
             }
             let packet = &batch.flows[cursor.flow];
+            if cursor.flow == approached {
+                approached = batch
+                    .flows
+                    .len()
+                    .min(cursor.flow + (end - number).min(APPROACHED));
+                taker.approach(&batch.flows[cursor.flow..approached]);
+            }
             bytes += u64::from(packet.bytes);
             let message_here = |cursor: &Cursor| {
                 let message = batch.messages.get(cursor.message).copied();
@@ -209,6 +223,10 @@ impl Output<'_> {
 }
 
 impl FlowTaker for FlowTable {
+    fn approach(&self, packets: &[FlowPacket]) {
+        self.approach(packets);
+    }
+
     fn take(
         &mut self,
         time_ns: i64,

@@ -2,6 +2,7 @@
 //!
 //! Flows come as they end. Those beyond the memory go to temporary files.
 
+use super::last::LastFlows;
 use super::record::FlowRecord;
 use super::results::FlowSink;
 use crate::sorted::{Item, Sorted};
@@ -9,12 +10,18 @@ use std::io;
 
 /// Gathers flows and gives them back in the order of their start.
 #[derive(Debug)]
-pub struct SortedFlows(Sorted<FlowRecord>);
+pub struct SortedFlows {
+    sorted: Sorted<FlowRecord>,
+    last: Option<LastFlows>,
+}
 
 impl SortedFlows {
     /// Keeps this many bytes of flows in memory, and further ones in temporary files.
     pub const fn new(limit_bytes: u64) -> Self {
-        Self(Sorted::new(limit_bytes))
+        Self {
+            sorted: Sorted::new(limit_bytes),
+            last: None,
+        }
     }
 
     /// Gives all flows in order of start; of equal ones, in the order in which they began in the trace.
@@ -23,13 +30,24 @@ impl SortedFlows {
     ///
     /// A temporary file cannot be read, or `take` failed.
     pub fn drain(self, take: impl FnMut(FlowRecord) -> io::Result<()>) -> io::Result<()> {
-        self.0.drain(take)
+        self.sorted.drain_among(self.last, take)
     }
 }
 
 impl FlowSink for SortedFlows {
     fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
-        self.0.push(flow)
+        self.sorted.push(flow)
+    }
+
+    fn last(&mut self, flows: LastFlows) -> io::Result<()> {
+        // They are in order already, and where they are is memory of the table.
+        match &mut self.last {
+            None => self.last = Some(flows),
+            Some(_) => flows
+                .into_iter()
+                .try_for_each(|flow| self.sorted.push(flow))?,
+        }
+        Ok(())
     }
 }
 

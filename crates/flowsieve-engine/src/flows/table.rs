@@ -1,27 +1,37 @@
 //! The flows that have not ended, in bounded memory.
 //!
 //! ```text
-//!     hash ──► index: (hash, place) ──► entry: key │ times │ packets, bytes, flags │ name
+//!     hash ──► index: (hash, place) ──► line: key │ times │ packets, bytes, flags     one cache line
+//!                                       beside: name, number, VLAN │ reverse │ far
 //!                                         ▲
 //!                                         hand ──► goes round when memory is short
 //! ```
 //!
 //! - A packet finds its flow, or begins one. If it comes later than a timeout allows, the flow ends
 //!   and another one begins in its place; so when a flow ends depends on its own packets only.
-//! - When memory is short, a hand goes round over the entries: a flow that has passed its idle timeout
+//! - What a packet of a flow that goes on reads and changes is in one cache line. Before the packets of a batch are taken,
+//!   [`FlowTable::approach`] reads the slots and then the lines of all of them: these reads do not wait for each other.
+//! - When memory is short, a hand goes round over the flows: a flow that has passed its idle timeout
 //!   ends; one that had packets since the hand was there last, or since it began, is left for this
 //!   time; any other ends early. That is the order of least recent use, to within one round, and needs no list that every
-//!   packet would have to update (CLOCK, Corbató 1968).
+//!   packet would have to change (CLOCK, Corbató 1968).
 
-use super::batch::{FlowPacket, UpperKind};
+use super::batch::FlowPacket;
+use super::index::Index;
 use super::key::FlowKey;
+use super::last::LastFlows;
+use super::lines::{FlowLine as _, Line, Lines};
+use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
 use crate::memory::is_given;
-use hashbrown::HashTable;
+use std::hint::black_box;
 
-/// Memory of a flow: its entry, and its share of the index, which is up to 7/16 full and is there
-/// twice while it grows.
-const FLOW_BYTES: u64 = size_of::<Entry>() as u64 + 32;
+/// Memory of a flow: its line and what is beside it, and its share of the index, which is at least 3/8 full and is there
+/// twice while it grows. When flows end for want of memory depends on it, so it is part of the answer.
+const FLOW_BYTES: u64 =
+    (size_of::<Line>() + size_of::<Beside>() + 2 * size_of::<[u64; 2]>()) as u64 + 32;
+
+const _: () = assert!(FLOW_BYTES == 160, "lists are the same in all versions");
 
 /// Least memory of a table: a thousand flows with the longest names.
 pub(super) const LEAST_MEMORY: u64 = 1 << 19;
@@ -29,71 +39,61 @@ pub(super) const LEAST_MEMORY: u64 = 1 << 19;
 /// Bytes of the allocator beside a name.
 const NAME_OVERHEAD: u64 = 16;
 
-/// Most flows: places have 32 bits.
-const MOST_FLOWS: usize = u32::MAX as usize;
+/// Most flows: places have 32 bits, and one stands for none.
+const MOST_FLOWS: usize = 1 << 31;
 
+/// What a flow has besides its line.
 #[derive(Debug)]
-struct Entry {
-    key: FlowKey,
-    start_ns: i64,
-    end_ns: i64,
-    number: u64,
-    packets: [u64; 2],
-    bytes: [u64; 2],
+struct Beside {
     domain: Option<Box<[u8]>>,
+    number: u64,
     hash: u32,
-    tcp_flags: [u8; 2],
     vlan: Option<u16>,
-    icmp: [u8; 2],
-    upper: UpperKind,
-    /// The first packet had the key's ends exchanged.
-    reversed: bool,
-    /// There was a packet, other than the first, since the hand was here.
-    used: bool,
-    /// A flow is here.
-    live: bool,
-}
-
-/// Where an entry stands, with its hash, so that the index needs no look at entries to grow.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    hash: u32,
-    entry: u32,
-}
-
-impl Place {
-    /// The upper bits tell neighbours apart and the lower ones choose the bucket: both come from the
-    /// 32 that are kept.
-    const fn spread(hash: u32) -> u64 {
-        (hash as u64) << 32 | hash as u64
-    }
 }
 
 /// The table.
 #[derive(Debug)]
 pub(super) struct FlowTable {
-    index: HashTable<Place>,
-    entries: Vec<Entry>,
+    index: Index,
+    flows: Flows,
     free: Vec<u32>,
     hand: usize,
     names_bytes: u64,
     memory_bytes: u64,
     idle_ns: i64,
     active_ns: i64,
+    bidirectional: bool,
     begun: u64,
 }
 
+/// Flows by their place.
+#[derive(Debug)]
+pub(super) struct Flows {
+    lines: Lines,
+    beside: Vec<Beside>,
+    /// Packets and bytes in the other direction; empty if there is none.
+    reverse: Vec<[u64; 2]>,
+    /// The halves of keys that do not fit into lines, up to the last flow that has one.
+    far: Vec<[u64; 2]>,
+}
+
 impl FlowTable {
-    pub(super) fn new(memory_bytes: u64, idle_ns: Option<i64>, active_ns: Option<i64>) -> Self {
+    pub(super) fn new(plan: &FlowPlan) -> Self {
         Self {
-            index: HashTable::new(),
-            entries: Vec::new(),
+            index: Index::new(),
+            flows: Flows {
+                lines: Lines::default(),
+                beside: Vec::new(),
+                reverse: Vec::new(),
+                far: Vec::new(),
+            },
             free: Vec::new(),
             hand: 0,
             names_bytes: 0,
-            memory_bytes,
-            idle_ns: idle_ns.unwrap_or(i64::MAX),
-            active_ns: active_ns.unwrap_or(i64::MAX),
+            memory_bytes: plan.memory_bytes,
+            idle_ns: plan.idle_ns.unwrap_or(i64::MAX),
+            active_ns: plan.active_ns.unwrap_or(i64::MAX),
+            bidirectional: plan.bidirectional,
             begun: 0,
         }
     }
@@ -101,6 +101,22 @@ impl FlowTable {
     /// Flows that have begun, which is the number of the next one.
     pub(super) const fn begun(&self) -> u64 {
         self.begun
+    }
+
+    /// Reads what the next packets need, so that it is near when one after the other is added.
+    pub(super) fn approach(&self, packets: &[FlowPacket]) {
+        if !self.index.is_far() {
+            return;
+        }
+        let slots = packets
+            .iter()
+            .map(|packet| self.index.first_slot(hash_of(packet)));
+        black_box(slots.fold(0, |all, slot| all ^ slot));
+        let lines = packets.iter().map(|packet| {
+            let place = self.index.find(hash_of(packet), |_| true);
+            place.map_or(0, |place| self.flows.lines.at(place).start_ns())
+        });
+        black_box(lines.fold(0, |all, word| all ^ word));
     }
 
     /// Adds a packet to its flow and says where that is. `end` takes flows that end now.
@@ -111,52 +127,48 @@ impl FlowTable {
         packet: &FlowPacket,
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
     ) -> Result<u32, E> {
-        let hash = (packet.hash >> 32) as u32;
-        let found = self.index.find(Place::spread(hash), |place| {
-            place.hash == hash && self.entries[place.entry as usize].key == packet.key
+        let (near, far) = packet.key.split();
+        let found = self.index.find(hash_of(packet), |place| {
+            let is_near = self.flows.lines.at(place).is_of(near, packet.key.rest());
+            is_near && far.is_none_or(|far| self.flows.far[place as usize] == far)
         });
-        let Some(&Place { entry: at, .. }) = found else {
+        let Some(at) = found else {
             return self.begin(time_ns, packet, end);
         };
-        let entry = &mut self.entries[at as usize];
-        let ended = if time_ns.saturating_sub(entry.end_ns) > self.idle_ns {
+        let line = self.flows.lines.at_mut(at);
+        let ended = if time_ns.saturating_sub(line.end_ns()) > self.idle_ns {
             Ended::Idle
-        } else if time_ns.saturating_sub(entry.start_ns) > self.active_ns {
+        } else if time_ns.saturating_sub(line.start_ns()) > self.active_ns {
             Ended::Active
         } else {
-            entry.add(time_ns, packet);
+            if line.add(time_ns, packet) {
+                let [packets, bytes] = &mut self.flows.reverse[at as usize];
+                *packets += 1;
+                *bytes += u64::from(packet.bytes);
+            }
             return Ok(at);
         };
-        let next = Entry::new(time_ns, packet, self.begun);
+        let record = self.flows.take(at, ended);
+        self.names_bytes -= name_cost(record.domain.as_deref());
+        self.flows
+            .put(at, time_ns, packet, self.begun, self.bidirectional);
         self.begun += 1;
-        let entry = std::mem::replace(entry, next);
-        self.names_bytes -= name_cost(entry.domain.as_deref());
-        end(entry.into_record(ended))?;
+        end(record)?;
         Ok(at)
     }
 
     /// Gives the flow at this place a name, unless it has one.
     pub(super) fn name(&mut self, at: u32, name: &[u8]) {
-        let entry = &mut self.entries[at as usize];
-        if entry.domain.is_none() {
-            entry.domain = Some(name.into());
-            self.names_bytes += name_cost(entry.domain.as_deref());
+        let domain = &mut self.flows.beside[at as usize].domain;
+        if domain.is_none() {
+            *domain = Some(name.into());
+            self.names_bytes += name_cost(domain.as_deref());
         }
     }
 
-    /// Ends all flows, in the order in which they began.
-    pub(super) fn finish<E>(
-        mut self,
-        mut end: impl FnMut(FlowRecord) -> Result<(), E>,
-    ) -> Result<u64, E> {
-        drop(self.index);
-        self.entries.retain(|entry| entry.live);
-        self.entries
-            .sort_unstable_by_key(|entry| (entry.start_ns, entry.number));
-        for entry in self.entries {
-            end(entry.into_record(Ended::Input))?;
-        }
-        Ok(self.begun)
+    /// Ends all flows.
+    pub(super) fn finish(self) -> LastFlows {
+        LastFlows::new(self.index, self.flows)
     }
 
     #[inline(never)]
@@ -166,48 +178,32 @@ impl FlowTable {
         packet: &FlowPacket,
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
     ) -> Result<u32, E> {
-        let entry = Entry::new(time_ns, packet, self.begun);
+        let number = self.begun;
         self.begun += 1;
         while self.index.len() >= MOST_FLOWS
             || self.index.len() as u64 * FLOW_BYTES + FLOW_BYTES + self.names_bytes
                 > self.memory_bytes
-            || !self.has_room()
+            || !self.has_room(packet)
         {
             self.evict(time_ns, end)?;
         }
-        let place = Place {
-            hash: entry.hash,
-            entry: self.free.pop().unwrap_or(self.entries.len() as u32),
-        };
-        if place.entry as usize == self.entries.len() {
-            self.entries.push(entry);
-        } else {
-            self.entries[place.entry as usize] = entry;
-        }
-        self.index
-            .insert_unique(Place::spread(place.hash), place, |place| {
-                Place::spread(place.hash)
-            });
-        Ok(place.entry)
+        let at = self.free.pop().unwrap_or(self.flows.len() as u32);
+        self.flows
+            .put(at, time_ns, packet, number, self.bidirectional);
+        self.index.insert(hash_of(packet), at);
+        Ok(at)
     }
 
     /// Makes room for another flow, never for more than memory allows; false if the system does not give it, while there are
     /// flows to be ended.
-    fn has_room(&mut self) -> bool {
-        let length = self.entries.len();
-        let mut can_grow = true;
-        if self.free.is_empty() && length == self.entries.capacity() {
-            let most = usize::try_from(self.memory_bytes / FLOW_BYTES).unwrap_or(usize::MAX);
-            let more = length.max(1024).min(most.saturating_sub(length)).max(1);
-            // Entries may move, and then they are there twice for a while.
-            let bytes = (length + more) * size_of::<Entry>();
-            can_grow = is_given(bytes as u64) && self.entries.try_reserve_exact(more).is_ok();
-        }
-        if self.index.len() == self.index.capacity() {
-            can_grow &= is_given(2 * self.index.allocation_size() as u64);
-        }
-        let hash = |place: &Place| Place::spread(place.hash);
-        can_grow &= self.index.try_reserve(1, hash).is_ok();
+    fn has_room(&mut self, packet: &FlowPacket) -> bool {
+        let most = usize::try_from(self.memory_bytes / FLOW_BYTES).unwrap_or(usize::MAX);
+        let has_far = packet.key.split().1.is_some();
+        let places = self.flows.len() + usize::from(self.free.is_empty());
+        let can_grow = self
+            .flows
+            .make_room(places, most, self.bidirectional, has_far)
+            && self.index.make_room();
         if !can_grow {
             // It is not asked again for every flow.
             self.memory_bytes = self.index.len() as u64 * FLOW_BYTES + self.names_bytes;
@@ -223,19 +219,19 @@ impl FlowTable {
     ) -> Result<(), E> {
         loop {
             let at = self.hand;
-            self.hand = (at + 1) % self.entries.len();
-            let entry = &mut self.entries[at];
-            if !entry.live {
+            self.hand = (at + 1) % self.flows.len();
+            let line = self.flows.lines.at_mut(at as u32);
+            if !line.is_live() {
                 continue;
             }
-            let ended = if now_ns.saturating_sub(entry.end_ns) > self.idle_ns {
+            let ended = if now_ns.saturating_sub(line.end_ns()) > self.idle_ns {
                 Ended::Idle
-            } else if std::mem::take(&mut entry.used) {
+            } else if line.take_used() {
                 continue;
             } else {
                 Ended::Memory
             };
-            return end(self.take_out(at, ended));
+            return end(self.take_out(at as u32, ended));
         }
     }
 
@@ -245,9 +241,9 @@ impl FlowTable {
         now_ns: i64,
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
     ) -> Result<(), E> {
-        for at in 0..self.entries.len() {
-            let entry = &self.entries[at];
-            if entry.live && now_ns.saturating_sub(entry.end_ns) > self.idle_ns {
+        for at in 0..self.flows.len() as u32 {
+            let line = self.flows.lines.at(at);
+            if line.is_live() && now_ns.saturating_sub(line.end_ns()) > self.idle_ns {
                 end(self.take_out(at, Ended::Idle))?;
             }
         }
@@ -255,19 +251,19 @@ impl FlowTable {
     }
 
     /// The flow at this place, which is free afterwards.
-    fn take_out(&mut self, at: usize, ended: Ended) -> FlowRecord {
-        let entry = &mut self.entries[at];
-        let record = entry.take_record(ended);
-        let hash = entry.hash;
-        entry.live = false;
+    fn take_out(&mut self, at: u32, ended: Ended) -> FlowRecord {
+        let record = self.flows.take(at, ended);
+        self.flows.lines.at_mut(at).die();
         self.names_bytes -= name_cost(record.domain.as_deref());
-        let place = self
-            .index
-            .find_entry(Place::spread(hash), |place| place.entry as usize == at);
-        place.expect("every live entry is in the index").remove();
-        self.free.push(at as u32);
+        self.index.remove(self.flows.beside[at as usize].hash, at);
+        self.free.push(at);
         record
     }
+}
+
+/// The part of a packet's hash that the index keeps.
+const fn hash_of(packet: &FlowPacket) -> u32 {
+    (packet.hash >> 32) as u32
 }
 
 /// Memory of a name.
@@ -275,72 +271,118 @@ fn name_cost(name: Option<&[u8]>) -> u64 {
     name.map_or(0, |name| name.len() as u64 + NAME_OVERHEAD)
 }
 
-impl Entry {
-    /// A flow that begins with this packet.
-    fn new(time_ns: i64, packet: &FlowPacket, number: u64) -> Self {
-        let mut entry = Self {
-            key: packet.key,
-            start_ns: time_ns,
-            end_ns: time_ns,
-            number,
-            packets: [0; 2],
-            bytes: [0; 2],
-            domain: None,
-            hash: (packet.hash >> 32) as u32,
-            tcp_flags: [0; 2],
-            vlan: packet.vlan,
-            icmp: packet.icmp,
-            upper: packet.upper,
-            reversed: packet.reversed,
-            used: false,
-            live: true,
-        };
-        entry.add(time_ns, packet);
+impl Flows {
+    /// Number of places.
+    pub(super) const fn len(&self) -> usize {
+        self.beside.len()
+    }
+
+    /// What puts a flow in order.
+    pub(super) fn order(&self, at: u32) -> (i64, u64) {
+        let start_ns = self.lines.at(at).start_ns();
+        (start_ns, self.beside[at as usize].number)
+    }
+
+    /// Reads flows ahead.
+    pub(super) fn approach(&self, places: impl Iterator<Item = u32>) {
+        let words = places.map(|at| {
+            let (start_ns, number) = self.order(at);
+            start_ns.cast_unsigned() ^ number
+        });
+        black_box(words.fold(0, |all, word| all ^ word));
+    }
+
+    pub(super) fn is_live(&self, at: u32) -> bool {
+        self.lines.at(at).is_live()
+    }
+
+    /// Makes room for so many places, of `most` that there may be; false if the system does not give the memory.
+    fn make_room(&mut self, places: usize, most: usize, has_reverse: bool, has_far: bool) -> bool {
+        self.lines.make_room(places, most)
+            && reserve(&mut self.beside, places, most)
+            && (!has_reverse || reserve(&mut self.reverse, places, most))
+            && (!has_far || reserve(&mut self.far, places, most))
+    }
+
+    /// Puts a flow that begins with this packet at a place, for which there is room.
+    fn put(&mut self, at: u32, time_ns: i64, packet: &FlowPacket, number: u64, has_reverse: bool) {
+        let (near, far) = packet.key.split();
+        let mut line = Line::of_flow(near, packet, time_ns);
+        line.add(time_ns, packet);
         // A first packet is no use: flows that never have another make room before all others.
-        entry.used = false;
-        entry
-    }
-
-    #[inline]
-    fn add(&mut self, time_ns: i64, packet: &FlowPacket) {
-        self.start_ns = self.start_ns.min(time_ns);
-        self.end_ns = self.end_ns.max(time_ns);
-        let direction = usize::from(packet.reversed != self.reversed);
-        self.packets[direction] += 1;
-        self.bytes[direction] += u64::from(packet.bytes);
-        self.tcp_flags[direction] |= packet.tcp_flags;
-        self.used = true;
-    }
-
-    fn take_record(&mut self, ended: Ended) -> FlowRecord {
-        let key = if self.reversed {
-            self.key.reversed()
+        line.take_used();
+        let beside = Beside {
+            domain: None,
+            number,
+            hash: hash_of(packet),
+            vlan: packet.vlan,
+        };
+        *self.lines.at_mut(at) = line;
+        let at = at as usize;
+        if at == self.beside.len() {
+            self.beside.push(beside);
         } else {
-            self.key
-        };
-        let direction = |i: usize| Direction {
-            packets: self.packets[i],
-            bytes: self.bytes[i],
-            tcp_flags: self.tcp_flags[i],
-        };
-        let ports = key.ports();
-        FlowRecord {
-            start_ns: self.start_ns,
-            end_ns: self.end_ns,
-            addresses: key.addresses(),
-            protocol: key.protocol(),
-            ports,
-            forward: direction(0),
-            reverse: direction(1),
-            vlan: self.vlan,
-            upper: self.upper.with(ports, self.icmp),
-            ended,
-            number: self.number,
-            domain: self.domain.take(),
+            self.beside[at] = beside;
+        }
+        if has_reverse {
+            set(&mut self.reverse, at, [0; 2]);
+        }
+        if let Some(far) = far {
+            set(&mut self.far, at, far);
         }
     }
 
-    fn into_record(mut self, ended: Ended) -> FlowRecord {
-        self.take_record(ended)
+    /// The flow at this place.
+    pub(super) fn take(&mut self, at: u32, ended: Ended) -> FlowRecord {
+        let line = self.lines.at(at);
+        let beside = &mut self.beside[at as usize];
+        let (near, rest) = line.key();
+        let far = self.far.get(at as usize).copied().unwrap_or_default();
+        let key = FlowKey::joined(near, rest, far);
+        let key = if line.is_reversed() {
+            key.reversed()
+        } else {
+            key
+        };
+        let reverse = self.reverse.get(at as usize).copied().unwrap_or_default();
+        let direction = |[packets, bytes]: [u64; 2], tcp_flags| Direction {
+            packets,
+            bytes,
+            tcp_flags,
+        };
+        let (tcp_flags, ports) = (line.tcp_flags(), key.ports());
+        FlowRecord {
+            start_ns: line.start_ns(),
+            end_ns: line.end_ns(),
+            addresses: key.addresses(),
+            protocol: key.protocol(),
+            ports,
+            forward: direction(line.traffic(), tcp_flags[0]),
+            reverse: direction(reverse, tcp_flags[1]),
+            vlan: beside.vlan,
+            upper: line.upper().with(ports, line.icmp()),
+            ended,
+            number: beside.number,
+            domain: beside.domain.take(),
+        }
     }
+}
+
+/// Sets an item; those before it that are missing are zero.
+fn set(column: &mut Vec<[u64; 2]>, at: usize, value: [u64; 2]) {
+    if column.len() <= at {
+        column.resize(at + 1, [0; 2]);
+    }
+    column[at] = value;
+}
+
+/// Makes room for so many items, and for more as the column grows, but never for more than `most`; false if the system does not
+/// give the memory.
+fn reserve<T>(column: &mut Vec<T>, items: usize, most: usize) -> bool {
+    if items <= column.capacity() {
+        return true;
+    }
+    let capacity = items.max((2 * column.capacity()).max(1024).min(most));
+    let more = capacity - column.len();
+    is_given((capacity * size_of::<T>()) as u64) && column.try_reserve_exact(more).is_ok()
 }

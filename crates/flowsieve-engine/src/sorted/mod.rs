@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
+use std::iter;
 use std::vec;
 
 /// Runs of one size that are merged to one.
@@ -88,11 +89,27 @@ impl<T: Item> Sorted<T> {
     ///
     /// A temporary file cannot be read, or `take` failed.
     pub(crate) fn drain<E: From<io::Error>>(
+        self,
+        take: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.drain_among(None::<iter::Empty<T>>, take)
+    }
+
+    /// Gives all items in order, and among them some that are in order already.
+    ///
+    /// # Errors
+    ///
+    /// A temporary file cannot be read, or `take` failed.
+    pub(crate) fn drain_among<E: From<io::Error>>(
         mut self,
+        ordered: Option<impl Iterator<Item = T>>,
         mut take: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
         self.items.sort_unstable_by_key(T::order);
-        let mut sources = vec![Source::Memory(self.items.into_iter())];
+        let mut sources: Vec<Source<T, _>> = ordered.map(Source::Ordered).into_iter().collect();
+        if sources.is_empty() || !self.items.is_empty() {
+            sources.push(Source::Memory(self.items.into_iter()));
+        }
         for run in self.levels.into_iter().flatten() {
             sources.push(Source::Run(run.read()?));
         }
@@ -117,7 +134,7 @@ impl<T: Item> Sorted<T> {
             }
             let mut writer = RunWriter::new()?;
             let sources = self.levels[level].drain(..);
-            let sources: io::Result<Vec<Source<T>>> =
+            let sources: io::Result<Vec<Source<T, iter::Empty<T>>>> =
                 sources.map(|run| run.read().map(Source::Run)).collect();
             merge(sources?, &mut |item: T| writer.write(&item))?;
             run = writer.finish()?;
@@ -126,14 +143,16 @@ impl<T: Item> Sorted<T> {
     }
 }
 
-enum Source<T> {
+enum Source<T, I> {
+    Ordered(I),
     Memory(vec::IntoIter<T>),
     Run(RunReader),
 }
 
-impl<T: Item> Source<T> {
+impl<T: Item, I: Iterator<Item = T>> Source<T, I> {
     fn next(&mut self) -> io::Result<Option<T>> {
         match self {
+            Self::Ordered(items) => Ok(items.next()),
             Self::Memory(items) => Ok(items.next()),
             Self::Run(run) => run.read(),
         }
@@ -141,8 +160,8 @@ impl<T: Item> Source<T> {
 }
 
 /// Takes sorted sources in order.
-fn merge<T: Item, E: From<io::Error>>(
-    mut sources: Vec<Source<T>>,
+fn merge<T: Item, I: Iterator<Item = T>, E: From<io::Error>>(
+    mut sources: Vec<Source<T, I>>,
     take: &mut impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
     if let [source] = &mut sources[..] {

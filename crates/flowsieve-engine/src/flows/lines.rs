@@ -1,0 +1,225 @@
+//! A cache line a flow: what every packet of it reads or changes.
+//!
+//! ```text
+//!     near half of the key, 2 words │ rest of the key │ start │ end │ packets │ bytes │ flags of TCP, ICMP, state
+//! ```
+//!
+//! Lines are in pieces, each as long as all before it, so none ever moves. A piece comes from the system in pages that take memory
+//! when they are first written, large pages if it is large.
+
+use super::batch::{FlowPacket, UpperKind};
+use crate::bits::Pages;
+use crate::memory::is_given;
+
+/// Lines of the first piece.
+const FIRST: usize = 1024;
+
+/// A flow's line: words, so that it can lie in pages of the system.
+pub(super) type Line = [u64; 8];
+
+const NEAR: usize = 0;
+const REST: usize = 2;
+const START: usize = 3;
+const END: usize = 4;
+const PACKETS: usize = 5;
+const BYTES: usize = 6;
+/// From the lowest bits: flags of the first direction, of the other, type and code of ICMP, [`UpperKind`], then these.
+const STATE: usize = 7;
+
+const ICMP_SHIFT: u32 = 16;
+const UPPER_SHIFT: u32 = 32;
+/// The first packet had the key's ends exchanged.
+const REVERSED: u64 = 1 << 34;
+/// There was a packet, other than the first, since the hand was here.
+const USED: u64 = 1 << 35;
+/// A flow is here.
+const LIVE: u64 = 1 << 36;
+
+const UPPERS: [UpperKind; 4] = [
+    UpperKind::Ports,
+    UpperKind::Icmp,
+    UpperKind::Portless,
+    UpperKind::Unknown,
+];
+
+/// What the words of a line are.
+pub(super) trait FlowLine {
+    /// A flow without packets, of the key and in the direction of this one.
+    fn of_flow(near: [u64; 2], packet: &FlowPacket, time_ns: i64) -> Self;
+    /// Whether it is the line of this key, as far as the key is in it.
+    fn is_of(&self, near: [u64; 2], rest: u64) -> bool;
+    /// Near half and rest of the key.
+    fn key(&self) -> ([u64; 2], u64);
+    fn start_ns(&self) -> i64;
+    fn end_ns(&self) -> i64;
+    /// Adds a packet; whether it has the other direction, in which packets and bytes are counted elsewhere.
+    fn add(&mut self, time_ns: i64, packet: &FlowPacket) -> bool;
+    /// Packets and bytes in the first direction.
+    fn traffic(&self) -> [u64; 2];
+    /// Of the first direction, and of the other.
+    fn tcp_flags(&self) -> [u8; 2];
+    /// Type and code of the first packet.
+    fn icmp(&self) -> [u8; 2];
+    fn upper(&self) -> UpperKind;
+    fn is_reversed(&self) -> bool;
+    fn is_live(&self) -> bool;
+    /// No flow is here any more.
+    fn die(&mut self);
+    /// Whether there was a packet since this was asked last, or since the first one.
+    fn take_used(&mut self) -> bool;
+}
+
+impl FlowLine for Line {
+    fn of_flow([near, further]: [u64; 2], packet: &FlowPacket, time_ns: i64) -> Self {
+        let [kind, code] = packet.icmp.map(u64::from);
+        let state = kind << ICMP_SHIFT | code << (ICMP_SHIFT + 8);
+        let state = state | (packet.upper as u64) << UPPER_SHIFT | LIVE;
+        let state = if packet.reversed {
+            state | REVERSED
+        } else {
+            state
+        };
+        let time = time_ns.cast_unsigned();
+        [near, further, packet.key.rest(), time, time, 0, 0, state]
+    }
+
+    #[inline]
+    fn is_of(&self, near: [u64; 2], rest: u64) -> bool {
+        let [first, second] = near;
+        (self[NEAR] ^ first) | (self[NEAR + 1] ^ second) | (self[REST] ^ rest) == 0
+    }
+
+    fn key(&self) -> ([u64; 2], u64) {
+        ([self[NEAR], self[NEAR + 1]], self[REST])
+    }
+
+    #[inline]
+    fn start_ns(&self) -> i64 {
+        self[START].cast_signed()
+    }
+
+    #[inline]
+    fn end_ns(&self) -> i64 {
+        self[END].cast_signed()
+    }
+
+    #[inline]
+    fn add(&mut self, time_ns: i64, packet: &FlowPacket) -> bool {
+        self[START] = self.start_ns().min(time_ns).cast_unsigned();
+        self[END] = self.end_ns().max(time_ns).cast_unsigned();
+        let is_other = packet.reversed != self.is_reversed();
+        let counts = u64::from(!is_other);
+        self[PACKETS] += counts;
+        self[BYTES] += counts * u64::from(packet.bytes);
+        self[STATE] |= u64::from(packet.tcp_flags) << (u32::from(is_other) * 8) | USED;
+        is_other
+    }
+
+    fn traffic(&self) -> [u64; 2] {
+        [self[PACKETS], self[BYTES]]
+    }
+
+    fn tcp_flags(&self) -> [u8; 2] {
+        [self[STATE] as u8, (self[STATE] >> 8) as u8]
+    }
+
+    fn icmp(&self) -> [u8; 2] {
+        [
+            (self[STATE] >> ICMP_SHIFT) as u8,
+            (self[STATE] >> (ICMP_SHIFT + 8)) as u8,
+        ]
+    }
+
+    fn upper(&self) -> UpperKind {
+        UPPERS[(self[STATE] >> UPPER_SHIFT) as usize % UPPERS.len()]
+    }
+
+    #[inline]
+    fn is_reversed(&self) -> bool {
+        self[STATE] & REVERSED != 0
+    }
+
+    #[inline]
+    fn is_live(&self) -> bool {
+        self[STATE] & LIVE != 0
+    }
+
+    fn die(&mut self) {
+        self[STATE] &= !LIVE;
+    }
+
+    fn take_used(&mut self) -> bool {
+        let was_used = self[STATE] & USED != 0;
+        self[STATE] &= !USED;
+        was_used
+    }
+}
+
+/// Lines by their place.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    pieces: Vec<Pages<Line>>,
+    capacity: usize,
+}
+
+/// The piece that a line is in, and where.
+#[inline]
+const fn piece_of(at: u32) -> (usize, usize) {
+    let at = at as usize + FIRST;
+    let piece = at.ilog2();
+    ((piece - FIRST.ilog2()) as usize, at - (1 << piece))
+}
+
+impl Lines {
+    #[inline]
+    pub(super) fn at(&self, at: u32) -> &Line {
+        let (piece, at) = piece_of(at);
+        &self.pieces[piece].as_slice()[at]
+    }
+
+    #[inline]
+    pub(super) fn at_mut(&mut self, at: u32) -> &mut Line {
+        let (piece, at) = piece_of(at);
+        &mut self.pieces[piece].as_mut_slice()[at]
+    }
+
+    /// Makes room for so many lines, of `most` that there may be; false if the system does not give the memory.
+    pub(super) fn make_room(&mut self, lines: usize, most: usize) -> bool {
+        while self.capacity < lines {
+            let whole = FIRST << self.pieces.len();
+            let piece = whole.min(most.saturating_sub(self.capacity)).max(1);
+            if !is_given((piece * size_of::<Line>()) as u64) {
+                return false;
+            }
+            self.pieces.push(Pages::new(piece));
+            self.capacity += piece;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_follow_each_other() {
+        let mut expected = (0, 0);
+        for at in 0..100_000 {
+            assert_eq!(piece_of(at), expected);
+            expected.1 += 1;
+            if expected.1 == FIRST << expected.0 {
+                expected = (expected.0 + 1, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn there_is_no_more_room_than_there_may_be() {
+        let mut lines = Lines::default();
+        assert!(lines.make_room(1, 5000) && lines.make_room(5000, 5000));
+        assert_eq!(lines.capacity, 5000);
+        lines.at_mut(4999)[NEAR] = 7;
+        assert_eq!(lines.at(4999)[NEAR], 7);
+    }
+}
