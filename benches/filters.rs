@@ -587,7 +587,7 @@ fn counters(criterion: &mut Criterion) {
         let elements = 24 << bucket_bits;
         let load = ((elements / 2).min(MOST_LOADED), elements);
         let dleft = FilterSpec::Dleft(DleftSpec {
-            bucket_bits,
+            buckets: 1 << bucket_bits,
             remainder_bits: 14,
             counter_bits: 2,
         });

@@ -1,10 +1,11 @@
 // Uses the pages of count, compare and reproduce as their reader would. See check-page.
 "use strict";
 const assert = require("node:assert/strict");
-const { mkdtempSync, readdirSync, rmSync } = require("node:fs");
+const { mkdtempSync, readdirSync, readFileSync, rmSync } = require("node:fs");
 const { tmpdir } = require("node:os");
 const { join } = require("node:path");
 const { pathToFileURL } = require("node:url");
+const vm = require("node:vm");
 const { chromium } = require("playwright-core");
 
 const [folder, screenshots] = process.argv.slice(2);
@@ -24,7 +25,7 @@ function holds(value, what) {
 }
 
 // Opens a file in a browser of its own; whatever it says or asks for is an error.
-async function open(path, options, use) {
+async function open(path, { fragment, ...options }, use) {
   const profile = mkdtempSync(join(tmpdir(), "check-page-"));
   const browser = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.CHROMIUM, headless: true, args: QUIET, ...options,
@@ -36,8 +37,8 @@ async function open(path, options, use) {
     page.on("console", (message) => trouble.push("console: " + message.text()));
     page.on("pageerror", (error) => trouble.push("error: " + error.message));
     page.on("dialog", (dialog) => { trouble.push("dialog: " + dialog.message()); dialog.dismiss(); });
-    page.on("request", (request) => { if (request.url() !== own) trouble.push("request: " + request.url()); });
-    await page.goto(own);
+    page.on("request", (request) => { if (request.url().split("#")[0] !== own) trouble.push("request: " + request.url()); });
+    await page.goto(own + (fragment || ""));
     await use(page);
     same(trouble, [], "nothing is said, nothing goes wrong, nothing is asked for");
   } finally {
@@ -149,6 +150,174 @@ async function use(page) {
   holds(/\/24 → .*\/24packets[\d,]+$/.test(words), words);
 }
 
+// What the page's script computes, without a page.
+const script = readFileSync(join(__dirname, "../src/report/html/time.js"), "utf8");
+const names = "parseRange, writeRange, parseTime, writeTime, within, unpack, extents, placesIn, timeTicks, levels, columnsOf, curveOf, weight";
+const time = vm.runInThisContext("(() => {" + script + "; return {" + names + "}; })()");
+
+function numbers() {
+  const second = time.parseTime("2023-11-14T22:13:20Z");
+  same(second, 1_700_000_000_000_000, "a time");
+  for (const range of [[second, second + 1], [second + 500_000, second + 9_000_000], [-62_135_596_800_000_000, 0]]) {
+    same(time.parseRange(time.writeRange(range)), range, "a range comes back");
+  }
+  for (const fragment of ["", "#", "#elements-over-time", "#from=1&to=2", "#from=2023-11-14T22:13:20Z", "#to=x&from=<img>",
+    "#from=2023-11-14T22:13:20Z&to=2023-11-14T22:13:20Z", "#from=2023-99-99T22:13:20Z&to=2024-11-14T22:13:20Z"]) {
+    same(time.parseRange(fragment), null, fragment + " is no range");
+  }
+  const whole = [0, 1000];
+  same(time.within([100, 200], whole, 10), [100, 200], "a part");
+  same(time.within([-500, 200], whole, 10), [0, 700], "no part begins before the whole");
+  same(time.within([500, 502], whole, 10), [496, 506], "no part is narrower than some slices");
+  same(time.within([-10, 2000], whole, 10), null, "the whole");
+  same(["1,234", "−0.5 %", "1.25 × 10⁻⁷", "64 KiB", "12 ± 3", "–"].map(time.weight), [1234, -0.5, 1.25e-7, 65536, 12, null], "texts");
+  // Columns, by going through all spots for each.
+  let state = 1;
+  const random = () => (state = (state * 48271) % 2147483647) / 2147483647;
+  const spots = Array.from({ length: 5000 }, (_, i) => (random() < 0.1 ? null : [i * 0.137, random() * 100]));
+  const columns = time.columnsOf(spots, 3).flat();
+  for (let number = 0; number <= 228; number++) {
+    const heights = spots.filter((spot) => spot && Math.floor(spot[0] / 3) === number).map((spot) => spot[1]).sort((a, b) => a - b);
+    const middle = heights.length / 2;
+    const median = heights.length % 2 ? heights[Math.floor(middle)] : (heights[middle - 1] + heights[middle]) / 2;
+    const want = heights.length ? [heights[0], median, heights[heights.length - 1]] : undefined;
+    const column = columns.find((column) => Math.floor(column.x / 3) === number);
+    assert.deepEqual(column && [column.top, column.median, column.bottom], want, "column " + number);
+  }
+  same(columns.length, new Set(columns.map((column) => column.x)).size, "each column once");
+}
+
+// What the script makes of the whole time is what the page has without it.
+async function redrawn(page) {
+  const figures = await page.evaluate(() => {
+    const places = JSON.parse(document.getElementById("places").textContent);
+    return Object.entries(places).filter(([, at]) => at.times).map(([name, at]) => {
+      const svg = document.getElementById(name).querySelector(".plot svg");
+      const texts = (part) => [...svg.querySelectorAll(part + " text")].map((text) => text.textContent);
+      const groups = [...svg.querySelectorAll("[data-series]")];
+      const path = (group, part) => [...group.querySelectorAll("path." + part)].map((path) => path.getAttribute("d"));
+      return { at, up: texts(".axis-y"), across: texts(".axis-x"), curves: groups.map((group) => ({ band: path(group, "band"), line: path(group, "line") })) };
+    });
+  });
+  const lengths = (text) => text.match(/[A-Za-z]|-?[\d.]+/g);
+  for (const { at, up, across, curves } of figures) {
+    const { times } = at;
+    const data = time.unpack(times);
+    const found = time.levels(time.extents(data, 0, data.at.length), times);
+    const ticks = found.ticks.map(([, text]) => text);
+    same([...new Set(up)].sort(), [...new Set(times.strips ? [ticks[0], ticks[ticks.length - 1]] : ticks)].sort(), "the vertical axis");
+    const { ticks: clock, day } = time.timeTicks([times.from, times.to], times.steps);
+    const name = across.pop();
+    same(name, times.label + (day ? " (" + day + ")" : ""), "the name of the axis");
+    holds(across.length > 0 && across.every((text) => clock.some(([, other]) => other === text)), "the time axis: " + across);
+    curves.forEach(({ band, line }, i) => {
+      const [top, height] = times.panels[i][0];
+      const spots = data.values[i].map((value, row) => value === null ? null : [
+        at.left + ((data.at[row] - times.from) / (times.to - times.from)) * at.width,
+        top + height - ((value - found.low) / (found.high - found.low)) * height,
+      ]);
+      const made = time.curveOf(spots, times, top + height);
+      for (const [there, here] of [[band[0] || "", made.band || ""], [line[0] || "", made.line]]) {
+        const [a, b] = [lengths(there) || [], lengths(here) || []];
+        assert.equal(a.length, b.length, "as many points");
+        a.forEach((length, n) => assert.ok(length === b[n] || Math.abs(length - b[n]) < 0.16, `${length} is ${b[n]}`));
+      }
+      checks++;
+    });
+  }
+  return figures.length;
+}
+
+// Dragging, keys, the overview and the address: which part of the time is shown.
+async function zoom(page) {
+  const plots = page.locator("figure", { has: page.locator("svg.zoomable") });
+  const count = await plots.count();
+  holds(count >= 2, "several figures over time");
+  const first = plots.first();
+  const svg = first.locator(".plot svg");
+  const overview = page.locator(".overview");
+  const drawing = () => plots.evaluateAll((figures) => figures.map((figure) => [...figure.querySelectorAll(".axis-x, .axis-y, [data-series]")].map((part) => part.innerHTML).join()));
+  const axes = () => plots.evaluateAll((figures) => figures.map((figure) => [...figure.querySelectorAll(".axis-x text")].map((text) => text.textContent).join(" ")));
+  const rows = () => first.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent)));
+  const fragment = () => page.evaluate(() => location.hash);
+  await first.locator("summary").click();
+  const [before, axesBefore, all] = [await drawing(), await axes(), await rows()];
+  holds((await overview.textContent()).startsWith("Whole time: "), "the overview says what is shown");
+
+  const drag = async (from, to) => {
+    await svg.scrollIntoViewIfNeeded();
+    const box = await svg.boundingBox();
+    const at = (part) => [box.x + box.width * part, box.y + box.height / 2];
+    await page.mouse.move(...at(from));
+    await page.mouse.down();
+    await page.mouse.move(...at((from + to) / 2));
+    await page.mouse.move(...at(to));
+    await page.mouse.up();
+    await page.mouse.move(...at((from + to) / 2));
+  };
+  await drag(0.3, 0.6);
+  const range = time.parseRange(await fragment());
+  holds(range && range[0] < range[1], "the address has the range: " + (await fragment()));
+  (await axes()).forEach((axis, i) => holds(axis !== axesBefore[i], "every figure follows: " + axis));
+  const isInside = (place) => {
+    const at = time.parseTime(place.replace(" ", "T") + "Z");
+    return at >= range[0] && at <= range[1];
+  };
+  const part = await rows();
+  holds(part.length > 1 && part.every(([place]) => isInside(place)), "the table has rows of the range alone");
+  // A long table has a choice of all rows; that of a part has them all.
+  const known = new Set(part.map((row) => row.join()));
+  holds(all.filter(([place]) => isInside(place)).every((row) => known.has(row.join())), "and all that were there before");
+  holds(isInside(await first.locator(".tip b").textContent()), "values of the part under the pointer");
+  const width = ([from, to]) => to - from;
+  const now = async () => time.parseRange(await fragment());
+
+  await first.locator(".plot").focus();
+  await page.keyboard.press("+");
+  holds(width(await now()) < width(range) * 0.7, "+ shows a smaller part");
+  await page.keyboard.press("-");
+  holds(width(await now()) > width(range) * 0.8, "- shows a larger one");
+  await page.keyboard.press("0");
+  same(await fragment(), "", "0 shows the whole");
+  same(await drawing(), before, "which is drawn as before");
+  same(await rows(), all, "with its table");
+
+  await drag(0.6, 0.3);
+  const other = await now();
+  await overview.focus();
+  await page.keyboard.press("ArrowRight");
+  const moved = await now();
+  holds(moved[0] > other[0] && Math.abs(width(moved) - width(other)) <= 2, "arrows move the part");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowLeft");
+  holds((await now())[0] < other[0], "not beyond the beginning");
+  // Where values end in a plot, the next part comes.
+  await first.locator(".plot").focus();
+  await page.keyboard.press("End");
+  const end = await first.locator(".tip b").textContent();
+  await page.keyboard.press("ArrowRight");
+  holds((await first.locator(".tip b").textContent()) > end, "the next value, beyond the part");
+  const link = new URL(await page.evaluate(() => location.href)).hash;
+  await svg.dblclick();
+  same(await fragment(), "", "a double click shows the whole");
+  same(await drawing(), before, "as before");
+  const follow = async (hash) => {
+    await page.evaluate((hash) => new Promise((done) => {
+      addEventListener("hashchange", () => setTimeout(done), { once: true });
+      location.hash = hash;
+    }), hash);
+  };
+  for (const nonsense of ["#from=<img src=x>&to=1", "#from=2099-01-01T00:00:00Z&to=2099-01-01T00:00:09Z", "#nothing"]) {
+    await follow(nonsense);
+    same(await drawing(), before, nonsense + " changes nothing");
+  }
+  await follow(link);
+  holds((await drawing())[0] !== before[0], "a link shows its part");
+  await page.getByRole("button", { name: "Show the whole time" }).click();
+  same(await drawing(), before, "a button shows the whole");
+  return link;
+}
+
 const wide = { viewport: { width: 1100, height: 900 } };
 const picture = async (page, name) => {
   if (screenshots) await page.screenshot({ path: join(screenshots, name + ".png"), fullPage: true });
@@ -161,6 +330,7 @@ async function pageOf(name, figures, summary) {
     await picture(page, name + "-light");
     const all = await seen(page);
     same([all.images, all.overflow], [0, 0], name + ": no foreign element, nothing sticks out");
+    await redrawn(page);
     holds(summary.test(all.summary[0]), name + ": " + all.summary[0]);
     for (const [id, series] of Object.entries(figures)) {
       const figure = page.locator("figure", { has: page.locator("[id='" + id + "']") });
@@ -197,14 +367,41 @@ async function pageOf(name, figures, summary) {
   }
 }
 
+// A long trace: columns of many seconds, and the seconds of a part.
+async function long() {
+  const file = join(folder, "long.html");
+  const bytes = readFileSync(file).length;
+  holds(bytes < 600_000, "the page stays small: " + bytes);
+  await open(file, wide, async (page) => {
+    await picture(page, "long");
+    holds((await redrawn(page)) >= 2, "figures over time");
+    const figure = page.locator("figure").first();
+    same(await figure.locator("svg .band").count(), 3, "a band for each series");
+    holds(await figure.locator(".dense").isVisible(), "the caption says what bands are");
+    await zoom(page);
+  });
+  await open(file, { ...wide, fragment: "#from=2023-11-14T22:20:00Z&to=2023-11-14T22:21:00Z" }, async (page) => {
+    await picture(page, "long-part");
+    const figure = page.locator("figure").first();
+    same(await figure.locator("svg .band").count(), 0, "a minute has no bands");
+    holds(!(await figure.locator(".dense").isVisible()), "nor does the caption speak of them");
+    await figure.locator("summary").click();
+    same(await figure.locator("tbody tr").count(), 61, "each second has its row");
+  });
+}
+
 async function main() {
+  numbers();
+  await long();
   const file = join(folder, "page.html");
   let light;
   await open(file, { ...wide, colorScheme: "light" }, async (page) => {
     await picture(page, "light");
+    await redrawn(page);
     await use(page);
     light = await seen(page);
   });
+  await open(file, wide, zoom);
   await open(file, { ...wide, colorScheme: "dark" }, async (page) => {
     await picture(page, "dark");
     const sum = (colour) => colour.match(/\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0);

@@ -76,7 +76,7 @@ pub mod output {
     pub use crate::report::RecordBatches;
     pub use crate::report::{
         CountParameters, CountReport, ExportFormat, ExportParameters, ExportReport, FlowNames,
-        FlowParameters, FlowReport, ReportFormat,
+        FlowParameters, FlowReport, Look, ReportFormat,
     };
 }
 

@@ -1,4 +1,4 @@
-"""A count, a ranking or a list of flows in pieces, without an engine: what the workers of a cluster do, as functions of plain data.
+"""A count, a ranking, a list of flows or an export in pieces, without an engine: what the workers of a cluster do, as functions of plain data.
 
     divide -> pieces -> read (map) -> parts by slice and shard (shuffle) -> tallies (reduce) -> report
 
@@ -187,7 +187,7 @@ class Divided:
         return self.job.join(self.pieces, list(inputs))
 
     def report(self, tallies: Iterable[bytes]) -> bytes:
-        """The result in the format that the words ask for, once all shards were reduced; of flows without its rows."""
+        """The result in the format that the words ask for, once all shards were reduced; of flows and exports without its rows."""
         return self.job.report(list(tallies))
 
 
@@ -226,7 +226,7 @@ class Share:
         yield from rows
 
     def reducer(self, table: bytes) -> Callable[[int, int, list[bytes]], tuple[bytes | None, _native.Table | None]]:
-        """Reduces the parts of a shard of a slice to its tally, and of a list of flows to the flows."""
+        """Reduces the parts of a shard of a slice to its tally, and of a list of flows or an export to the rows."""
         return _job(self.text).shards(table).reduce
 
 
@@ -253,8 +253,8 @@ def words_of(command: str, options: dict[str, Any]) -> list[str]:
 def done_here(
     command: str, captures: Any, task_bytes: int = TASK_BYTES, budget: int = BUDGET, **options: Any
 ) -> tuple[Command, list[_native.Table]]:
-    """A run in pieces, all in this process: the cluster's path without a cluster. The result, and of a list of flows those of
-    each shard."""
+    """A run in pieces, all in this process: the cluster's path without a cluster. The result, and of a list of flows or
+    an export the rows of each shard."""
     divided = Divided(words_of(command, options), captures, task_bytes)
     share = divided.share()
     shuffled: dict[tuple[int, int], list[bytes]] = {}

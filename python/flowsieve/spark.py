@@ -1,4 +1,4 @@
-"""Counts, rankings and lists of flows on Apache Spark, with the same answer as on one machine, to the bit.
+"""Counts, rankings, lists of flows and exports on Apache Spark, with the same answer as on one machine, to the bit.
 
     from flowsieve.spark import count
     counts = count(spark, "s3a://captures/2026-11-23/*.pcap.gz", element="flow", slice="1min")
@@ -28,7 +28,7 @@ if __name__ == "__main__" and __package__ in (None, ""):
 from flowsieve._divided import BUDGET, TASK_BYTES, Divided, Share, words_of
 from flowsieve._errors import Error, UsageError
 from flowsieve._native import DividedJob
-from flowsieve._records import FlowsParameters, FlowsTotals
+from flowsieve._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
 from flowsieve._results import Counts, Top, _OfInputs
 from flowsieve._run import Command
 
@@ -116,14 +116,42 @@ class FlowsOnSpark(_OfInputs[FlowsParameters, FlowsTotals]):
     @property
     def flows(self) -> DataFrame:
         """The flows in the order of their first packet, as a data frame: ``flows.write.parquet(…)`` has the workers write them."""
-        listed = self._kept.filter("is_flow").drop("tally", "is_flow")
         # The first column is the start, whatever its name.
-        places = [name for name in listed.columns if name.startswith("begun_")]
-        return listed.sort(listed.columns[0], *places).drop(*places)
+        return _in_order(self._kept, 1)
 
     def unpersist(self) -> None:
         """Frees what Spark keeps of the list."""
         self._kept.unpersist()
+
+
+class ExportOnSpark(_OfInputs[ExportParameters, ExportTotals]):
+    """Packets or elements in Spark."""
+
+    _parameters = ExportParameters
+    _totals = ExportTotals
+
+    def __init__(self, command: Command, kept: DataFrame) -> None:
+        super().__init__(command)
+        command.native.rows()
+        self._read_rest()
+        self._kept = kept
+
+    @property
+    def rows(self) -> DataFrame:
+        """The rows by slice, and in a slice in the order of their first packet, as a data frame: ``rows.write.parquet(…)`` has the
+        workers write them."""
+        return _in_order(self._kept, 0)
+
+    def unpersist(self) -> None:
+        """Frees what Spark keeps of the rows."""
+        self._kept.unpersist()
+
+
+def _in_order(kept: DataFrame, first: int) -> DataFrame:
+    """The rows without what stands beside them, sorted by so many of their first columns and then by their places."""
+    rows = kept.filter("is_row").drop("tally", "is_row")
+    places = [name for name in rows.columns if name.startswith("begun_")]
+    return rows.sort(*rows.columns[:first], *places).drop(*places)
 
 
 def flows(
@@ -143,10 +171,29 @@ def flows(
     """
     divided = _divided("flows", captures, manifest, task_bytes, storage_options, options)
     with _Run(spark, divided, skip_unreadable, partitions) as run:
-        rows = run.reduced(_flow_schema(spark, divided), _flows_of).persist(_disk())
-        tallies = rows.filter("tally is not null").select("tally").collect()
-        report = divided.report([bytes(row.tally) for row in tallies])
-        return FlowsOnSpark(Command.over(report), rows)
+        return FlowsOnSpark(*run.listed())
+
+
+def export(
+    spark: SparkSession,
+    captures: Captures,
+    *,
+    manifest: str | os.PathLike[str] | None = None,
+    task_bytes: int = TASK_BYTES,
+    partitions: int | None = None,
+    storage_options: dict[str, Any] | None = None,
+    skip_unreadable: bool = False,
+    **options: Any,
+) -> ExportOnSpark:
+    """Exports packets or the elements of each slice as `flowsieve.export` does. The rows stay in Spark; `ExportOnSpark.rows` is a
+    data frame.
+
+    The arguments are those of `count`, and the options of `flowsieve.export`. The elements of an eighth of a slice are in the
+    memory of one task, with ``slice="all"`` of a 64th of everything.
+    """
+    divided = _divided("export", captures, manifest, task_bytes, storage_options, options)
+    with _Run(spark, divided, skip_unreadable, partitions) as run:
+        return ExportOnSpark(*run.listed())
 
 
 def _divided(
@@ -201,6 +248,12 @@ class _Run:
         partitions = self._partitions or 4 * _threads(self._spark)
         return _reduce(self._share, self._kept, self._divided.job.table(), partitions, schema, made)
 
+    def listed(self) -> tuple[Command, DataFrame]:
+        """The report of all tallies, and the rows with their places, which Spark keeps."""
+        rows = self.reduced(_row_schema(self._divided), _rows_of).persist(_disk())
+        tallies = rows.filter("tally is not null").select("tally").collect()
+        return Command.over(self._divided.report([bytes(row.tally) for row in tallies])), rows
+
     def report(self) -> bytes:
         """The report of all tallies."""
         tallies = self.reduced("tally binary", _tally_of).collect()
@@ -215,17 +268,17 @@ def _tally_of(tally: Any, rows: Any) -> Iterator[Any]:
         yield pyarrow.RecordBatch.from_arrays([pyarrow.array([tally], pyarrow.binary())], names=["tally"])
 
 
-def _flows_of(tally: Any, rows: Any) -> Iterator[Any]:
-    """The flows of a shard, and a row with its tally."""
+def _rows_of(tally: Any, rows: Any) -> Iterator[Any]:
+    """The rows of a shard, and one with its tally."""
     import pyarrow
 
     table = pyarrow.table(rows)
     for batch in table.to_batches(max_chunksize=1 << 16):
         columns = [*batch.columns, pyarrow.nulls(batch.num_rows, pyarrow.binary()), pyarrow.array([True] * batch.num_rows)]
-        yield pyarrow.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=[*table.column_names, "tally", "is_flow"])
+        yield pyarrow.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=[*table.column_names, "tally", "is_row"])
     columns = [pyarrow.nulls(1, field.type) for field in table.schema]
     columns += [pyarrow.array([tally], pyarrow.binary()), pyarrow.array([False])]
-    yield pyarrow.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=[*table.column_names, "tally", "is_flow"])
+    yield pyarrow.RecordBatch.from_arrays([_for_spark(column) for column in columns], names=[*table.column_names, "tally", "is_row"])
 
 
 def _for_spark(column: Any) -> Any:
@@ -237,8 +290,8 @@ def _for_spark(column: Any) -> Any:
     return column
 
 
-def _flow_schema(spark: SparkSession, divided: Divided) -> Any:
-    """The columns of flows for Spark."""
+def _row_schema(divided: Divided) -> Any:
+    """The columns of rows for Spark."""
     import pyarrow
     from pyspark.sql.types import BinaryType, BooleanType, DoubleType, LongType, StringType, StructField, StructType
 
@@ -249,8 +302,8 @@ def _flow_schema(spark: SparkSession, divided: Divided) -> Any:
             return BooleanType()
         return StringType() if pyarrow.types.is_string(one) else LongType()
 
-    fields = [StructField(field.name, kind(field.type)) for field in pyarrow.table(divided.job.flow_columns()).schema]
-    return StructType([*fields, StructField("tally", BinaryType()), StructField("is_flow", BooleanType())])
+    fields = [StructField(field.name, kind(field.type)) for field in pyarrow.table(divided.job.columns()).schema]
+    return StructType([*fields, StructField("tally", BinaryType()), StructField("is_row", BooleanType())])
 
 
 def _disk() -> Any:
@@ -344,10 +397,10 @@ def main(words: list[str]) -> int:
     """The program for spark-submit: the options of ``flowsieve count`` or ``flowsieve top``, and addresses."""
     from pyspark.sql import SparkSession
 
-    words = words if words[0] in ("count", "top", "flows") else ["count", *words]
+    words = words if words[0] in ("count", "top", "flows", "export") else ["count", *words]
     try:
-        if words[0] == "flows":
-            raise UsageError("flows stay in Spark: call flowsieve.spark.flows and write its data frame")
+        if words[0] in ("flows", "export"):
+            raise UsageError(f"the rows stay in Spark: call flowsieve.spark.{words[0]} and write its data frame")
         captures, output = DividedJob.named(words)
         divided = Divided(words, captures)
         spark = SparkSession.builder.appName(f"flowsieve {words[0]}").getOrCreate()

@@ -1,4 +1,4 @@
-//! A count, a ranking or a list of flows, divided among processes: what each of them does, for any engine that can map, shuffle
+//! A count, a ranking, a list of flows or an export, divided among processes: what each of them does, for any engine that can map, shuffle
 //! and reduce.
 //!
 //! Everything that goes from one process to another is text or bytes.
@@ -8,17 +8,19 @@ use crate::table::Table;
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use flowsieve::cli::{DividedPlan, DividedRun, captures_of};
-use flowsieve::flows::{FlowRecord, FlowSink as _};
+use flowsieve::export::{ExportRows, ExportSink as _};
+use flowsieve::flows::FlowSink as _;
 use flowsieve::output::{
-    CountParameters, CountReport, FlowParameters, FlowReport, RecordBatches, ReportFormat,
+    CountParameters, CountReport, FlowParameters, FlowReport, Look, RecordBatches, ReportFormat,
 };
 use flowsieve::pieces::{
-    FlowPlace, FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece, PieceError,
-    PieceReader, PlacedFlow, RankedSlice, RankingSums, ShardCount, ShardFlows, ShardTally,
-    SlicePart, SliceRanking, SliceSums, divide, divide_by, grid_of,
+    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, PacketPlace, Piece, PieceError,
+    PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums, RowTally, ShardCount,
+    ShardFlows, ShardRows, ShardTally, SlicePart, SliceRanking, SliceSums, divide, divide_by,
+    grid_of,
 };
 use flowsieve::pipeline::{Align, CountSummary, SliceGrid};
-use flowsieve::report::{TopParameters, TopReport};
+use flowsieve::report::{ExportFormat, ExportParameters, ExportReport, TopParameters, TopReport};
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::{
     Capture, InputFormat, RangeStart, Source, StopFlag, TraceError, TraceErrorKind,
@@ -424,6 +426,8 @@ impl DividedJob {
             }
             DividedPlan::Flows(plan, parameters) => ShardFlows::new(plan)
                 .map(|flows| Reducer::Flows(Box::new((flows, parameters.clone())))),
+            DividedPlan::Export(plan, parameters) => ShardRows::new(plan)
+                .map(|rows| Reducer::Export(Box::new((rows, parameters.clone())))),
         };
         Ok(Shards {
             reducer: Mutex::new(reducer.map_err(explained)?),
@@ -431,7 +435,7 @@ impl DividedJob {
         })
     }
 
-    /// The report of all tallies, in the format that the words ask for; of flows without its rows.
+    /// The report of all tallies, in the format that the words ask for; of flows and exports without its rows.
     fn report<'py>(&self, py: Python<'py>, tallies: Vec<Vec<u8>>) -> PyResult<Bound<'py, PyBytes>> {
         let whole = self.whole().take();
         let whole =
@@ -440,17 +444,18 @@ impl DividedJob {
         Ok(PyBytes::new(py, &report.map_err(explained)?))
     }
 
-    /// The names and types of the rows of flows, for an engine: an empty table.
-    fn flow_columns(&self) -> PyResult<Table> {
-        let DividedPlan::Flows(_, parameters) = &self.plan else {
-            return Err(wrong("the run lists no flows"));
+    /// The names and types of the rows of flows or of an export, for an engine: an empty table.
+    fn columns(&self) -> PyResult<Table> {
+        let table = match &self.plan {
+            DividedPlan::Flows(_, parameters) => table_of_flows(parameters, |_| Ok(())),
+            DividedPlan::Export(_, parameters) => table_of_rows(parameters, |_| Ok(())),
+            DividedPlan::Count(_) | DividedPlan::Top(_) => {
+                return Err(wrong("the run has no rows besides its report"));
+            }
         };
-        Ok(PlacedTable::begin(parameters).finish())
+        Ok(table.map_err(explained)?.1)
     }
 }
-
-/// Columns of a table for people that goes to no terminal.
-const WIDTH: usize = 120;
 
 impl DividedJob {
     fn reported(&self, tallies: &[Vec<u8>], whole: Whole) -> Result<Vec<u8>, PieceError> {
@@ -463,7 +468,8 @@ impl DividedJob {
                     slices.entry(tally.slice).or_default().push(tally);
                 }
                 let parameters = CountParameters::from(plan);
-                let mut report = CountReport::begin(self.format, &parameters, false, Vec::new())?;
+                let mut report =
+                    CountReport::begin(self.format, &parameters, Look::default(), Vec::new())?;
                 let mut sums = SliceSums::new(plan, self.grid, &mut report);
                 for tallies in slices.into_values() {
                     sums.slice(tallies)?;
@@ -478,7 +484,7 @@ impl DividedJob {
                 slices.sort_by_key(RankedSlice::slice);
                 let parameters = TopParameters::from(plan);
                 let mut report =
-                    TopReport::begin(self.format, &parameters, false, WIDTH, Vec::new())?;
+                    TopReport::begin(self.format, &parameters, Look::default(), Vec::new())?;
                 let mut sums = RankingSums::new(plan, &mut report);
                 for slice in &slices {
                     sums.slice(slice)?;
@@ -492,69 +498,120 @@ impl DividedJob {
                     sums.shard(&tally?)?;
                 }
                 let summary = sums.finish(whole.summary);
-                let report = FlowReport::begin(self.format, parameters, false, Vec::new())?;
+                let report =
+                    FlowReport::begin(self.format, parameters, Look::default(), Vec::new())?;
+                Ok(report.finish(&summary)?)
+            }
+            DividedPlan::Export(plan, parameters) => {
+                let mut sums = RowSums::new(plan);
+                for tally in tallies.map(RowTally::from_bytes) {
+                    sums.shard(&tally?)?;
+                }
+                let summary = sums.finish(whole.summary);
+                let format = ExportFormat::Report(self.format);
+                let report = ExportReport::begin(format, parameters, 1, Vec::new())?;
                 Ok(report.finish(&summary)?)
             }
         }
     }
 }
 
-/// Flows with their places, as an engine sorts them.
-struct PlacedTable {
-    batches: RecordBatches<FlowRecord, Box<dyn FnMut(RecordBatch) -> io::Result<()> + Send>>,
-    taken: Arc<Mutex<Vec<RecordBatch>>>,
-    places: Vec<FlowPlace>,
-}
+/// Batches of rows on their way to a table.
+#[derive(Clone, Default)]
+struct Taken(Arc<Mutex<Vec<RecordBatch>>>);
 
-impl PlacedTable {
-    fn begin(parameters: &FlowParameters) -> Self {
-        let taken = Arc::new(Mutex::new(Vec::new()));
-        let rows = Arc::clone(&taken);
-        let take = move |batch| {
-            let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
-            rows.push(batch);
+type TakeBatch = Box<dyn FnMut(RecordBatch) -> io::Result<()> + Send>;
+
+impl Taken {
+    fn batches(&self) -> MutexGuard<'_, Vec<RecordBatch>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn taker(&self) -> TakeBatch {
+        let taken = self.clone();
+        Box::new(move |batch| {
+            taken.batches().push(batch);
             Ok(())
-        };
-        Self {
-            batches: RecordBatches::of_flows(parameters, Box::new(take)),
-            taken,
-            places: Vec::new(),
-        }
+        })
     }
 
-    fn push(&mut self, placed: PlacedFlow) -> io::Result<()> {
-        self.places.push(placed.begun);
-        self.batches.flow(placed.flow)
-    }
-
-    /// The columns of flows, and behind them `begun_ns`, `begun_input`, `begun_range` and `begun_packet`.
-    fn finish(self) -> Table {
-        let fields = self.batches.schema().fields().iter().cloned();
-        let names = ["begun_ns", "begun_input", "begun_range", "begun_packet"];
-        let begun = names.map(|name| Arc::new(Field::new(name, DataType::Int64, false)));
-        let schema = Arc::new(Schema::new(fields.chain(begun).collect::<Vec<_>>()));
-        // They go to memory, which cannot fail.
-        let _ = self.batches.finish();
-        let taken = std::mem::take(&mut *self.taken.lock().unwrap_or_else(PoisonError::into_inner));
+    /// The rows, and behind their columns those of their places: as an engine sorts them.
+    fn placed<P>(self, schema: &Schema, places: &[P], columns: &[PlaceColumn<P>]) -> Table {
+        let fields = schema.fields().iter().cloned();
+        let behind = columns
+            .iter()
+            .map(|(name, _)| Arc::new(Field::new(*name, DataType::Int64, false)));
+        let schema = Arc::new(Schema::new(fields.chain(behind).collect::<Vec<_>>()));
         let mut first = 0;
+        let taken = std::mem::take(&mut *self.batches());
         let placed = taken.into_iter().map(|batch| {
-            let places = &self.places[first..first + batch.num_rows()];
+            let places = &places[first..first + batch.num_rows()];
             first += batch.num_rows();
-            let column = |number: fn(&FlowPlace) -> i64| -> ArrayRef {
+            let behind = columns.iter().map(|(_, number)| -> ArrayRef {
                 Arc::new(Int64Array::from_iter_values(places.iter().map(number)))
-            };
-            let mut columns = batch.columns().to_vec();
-            columns.extend([
-                column(|place| place.latest_ns),
-                column(|place| place.input.into()),
-                column(|place| place.range.into()),
-                column(|place| place.packet as i64),
-            ]);
-            RecordBatch::try_new(Arc::clone(&schema), columns).expect("columns of one length")
+            });
+            let columns = batch.columns().iter().cloned().chain(behind);
+            RecordBatch::try_new(Arc::clone(&schema), columns.collect())
+                .expect("columns of one length")
         });
         let batches = placed.collect();
         Table::new(schema, batches)
     }
+}
+
+/// A column of places: its name, and the number in it.
+type PlaceColumn<P> = (&'static str, fn(&P) -> i64);
+
+/// Flows are sorted by their start, and then by these.
+const BEGUN: [PlaceColumn<PacketPlace>; 4] = [
+    ("begun_ns", |place| place.latest_ns),
+    ("begun_input", |place| place.input.into()),
+    ("begun_range", |place| place.range.into()),
+    ("begun_packet", |place| place.packet as i64),
+];
+
+/// Rows of an export are sorted by these.
+const PLACE: [PlaceColumn<RowPlace>; 6] = [
+    ("begun_slice", |place| place.slice),
+    ("begun_ns", |place| place.packet.latest_ns),
+    ("begun_input", |place| place.packet.input.into()),
+    ("begun_range", |place| place.packet.range.into()),
+    ("begun_packet", |place| place.packet.packet as i64),
+    ("begun_element", |place| place.element as i64),
+];
+
+/// The flows that `list` lists.
+fn table_of_flows<T>(
+    parameters: &FlowParameters,
+    list: impl FnOnce(&mut dyn FnMut(PlacedFlow) -> io::Result<()>) -> Result<T, PieceError>,
+) -> Result<(T, Table), PieceError> {
+    let (taken, mut places) = (Taken::default(), Vec::new());
+    let mut batches = RecordBatches::of_flows(parameters, taken.taker());
+    let tally = list(&mut |placed| {
+        places.push(placed.begun);
+        batches.flow(placed.flow)
+    })?;
+    let schema = Arc::clone(batches.schema());
+    batches.finish()?;
+    Ok((tally, taken.placed(&schema, &places, &BEGUN)))
+}
+
+/// The rows that `make` makes.
+fn table_of_rows<T>(
+    parameters: &ExportParameters,
+    make: impl FnOnce(
+        &mut dyn FnMut(&mut ExportRows, &[RowPlace]) -> io::Result<()>,
+    ) -> Result<T, PieceError>,
+) -> Result<(T, Table), PieceError> {
+    let (taken, mut places) = (Taken::default(), Vec::new());
+    let mut batches = RecordBatches::of_export(parameters, taken.taker());
+    let tally = make(&mut |rows, at| {
+        places.extend_from_slice(at);
+        batches.rows(rows, 0..at.len())
+    })?;
+    let schema = Arc::clone(batches.schema());
+    batches.finish()?;
+    Ok((tally, taken.placed(&schema, &places, &PLACE)))
 }
 
 /// The parts of a piece: tuples of slice, shard and bytes.
@@ -597,6 +654,7 @@ enum Reducer {
     Count(Box<ShardCount>),
     Top(Box<SliceRanking>),
     Flows(Box<(ShardFlows, FlowParameters)>),
+    Export(Box<(ShardRows, ExportParameters)>),
 }
 
 /// Reduces the parts of shards.
@@ -606,12 +664,12 @@ pub(crate) struct Shards {
     table: InputTable,
 }
 
-/// The tally of a shard if it has one, and the flows of it.
+/// The tally of a shard if it has one, and the rows of it.
 type Reduced<'py> = (Option<Bound<'py, PyBytes>>, Option<Table>);
 
 #[pymethods]
 impl Shards {
-    /// The tally of a shard of a slice from its parts; and of a list of flows the flows of the shard, with their places.
+    /// The tally of a shard of a slice from its parts; and of a list of flows or an export the rows of the shard, with their places.
     fn reduce<'py>(
         &self,
         py: Python<'py>,
@@ -635,9 +693,17 @@ impl Shards {
                 }
                 Reducer::Flows(listing) => {
                     let (flows, parameters) = &**listing;
-                    let mut rows = PlacedTable::begin(parameters);
-                    let tally = flows.list(shard, &parts, &self.table, |flow| rows.push(flow))?;
-                    (Some(tally.to_bytes()), Some(rows.finish()))
+                    let (tally, table) = table_of_flows(parameters, |take| {
+                        flows.list(shard, &parts, &self.table, take)
+                    })?;
+                    (Some(tally.to_bytes()), Some(table))
+                }
+                Reducer::Export(making) => {
+                    let (rows, parameters) = &**making;
+                    let (tally, table) = table_of_rows(parameters, |take| {
+                        rows.rows(slice, shard, &parts, &self.table, take)
+                    })?;
+                    (Some(tally.to_bytes()), Some(table))
                 }
             })
         });

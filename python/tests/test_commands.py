@@ -130,6 +130,8 @@ def test_other_commands_have_the_rows_of_the_program(trace, shell, tmp_path):
     words = ["compare", "--memory=4KiB", "--filter=mdbf,cmdbf", trace]
     same(cells(compared.rows), csv_cells(shell(*words, "--format=csv"), compared.rows))
     assert compared.structures == json.loads(shell(*words, "--format=json"))["structures"]
+    each = fs.compare(trace, each=True)
+    assert (each.parameters.pair, each.parameters.expected_from) == (["mdbf", "cmdbf"], None)
     plan = fs.plan(expect=10_000, memory="64KiB")
     same(cells(plan.rows), csv_cells(shell("plan", "--expect=10000", "--memory=64KiB", "--format=csv"), plan.rows))
     kept = tmp_path / "kept.pcap"

@@ -135,7 +135,7 @@ def test_the_answer_is_that_of_one_process(session, options):
     equal(on_spark.count(session, TRACES, task_bytes=200_000, **options), fs.count(TRACES, **options))
 
 
-def test_rankings_and_flows_are_those_of_one_process(session):
+def test_rankings_flows_and_exports_are_those_of_one_process(session):
     ranked = on_spark.top(session, TRACES, task_bytes=200_000, slice="1s", number=5)
     whole = fs.top(TRACES, slice="1s", number=5)
     assert ranked.keys.to_arrow().equals(whole.keys.to_arrow())
@@ -149,6 +149,16 @@ def test_rankings_and_flows_are_those_of_one_process(session):
         assert [row[name] for row in rows] == expected[name], name
     assert listed.document == flows.document
     listed.unpersist()
+    for options in ({}, {"all": True, "where": "udp"}, {"element": "dns", "slice": "all"}):
+        exported = on_spark.export(session, TRACES, task_bytes=200_000, **options)
+        alone = fs.export(TRACES, **options)
+        expected = alone.rows.read()
+        rows = exported.rows.collect()
+        assert exported.rows.columns == expected.column_names
+        for name in expected.column_names:
+            assert [row[name] for row in rows] == expected[name], name
+        assert exported.document == alone.document
+        exported.unpersist()
     named = on_spark.flows(session, TRACES[1], names="zeek").flows.collect()
     assert [row["ts"] for row in named] == fs.flows(TRACES[1], names="zeek").flows.read()["ts"]
 

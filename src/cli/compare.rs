@@ -4,7 +4,6 @@ use super::od::OdArgs;
 use super::options::{
     ExactLimitArgs, FormatArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
 };
-use super::output::terminal_width;
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::contenders;
@@ -121,8 +120,8 @@ struct ConditionArgs {
     /// Number of hash functions (k) of every structure [default: the best for --expect]
     ///
     /// mdbf and cmdbf use k for each array, cartesian and the matrices for each attribute; a matrix keeps the cuts that
-    /// it has without --k. subset takes at most 8, and subset-planned sets k bits for every combination; all others
-    /// take at most 32. dleft, hll and exact have no k.
+    /// it has without --k. subset-planned sets k bits for every combination. Each takes at most 32. dleft, hll and
+    /// exact have no k.
     #[arg(long, value_name = "N", hide_short_help = true)]
     k: Option<u32>,
 
@@ -171,9 +170,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Outcome> {
         anonymized: args.od.is_anonymized(),
     };
     od.finish(|traffic| report.page(traffic))?;
-    let styled = output.is_styled();
+    let look = output.look(None);
     report
-        .write(args.format.format, styled, terminal_width(), output)
+        .write(args.format.format, look, output)
         .context(UNWRITTEN)?
         .commit()?;
     run.problems(&comparison.inputs);
@@ -223,9 +222,9 @@ fn each(args: &CompareArgs, mut run: Run, files: &[PathBuf]) -> Result<Outcome> 
         return Ok(run.end(interrupted, PARTIAL));
     }
     od.finish(|_| report.page())?;
-    let styled = output.is_styled();
+    let look = output.look(None);
     report
-        .write(args.format.format, styled, terminal_width(), output)
+        .write(args.format.format, look, output)
         .context(UNWRITTEN)?
         .commit()?;
     run.problems(&inputs);

@@ -4,7 +4,8 @@ use super::design::DesignArgs;
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::od::OdArgs;
 use super::options::{
-    ExactArgs, FormatArgs, LiveArgs, OutputArgs, SeedArgs, SpeechArgs, ThreadArgs, TraceArgs,
+    ExactArgs, FormatArgs, LiveArgs, OutputArgs, RowsArgs, SeedArgs, SpeechArgs, ThreadArgs,
+    TraceArgs,
 };
 use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
@@ -58,6 +59,9 @@ pub(crate) struct CountArgs {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    rows: RowsArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -150,13 +154,13 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
     let mut od = args.od.begin(args.speech.is_quiet())?;
     // Rows that come meanwhile and a bar would write over each other.
     let is_watched = plan.delay_ns.is_some() && plan.is_stream() && output.is_terminal();
-    let styled = output.is_styled();
+    let look = output.look(args.rows.shown().filter(|_| !is_watched));
     let parameters = CountParameters {
         anonymized: args.od.is_anonymized(),
         ..CountParameters::from(&plan)
     };
     let report =
-        CountReport::begin(args.format.format, &parameters, styled, output).context(UNWRITTEN)?;
+        CountReport::begin(args.format.format, &parameters, look, output).context(UNWRITTEN)?;
     let mut sinks = Sinks {
         report,
         page: args.od.page.is_wanted().then(CountPage::default),

@@ -2,7 +2,7 @@
 
 use super::anonymize_args::AnonymizeArgs;
 use super::options::{
-    Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, TunnelArgs, named, one_of,
+    Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, RowsArgs, TunnelArgs, named, one_of,
 };
 use super::output::{Output, is_standard, unwritten};
 use super::run::{PARTIAL, Run};
@@ -93,6 +93,9 @@ pub(crate) struct DedupArgs {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    rows: RowsArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -226,7 +229,11 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
         anonymized: key.is_some(),
     };
     report
-        .write(args.format.format, &mut output)
+        .write(
+            args.format.format,
+            output.look(args.rows.shown()),
+            &mut output,
+        )
         .context("cannot write the summary")?;
     output.commit()?;
     run.all_problems(summary.inputs.iter().flat_map(problems));

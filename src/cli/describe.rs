@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// Commands that are about the shell, and nothing for another face.
 const OF_THE_SHELL: [&str; 3] = ["help", "completions", "man"];
 
+/// Options that are about the terminal.
+const OPTIONS_OF_THE_SHELL: [&str; 4] = ["help", "version", "color", "rows"];
+
 /// All commands with their options but those about the shell, as they are declared (names, help, defaults, the values that are allowed), and the fields of
 /// all results.
 pub fn describe() -> Value {
@@ -45,7 +48,7 @@ fn command(command: &Command) -> Value {
     let about = |text: Option<&clap::builder::StyledStr>| text.map(ToString::to_string);
     let arguments = command.get_arguments();
     let arguments =
-        arguments.filter(|argument| !matches!(argument.get_id().as_str(), "help" | "version"));
+        arguments.filter(|argument| !OPTIONS_OF_THE_SHELL.contains(&argument.get_id().as_str()));
     json!({
         "name": command.get_name(),
         "about": about(command.get_about()),

@@ -1,10 +1,11 @@
 //! Runs that other machines help with: what their command lines ask for.
 
 use super::{Command, Failure, UsageError, parse};
+use flowsieve::export::ExportPlan;
 use flowsieve::flows::FlowPlan;
 use flowsieve::pieces::{Outline, PiecePlan};
 use flowsieve::pipeline::{CountPlan, PlanError};
-use flowsieve::report::{FlowParameters, ReportFormat};
+use flowsieve::report::{ExportParameters, FlowParameters, ReportFormat};
 use flowsieve::selection::Selection;
 use flowsieve::top::TopPlan;
 use flowsieve::trace::{InputFormat, Source};
@@ -31,6 +32,8 @@ pub enum DividedPlan {
     Top(TopPlan),
     /// A list of flows, and what its results say of it.
     Flows(FlowPlan, FlowParameters),
+    /// An export, and what its results say of it.
+    Export(ExportPlan, ExportParameters),
 }
 
 impl DividedRun {
@@ -46,9 +49,10 @@ impl DividedRun {
         let divided = match parse(words)? {
             Command::Count(args) => args.divided(),
             Command::Flows(args) => args.divided(),
+            Command::Export(args) => args.divided(),
             Command::Top(args) => args.divided(),
             _ => Err(UsageError::of(
-                "count, top and flows can be divided among machines, and nothing else",
+                "count, top, flows and export can be divided among machines, and nothing else",
             )),
         };
         divided.map_err(|error| anyhow::Error::from(error).into())
@@ -62,6 +66,7 @@ impl DividedPlan {
             Self::Count(plan) => &plan.inputs,
             Self::Top(plan) => &plan.inputs,
             Self::Flows(plan, _) => &plan.inputs,
+            Self::Export(plan, _) => &plan.inputs,
         }
     }
 
@@ -71,6 +76,7 @@ impl DividedPlan {
             Self::Count(plan) => &mut plan.inputs,
             Self::Top(plan) => &mut plan.inputs,
             Self::Flows(plan, _) => &mut plan.inputs,
+            Self::Export(plan, _) => &mut plan.inputs,
         }
     }
 
@@ -80,6 +86,7 @@ impl DividedPlan {
             Self::Count(plan) => &mut plan.selection,
             Self::Top(plan) => &mut plan.selection,
             Self::Flows(plan, _) => &mut plan.selection,
+            Self::Export(plan, _) => &mut plan.selection,
         }
     }
 
@@ -89,6 +96,7 @@ impl DividedPlan {
             Self::Count(plan) => plan.input_format,
             Self::Top(plan) => plan.input_format,
             Self::Flows(plan, _) => plan.input_format,
+            Self::Export(plan, _) => plan.input_format,
         }
     }
 }
@@ -99,6 +107,7 @@ impl PiecePlan for DividedPlan {
             Self::Count(plan) => PiecePlan::check(plan),
             Self::Top(plan) => PiecePlan::check(plan),
             Self::Flows(plan, _) => PiecePlan::check(plan),
+            Self::Export(plan, _) => PiecePlan::check(plan),
         }
     }
 
@@ -107,6 +116,7 @@ impl PiecePlan for DividedPlan {
             Self::Count(plan) => plan.outline(),
             Self::Top(plan) => plan.outline(),
             Self::Flows(plan, _) => plan.outline(),
+            Self::Export(plan, _) => plan.outline(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `flowsieve export`: packets, or the elements of slices, for programs.
 
+use super::divided::{DividedPlan, DividedRun};
 use super::flows::NAMES;
 use super::options::{
     Choice, FormatArgs, InputArgs, OutputArgs, PacketArgs, SliceArgs, SpeechArgs, ThreadArgs,
@@ -190,6 +191,27 @@ impl ExportArgs {
         output: Output,
     ) -> io::Result<ExportReport<Output>> {
         ExportReport::begin(self.format, parameters, threads, output)
+    }
+
+    /// The same for machines to divide.
+    pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
+        let format = match self.format {
+            ExportFormat::Report(format) => format,
+            #[cfg(feature = "arrow")]
+            ExportFormat::Arrow => {
+                return Err(UsageError::of(
+                    "--format arrow makes one file on one machine, so it does not go with a run that is divided among machines; leave it out",
+                ));
+            }
+        };
+        self.check()?;
+        let plan = self.plan(&self.input.captures)?;
+        let parameters = ExportParameters::new(&plan, self.names);
+        Ok(DividedRun {
+            plan: DividedPlan::Export(plan, parameters),
+            format,
+            output: self.output.output.clone(),
+        })
     }
 
     fn check(&self) -> Result<(), UsageError> {

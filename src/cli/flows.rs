@@ -3,7 +3,8 @@
 use super::anonymize_args::AnonymizeArgs;
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
-    Choice, FormatArgs, InputArgs, LiveArgs, OutputArgs, PacketArgs, SpeechArgs, ThreadArgs, one_of,
+    Choice, FormatArgs, InputArgs, LiveArgs, OutputArgs, PacketArgs, RowsArgs, SpeechArgs,
+    ThreadArgs, one_of,
 };
 use super::output::Output;
 use super::run::{PARTIAL, Run};
@@ -64,6 +65,9 @@ pub(crate) struct FlowsArgs {
     #[command(flatten)]
     format: FormatArgs,
 
+    #[command(flatten, next_help_heading = "Output")]
+    rows: RowsArgs,
+
     /// Whose names the fields have; not for tables
     #[arg(long, value_name = "WHOSE", default_value = "flowsieve", value_parser = one_of(NAMES), help_heading = "Output", hide_short_help = true)]
     names: FlowNames,
@@ -108,9 +112,9 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
     let addresses = key.as_ref().map(AddressMap::new);
     // Rows that come meanwhile and a bar would write over each other.
     let is_watched = plan.delay_ns.is_some() && plan.is_stream() && output.is_terminal();
-    let styled = output.is_styled();
+    let look = output.look(args.rows.shown().filter(|_| !is_watched));
     let begin = |output| -> Result<_> {
-        let report = FlowReport::begin(args.format.format, &parameters, styled, output);
+        let report = FlowReport::begin(args.format.format, &parameters, look, output);
         Ok(Shown {
             report: report.context(UNWRITTEN)?,
             addresses,

@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use flowsieve::generate::{GenerateKind, GeneratePlan, GenerateSummary, SNAPLEN_MIN, generate};
 use flowsieve::trace::StopFlag;
+use indicatif::HumanCount;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -196,6 +197,7 @@ impl GenerateArgs {
 }
 
 fn print(summary: &GenerateSummary, out: &mut Output) -> io::Result<()> {
+    let is_terminal = out.is_terminal();
     for (name, value) in [
         ("packets", summary.packets),
         ("bytes", summary.bytes),
@@ -204,6 +206,11 @@ fn print(summary: &GenerateSummary, out: &mut Output) -> io::Result<()> {
         ("dns_triples", summary.dns_triples),
         ("dns_query_triples", summary.dns_query_triples),
     ] {
+        let value = if is_terminal {
+            HumanCount(value).to_string()
+        } else {
+            value.to_string()
+        };
         writeln!(out, "{name:<18}{value:>14}")?;
     }
     Ok(())

@@ -99,7 +99,7 @@ where
     CURRENT.set(Some(host));
     let outcome = guarded(|| command.run());
     CURRENT.set(None);
-    Ok(outcome? == Outcome::Done)
+    Ok(matches!(outcome?, Outcome::Done | Outcome::NothingFound))
 }
 
 /// The captures among these files and directories, and what is wrong with directories.

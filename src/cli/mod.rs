@@ -31,9 +31,11 @@ mod say;
 mod signals;
 mod structure;
 mod top;
+mod topics;
 mod units;
 mod wanted;
 
+use anstream::ColorChoice;
 use anyhow::anyhow;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
@@ -52,6 +54,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, io};
+use topics::EXIT_CODES;
 use units::VALUES;
 
 /// Count what is distinct in packet captures, and say how far from exact it was
@@ -60,20 +63,41 @@ use units::VALUES;
 /// answers how many distinct host pairs, flows or DNS triples there were in each time slice: fast, in
 /// bounded memory, and with the error of every answer.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_long_help = format!("{VALUES}\n\n{EXAMPLES}"))]
+#[command(version, max_term_width = 100, after_long_help = format!("{VALUES}\n\n{EXIT_CODES}\n\n{}\n\n{EXAMPLES}", topics::names()))]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+
+    /// Whether a table has bold face, and help and errors have colours
+    ///
+    /// By default a terminal has them, unless NO_COLOR is set or TERM is `dumb`; with CLICOLOR_FORCE pipes have them, too.
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", value_parser = options::one_of(COLORS), hide_short_help = true)]
+    color: ColorChoice,
+}
+
+const COLORS: &[options::Choice<ColorChoice>] = &[
+    ("auto", "On a terminal", ColorChoice::Auto),
+    ("always", "Always", ColorChoice::Always),
+    ("never", "Never", ColorChoice::Never),
+];
+
+/// What a command line says of colours, also if the rest of it is wrong or asks for help.
+fn color_of(words: impl IntoIterator<Item = OsString>) -> ColorChoice {
+    let words = words
+        .into_iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.take_while(|word| word != "--").collect();
+    let apart = words.windows(2).filter(|pair| pair[0] == "--color");
+    let apart = apart.map(|pair| pair[1].as_str());
+    let joined = words
+        .iter()
+        .filter_map(|word| word.strip_prefix("--color="));
+    let named = apart.chain(joined).last();
+    let choice = COLORS.iter().find(|(name, ..)| named == Some(*name));
+    choice.map_or(ColorChoice::Auto, |(.., choice)| *choice)
 }
 
 const EXAMPLES: &str = "\
-Exit codes:
-  0  done
-  1  done, but something could not be read or written; standard error says what
-  2  the command line is wrong
-  130, 143  interrupted by SIGINT, SIGTERM: what was read until then is the result, and is marked;
-     a second signal ends the program at once
-
 Examples:
   Host pairs in each second of a capture:
     flowsieve count capture.pcap
@@ -192,6 +216,8 @@ pub(crate) enum Command {
 pub(crate) enum Outcome {
     /// Everything was read and written.
     Done,
+    /// Everything was read, and nothing of what was looked for is there.
+    NothingFound,
     /// Something could not be read; standard error said so, and the result holds everything else.
     Incomplete,
     /// A signal ended it, and this is its exit code; the result holds what was read until then.
@@ -336,13 +362,18 @@ impl Command {
 pub fn main() -> ExitCode {
     signals::outlive_file_limits();
     silence_refusals();
+    color_of(env::args_os()).write_global();
+    let words = env::args_os().map(|word| word.to_string_lossy().into_owned());
+    if let Some(text) = topics::asked(&words.collect::<Vec<_>>()) {
+        return printed(&text);
+    }
     let command = match parse(env::args_os()) {
         Ok(command) => command,
         Err(answer) => return answered(&answer),
     };
     ExitCode::from(match guarded(|| command.run()) {
         Ok(Outcome::Done) => 0,
-        Ok(Outcome::Incomplete) => 1,
+        Ok(Outcome::Incomplete | Outcome::NothingFound) => 1,
         Ok(Outcome::Interrupted(code)) => code,
         Err(error) if is_broken_pipe(&error) => 0,
         Err(error) => {
@@ -364,6 +395,20 @@ fn answered(answer: &clap::Error) -> ExitCode {
             ExitCode::from(1)
         }
         _ => ExitCode::from(answer.exit_code() as u8),
+    }
+}
+
+/// A text that was asked for goes to standard output.
+fn printed(text: &str) -> ExitCode {
+    match writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            say(format_args!(
+                "flowsieve: {}: {error}",
+                output::unwritten(Path::new("-"))
+            ));
+            ExitCode::from(1)
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 

@@ -444,6 +444,37 @@ impl FormatArgs {
     }
 }
 
+// How much of a table a terminal shows.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct RowsArgs {
+    /// Rows of a table on a terminal, half of them the first and half the last, or `all`
+    ///
+    /// Files and pipes get all rows, and so does whoever watches a pipe being counted.
+    #[arg(long, value_name = "COUNT", default_value = "100", value_parser = parse_rows, hide_short_help = true)]
+    rows: ShownRows,
+}
+
+/// `None` is all.
+#[derive(Clone, Copy, Debug)]
+struct ShownRows(Option<usize>);
+
+fn parse_rows(text: &str) -> Result<ShownRows, String> {
+    if text == "all" {
+        return Ok(ShownRows(None));
+    }
+    match text.parse() {
+        Ok(0) | Err(_) => Err("a number of rows from 1 on, or `all`".to_owned()),
+        Ok(rows) => Ok(ShownRows(Some(rows))),
+    }
+}
+
+impl RowsArgs {
+    /// Rows on a terminal; none for all.
+    pub(super) fn shown(self) -> Option<usize> {
+        self.rows.0
+    }
+}
+
 // Where results go.
 #[derive(Args, Clone, Debug)]
 pub(super) struct OutputArgs {

@@ -2,7 +2,9 @@
 
 use super::UsageError;
 use super::host::{self, HostWriter};
+use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result, bail};
+use flowsieve::report::Look;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -87,9 +89,16 @@ impl Output {
         matches!(self.target(), Some(Target::Standard(_))) && io::stdout().is_terminal()
     }
 
-    /// Whether this is a terminal that may be styled.
-    pub(crate) fn is_styled(&self) -> bool {
-        self.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    /// How a table looks there, with so many rows on a terminal.
+    pub(crate) fn look(&self, rows: Option<usize>) -> Look {
+        let is_standard = matches!(self.target(), Some(Target::Standard(_)));
+        let colors = AutoStream::choice(&io::stdout());
+        let is_terminal = self.is_terminal();
+        Look {
+            bold: is_standard && colors != ColorChoice::Never,
+            width: is_terminal.then(terminal_width),
+            rows: rows.filter(|_| is_terminal),
+        }
     }
 
     /// Whether this is a file that is not there before it is put in place.
@@ -199,15 +208,29 @@ impl Write for Output {
     }
 }
 
-/// Width of tables that do not go to a terminal.
-const DEFAULT_WIDTH: usize = 120;
+/// Width of a terminal that does not tell it.
+const USUAL_WIDTH: usize = 80;
 
-/// Columns of the terminal that standard output is, or of tables that go elsewhere.
-pub(crate) fn terminal_width() -> usize {
-    if !is_shown() {
-        return DEFAULT_WIDTH;
+/// Columns of the terminal that standard output is.
+fn terminal_width() -> usize {
+    let size = terminal_size::terminal_size_of(io::stdout());
+    size.map_or(USUAL_WIDTH, |(width, _)| width.0.into())
+}
+
+/// Whether standard output is a pipe: somebody else writes what comes out of it, nobody knows when.
+pub(crate) fn is_piped() -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        use std::os::unix::fs::FileTypeExt;
+        let copy = io::stdout().as_fd().try_clone_to_owned();
+        let data = copy.and_then(|fd| File::from(fd).metadata());
+        data.is_ok_and(|data| data.file_type().is_fifo())
     }
-    terminal_size::terminal_size().map_or(DEFAULT_WIDTH, |(width, _)| width.0.into())
+    #[cfg(not(unix))]
+    {
+        !io::stdout().is_terminal()
+    }
 }
 
 /// Whether standard output is a terminal.

@@ -2,7 +2,7 @@
 
 use super::inputs::Inputs;
 use super::options::{FormatArgs, OutputArgs, SeedArgs, ThreadArgs};
-use super::output::{Output, terminal_width, unwritten};
+use super::output::{Output, unwritten};
 use super::page::PageArgs;
 use super::run::{Run, UNWRITTEN};
 use super::same_file::keep_apart;
@@ -123,9 +123,9 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         machine: &machine,
         experiments: &experiments,
     };
-    let styled = output.is_styled();
+    let look = output.look(None);
     report
-        .write(args.format.format, terminal_width(), styled, output)
+        .write(args.format.format, look, output)
         .context(UNWRITTEN)?
         .commit()?;
     if let (Some(page), Some(path)) = (page, &args.markdown) {

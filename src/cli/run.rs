@@ -3,7 +3,7 @@
 use super::host::Problem;
 use super::inputs::{Inputs, total_bytes, twice};
 use super::options::{InputArgs, SpeechArgs};
-use super::output::is_standard;
+use super::output::{is_piped, is_standard};
 use super::progress::Progress;
 use super::say::{in_one_line, is_seen, say, say_of};
 use super::signals::Signals;
@@ -216,7 +216,8 @@ impl Run {
 
     /// Says how fast the run went, if somebody wants to know.
     pub(crate) fn speed(&self, speech: SpeechArgs, packets: u64) {
-        if speech.verbose || (is_seen() && !speech.quiet.quiet) {
+        // Rows that another program writes to the terminal come at any time.
+        if speech.verbose || (is_seen() && !is_piped() && !speech.quiet.quiet) {
             let seconds = self.started.elapsed().as_secs_f64();
             let rate = packets as f64 / seconds;
             let rate = if rate < 1e6 {

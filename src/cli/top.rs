@@ -2,10 +2,10 @@
 
 use super::divided::{DividedPlan, DividedRun, refuse};
 use super::options::{
-    ExactArgs, FormatArgs, InputArgs, OutputArgs, PacketArgs, SeedArgs, SliceArgs, SpeechArgs,
-    ThreadArgs,
+    ExactArgs, FormatArgs, InputArgs, OutputArgs, PacketArgs, RowsArgs, SeedArgs, SliceArgs,
+    SpeechArgs, ThreadArgs,
 };
-use super::output::{Output, terminal_width};
+use super::output::Output;
 use super::page::PageArgs;
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
@@ -54,6 +54,9 @@ pub(crate) struct TopArgs {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    rows: RowsArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -126,12 +129,11 @@ pub(crate) fn run(args: &TopArgs) -> Result<Outcome> {
     }
     plan.selection = run.resolve(&plan.selection, &plan.inputs, plan.input_format)?;
     let output = args.output.open()?;
-    let styled = output.is_styled();
-    let width = terminal_width();
+    let look = output.look(args.rows.shown());
     let parameters = TopParameters::from(&plan);
     let html = args.page.open()?;
     let format = args.format.format;
-    let report = TopReport::begin(format, &parameters, styled, width, output);
+    let report = TopReport::begin(format, &parameters, look, output);
     let mut sinks = Sinks {
         report: report.context(UNWRITTEN)?,
         page: args.page.is_wanted().then(TopPage::default),

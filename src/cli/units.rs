@@ -4,6 +4,7 @@
 //! is said to people in [`VALUES`].
 
 use chrono::{NaiveDate, NaiveDateTime};
+use flowsieve::capture_filter::port_of_name;
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::time_from_text;
 use std::hash::{BuildHasher, RandomState};
@@ -15,6 +16,16 @@ Values:
   COUNT     2500, 10k, 1.5M, 2G
   DURATION  seconds (60, 0.5), or with a unit: ns, us, ms, s, min or m, h, d or day
   TIME      2014-01-01 and 2014-01-01T12:30 (UTC), RFC 3339, or seconds since 1970";
+
+/// A port, by its number or its name.
+pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
+    // What everybody calls the port of DNS; its registered name is domain.
+    let name = if text == "dns" { "domain" } else { text };
+    let port = text.parse().ok().or_else(|| port_of_name(name));
+    port.ok_or_else(|| {
+        "a port is a number from 0 to 65535, or a name that capture filters know, such as dns, https or ssh".to_owned()
+    })
+}
 
 /// The first two examples of a command.
 pub(crate) fn in_short(examples: &str) -> String {

@@ -22,7 +22,7 @@ pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 100) as usize;
     let loads = in_parallel(settings.threads, runs, |run| {
         let digester = Digester::new(settings.run_seed(run));
-        let mut filter = DleftFilter::<Bucket32>::new(BUCKET_BITS, 24, 2);
+        let mut filter = DleftFilter::<Bucket32>::new(1 << BUCKET_BITS, 24, 2);
         for number in 0..ELEMENTS {
             filter.insert(element(digester, number));
         }

@@ -25,7 +25,7 @@ pub(super) fn run(settings: &Settings) -> Found {
     ]);
     for (bucket_bits, remainder_bits, elements, printed) in SETTINGS {
         let spec = FilterSpec::Dleft(DleftSpec {
-            bucket_bits,
+            buckets: 1 << bucket_bits,
             remainder_bits,
             counter_bits: 2,
         });

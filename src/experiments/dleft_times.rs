@@ -51,7 +51,7 @@ fn structures(bits: f64, probes: u32) -> [(&'static str, FilterSpec); 3] {
         (
             "d-left",
             FilterSpec::Dleft(DleftSpec {
-                bucket_bits: BUCKET_BITS,
+                buckets: 1 << BUCKET_BITS,
                 remainder_bits: REMAINDER_BITS,
                 counter_bits: 2,
             }),

@@ -1,6 +1,6 @@
 //! The table behind a chart: what it shows, in words and figures.
 
-use super::figure::{DataTable, Drawing, Figure, Point, Series};
+use super::figure::{DataTable, Drawing, Figure, Point, Scale, Series};
 use super::svg::written;
 
 /// Rows of a table behind a chart, at most.
@@ -17,8 +17,13 @@ pub(super) struct LineRows {
 
 impl LineRows {
     /// All places if they are few, else so many that each curve's lowest and highest value in every
-    /// stretch of the axis is among them.
+    /// stretch of the axis is among them, and as many at equal distances, so that what is usual is seen, too.
     pub(super) fn of(series: &[Series]) -> Self {
+        Self::of_most(series, MOST_ROWS)
+    }
+
+    /// The same with at most so many places.
+    pub(super) fn of_most(series: &[Series], most: usize) -> Self {
         let mut x: Vec<f64> = series
             .iter()
             .flat_map(|series| series.points.iter().map(|point| point.x))
@@ -27,12 +32,13 @@ impl LineRows {
         x.sort_by(f64::total_cmp);
         x.dedup();
         let places = x.len();
-        if places <= MOST_ROWS {
+        if places <= most {
             return Self { x, places };
         }
-        let parts = MOST_ROWS / (2 * series.len()).max(1);
+        let parts = most / (4 * series.len()).max(1);
         let part = places.div_ceil(parts.max(1));
-        let mut kept = Vec::new();
+        let step = places.div_ceil((most / 2).max(1));
+        let mut kept: Vec<f64> = x.iter().copied().step_by(step).collect();
         for stretch in x.chunks(part) {
             let (first, last) = (stretch[0], stretch[stretch.len() - 1]);
             for series in series {
@@ -73,14 +79,9 @@ pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
                 )
             });
             let cells = |at: f64| {
-                let values = series.iter().map(move |series| {
-                    let points = LineRows::values(series, at).iter();
-                    let texts: Vec<String> = points
-                        .filter(|point| point.y.is_finite())
-                        .map(|point| with_error(point, y.scale))
-                        .collect();
-                    texts.join("; ")
-                });
+                let values = series
+                    .iter()
+                    .map(move |series| text_at(series, at, y.scale));
                 [written(x.scale, at)].into_iter().chain(values).collect()
             };
             let names = series.iter().map(|series| series.name.clone());
@@ -123,7 +124,17 @@ pub(super) fn table(figure: &Figure) -> (DataTable, Option<String>) {
     }
 }
 
-fn with_error(point: &Point, scale: super::figure::Scale) -> String {
+/// What a table has of a series at this place.
+pub(super) fn text_at(series: &Series, x: f64, scale: Scale) -> String {
+    let points = LineRows::values(series, x).iter();
+    let texts: Vec<String> = points
+        .filter(|point| point.y.is_finite())
+        .map(|point| with_error(point, scale))
+        .collect();
+    texts.join("; ")
+}
+
+fn with_error(point: &Point, scale: Scale) -> String {
     let value = written(scale, point.y);
     if point.error > 0.0 {
         format!("{value} ± {}", written(scale, point.error))

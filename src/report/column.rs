@@ -30,8 +30,10 @@ pub(super) struct Column<R: ?Sized> {
     bulk: Option<Bulk<R>>,
     /// The columns of the object in it, as they are in flat tables.
     parts: Vec<Column<R>>,
-    heading: Option<Heading>,
+    pub(super) heading: Option<Heading>,
     text: Option<Text<R>>,
+    /// The same where there is little room.
+    short: Option<Text<R>>,
 }
 
 impl<R: ?Sized> Column<R> {
@@ -107,6 +109,7 @@ impl<R: ?Sized> Columns<R> {
             parts: Vec::new(),
             heading: None,
             text: None,
+            short: None,
         });
         self
     }
@@ -244,6 +247,12 @@ impl<R: ?Sized> Columns<R> {
         self
     }
 
+    /// How they read them where there is little room.
+    pub(super) fn short(mut self, text: impl Fn(&R) -> String + 'static) -> Self {
+        self.last().short = Some(Box::new(text));
+        self
+    }
+
     /// With the names of others: of Zeek (0) or the Elastic Common Schema (1), where these have any.
     pub(super) fn renamed(mut self, whose: usize) -> Self {
         for column in &mut self.0 {
@@ -339,34 +348,6 @@ impl<R: ?Sized> Columns<R> {
         let rows = rows.into_iter();
         Cell::List(rows.map(|row| self.object_of(row)).collect(), "")
     }
-
-    /// The columns that people see, from the left.
-    fn shown(&self) -> Vec<(&Heading, &Column<R>)> {
-        let columns = self.0.iter();
-        let mut shown: Vec<_> = columns
-            .filter_map(|column| Some((column.heading.as_ref()?, column)))
-            .collect();
-        shown.sort_by_key(|(heading, _)| heading.place);
-        shown
-    }
-
-    /// The line of headings.
-    pub(super) fn head(&self) -> String {
-        let shown = self.shown().into_iter();
-        super::table::line(shown.map(|(heading, _)| (heading, heading.text.as_ref().into())))
-    }
-
-    /// The line of a row; `first` takes the place of its first cell.
-    pub(super) fn line(&self, row: &R, first: Option<String>) -> String {
-        let shown = self.shown().into_iter();
-        let mut cells: Vec<(&Heading, String)> = shown
-            .map(|(heading, column)| (heading, column.for_people(row)))
-            .collect();
-        if let (Some(first), Some(cell)) = (first, cells.first_mut()) {
-            cell.1 = first;
-        }
-        super::table::line(cells.into_iter())
-    }
 }
 
 impl<R: RowBatch> Columns<R> {
@@ -419,8 +400,10 @@ impl<R: RowBatch> Columns<R> {
 }
 
 impl<R: ?Sized> Column<R> {
-    fn for_people(&self, row: &R) -> String {
-        if let Some(text) = &self.text {
+    /// What people read; `tight` where there is little room.
+    pub(super) fn for_people(&self, row: &R, tight: bool) -> String {
+        let short = self.short.as_ref().filter(|_| tight);
+        if let Some(text) = short.or(self.text.as_ref()) {
             return text(row);
         }
         match self.cell(row) {

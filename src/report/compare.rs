@@ -11,6 +11,7 @@ use super::count_model::total_columns;
 use super::format::ReportFormat;
 use super::inputs::{inputs_cell, inputs_section};
 use super::json::{JsonLines, Layout, object, write_document};
+use super::look::Look;
 use super::rows::{Frame, RowWriter, Section};
 use std::io::{self, Write};
 
@@ -18,21 +19,14 @@ use std::io::{self, Write};
 const SCHEMA: &str = "flowsieve.compare/1";
 
 impl CompareReport<'_> {
-    /// Writes it. `styled` allows the table to use a terminal's bold face; the table is `width` columns wide, at least
-    /// as wide as its least columns need.
+    /// Writes it; `look` is that of the table.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        styled: bool,
-        width: usize,
-        mut out: W,
-    ) -> io::Result<W> {
+    pub fn write<W: Write>(&self, format: ReportFormat, look: Look, mut out: W) -> io::Result<W> {
         match format {
-            ReportFormat::Table => compare_table::write(self, styled, width, &mut out)?,
+            ReportFormat::Table => compare_table::write(self, look, &mut out)?,
             ReportFormat::Json => write_document(&mut out, Layout::Compact, &self.document())?,
             ReportFormat::JsonLines => self.write_lines(&mut out)?,
             _ => out = self.write_rows(format, out)?,
@@ -56,7 +50,7 @@ impl CompareReport<'_> {
         let structures = self.rows().map(|row| structures.object_of(&row)).collect();
         object([
             ("schema", Cell::Text(SCHEMA.into())),
-            ("parameters", parameter_columns().object_of(self)),
+            ("parameters", parameter_columns().object_of(&self.asked())),
             ("pairs", Cell::List(pairs, "")),
             ("slices", judged_columns().list_of(&self.comparison.slices)),
             ("slices_omitted", Cell::U64(self.comparison.slices_omitted)),
@@ -95,7 +89,7 @@ impl CompareReport<'_> {
         let totals = Section::of("totals", "totals", &total_columns(None));
         let head = [
             ("schema", Cell::Text(SCHEMA.into())),
-            ("parameters", parameter_columns().object_of(self)),
+            ("parameters", parameter_columns().object_of(&self.asked())),
         ];
         let pairs = pair_columns();
         let records = [

@@ -1,13 +1,15 @@
 //! Two structures on several captures: a line a capture, and what all of them say together.
 
 use super::column::Columns;
+use super::compare_model::{Asked, parameter_columns};
 use super::compare_pair::{PairRow, SliceWords, pair_columns};
 use super::compare_words::{answers, middle, short_percent};
 use super::figure::{Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Scale};
 use super::format::ReportFormat;
+use super::look::Look;
 use super::number::{grouped, size, slices_of};
 use super::rows::{Frame, RowWriter, Section};
-use super::table::{Heading, bold, fitted, head, line, wrapped};
+use super::table::{Heading, bold, fitted, head, layout, wrapped};
 use crate::comparison::{ComparePlan, Comparison, Contender};
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -95,25 +97,27 @@ impl<'a> EachReport<'a> {
         )
     }
 
-    /// Writes it. `styled` allows the table to use a terminal's bold face; sentences are at most `width` columns wide.
+    /// Writes it; `look` is that of the table.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        styled: bool,
-        width: usize,
-        mut out: W,
-    ) -> io::Result<W> {
+    pub fn write<W: Write>(&self, format: ReportFormat, look: Look, mut out: W) -> io::Result<W> {
         if format == ReportFormat::Table {
-            self.table(styled, width, &mut out)?;
+            self.table(look, &mut out)?;
             out.flush()?;
             return Ok(out);
         }
         let mut summary = self.summary();
-        let mut frame = Frame::of_rows(SCHEMA, "captures", "capture");
+        let asked = Asked {
+            plan: self.plan,
+            expected: None,
+            pair: Some(self.pair),
+            anonymized: false,
+        };
+        let parameters = parameter_columns().object_of(&asked);
+        let mut frame =
+            Frame::of_rows(SCHEMA, "captures", "capture").with("parameters", parameters);
         // In flat tables the summary stands in rows of its own, without the name of a capture.
         let (mut rows, mut tail) = (self.rows.clone(), Vec::new());
         if format.is_flat() {
@@ -127,7 +131,8 @@ impl<'a> EachReport<'a> {
         Ok(out)
     }
 
-    fn table(&self, styled: bool, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    fn table(&self, look: Look, out: &mut dyn Write) -> io::Result<()> {
+        let width = look.width_within(USUAL_WIDTH);
         for text in self.sentences() {
             for line in wrapped(&text, width.min(96)) {
                 writeln!(out, "{line}")?;
@@ -137,14 +142,19 @@ impl<'a> EachReport<'a> {
         for line in wrapped(&self.title(), width) {
             writeln!(out, "{line}")?;
         }
+        let mut gone = None;
         for &memory in &self.plan.memories {
             writeln!(out)?;
             let table = self.fitting(memory, width);
-            let headings = headings(&table);
-            bold(out, styled, &head(&headings))?;
+            let layout = layout(&self.headings(&table), Some(width));
+            bold(out, look.bold, &head(&layout.headings))?;
+            gone = gone.or(layout.remark());
             for row in table.rows {
-                writeln!(out, "{}", line(headings.iter().zip(row)))?;
+                writeln!(out, "{}", layout.line(row))?;
             }
+        }
+        for line in gone.iter().flat_map(|remark| wrapped(remark, width)) {
+            writeln!(out, "{line}")?;
         }
         for row in self.rows.iter().filter(|row| row.result.is_err()) {
             let capture = row.capture.as_deref().unwrap_or_default();
@@ -158,30 +168,44 @@ impl<'a> EachReport<'a> {
         Ok(())
     }
 
-    /// The same for a terminal of this many columns: what matters least goes until there is room.
+    /// The same for a terminal of this many columns: with the names of files instead of their paths, if need be.
     fn fitting(&self, memory: u64, width: usize) -> DataTable {
         let mut table = self.data(memory);
-        let fits = |table: &DataTable| {
-            let widths = headings(table).into_iter().map(|heading| heading.width + 2);
-            widths.sum::<usize>() <= width + 2
-        };
-        if !fits(&table) {
-            let names = table.rows.iter().map(|row| file_name(&row[0]));
-            let names: Vec<String> = names.collect();
-            if names.iter().collect::<HashSet<_>>().len() == names.len() {
-                for (row, name) in table.rows.iter_mut().zip(names) {
-                    row[0] = name;
-                }
-            }
+        if layout(&self.headings(&table), Some(width)).is_whole() {
+            return table;
         }
-        let elements = self.plan.rule.kind.plural();
-        for heading in ["estimate", elements, "worst"] {
-            if fits(&table) {
-                break;
+        let names = table.rows.iter().map(|row| file_name(&row[0]));
+        let names: Vec<String> = names.collect();
+        if names.iter().collect::<HashSet<_>>().len() == names.len() {
+            for (row, name) in table.rows.iter_mut().zip(names) {
+                row[0] = name;
             }
-            table = chosen(&table, |column| table.columns[column] != heading);
         }
         table
+    }
+
+    /// The headings of a table in a terminal; what matters least goes first.
+    fn headings(&self, table: &DataTable) -> Vec<Heading> {
+        let slices = format!("{}s", SliceWords::of(self.plan.slicing.width_ns).one());
+        let order = [
+            "estimate",
+            self.plan.rule.kind.plural(),
+            "worst",
+            &slices,
+            "equal",
+        ];
+        let heads = table.columns.iter().zip(&table.numeric);
+        let heads: Vec<(String, bool)> = heads
+            .map(|(text, &numeric)| (text.clone(), !numeric))
+            .collect();
+        let headings = fitted(&heads, &table.rows).into_iter();
+        let headings = headings.map(|heading| {
+            let place = order.iter().position(|name| *name == heading.text);
+            heading
+                .gap(2)
+                .goes(place.map_or(0, |place| place as u8 + 1))
+        });
+        headings.collect()
     }
 
     /// The captures at a memory, and all of them together.
@@ -237,6 +261,7 @@ impl<'a> EachReport<'a> {
         Page {
             title: self.title(),
             summary: self.sentences(),
+            warnings: Vec::new(),
             sections: vec![PageSection::new("Which was nearer to the truth", blocks)],
         }
     }
@@ -267,6 +292,9 @@ impl<'a> EachReport<'a> {
         )
     }
 }
+
+/// Columns of a line that does not go to a terminal.
+const USUAL_WIDTH: usize = 120;
 
 /// The cells of a row.
 fn cells(row: &PairRow) -> Vec<String> {
@@ -312,16 +340,6 @@ fn chosen(table: &DataTable, is_chosen: impl Fn(usize) -> bool) -> DataTable {
             .collect(),
         rows: table.rows.iter().map(of).collect(),
     }
-}
-
-/// Its headings in a terminal.
-fn headings(table: &DataTable) -> Vec<Heading> {
-    let heads = table.columns.iter().zip(&table.numeric);
-    let heads: Vec<(String, bool)> = heads
-        .map(|(text, &numeric)| (text.clone(), !numeric))
-        .collect();
-    let headings = fitted(&heads, &table.rows).into_iter();
-    headings.map(|heading| heading.gap(2)).collect()
 }
 
 fn file_name(capture: &str) -> String {

@@ -8,7 +8,8 @@ use super::count_model::tunnel_name;
 use super::number::grouped;
 use super::selection::{Selected, selection_columns};
 use crate::comparison::{
-    ComparePlan, Comparison, Contender, CountErrors, Entry, ExpectedFrom, JudgedSlice, QueryResult,
+    ComparePlan, Comparison, Contender, CountErrors, Entry, Expected, ExpectedFrom, JudgedSlice,
+    QueryResult,
 };
 
 /// A comparison and what was asked.
@@ -24,55 +25,76 @@ pub struct CompareReport<'a> {
     pub anonymized: bool,
 }
 
+/// What a comparison depends on, or several with the same plan.
+pub(super) struct Asked<'a> {
+    pub(super) plan: &'a ComparePlan,
+    /// What is known of the slices, if it is one capture.
+    pub(super) expected: Option<&'a Expected>,
+    pub(super) pair: Option<[Contender; 2]>,
+    pub(super) anonymized: bool,
+}
+
+impl<'a> CompareReport<'a> {
+    pub(super) fn asked(&self) -> Asked<'a> {
+        Asked {
+            plan: self.plan,
+            expected: Some(&self.comparison.expected),
+            pair: self.pair,
+            anonymized: self.anonymized,
+        }
+    }
+}
+
 /// What a comparison depends on.
-pub(super) fn parameter_columns<'a>() -> Columns<CompareReport<'a>> {
+pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
     Columns::default()
-        .field("element", |report: &CompareReport<'a>| report.plan.rule.kind.name())
+        .field("element", |asked: &Asked<'a>| asked.plan.rule.kind.name())
         .doc("as for `count`")
-        .field("undirected", |report| report.plan.rule.undirected)
-        .field("queries_only", |report| report.plan.rule.queries_only)
-        .field("dns_ports", |report| report.plan.rule.dns_ports.clone())
-        .field("tunnel", |report| tunnel_name(report.plan.tunnel))
-        .part(None, &selection_columns(), |report| {
-            Some(Selected::from(&report.plan.selection))
+        .field("undirected", |asked| asked.plan.rule.undirected)
+        .field("queries_only", |asked| asked.plan.rule.queries_only)
+        .field("dns_ports", |asked| asked.plan.rule.dns_ports.clone())
+        .field("tunnel", |asked| tunnel_name(asked.plan.tunnel))
+        .part(None, &selection_columns(), |asked| {
+            Some(Selected::from(&asked.plan.selection))
         })
-        .field("slice_ns", |report| report.plan.slicing.width_ns)
-        .field("align", |report| report.plan.slicing.align.name())
-        .field("filters", |report| {
-            let contenders = report.plan.contenders.iter();
+        .field("slice_ns", |asked| asked.plan.slicing.width_ns)
+        .field("align", |asked| asked.plan.slicing.align.name())
+        .field("filters", |asked| {
+            let contenders = asked.plan.contenders.iter();
             contenders.map(|contender| contender.name()).collect::<Vec<_>>()
         })
         .doc("the structures")
-        .field("memory_bytes", |report| report.plan.memories.clone())
+        .field("memory_bytes", |asked| asked.plan.memories.clone())
         .doc("memory that each of them gets for a slice")
-        .field("asked", |report| {
-            let asked = report.plan.asked().into_iter();
-            asked.map(|mask| report.attributes(mask)).collect::<Vec<_>>()
+        .field("asked", |asked| {
+            let attributes = asked.plan.rule.kind.attributes();
+            let masks = asked.plan.asked().into_iter();
+            masks.map(|mask| names(attributes, mask)).collect::<Vec<_>>()
         })
         .doc("combinations of attributes that queries ask for, each a list of names; all attributes first")
-        .field("expected_elements", |report| report.comparison.expected.elements)
-        .doc("distinct elements per slice for which the numbers of hash functions were chosen; null if none was known (then k = 4)")
-        .field("expected_from", |report| report.comparison.expected.from.name())
+        .field("expected_elements", |asked| asked.expected.and_then(|expected| expected.elements))
+        .doc("distinct elements per slice for which the numbers of hash functions were chosen; null if none was known (then k = 4). Null with `--each`, like the next two: each capture has its own")
+        .field("expected_from", |asked| asked.expected.map(|expected| expected.from.name()))
         .doc("`given` (`--expect`), `p95` (95 of 100 slices that end within the first 48 MiB of elements have no more; nearest rank), or `unknown`")
-        .field("expected_slices", |report| match report.comparison.expected.from {
+        .field("expected_slices", |asked| match asked.expected?.from {
             ExpectedFrom::Percentile95(slices) => Some(slices),
             _ => None,
         })
         .doc("how many slices that is the 95th percentile of; else null")
-        .field("probes", |report| report.plan.probes)
+        .field("probes", |asked| asked.plan.probes)
         .doc("hash functions (k) of every structure that has such a number (`--k`); null if each has the best for `expected_elements`")
-        .field("open_slices", |report| report.plan.open_slices())
+        .field("open_slices", |asked| asked.plan.open_slices())
         .doc("as for `count`")
-        .field("seed", |report| report.plan.seed)
-        .field("exact_limit_bytes", |report| report.plan.exact_limit_bytes)
-        .field("pair", |report| {
-            let pair = report.pair.iter().flatten();
+        .field("seed", |asked| asked.plan.seed)
+        .field("exact_limit_bytes", |asked| asked.plan.exact_limit_bytes)
+        .field("pair", |asked| {
+            let pair = asked.pair.iter().flatten();
             pair.map(|contender| contender.name()).collect::<Vec<_>>()
         })
         .doc("the two structures that are held against each other; empty if there is no such pair")
-        .field("timing", |report| report.plan.timing)
+        .field("timing", |asked| asked.plan.timing)
         .doc("times were measured")
-        .field("anonymized", |report| report.anonymized)
+        .field("anonymized", |asked| asked.anonymized)
         .doc("addresses of the page and of `--od-out` are replaced")
 }
 

@@ -2,13 +2,17 @@
 
 use super::compare_model::CompareReport;
 use super::compare_pair::SliceWords;
+use super::compare_table::{not_judged, omitted};
 use super::compare_words::{
-    basis, entry, middle, pair_sentences, short_percent, sorted_memories, summary, title,
+    basis, entry, full_filters, middle, pair_sentences, short_percent, sorted_memories, summary,
+    title,
 };
+use super::count_table::late;
 use super::figure::{
     Axis, Block, DataTable, Drawing, Figure, Page, PageSection, Point, Scale, Series, SeriesStyle,
 };
-use super::number::{grouped, size};
+use super::number::{capitalised, grouped, size};
+use super::over_time::{Place, curve, troubles};
 use super::traffic_page::{skipped, who_talks};
 use crate::comparison::{Contender, CountErrors, CountKind, Entry, Negatives, SliceCount};
 use crate::pipeline::Traffic;
@@ -22,9 +26,6 @@ impl CompareReport<'_> {
     /// element.
     pub fn page(&self, traffic: Option<&Traffic>) -> Page {
         let mut counts = vec![Block::Text(basis(self) + ".")];
-        if self.comparison.totals.interrupted {
-            counts.push(Block::Text(super::interrupted_sentence()));
-        }
         let memories = sorted_memories(self);
         if let Some(memory) = middle(&memories) {
             counts.extend(self.pair_over_time(memory).map(Block::Figure));
@@ -51,35 +52,69 @@ impl CompareReport<'_> {
             sections.push(PageSection::new("Who talks to whom", who_talks(traffic)));
         }
         sections.push(PageSection::new("What was read", self.read()));
-        let title = title(self);
-        let mut letters = title.chars();
-        let first = letters.next().map(char::to_uppercase);
         Page {
-            title: first.into_iter().flatten().chain(letters).collect(),
-            summary: pair_sentences(self)
-                .into_iter()
-                .chain(summary(self))
-                .collect(),
+            title: capitalised(&title(self)),
+            summary: {
+                // That filters were full is a warning here.
+                let full = full_filters(self);
+                let sentences = pair_sentences(self).into_iter().chain(summary(self));
+                sentences
+                    .filter(|words| Some(words) != full.as_ref())
+                    .collect()
+            },
+            warnings: self.warnings(),
             sections,
         }
+    }
+
+    /// What makes the answer worth less.
+    fn warnings(&self) -> Vec<String> {
+        let comparison = self.comparison;
+        let totals = &comparison.totals;
+        let words = [
+            full_filters(self),
+            not_judged(self),
+            omitted(self),
+            late(totals),
+        ];
+        let words = words.into_iter().flatten();
+        let mut words: Vec<String> = words
+            .map(|words| capitalised(words.trim_end_matches('.')) + ".")
+            .collect();
+        words.extend(troubles(
+            &comparison.inputs,
+            totals.uncounted,
+            totals.interrupted,
+        ));
+        words
+    }
+
+    /// A number of each slice over time.
+    fn curve(
+        &self,
+        name: &str,
+        style: SeriesStyle,
+        numbers: impl Iterator<Item = (Option<f64>, Option<f64>)> + Clone,
+    ) -> Series {
+        let slices = self.comparison.slices.iter();
+        let places = slices
+            .zip(numbers)
+            .map(|(slice, (value, std_error))| Place {
+                start_ns: slice.start_ns,
+                end_ns: slice.end_ns,
+                value,
+                std_error,
+            });
+        curve(name, style, places, 1)
     }
 
     /// The errors of the pair in each slice; nothing where there is no answer about them.
     fn pair_over_time(&self, memory: u64) -> Option<Figure> {
         let result = self.pair_row(memory)?.result.ok()?;
-        let slices = &self.comparison.slices;
-        let series = result.sides.each_ref().map(|side| Series {
-            name: side.contender.name().into(),
-            points: slices
-                .iter()
-                .zip(self.comparison.distances(side.contender, memory))
-                .map(|(slice, distance)| Point {
-                    x: slice.start_ns as f64 / 1e9,
-                    y: distance.unwrap_or(f64::NAN),
-                    error: 0.0,
-                })
-                .collect(),
-            style: SeriesStyle::Line,
+        let series = result.sides.each_ref().map(|side| {
+            let distances = self.comparison.distances(side.contender, memory);
+            let numbers = distances.iter().map(|distance| (*distance, None));
+            self.curve(side.contender.name(), SeriesStyle::Line, numbers)
         });
         let [a, b] = result.sides.each_ref().map(|side| side.contender.name());
         let one = SliceWords::of(self.plan.slicing.width_ns).one();
@@ -106,32 +141,14 @@ impl CompareReport<'_> {
     /// The best count of every structure in each slice.
     fn over_time(&self, memory: u64) -> Figure {
         let slices = &self.comparison.slices;
-        let at = |start_ns: i64| start_ns as f64 / 1e9;
-        let exact = Series {
-            name: "exact".into(),
-            points: slices
-                .iter()
-                .map(|slice| Point {
-                    x: at(slice.start_ns),
-                    y: slice.exact.map_or(f64::NAN, |exact| exact as f64),
-                    error: 0.0,
-                })
-                .collect(),
-            style: SeriesStyle::Reference,
-        };
-        let of = |entry: &Entry| Series {
-            name: entry.contender.name().into(),
-            points: entry
-                .counts
-                .iter()
-                .zip(slices)
-                .map(|(count, slice)| Point {
-                    x: at(slice.start_ns),
-                    y: best(count).unwrap_or(f64::NAN),
-                    error: count.std_error.unwrap_or(0.0),
-                })
-                .collect(),
-            style: SeriesStyle::Line,
+        let truth = slices
+            .iter()
+            .map(|slice| (slice.exact.map(|n| n as f64), None));
+        let exact = self.curve("exact", SeriesStyle::Reference, truth);
+        let of = |entry: &Entry| {
+            let counts = entry.counts.iter();
+            let counts = counts.map(|count| (best(count), count.std_error));
+            self.curve(entry.contender.name(), SeriesStyle::Line, counts)
         };
         // In the order of the plan, so that a structure has the same colour in every figure.
         let contenders = self.plan.contenders.iter();
@@ -143,10 +160,10 @@ impl CompareReport<'_> {
         Figure {
             name: "counts-over-time".into(),
             title: format!("Distinct {elements} over time, {} each", size(memory)),
-            caption: "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate.".into(),
+            caption: "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate. The grey band is the exact count.".into(),
             drawing: Drawing::Lines {
                 x: Axis::new("time (UTC)", Scale::Time),
-                y: Axis::new(elements, Scale::Linear),
+                y: Axis::new(elements, Scale::Count),
                 series: std::iter::once(exact)
                     .chain(counting.map(of))
                     .collect(),
@@ -179,10 +196,10 @@ impl CompareReport<'_> {
         Figure {
             name: "error-by-memory".into(),
             title: "Mean error against memory".into(),
-            caption: "Mean of the absolute relative errors over all slices. Both scales are logarithmic, so errors below 0.0001 %, which count as 0, are not drawn.".into(),
+            caption: "Mean of the absolute relative errors over all slices. Both scales are logarithmic, with 0 below: an error below 0.0001 % counts as 0.".into(),
             drawing: Drawing::Lines {
                 x: Axis::new("memory of a slice", Scale::Bytes),
-                y: Axis::new("mean relative error", Scale::Log),
+                y: Axis::new("mean relative error", Scale::PercentLog),
                 series: self.plan.contenders.iter().filter_map(series).collect(),
             },
         }
@@ -326,15 +343,17 @@ impl CompareReport<'_> {
         Some(Figure {
             name: format!("false-positives-{}", negatives.name()),
             title: format!("False positives at {}: {title}", size(memory)),
-            caption: format!("{caption} Logarithmic: a rate of 0 has no bar."),
-            drawing: Drawing::Bars {
-                categories: masks
+            caption: format!(
+                "{caption} The scale is logarithmic, with 0 below; what has no bar gives no answer."
+            ),
+            drawing: Drawing::bars(
+                masks
                     .iter()
                     .map(|&mask| self.attributes(mask).join(","))
                     .collect(),
-                y: Axis::new("false-positive rate", Scale::Log),
-                series: series.collect(),
-            },
+                Axis::new("false-positive rate", Scale::PercentLog),
+                series.collect(),
+            ),
         })
     }
 
@@ -350,13 +369,13 @@ impl CompareReport<'_> {
             name: "time-an-element".into(),
             title: "Time of an insertion".into(),
             caption: "Measured in this run, on this machine, beside everything else that it did: the only figures that differ from run to run.".into(),
-            drawing: Drawing::Bars {
-                categories: memories.iter().map(|&memory| size(memory)).collect(),
-                y: Axis::new("ns an element", Scale::Linear),
-                series: series
+            drawing: Drawing::bars(
+                memories.iter().map(|&memory| size(memory)).collect(),
+                Axis::new("ns an element", Scale::Linear),
+                series
                     .filter(|(_, times)| times.iter().any(Option::is_some))
                     .collect(),
-            },
+            ),
         })]
     }
 
@@ -367,12 +386,6 @@ impl CompareReport<'_> {
         let mut blocks = vec![Block::Text(format!(
             "{packets} packets, {ip} of them IP; {elements} elements."
         ))];
-        if totals.uncounted > 0 {
-            let uncounted = grouped(totals.uncounted);
-            blocks.push(Block::Text(format!(
-                "{uncounted} packets are in no slice, since they came too late."
-            )));
-        }
         if !totals.skipped.is_empty() {
             let reasons = totals.skipped.iter();
             blocks.push(Block::Figure(skipped("skipped-packets", reasons)));

@@ -6,56 +6,50 @@ use super::compare_words::{
     bare, basis, pair_sentences, short_percent, sorted_memories, summary, title,
 };
 use super::count_table::write_read;
+use super::look::Look;
 use super::number::{grouped, size};
-use super::table::{Heading, bold, fitted, head, line, wrapped};
+use super::table::{Heading, bold, fitted, head, layout, line, wrapped};
 use crate::comparison::{CountErrors, Entry, Negatives};
 use std::io::{self, Write};
 
 /// Width of a rate with its prediction.
 const RATE: usize = 18;
 
+/// Columns of a line that does not go to a terminal.
+const USUAL_WIDTH: usize = 120;
+
 /// Width of the structures' names.
 const NAME: usize = 16;
 
-/// How tables look.
-#[derive(Clone, Copy, Debug)]
-struct Style {
-    /// With a terminal's bold face.
-    styled: bool,
-    /// Columns of the terminal.
-    width: usize,
-}
-
-pub(super) fn write(
-    report: &CompareReport<'_>,
-    styled: bool,
-    width: usize,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let style = Style { styled, width };
+pub(super) fn write(report: &CompareReport<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
     let pair = pair_sentences(report);
     for text in &pair {
-        sentence(text, style, out)?;
+        sentence(text, look, out)?;
     }
     if !pair.is_empty() {
         writeln!(out)?;
     }
-    sentence(&title(report), style, out)?;
-    sentence(&basis(report), style, out)?;
+    sentence(&title(report), look, out)?;
+    sentence(&basis(report), look, out)?;
+    let mut gone = None;
     for memory in sorted_memories(report) {
         let heading = format!("{} a slice", size(memory));
         let mut entries = report.ranked(Some(memory));
         // The exact set knows no memory and stands for comparison in every block.
         entries.extend(report.ranked(None));
         writeln!(out)?;
-        counts(report, &heading, &entries, style, out)?;
-        rates(report, &entries, style, out)?;
+        let remark = counts(report, &heading, &entries, look, out)?;
+        gone = gone.or(remark);
+        rates(report, &entries, look, out)?;
     }
     writeln!(out)?;
-    for text in summary(report) {
-        sentence(&text, style, out)?;
+    if let Some(remark) = gone {
+        sentence(&remark, look, out)?;
     }
-    foot(report, style, out)
+    for text in summary(report) {
+        sentence(&text, look, out)?;
+    }
+    foot(report, look, out)
 }
 
 /// What stands in a column of the counts.
@@ -64,14 +58,15 @@ type CountCell<'a> = Box<dyn Fn(&Entry) -> Option<String> + 'a>;
 /// A column of the counts: its heading, how soon it goes when there is no room (0: never), and its cell.
 type CountColumn<'a> = (&'a str, u8, CountCell<'a>);
 
-/// Errors of the counts: of the raw count and of the estimate, side by side.
+/// Writes the errors of the counts: of the raw count and of the estimate, side by side. What is to be said of columns
+/// that have no room.
 fn counts(
     report: &CompareReport<'_>,
     heading: &str,
     entries: &[(&Entry, Option<CountErrors>)],
-    style: Style,
+    look: Look,
     out: &mut dyn Write,
-) -> io::Result<()> {
+) -> io::Result<Option<String>> {
     let slices = &report.comparison.slices;
     let raw = |of: fn(&CountErrors) -> f64| -> CountCell<'_> {
         Box::new(move |entry| {
@@ -94,20 +89,20 @@ fn counts(
     let columns: [CountColumn<'_>; 10] = [
         (
             "k",
-            0,
+            5,
             Box::new(|entry| entry.probes.map(|k| k.to_string())),
         ),
-        ("memory", 0, Box::new(|entry| entry.memory_bytes.map(size))),
+        ("memory", 8, Box::new(|entry| entry.memory_bytes.map(size))),
         ("raw: mean", 0, raw(|e| e.mean)),
-        ("worst", 0, raw(|e| e.worst)),
+        ("worst", 7, raw(|e| e.worst)),
         ("bias", 2, raw(|e| e.bias)),
         ("estimate: mean", 0, estimate(|e| e.mean)),
-        ("p95", 3, estimate(|e| e.p95)),
-        ("worst", 0, estimate(|e| e.worst)),
-        ("bias", 1, estimate(|e| e.bias)),
+        ("p95", 1, estimate(|e| e.p95)),
+        ("worst", 6, estimate(|e| e.worst)),
+        ("bias", 3, estimate(|e| e.bias)),
         (
             "ns/element",
-            0,
+            4,
             Box::new(|entry| entry.ns_per_element.map(|ns| format!("{ns:.1}"))),
         ),
     ];
@@ -128,41 +123,39 @@ fn counts(
         };
         format!("{mark}{}", entry.contender.name())
     };
-    let (headings, mut rows) = loop {
-        let mut heads = vec![(heading.to_owned(), true)];
-        heads.extend(columns.iter().map(|(text, ..)| ((*text).to_owned(), false)));
-        let rows: Vec<Vec<String>> = fitting
-            .clone()
-            .map(|entry| {
-                let cells = columns
-                    .iter()
-                    .map(|(.., cell)| cell(entry).unwrap_or_else(|| "–".to_owned()));
-                std::iter::once(name(entry)).chain(cells).collect()
-            })
-            .collect();
-        let headings = fitted(&heads, &rows);
-        let headings: Vec<Heading> = headings.into_iter().map(|heading| heading.gap(2)).collect();
-        let width: usize = headings.iter().map(|heading| heading.width + 2).sum();
-        let goes = columns.iter().map(|(_, goes, _)| *goes).max();
-        match goes.filter(|&goes| goes > 0 && width > style.width + 2) {
-            Some(goes) => columns.retain(|(_, other, _)| *other != goes),
-            None => break (headings, rows.into_iter()),
-        }
-    };
-    bold(out, style.styled, &head(&headings))?;
+    let heads = columns.iter().map(|(text, ..)| ((*text).to_owned(), false));
+    let heads: Vec<_> = std::iter::once((heading.to_owned(), true))
+        .chain(heads)
+        .collect();
+    let rows: Vec<Vec<String>> = fitting
+        .map(|entry| {
+            let cells = columns
+                .iter()
+                .map(|(.., cell)| cell(entry).unwrap_or_else(|| "–".to_owned()));
+            std::iter::once(name(entry)).chain(cells).collect()
+        })
+        .collect();
+    let goes = std::iter::once(0).chain(columns.iter().map(|(_, goes, _)| *goes));
+    let headings = fitted(&heads, &rows).into_iter().zip(goes);
+    let headings: Vec<Heading> = headings
+        .map(|(heading, goes)| heading.gap(2).goes(goes))
+        .collect();
+    let layout = layout(&headings, look.width);
+    let mut rows = rows.into_iter();
+    bold(out, look.bold, &head(&layout.headings))?;
     for &(entry, _) in entries {
         if let Some(why) = &entry.unfit {
             let text = format!("{} does not fit: {why}", entry.contender.name());
-            for line in wrapped(&text, style.width.saturating_sub(2)) {
+            for line in wrapped(&text, look.width_within(USUAL_WIDTH) - 2) {
                 writeln!(out, "  {line}")?;
             }
             continue;
         }
         let cells = rows.next().unwrap_or_default();
-        let bright = style.styled && is_best(report, entry);
-        bold(out, bright, &line(headings.iter().zip(cells)))?;
+        let bright = look.bold && is_best(report, entry);
+        bold(out, bright, &layout.line(cells))?;
     }
-    Ok(())
+    Ok(layout.remark())
 }
 
 /// Whether an entry is marked as the best of its memory.
@@ -174,7 +167,7 @@ fn is_best(report: &CompareReport<'_>, entry: &Entry) -> bool {
 fn rates(
     report: &CompareReport<'_>,
     entries: &[(&Entry, Option<CountErrors>)],
-    style: Style,
+    look: Look,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     // Columns: those about which anybody was asked.
@@ -192,7 +185,9 @@ fn rates(
     if answering.is_empty() {
         return Ok(());
     }
-    let room = style.width.saturating_sub(NAME + 1 + RATE);
+    let room = look
+        .width_within(USUAL_WIDTH)
+        .saturating_sub(NAME + 1 + RATE);
     for columns in columns.chunks(1 + room / (RATE + 1)) {
         // The name stands close to the first rate.
         let mut headings = vec![Heading::left(0, NAME + 1, "  false positives")];
@@ -206,7 +201,7 @@ fn rates(
             let gap = usize::from(headings.len() > 1);
             headings.push(Heading::right(0, RATE, format!("{name} {}", negatives.name())).gap(gap));
         }
-        bold(out, style.styled, &head(&headings))?;
+        bold(out, look.bold, &head(&headings))?;
         for entry in &answering {
             let cells = columns.iter().map(|&(mask, negatives)| {
                 let query = entry.query(mask, negatives);
@@ -226,29 +221,40 @@ fn rates(
     Ok(())
 }
 
-fn foot(report: &CompareReport<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+fn foot(report: &CompareReport<'_>, look: Look, out: &mut dyn Write) -> io::Result<()> {
     let comparison = report.comparison;
-    sentence(FALSE_POSITIVES, style, out)?;
-    let slices = comparison.slices.iter();
-    let over = slices.filter(|slice| slice.exact.is_none()).count();
-    if over > 0 {
-        let [over, all] = [over, comparison.slices.len()].map(|slices| grouped(slices as u64));
-        let text = format!(
-            "{over} of {all} slices are not judged: the exact sets passed their limit; raise it with --exact-limit"
-        );
-        sentence(&text, style, out)?;
-    }
-    if comparison.slices_omitted > 0 {
-        let omitted = grouped(comparison.slices_omitted);
-        let text =
-            format!("{omitted} later slices are in no figure: so many are not kept; widen --slice");
-        sentence(&text, style, out)?;
+    sentence(FALSE_POSITIVES, look, out)?;
+    for text in [not_judged(report), omitted(report)].into_iter().flatten() {
+        sentence(&text, look, out)?;
     }
     let totals = &comparison.totals;
     if totals.interrupted {
         writeln!(out, "{INTERRUPTED}")?;
     }
-    write_read(out, totals)
+    write_read(out, totals, look)
+}
+
+/// Says that slices have no exact count.
+pub(super) fn not_judged(report: &CompareReport<'_>) -> Option<String> {
+    let slices = &report.comparison.slices;
+    let over = slices.iter().filter(|slice| slice.exact.is_none()).count();
+    let [number, all] = [over, slices.len()].map(|slices| grouped(slices as u64));
+    (over > 0).then(|| {
+        format!(
+            "{number} of {all} slices are not judged: the exact sets passed their limit; raise it with --exact-limit"
+        )
+    })
+}
+
+/// Says that slices were not kept.
+pub(super) fn omitted(report: &CompareReport<'_>) -> Option<String> {
+    let omitted = report.comparison.slices_omitted;
+    (omitted > 0).then(|| {
+        format!(
+            "{} later slices are in no figure: so many are not kept; widen --slice",
+            grouped(omitted)
+        )
+    })
 }
 
 /// What the rates are.
@@ -258,7 +264,7 @@ const FALSE_POSITIVES: &str = "False positives: false-positive rate over queries
 const WIDTH: usize = 96;
 
 /// Writes a sentence in lines of at most [`WIDTH`] characters.
-fn sentence(text: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let mut lines = wrapped(text, WIDTH.min(style.width)).into_iter();
+fn sentence(text: &str, look: Look, out: &mut dyn Write) -> io::Result<()> {
+    let mut lines = wrapped(text, look.width_within(WIDTH)).into_iter();
     lines.try_for_each(|line| writeln!(out, "{line}"))
 }

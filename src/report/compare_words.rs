@@ -138,7 +138,7 @@ pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
 }
 
 /// Which structures were full, and in how many slices.
-fn full_filters(report: &CompareReport<'_>) -> Option<String> {
+pub(super) fn full_filters(report: &CompareReport<'_>) -> Option<String> {
     let mut full: Vec<String> = Vec::new();
     for entry in &report.comparison.entries {
         let slices = entry.saturated_slices();

@@ -145,7 +145,7 @@ const LEAST_WIDTH: usize = 16;
 /// The heading of a combination in a table for people.
 pub(super) fn heading(names: &[&'static str]) -> Heading {
     let name = names.join(",");
-    Heading::right(u8::MAX, name.len().max(LEAST_WIDTH), name)
+    Heading::right(u8::MAX, name.len().max(LEAST_WIDTH), name).goes(8)
 }
 
 /// What is to be said of counts that are none, or not unbiased.

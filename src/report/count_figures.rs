@@ -1,8 +1,9 @@
 //! The figures of a count.
 
 use super::count_combinations::CountDesign;
-use super::figure::{Axis, DataTable, Drawing, Figure, Point, Scale, Series as Curve, SeriesStyle};
+use super::figure::{Axis, DataTable, Drawing, Figure, Scale, Series as Curve, SeriesStyle};
 use super::number::{grouped, percent, time};
+use super::over_time::{Place, curve};
 use crate::pipeline::SliceResult;
 use hdrhistogram::Histogram;
 
@@ -61,7 +62,7 @@ impl Series<'_> {
             format!("Distinct {} in each slice", self.plural),
             caption.join(" "),
             format!("distinct {} a slice", self.plural),
-            Scale::Linear,
+            Scale::Count,
             series,
         )
     }
@@ -124,7 +125,7 @@ impl Series<'_> {
             "Packets in each slice".to_owned(),
             String::new(),
             "packets a slice".to_owned(),
-            Scale::Linear,
+            Scale::Count,
             series,
         )
     }
@@ -174,55 +175,29 @@ impl Series<'_> {
             title,
             caption.join(" "),
             "distinct values a slice".to_owned(),
-            Scale::Linear,
+            Scale::Count,
             series,
         ))
     }
 
-    /// A value of each slice at its beginning; a gap where there are no slices.
+    /// A value of each slice.
     fn curve(
         &self,
         name: &str,
         style: SeriesStyle,
-        value: impl Fn(&SliceResult) -> (Option<f64>, Option<f64>),
+        value: impl Fn(&SliceResult) -> (Option<f64>, Option<f64>) + Clone,
     ) -> Curve {
-        let mut points = Vec::with_capacity(self.slices.len());
-        let widths = self
-            .slices
-            .iter()
-            .map(|s| s.end_ns.saturating_sub(s.start_ns));
-        let width = widths.max().unwrap_or(0);
-        // Up to 60 empty slices are slices too; and where slices were thinned out, those between two
-        // that were kept are no gap.
-        let part = self.seen.div_ceil(self.slices.len().max(1) as u64);
-        let widest = match part {
-            0 | 1 => width / 2,
-            _ => width.saturating_mul((60 * part).min(1 << 40) as i64),
-        };
-        let mut end: Option<i64> = None;
-        for slice in self.slices {
-            if let Some(end) = end
-                && slice.start_ns.saturating_sub(end) > widest
-            {
-                points.push(Point {
-                    x: seconds(end),
-                    y: f64::NAN,
-                    error: 0.0,
-                });
+        let places = self.slices.iter().map(|slice| {
+            let (value, std_error) = value(slice);
+            Place {
+                start_ns: slice.start_ns,
+                end_ns: slice.end_ns,
+                value,
+                std_error,
             }
-            end = Some(slice.end_ns);
-            let (y, error) = value(slice);
-            points.push(Point {
-                x: seconds(slice.start_ns),
-                y: y.unwrap_or(f64::NAN),
-                error: error.unwrap_or(0.0),
-            });
-        }
-        Curve {
-            name: name.to_owned(),
-            points,
-            style,
-        }
+        });
+        let each = self.seen.div_ceil(self.slices.len().max(1) as u64);
+        curve(name, style, places, each)
     }
 }
 
@@ -245,10 +220,6 @@ fn figure(
             series,
         },
     }
-}
-
-fn seconds(ns: i64) -> f64 {
-    ns as f64 / 1e9
 }
 
 /// How many slices have how many elements, in stretches of equal width.
@@ -281,7 +252,7 @@ pub(super) fn distribution(counts: &Histogram<u64>, plural: &str) -> Option<Figu
         caption: "By the exact count, else the estimate, else the raw count; to three significant digits.".to_owned(),
         drawing: Drawing::Bars {
             categories: names.collect(),
-            y: Axis::new("slices", Scale::Linear),
+            y: Axis::new("slices", Scale::Count),
             series: vec![(
                 "slices".to_owned(),
                 heights.into_iter().map(|n| Some(n as f64)).collect(),

@@ -5,8 +5,10 @@
 use super::count_combinations::{CountDesign, remark};
 use super::count_figures::{Series, distribution, error_of, slices_of};
 use super::count_model::CountParameters;
+use super::count_table::{full_filters, late, over_limit, reasons};
 use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
-use super::number::{grouped, percent, size, slices_of as slices_of_width};
+use super::number::{capitalised, grouped, percent, size, slices_of as slices_of_width};
+use super::over_time::troubles;
 use super::svg::written;
 use super::traffic_page::{skipped, who_talks};
 use super::who_page::who;
@@ -17,6 +19,9 @@ use std::io;
 
 /// Slices that are kept for the figures.
 const MOST_SLICES: usize = 10_000;
+
+/// Stretches of the time whose extremes stay when slices are thinned out: about one for each column of a figure.
+const STRETCHES: usize = 250;
 
 /// Gathers slices for a page.
 #[derive(Debug)]
@@ -67,24 +72,20 @@ impl SliceSink for CountPage {
     }
 }
 
-/// Keeps of every four slices two: the one with the largest count, and of the others the one with the
-/// largest error. So the largest of both stay, however often this is done.
+/// Keeps every second slice, so that what is usual stays as usual as it was; and of each stretch of the time the slices
+/// with the largest and the smallest count and the one with the largest error. So the largest of all stay, however
+/// often this is done.
 fn halve(slices: &mut Vec<SliceResult>) {
     let count = |slice: &SliceResult| slice.best().unwrap_or(0.0);
     let error = |slice: &SliceResult| error_of(slice).unwrap_or(0.0).abs();
-    let mut kept = Vec::with_capacity(slices.len() / 2 + 2);
-    for four in slices.chunks(4) {
-        let of = |key: &dyn Fn(&SliceResult) -> f64, but: Option<usize>| {
-            let others = (0..four.len()).filter(|i| Some(*i) != but);
-            others.max_by(|a, b| key(&four[*a]).total_cmp(&key(&four[*b])))
+    let mut kept = Vec::with_capacity(slices.len() / 2 + 3 * STRETCHES);
+    for stretch in slices.chunks(slices.len().div_ceil(STRETCHES).max(1)) {
+        let most = |key: &dyn Fn(&SliceResult) -> f64| {
+            (0..stretch.len()).max_by(|a, b| key(&stretch[*a]).total_cmp(&key(&stretch[*b])))
         };
-        let largest = of(&count, None);
-        let mut two: Vec<usize> = [largest, of(&error, largest)]
-            .into_iter()
-            .flatten()
-            .collect();
-        two.sort_unstable();
-        kept.extend(two.into_iter().map(|i| four[i].clone()));
+        let extremes = [most(&count), most(&|slice| -count(slice)), most(&error)];
+        let stays = |i: &usize| i.is_multiple_of(2) || extremes.contains(&Some(*i));
+        kept.extend((0..stretch.len()).filter(stays).map(|i| stretch[i].clone()));
     }
     *slices = kept;
 }
@@ -171,6 +172,7 @@ impl CountPage {
         Page {
             title: title(parameters, summary),
             summary: self.words(parameters, summary),
+            warnings: self.warnings(summary),
             sections,
         }
     }
@@ -184,7 +186,7 @@ impl CountPage {
         let mut blocks = Vec::new();
         if (self.kept.len() as u64) < self.seen {
             blocks.push(Block::Text(format!(
-                "The figures show {} of {} slices, among them those with the largest counts and the largest errors. All of them are in the results for programs (--format).",
+                "The figures show {} of {} slices, among them those with the largest and smallest counts and the largest errors. All of them are in the results for programs (--format).",
                 grouped(self.kept.len() as u64),
                 grouped(self.seen)
             )));
@@ -234,6 +236,10 @@ impl CountPage {
         let mut words = Vec::new();
         words.push(self.answer(totals, plural));
         words.push(match self.worst {
+            Some((0.0, _)) => format!(
+                "The {} filter's count was right in every slice.",
+                parameters.filter
+            ),
             Some((error, at)) => {
                 let largest = share(error);
                 let overall = totals.estimate.zip(totals.exact.filter(|&n| n > 0));
@@ -255,41 +261,36 @@ impl CountPage {
             }
             None => "How large the error is was not measured: there is no exact count to compare with.".to_owned(),
         });
-        if self.over_limit > 0 {
-            words.push(format!(
-                "The exact count passed its memory limit in {} of {} slices; --exact-limit raises it.",
-                grouped(self.over_limit),
-                grouped(self.seen)
-            ));
-        }
         let skipped: u64 = totals.skipped.values().sum();
-        let largest = totals.skipped.iter().max_by_key(|(_, count)| **count);
-        words.push(match largest {
-            None => format!("All {} packets gave elements.", grouped(totals.packets)),
-            Some((reason, &count)) => format!(
-                "{} of {} packets gave no element, {} of them as {}.",
+        words.push(match skipped {
+            0 => format!("All {} packets gave elements.", grouped(totals.packets)),
+            _ => format!(
+                "{} of {} packets gave no element: {}.",
                 grouped(skipped),
                 grouped(totals.packets),
-                grouped(count),
-                reason.name()
+                reasons(&totals.skipped)
             ),
         });
         let selected = parameters.selected.words(&summary.inputs);
         words.extend(selected.map(|words| format!("{words}.")));
-        if totals.uncounted > 0 {
-            words.push(format!(
-                "{} packets are in no slice, since they came too late.",
-                grouped(totals.uncounted)
-            ));
-        }
-        if totals.interrupted {
-            words.push(super::interrupted_sentence());
-        }
-        for input in &summary.inputs {
-            if let Some(error) = &input.error {
-                words.push(format!("Reading stopped early: {error}."));
-            }
-        }
+        words
+    }
+
+    /// What makes the answer worth less.
+    fn warnings(&self, summary: &CountSummary) -> Vec<String> {
+        let totals = &summary.totals;
+        let words = [
+            full_filters(totals),
+            over_limit(self.over_limit, self.seen),
+            late(totals),
+        ];
+        let words = words.into_iter().flatten();
+        let mut words: Vec<String> = words.map(|words| capitalised(&words) + ".").collect();
+        words.extend(troubles(
+            &summary.inputs,
+            totals.uncounted,
+            totals.interrupted,
+        ));
         words
     }
 
@@ -302,6 +303,13 @@ impl CountPage {
                 ),
             };
         };
+        if totals.saturated_slices > 0 && totals.exact.is_none() {
+            return format!(
+                "There is no count of all {plural}: filters were full in {} of {} slices.",
+                grouped(totals.saturated_slices),
+                grouped(totals.slices)
+            );
+        }
         match self.seen {
             1 => format!(
                 "{} distinct {plural} in {} packets.",
@@ -319,9 +327,9 @@ impl CountPage {
     }
 }
 
-/// A share in words: four digits that count.
+/// A share in words, with the digits of the table.
 fn share(share: f64) -> String {
-    written(Scale::Percent, share)
+    percent(share).replace('<', "below ")
 }
 
 fn without(totals: &Totals, parameters: &CountParameters) -> Vec<Block> {
@@ -460,5 +468,21 @@ mod tests {
         assert!(page.kept.is_sorted_by_key(|slice| slice.start_ns));
         assert_eq!(page.worst, Some((1.0, 33_333)));
         assert_eq!(page.counts.len(), slices as u64);
+    }
+
+    #[test]
+    fn what_is_usual_stays_usual_when_slices_are_thinned_out() {
+        let exact = |i: i64| 100 + (i * 7919 % 101) as u64;
+        let mut slices: Vec<SliceResult> = (0..40_000)
+            .map(|i| slice(i, exact(i), exact(i) as f64))
+            .collect();
+        for _ in 0..2 {
+            halve(&mut slices);
+        }
+        assert!((10_000..12_000).contains(&slices.len()), "{}", slices.len());
+        let mut counts: Vec<u64> = slices.iter().filter_map(|slice| slice.exact).collect();
+        counts.sort_unstable();
+        let median = counts[counts.len() / 2];
+        assert!(median.abs_diff(150) <= 3, "{median}");
     }
 }

@@ -4,10 +4,12 @@ use super::INTERRUPTED;
 use super::column::Columns;
 use super::count_combinations::{CountDesign, cell, heading, remark};
 use super::count_model::{CountParameters, slice_columns};
+use super::look::Look;
 use super::number::{duration, grouped, size, slices_of};
 use super::selection::Selected;
 use super::sparkline::Sparkline;
-use super::table::bold;
+use super::table_columns::TableColumns;
+use super::table_rows::TableRows;
 use crate::decode::Skip;
 use crate::pipeline::{CountSummary, SliceResult, Totals};
 use std::collections::BTreeMap;
@@ -16,7 +18,9 @@ use std::io::{self, Write};
 #[derive(Debug)]
 pub(super) struct CountTable<W: Write> {
     out: W,
-    columns: Columns<SliceResult>,
+    columns: TableColumns<SliceResult>,
+    rows: TableRows,
+    look: Look,
     elements: &'static str,
     series: Sparkline,
     last_end_ns: Option<i64>,
@@ -26,17 +30,15 @@ pub(super) struct CountTable<W: Write> {
 }
 
 impl<W: Write> CountTable<W> {
-    pub(super) fn begin(
-        mut out: W,
-        parameters: &CountParameters,
-        styled: bool,
-    ) -> io::Result<Self> {
-        let columns = shown_columns(parameters);
-        writeln!(out, "{}", title(parameters))?;
-        bold(&mut out, styled, &columns.head())?;
+    pub(super) fn begin(mut out: W, parameters: &CountParameters, look: Look) -> io::Result<Self> {
+        let columns = TableColumns::of(shown_columns(parameters), look);
+        look.sentence(&mut out, &title(parameters))?;
+        columns.head(&mut out)?;
         Ok(Self {
             out,
             columns,
+            rows: TableRows::of(look),
+            look,
             elements: parameters.elements_plural,
             series: Sparkline::default(),
             last_end_ns: None,
@@ -46,19 +48,20 @@ impl<W: Write> CountTable<W> {
     }
 
     pub(super) fn slice(&mut self, slice: &SliceResult) -> io::Result<()> {
-        let line = self.columns.line(slice, None);
+        let mut row = self.columns.row(slice, None);
         if slice.revised {
-            return writeln!(self.out, "{line}  revised");
+            row += "  revised";
+            return self.rows.row(&mut self.out, None, row);
         }
         if let Some(end) = self.last_end_ns
             && end < slice.start_ns
         {
-            writeln!(self.out, "  … no packets for {}", gap(slice.start_ns, end))?;
+            row = format!("  … no packets for {}\n{row}", gap(slice.start_ns, end));
         }
         self.last_end_ns = Some(slice.end_ns);
         self.series.push(slice.best().unwrap_or(0.0));
         self.over_limit += u64::from(slice.exact_over_limit);
-        writeln!(self.out, "{line}")
+        self.rows.row(&mut self.out, None, row)
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
@@ -67,54 +70,56 @@ impl<W: Write> CountTable<W> {
 
     pub(super) fn finish(mut self, summary: &CountSummary) -> io::Result<W> {
         let totals = &summary.totals;
+        self.rows.finish(&mut self.out)?;
         if totals.slices > 1 {
             self.sums(totals)?;
         }
-        let line = self.series.draw();
+        self.columns.foot(&mut self.out)?;
+        let before = format!("{} over time: ", self.elements);
+        let room = self
+            .look
+            .width
+            .map(|width| width.saturating_sub(before.chars().count()));
+        let line = self.series.draw(room);
         if !line.is_empty() {
-            writeln!(self.out, "{} over time: {line}", self.elements)?;
+            writeln!(self.out, "{before}{line}")?;
         }
+        for sentence in self.sentences(totals) {
+            self.look.sentence(&mut self.out, &sentence)?;
+        }
+        write_read(&mut self.out, totals, self.look)?;
+        if let Some(words) = self.selected.words(&summary.inputs) {
+            self.look.sentence(&mut self.out, &words)?;
+        }
+        Ok(self.out)
+    }
+
+    /// What people should know of the slices.
+    fn sentences(&self, totals: &Totals) -> Vec<String> {
+        let mut said = Vec::new();
         if let Some(q) = totals.quantiles.filter(|_| totals.slices > 1) {
             let [min, p50, p90, p99, max] = [q.min, q.p50, q.p90, q.p99, q.max].map(grouped);
             let elements = self.elements;
-            writeln!(
-                self.out,
+            said.push(format!(
                 "{elements} a slice: min {min}, median {p50}, p90 {p90}, p99 {p99}, max {max}"
-            )?;
+            ));
         }
-        if let Some(words) = remark(&totals.combinations) {
-            writeln!(self.out, "{words}")?;
-        }
+        said.extend(remark(&totals.combinations).map(str::to_owned));
         if totals.interrupted {
-            writeln!(self.out, "{INTERRUPTED}")?;
+            said.push(INTERRUPTED.to_owned());
         }
-        let all = grouped(totals.slices);
-        if totals.saturated_slices > 0 {
-            let full = grouped(totals.saturated_slices);
-            writeln!(
-                self.out,
-                "filters were full in {full} of {all} slices: what they called new is far too little; give more --memory"
-            )?;
-        }
-        if self.over_limit > 0 {
-            let over = grouped(self.over_limit);
-            writeln!(
-                self.out,
-                "the exact set passed its limit in {over} of {all} slices; raise it with --exact-limit, if this machine has the memory"
-            )?;
-        }
+        let words = [
+            full_filters(totals),
+            over_limit(self.over_limit, totals.slices),
+        ];
+        said.extend(words.into_iter().flatten());
         if totals.empty_slices_omitted > 0 {
             let omitted = grouped(totals.empty_slices_omitted);
-            writeln!(
-                self.out,
+            said.push(format!(
                 "{omitted} empty slices in long gaps are not listed"
-            )?;
+            ));
         }
-        write_read(&mut self.out, totals)?;
-        if let Some(words) = self.selected.words(&summary.inputs) {
-            writeln!(self.out, "{words}")?;
-        }
-        Ok(self.out)
+        said
     }
 
     fn sums(&mut self, totals: &Totals) -> io::Result<()> {
@@ -136,7 +141,7 @@ impl<W: Write> CountTable<W> {
             revised: false,
         };
         let label = format!("sum of {} slices", grouped(totals.slices));
-        writeln!(self.out, "{}", self.columns.line(&sum, Some(label)))
+        writeln!(self.out, "{}", self.columns.row(&sum, Some(label)))
     }
 }
 
@@ -174,33 +179,71 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
     columns
 }
 
+/// Says that filters were full.
+pub(super) fn full_filters(totals: &Totals) -> Option<String> {
+    let [full, all] = [totals.saturated_slices, totals.slices].map(grouped);
+    (totals.saturated_slices > 0).then(|| {
+        format!(
+            "filters were full in {full} of {all} slices: what they called new is far too little; give more --memory"
+        )
+    })
+}
+
+/// Says that exact sets passed their limit in so many of the slices.
+pub(super) fn over_limit(over: u64, slices: u64) -> Option<String> {
+    let [number, all] = [over, slices].map(grouped);
+    (over > 0).then(|| {
+        format!(
+            "the exact set passed its limit in {number} of {all} slices; raise it with --exact-limit, if this machine has the memory"
+        )
+    })
+}
+
+/// Says that slices were revised.
+pub(super) fn late(totals: &Totals) -> Option<String> {
+    (totals.late > 0).then(|| {
+        format!(
+            "{} packets came after the row of their slice, which was revised",
+            grouped(totals.late)
+        )
+    })
+}
+
 /// What was read, and what of it could not be counted.
-pub(super) fn write_read(out: &mut dyn Write, totals: &Totals) -> io::Result<()> {
+pub(super) fn write_read(out: &mut dyn Write, totals: &Totals, look: Look) -> io::Result<()> {
     let [packets, ip] = [totals.packets, totals.ip_packets].map(grouped);
-    write!(out, "{packets} packets, {ip} of them IP")?;
+    let mut read = format!("{packets} packets, {ip} of them IP");
     if totals.late > 0 {
         let late = grouped(totals.late);
-        write!(
-            out,
-            ", {late} after the row of their slice, which was revised"
-        )?;
+        read += &format!(", {late} after the row of their slice, which was revised");
     }
     if totals.uncounted > 0 {
         let uncounted = grouped(totals.uncounted);
-        write!(out, ", {uncounted} in no slice, since they came too late")?;
+        read += &format!(", {uncounted} in no slice, since they came too late");
     }
-    writeln!(out)?;
-    if !totals.skipped.is_empty() {
-        writeln!(out, "without an element: {}", reasons(&totals.skipped))?;
+    look.sentence(out, &read)?;
+    if totals.skipped.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let reasons = reasons(&totals.skipped);
+    look.sentence(out, &format!("without an element: {reasons}"))
+}
+
+/// The reason in words.
+fn skip_words(skip: Skip) -> String {
+    let name = skip.name();
+    let words = name.split('_').map(|word| match word {
+        "arp" | "dns" | "ip" | "tcp" | "udp" => word.to_uppercase(),
+        word => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Packets by reason, in a sentence.
 pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
     let reasons = skipped.iter();
     let reasons: Vec<String> = reasons
-        .map(|(skip, &count)| format!("{} {}", grouped(count), skip.name()))
+        .map(|(skip, &count)| format!("{} {}", grouped(count), skip_words(*skip)))
         .collect();
     reasons.join(", ")
 }

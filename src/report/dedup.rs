@@ -7,10 +7,13 @@ use super::count_model::tunnel_name;
 use super::format::ReportFormat;
 use super::inputs::{inputs_cell, inputs_section};
 use super::json::{Layout, object, write_document};
+use super::look::Look;
 use super::number::{duration, grouped, percent, size, time};
 use super::rows::{Frame, RowWriter, Section};
 use super::selection::{Selected, selection_columns};
 use super::table::Heading;
+use super::table_columns::TableColumns;
+use super::table_rows::TableRows;
 use crate::decode::Tunnel;
 use crate::dedup::{DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, WindowWidth};
 use std::io::{self, Write};
@@ -30,15 +33,15 @@ pub struct DedupReport<'a> {
 }
 
 impl DedupReport<'_> {
-    /// Writes the summary.
+    /// Writes the summary; `look` is that of the table.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write(&self, format: ReportFormat, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, format: ReportFormat, look: Look, out: &mut dyn Write) -> io::Result<()> {
         let DedupReport { plan, summary, .. } = *self;
         match format {
-            ReportFormat::Table => return write_table(plan, summary, out),
+            ReportFormat::Table => return write_table(plan, summary, look, out),
             ReportFormat::Json => return write_document(out, Layout::Sorted, &self.document()),
             _ => {}
         }
@@ -60,7 +63,12 @@ impl DedupReport<'_> {
             ..Frame::of_rows(SCHEMA, "slices", "slice")
         }
         .with("parameters", parameter_columns().object_of(self));
-        RowWriter::write_all(format, frame, row_columns(0), &rows, tail, out)?.flush()
+        let mut columns = row_columns(0);
+        if format == ReportFormat::Csv && plan.slice_ns.is_none() {
+            // The whole has no time, and a person who reads its line no use for empty columns.
+            columns = columns.without("start_ns").without("end_ns");
+        }
+        RowWriter::write_all(format, frame, columns, &rows, tail, out)?.flush()
     }
 
     /// The slices, if these were asked for.
@@ -166,13 +174,13 @@ pub(super) fn drop_columns() -> Columns<Drops> {
     let columns = Columns::default()
         .field("packets", |drops: &Drops| drops.packets)
         .doc("packets read")
-        .heading(Heading::right(1, 13, "packets").gap(0))
+        .heading(Heading::right(1, 13, "packets").gap(0).tight(10, "packets"))
         .field("kept", Drops::kept)
         .doc("packets written")
-        .heading(Heading::right(2, 13, "kept").gap(0))
+        .heading(Heading::right(2, 13, "kept").gap(0).tight(10, "kept"))
         .field("dropped", Drops::dropped)
         .doc("packets left out")
-        .heading(Heading::right(3, 13, "dropped").gap(0))
+        .heading(Heading::right(3, 13, "dropped").gap(0).tight(10, "dropped"))
         .field("bytes", |drops| drops.bytes)
         .doc("captured bytes of the packets read")
         .field("dropped_bytes", |drops| drops.dropped_bytes)
@@ -221,7 +229,12 @@ pub(super) fn total_columns() -> Columns<DedupSummary> {
         .doc("expected number of packets dropped wrongly; null unless approximate")
 }
 
-fn write_table(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -> io::Result<()> {
+fn write_table(
+    plan: &DedupPlan,
+    summary: &DedupSummary,
+    look: Look,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let window = match plan.window {
         WindowWidth::Time(width) => duration(width),
         WindowWidth::Packets(count) => format!("{} packets", grouped(count)),
@@ -235,27 +248,35 @@ fn write_table(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) ->
         Tunnel::Outer => "",
         Tunnel::Inner => " inside tunnels",
     };
-    writeln!(
-        out,
+    let title = format!(
         "duplicates by {}{inside} in a window of {window}; {} filter, {how}",
         plan.by.name(),
         plan.filter.name()
-    )?;
+    );
+    look.sentence(out, &title)?;
     if let Some(width) = plan.slice_ns {
         let decimals = [(1_000_000_000, 0), (1_000_000, 3), (1_000, 6)]
             .into_iter()
             .find(|(unit, _)| width % unit == 0)
             .map_or(9, |(_, decimals)| decimals);
-        let columns = row_columns(decimals);
-        writeln!(out, "{}", columns.head())?;
+        let columns = TableColumns::of(row_columns(decimals), look);
+        let mut rows = TableRows::of(look);
+        columns.head(out)?;
         for slice in &summary.slices {
-            writeln!(out, "{}", columns.line(&Row::from(slice), None))?;
+            rows.row(out, None, columns.row(&Row::from(slice), None))?;
         }
+        rows.finish(out)?;
+        columns.foot(out)?;
     }
-    write_totals(plan, summary, out)
+    write_totals(plan, summary, look, out)
 }
 
-fn write_totals(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -> io::Result<()> {
+fn write_totals(
+    plan: &DedupPlan,
+    summary: &DedupSummary,
+    look: Look,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (totals, report) = (&summary.totals, &summary.window);
     let mut line = |name: &str, count: u64, note: &str| {
         let text = format!("{name:<26}{:>15}{note}", grouped(count));
@@ -285,7 +306,7 @@ fn write_totals(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -
         }
     }
     if let Some(words) = Selected::from(&plan.selection).words(&summary.inputs) {
-        writeln!(out, "{words}")?;
+        look.sentence(out, &words)?;
     }
     if summary.interrupted {
         writeln!(out, "{INTERRUPTED}")?;
@@ -298,12 +319,12 @@ fn write_totals(plan: &DedupPlan, summary: &DedupSummary, out: &mut dyn Write) -
             WindowWidth::Time(_) => duration(i64::try_from(reach).unwrap_or(i64::MAX)),
             WindowWidth::Packets(_) => format!("{} packets", grouped(reach)),
         };
-        writeln!(
-            out,
+        let sentence = format!(
             "the window did not fit into {}: {} packets left it early, and it shrank to {reach}",
             size(plan.memory_bytes),
             grouped(report.left_early)
-        )?;
+        );
+        look.sentence(out, &sentence)?;
     }
     Ok(())
 }

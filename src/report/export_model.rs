@@ -96,7 +96,7 @@ pub(super) fn parameter_columns() -> Columns<ExportParameters> {
 
 /// A row of some.
 #[derive(Debug, Default)]
-pub(super) struct Row {
+pub struct Row {
     pub(super) rows: ExportRows,
     at: usize,
 }

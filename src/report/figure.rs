@@ -79,6 +79,10 @@ pub enum Scale {
     Bytes,
     /// Evenly, as shares, written in per cent.
     Percent,
+    /// Evenly, what is counted: ticks are whole numbers.
+    Count,
+    /// By their logarithm, as shares, written in per cent; zero has a place of its own below all others.
+    PercentLog,
 }
 
 /// A curve.
@@ -134,6 +138,8 @@ pub struct Page {
     pub title: String,
     /// The answer in words, a sentence each.
     pub summary: Vec<String>,
+    /// What makes the answer worth less than it looks, a sentence each.
+    pub warnings: Vec<String>,
     /// Everything else.
     pub sections: Vec<PageSection>,
 }
@@ -156,6 +162,35 @@ pub enum Block {
     Figure(Figure),
     /// A table.
     Table(DataTable),
+}
+
+impl Drawing {
+    /// Bars in groups. Of more than eight series each is a group, with its name beside it: so many colours
+    /// cannot be told apart.
+    pub(super) fn bars(
+        categories: Vec<String>,
+        y: Axis,
+        series: Vec<(String, Vec<Option<f64>>)>,
+    ) -> Self {
+        const COLOURS: usize = 8;
+        if series.len() <= COLOURS || categories.len() > COLOURS {
+            return Self::Bars {
+                categories,
+                y,
+                series,
+            };
+        }
+        let turned = categories.into_iter().enumerate().map(|(i, category)| {
+            let values = series.iter();
+            let values = values.map(|(_, values)| values.get(i).copied().flatten());
+            (category, values.collect())
+        });
+        Self::Bars {
+            series: turned.collect(),
+            categories: series.into_iter().map(|(name, _)| name).collect(),
+            y,
+        }
+    }
 }
 
 impl Figure {

@@ -3,6 +3,7 @@
 use super::flows_model::{FlowParameters, flow_columns, frame, tail};
 use super::flows_table::FlowTable;
 use super::format::ReportFormat;
+use super::look::Look;
 use super::rows::RowWriter;
 use crate::flows::{FlowRecord, FlowSink, FlowSummary};
 use std::io::{self, Write};
@@ -26,7 +27,7 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> FlowReport<W> {
-    /// Begins a report. `styled` allows the table to use a terminal's bold face.
+    /// Begins a report; `look` is that of the table.
     ///
     /// # Errors
     ///
@@ -34,11 +35,11 @@ impl<W: Write> FlowReport<W> {
     pub fn begin(
         format: ReportFormat,
         parameters: &FlowParameters,
-        styled: bool,
+        look: Look,
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            Writer::Table(FlowTable::begin(out, parameters, styled)?)
+            Writer::Table(FlowTable::begin(out, parameters, look)?)
         } else {
             let columns = flow_columns(parameters.shape(), parameters.names);
             let rows = RowWriter::begin(format, frame(parameters), columns, out)?;

@@ -12,6 +12,12 @@ use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSumma
 use etherparse::IpNumber;
 use std::net::{IpAddr, SocketAddr};
 
+/// Letters of most flows between IPv4 addresses with ports: `192.0.2.14:55252 → 198.51.100.5:5301`.
+const USUAL_ENDS: usize = 37;
+
+/// Where there is room, with a name behind them.
+const WIDE_ENDS: usize = 56;
+
 /// Decimals of the second that people see.
 const DECIMALS: usize = 6;
 
@@ -119,14 +125,20 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .field("start_ns", |flow: &FlowRecord| Time(flow.start_ns))
         .doc("time of the earliest packet")
         .elsewhere(["ts", "event.start", "flowStartNanoseconds"])
-        .heading(Heading::left(0, 27, "start"))
-        .text(|flow| time(flow.start_ns, DECIMALS));
+        .heading(Heading::left(0, 27, "start").tight(20, "start"))
+        .text(|flow| time(flow.start_ns, DECIMALS))
+        .short(|flow| time(flow.start_ns, 0));
     if !is(FlowShape::Unique) {
         columns = columns
             .field("end_ns", |flow| Time(flow.end_ns))
             .doc("time of the latest packet")
             .elsewhere(["duration", "event.end", "flowEndNanoseconds"])
-            .heading(Heading::right(1, 12, "seconds").gap(2))
+            .heading(
+                Heading::right(1, 12, "seconds")
+                    .gap(2)
+                    .tight(10, "seconds")
+                    .goes(2),
+            )
             .text(seconds);
     }
     columns = columns
@@ -153,7 +165,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .field("proto", |flow| flow.protocol)
         .doc("protocol number behind all extension headers; Zeek: its name")
         .elsewhere(["proto", "network.iana_number", "protocolIdentifier"])
-        .heading(Heading::left(8, 5, "proto").gap(2))
+        .heading(Heading::left(8, 5, "proto").gap(2).tight(5, "proto"))
         .text(|flow| protocol_name(flow.protocol));
     columns = match shape {
         FlowShape::Unique => columns,
@@ -168,7 +180,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .doc("first query name in the flow's DNS messages: lower case, no final dot")
         .elsewhere(["query", "dns.question.name", ""])
         // What varies most in width stands at the end of a line, so that it moves nothing out of its column.
-        .heading(Heading::left(9, 0, "flow").gap(2))
+        .heading(Heading::left(9, 0, "flow").gap(2).tight(USUAL_ENDS, "flow").room(WIDE_ENDS))
         .text(ends)
         .field("community_id", FlowRecord::community_id)
         .doc("Community ID version 1, seed 0; for ICMP from the first packet's type and code; null if the fields it needs were not captured")
@@ -209,15 +221,20 @@ fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
         .field("packets", |flow| flow.forward.packets)
         .doc("IP packets")
         .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
-        .heading(Heading::right(2, 8, "packets").gap(2))
+        .heading(Heading::right(2, 8, "packets").gap(2).tight(7, "packets"))
         .field("bytes", |flow| flow.forward.bytes)
         .doc("bytes from the IP header on, as it states; where it states none, those captured")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
-        .heading(Heading::right(3, 12, "bytes").gap(2))
+        .heading(Heading::right(3, 12, "bytes").gap(2).tight(7, "bytes"))
         .field("tcp_flags", |flow| flags(flow, &flow.forward))
         .doc("union of the TCP flags; null for other protocols")
         .elsewhere(["", "", "tcpControlBits"])
-        .heading(Heading::left(4, 6, "flags").gap(2))
+        .heading(
+            Heading::left(4, 6, "flags")
+                .gap(2)
+                .tight(5, "flags")
+                .goes(1),
+        )
         .text(|flow| letters(flow, &flow.forward))
 }
 
@@ -227,27 +244,47 @@ fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
         .field("packets_fwd", |flow| flow.forward.packets)
         .doc("with `--bidirectional`: IP packets in the direction of the first one")
         .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
-        .heading(Heading::right(2, 8, "packets→").gap(2))
+        .heading(Heading::right(2, 8, "packets→").gap(2).tight(8, "packets→"))
         .field("packets_rev", |flow| flow.reverse.packets)
         .doc("with `--bidirectional`: IP packets in the other direction")
         .elsewhere(["resp_pkts", "destination.packets", ""])
-        .heading(Heading::right(3, 8, "←packets").gap(2))
+        .heading(Heading::right(3, 8, "←packets").gap(2).tight(8, "←packets"))
         .field("bytes_fwd", |flow| flow.forward.bytes)
         .doc("with `--bidirectional`: the bytes of the former")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
-        .heading(Heading::right(4, 11, "bytes→").gap(2))
+        .heading(
+            Heading::right(4, 11, "bytes→")
+                .gap(2)
+                .tight(9, "bytes→")
+                .goes(3),
+        )
         .field("bytes_rev", |flow| flow.reverse.bytes)
         .doc("with `--bidirectional`: the bytes of the latter")
         .elsewhere(["resp_ip_bytes", "destination.bytes", ""])
-        .heading(Heading::right(5, 11, "←bytes").gap(2))
+        .heading(
+            Heading::right(5, 11, "←bytes")
+                .gap(2)
+                .tight(9, "←bytes")
+                .goes(3),
+        )
         .field("tcp_flags_fwd", |flow| flags(flow, &flow.forward))
         .doc("with `--bidirectional`: the TCP flags of the former")
         .elsewhere(["", "", "tcpControlBits"])
-        .heading(Heading::left(6, 6, "flags→").gap(2))
+        .heading(
+            Heading::left(6, 6, "flags→")
+                .gap(2)
+                .tight(6, "flags→")
+                .goes(1),
+        )
         .text(|flow| letters(flow, &flow.forward))
         .field("tcp_flags_rev", |flow| flags(flow, &flow.reverse))
         .doc("with `--bidirectional`: the TCP flags of the latter")
-        .heading(Heading::left(7, 6, "←flags").gap(2))
+        .heading(
+            Heading::left(7, 6, "←flags")
+                .gap(2)
+                .tight(6, "←flags")
+                .goes(1),
+        )
         .text(|flow| letters(flow, &flow.reverse))
 }
 

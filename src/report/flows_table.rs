@@ -1,36 +1,43 @@
 //! Flows for people: a line a flow, and the totals.
 
 use super::INTERRUPTED;
-use super::column::Columns;
 use super::count_table::reasons;
 use super::flows_model::{FlowParameters, FlowShape, flow_columns};
+use super::look::Look;
 use super::number::{duration, grouped, size};
 use super::selection::Selected;
-use super::table::bold;
+use super::table_columns::TableColumns;
+use super::table_rows::TableRows;
 use crate::flows::{Ended, FlowRecord, FlowSummary};
 use std::io::{self, Write};
 
 #[derive(Debug)]
 pub(super) struct FlowTable<W: Write> {
     out: W,
-    columns: Columns<FlowRecord>,
+    columns: TableColumns<FlowRecord>,
+    rows: TableRows,
+    look: Look,
     selected: Selected,
 }
 
 impl<W: Write> FlowTable<W> {
-    pub(super) fn begin(mut out: W, parameters: &FlowParameters, styled: bool) -> io::Result<Self> {
+    pub(super) fn begin(mut out: W, parameters: &FlowParameters, look: Look) -> io::Result<Self> {
         let columns = flow_columns(parameters.shape(), parameters.names);
-        writeln!(out, "{}", title(parameters))?;
-        bold(&mut out, styled, &columns.head())?;
+        let columns = TableColumns::of(columns, look);
+        look.sentence(&mut out, &title(parameters))?;
+        columns.head(&mut out)?;
         Ok(Self {
             out,
             columns,
+            rows: TableRows::of(look),
+            look,
             selected: parameters.selected.clone(),
         })
     }
 
     pub(super) fn flow(&mut self, flow: &FlowRecord) -> io::Result<()> {
-        writeln!(self.out, "{}", self.columns.line(flow, None))
+        let row = self.columns.row(flow, None);
+        self.rows.row(&mut self.out, None, row)
     }
 
     pub(super) fn flush(&mut self) -> io::Result<()> {
@@ -38,24 +45,24 @@ impl<W: Write> FlowTable<W> {
     }
 
     pub(super) fn finish(mut self, summary: &FlowSummary) -> io::Result<W> {
+        self.rows.finish(&mut self.out)?;
+        self.columns.foot(&mut self.out)?;
         let totals = &summary.totals;
         let numbers = [totals.packets, totals.ip_packets, totals.bytes].map(grouped);
         let ([packets, ip, bytes], flows) = (numbers, counted(totals.flows, "flow"));
-        writeln!(
-            self.out,
+        let mut said = vec![format!(
             "{flows}: {packets} packets, {ip} of them IP with {bytes} bytes"
-        )?;
-        if let Some(words) = self.selected.words(&summary.inputs) {
-            writeln!(self.out, "{words}")?;
-        }
+        )];
+        said.extend(self.selected.words(&summary.inputs));
         if totals.interrupted {
-            writeln!(self.out, "{INTERRUPTED}")?;
+            said.push(INTERRUPTED.to_owned());
         }
-        for shortcoming in flow_shortcomings(summary) {
-            writeln!(self.out, "{shortcoming}")?;
-        }
+        said.extend(flow_shortcomings(summary));
         if !totals.skipped.is_empty() {
-            writeln!(self.out, "in no flow: {}", reasons(&totals.skipped))?;
+            said.push(format!("in no flow: {}", reasons(&totals.skipped)));
+        }
+        for sentence in said {
+            self.look.sentence(&mut self.out, &sentence)?;
         }
         Ok(self.out)
     }

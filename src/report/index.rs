@@ -3,8 +3,11 @@
 use super::cell::{Cell, Time};
 use super::column::Columns;
 use super::format::ReportFormat;
-use super::number::time;
+use super::look::Look;
+use super::number::{grouped, time};
 use super::rows::{Frame, RowWriter, Section};
+use super::table::hanging;
+use super::table_rows::TableRows;
 use crate::decode::dotted;
 use crate::index::{Explained, Hit, HitSink, Record};
 use std::io::{self, Write};
@@ -133,20 +136,18 @@ pub struct SearchReport<W: Write> {
     writer: Writer<W>,
     hits: u64,
     explain: bool,
+    look: Look,
 }
 
 #[derive(Debug)]
 enum Writer<W: Write> {
-    Table {
-        out: W,
-        capture: Option<(u64, usize)>,
-    },
+    Table { out: W, rows: TableRows },
     Rows(Box<RowWriter<W, Answer>>),
 }
 
 impl<W: Write> SearchReport<W> {
     /// Begins a report; with `explain` a table ends with what each level ruled out, as JSON always does. JSON
-    /// says whether the addresses of the answers are `anonymized`, that is replaced.
+    /// says whether the addresses of the answers are `anonymized`, that is replaced. `look` is that of the table.
     ///
     /// # Errors
     ///
@@ -155,10 +156,14 @@ impl<W: Write> SearchReport<W> {
         format: ReportFormat,
         explain: bool,
         anonymized: bool,
+        look: Look,
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            Writer::Table { out, capture: None }
+            Writer::Table {
+                out,
+                rows: TableRows::of(look),
+            }
         } else {
             let frame = Frame {
                 tail: vec![Section::of("explain", "explain", &explained_columns())],
@@ -173,6 +178,7 @@ impl<W: Write> SearchReport<W> {
             writer,
             hits: 0,
             explain,
+            look,
         })
     }
 
@@ -183,7 +189,8 @@ impl<W: Write> SearchReport<W> {
     /// Writing failed.
     pub fn finish(self, explained: &Explained) -> io::Result<W> {
         let mut out = match self.writer {
-            Writer::Table { mut out, .. } => {
+            Writer::Table { mut out, mut rows } => {
+                rows.finish(&mut out)?;
                 if self.hits == 0 && !explained.interrupted {
                     writeln!(out, "Nothing found.")?;
                 }
@@ -192,7 +199,7 @@ impl<W: Write> SearchReport<W> {
                 }
                 if self.explain {
                     writeln!(out)?;
-                    explain(&mut out, explained)?;
+                    explain(&mut out, explained, self.look)?;
                 }
                 out
             }
@@ -208,30 +215,43 @@ impl<W: Write> HitSink for SearchReport<W> {
         self.hits += 1;
         match &mut self.writer {
             Writer::Rows(rows) => rows.row(&Answer::of(hit)),
-            Writer::Table { out, capture } => {
-                let place = (hit.capture.id, hit.number);
-                if *capture != Some(place) {
-                    if capture.is_some() {
-                        writeln!(out)?;
-                    }
-                    *capture = Some(place);
-                    writeln!(
-                        out,
-                        "{}  region {} of {}, {} to {}",
-                        hit.capture.path.display(),
-                        hit.number + 1,
-                        hit.capture.regions.len(),
-                        time(hit.region.start_ns, DECIMALS),
-                        time(hit.region.end_ns, DECIMALS)
-                    )?;
-                }
-                line(out, hit.record)
+            Writer::Table { out, rows } => {
+                let above = format!(
+                    "{}  region {} of {}, {} to {}",
+                    hit.capture.path.display(),
+                    hit.number + 1,
+                    hit.capture.regions.len(),
+                    time(hit.region.start_ns, DECIMALS),
+                    time(hit.region.end_ns, DECIMALS)
+                );
+                let above = lines(&above, "", self.look);
+                rows.row(out, Some(&above), lines(&line(hit.record), "  ", self.look))
             }
         }
     }
 }
 
-fn line(out: &mut impl Write, record: &Record) -> io::Result<()> {
+/// The text as lines that begin with these spaces; those behind the first with four more.
+fn lines(text: &str, indent: &str, look: Look) -> String {
+    let room = |width: usize| width.saturating_sub(indent.len());
+    let Some(width) = look
+        .width
+        .map(room)
+        .filter(|&width| text.chars().count() > width)
+    else {
+        return format!("{indent}{text}");
+    };
+    let lines = hanging(text, width, width.saturating_sub(4))
+        .into_iter()
+        .enumerate();
+    let lines = lines.map(|(number, line)| match number {
+        0 => format!("{indent}{line}"),
+        _ => format!("{indent}    {line}"),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn line(record: &Record) -> String {
     let end = |address: IpAddr, port: u16| match port {
         0 => address.to_string(),
         port => SocketAddr::new(address, port).to_string(),
@@ -239,15 +259,16 @@ fn line(out: &mut impl Write, record: &Record) -> io::Result<()> {
     let of_flow = record.domain.is_none();
     let src = end(record.src, if of_flow { record.src_port } else { 0 });
     let seconds = (i128::from(record.end_ns) - i128::from(record.start_ns)) as f64 / 1e9;
-    write!(
-        out,
-        "  {} +{seconds:.3}s  {src} > {}  ",
+    let when = format!(
+        "{} +{seconds:.3}s  {src} > {}",
         time(record.start_ns, DECIMALS),
         end(record.dst, record.dst_port)
-    )?;
+    );
     let [forward, reverse] = record.packets;
     if let Some(domain) = record.domain.as_deref().map(dotted) {
-        return writeln!(out, "{domain}  {forward} queries, {reverse} responses");
+        let queries = counted(forward, "query", "queries");
+        let responses = counted(reverse, "response", "responses");
+        return format!("{when}  {domain}  {queries}, {responses}");
     }
     let proto = match record.protocol {
         1 => "icmp".to_owned(),
@@ -257,14 +278,18 @@ fn line(out: &mut impl Write, record: &Record) -> io::Result<()> {
         132 => "sctp".to_owned(),
         other => format!("proto {other}"),
     };
-    let [bytes, bytes_back] = record.bytes;
-    writeln!(
-        out,
-        "{proto}  {forward} + {reverse} packets, {bytes} + {bytes_back} bytes"
-    )
+    let [bytes, bytes_back] = record.bytes.map(grouped);
+    let [forward, reverse] = [forward, reverse].map(grouped);
+    format!("{when}  {proto}  {forward} + {reverse} packets, {bytes} + {bytes_back} bytes")
 }
 
-fn explain(out: &mut impl Write, explained: &Explained) -> io::Result<()> {
+/// `1 query`, `2 queries`.
+fn counted(number: u64, one: &str, many: &str) -> String {
+    let what = if number == 1 { one } else { many };
+    format!("{} {what}", grouped(number))
+}
+
+fn explain(out: &mut impl Write, explained: &Explained, look: Look) -> io::Result<()> {
     let percent = |rate: Option<f64>| {
         rate.map_or_else(|| "–".to_owned(), |rate| format!("{:.2} %", rate * 100.0))
     };
@@ -282,18 +307,19 @@ fn explain(out: &mut impl Write, explained: &Explained) -> io::Result<()> {
         hits,
         ..
     } = explained;
-    writeln!(
-        out,
+    let nodes = format!(
         "nodes    {nodes}: {nodes_ruled_out} ruled out by their global filter; observed FPR {}",
         percent(explained.node_fpr())
-    )?;
-    writeln!(
-        out,
+    );
+    let regions = format!(
         "regions  {regions}: {regions_by_node} ruled out with their node, {regions_by_time} by time or kind of records, {regions_by_filter} by their filter; {regions_opened} opened, {regions_in_vain} in vain; observed FPR {}",
         percent(explained.region_fpr())
-    )?;
-    writeln!(
-        out,
+    );
+    let records = format!(
         "records  {records} in regions opened: {records_listed} in all lists asked, {hits} found"
-    )
+    );
+    let texts = [nodes, regions, records].into_iter();
+    texts
+        .map(|text| lines(&text, "", look))
+        .try_for_each(|text| writeln!(out, "{text}"))
 }

@@ -4,9 +4,11 @@ use super::cell::Cell;
 use super::column::Columns;
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
+use super::look::Look;
 use super::number::grouped;
 use super::rows::{Frame, RowWriter, Section};
 use super::selection::part_columns;
+use super::table::hanging;
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
 use std::io::{self, Write};
 
@@ -114,7 +116,7 @@ pub(super) fn capture_columns() -> Columns<CaptureEntry> {
 }
 
 /// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the table and
-/// the document have beside the nodes.
+/// the document have beside the nodes. `look` is that of the table.
 ///
 /// # Errors
 ///
@@ -123,6 +125,7 @@ pub fn write_index_stats<W: Write>(
     stats: &IndexStats,
     format: ReportFormat,
     captures: bool,
+    look: Look,
     mut out: W,
 ) -> io::Result<W> {
     let frame = |rows, row| Frame {
@@ -131,7 +134,7 @@ pub fn write_index_stats<W: Write>(
     };
     let whole = whole_columns().object_of(stats);
     match format {
-        ReportFormat::Table => write_table(stats, captures, &mut out)?,
+        ReportFormat::Table => write_table(stats, captures, look, &mut out)?,
         ReportFormat::Json => {
             let mut fields = vec![("schema".into(), Cell::Text(SCHEMA.into()))];
             if let Cell::Object(whole) = whole {
@@ -157,20 +160,42 @@ pub fn write_index_stats<W: Write>(
     Ok(out)
 }
 
-fn write_table(stats: &IndexStats, captures: bool, out: &mut dyn Write) -> io::Result<()> {
+fn write_table(
+    stats: &IndexStats,
+    captures: bool,
+    look: Look,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let columns = whole_columns();
     let number = |name| columns.number(name, stats);
     let text = |name| grouped(number(name));
+    let mut line = |name: &str, text: &str| {
+        let width = look
+            .width
+            .map_or(usize::MAX, |width| width.saturating_sub(NAME + 1));
+        let mut lines = if text.chars().count() > width {
+            hanging(text, width, width)
+        } else {
+            vec![text.to_owned()]
+        };
+        for (number, text) in lines.drain(..).enumerate() {
+            let name = if number == 0 { name } else { "" };
+            writeln!(out, "{name:<NAME$} {text}")?;
+        }
+        Ok::<_, io::Error>(())
+    };
     let [all, bytes, packets] = ["captures", "capture_bytes", "packets"].map(text);
-    writeln!(
-        out,
-        "captures         {all} with {bytes} bytes and {packets} packets"
+    line(
+        "captures",
+        &format!("{all} with {bytes} bytes and {packets} packets"),
     )?;
     let [regions, flows, dns] = ["regions", "flows", "dns"].map(text);
     let (seconds, filter) = (stats.region_ns as f64 / 1e9, stats.filter);
-    writeln!(
-        out,
-        "regions          {regions} of {seconds} s with {flows} flows and {dns} DNS records; filters: {filter}"
+    line(
+        "regions",
+        &format!(
+            "{regions} of {seconds} s with {flows} flows and {dns} DNS records; filters: {filter}"
+        ),
     )?;
     for (name, column) in [
         ("index", "index_bytes"),
@@ -182,35 +207,42 @@ fn write_table(stats: &IndexStats, captures: bool, out: &mut dyn Write) -> io::R
     ] {
         let bytes = number(column);
         let share = bytes as f64 / number("capture_bytes").max(1) as f64 * 100.0;
-        let bytes = grouped(bytes);
-        writeln!(
-            out,
-            "{name:<16} {bytes} bytes, {share:.2} % of the captures"
+        line(
+            name,
+            &format!("{} bytes, {share:.2} % of the captures", grouped(bytes)),
         )?;
     }
     for node in &stats.nodes {
-        writeln!(
-            out,
-            "node             {}: {} regions, global filter {:.1} % full, {} counters saturated, {} overflows",
-            node.folder.display(),
-            node.regions,
-            node.fill * 100.0,
-            node.saturated,
-            node.overflows
+        let [regions, saturated, overflows] =
+            [node.regions as u64, node.saturated, node.overflows].map(grouped);
+        line(
+            "node",
+            &format!(
+                "{}: {regions} regions, global filter {:.1} % full, {saturated} counters saturated, {overflows} overflows",
+                node.folder.display(),
+                node.fill * 100.0
+            ),
         )?;
     }
-    if captures {
-        for entry in &stats.captures {
-            let damage = entry.damage.as_ref().map_or("", |_| ", damaged");
-            let part = entry.part.as_ref().map_or("", |_| ", in part");
-            writeln!(
-                out,
-                "capture          {}: {} packets in {} regions{damage}{part}",
-                entry.path.display(),
-                entry.packets,
-                entry.regions.len()
-            )?;
-        }
+    for entry in stats.captures.iter().filter(|_| captures) {
+        let damage = entry.damage.as_ref().map_or("", |_| ", damaged");
+        let part = entry.part.as_ref().map_or("", |_| ", in part");
+        let noun = if entry.regions.len() == 1 {
+            "region"
+        } else {
+            "regions"
+        };
+        let [packets, regions] = [entry.packets, entry.regions.len() as u64].map(grouped);
+        line(
+            "capture",
+            &format!(
+                "{}: {packets} packets in {regions} {noun}{damage}{part}",
+                entry.path.display()
+            ),
+        )?;
     }
     Ok(())
 }
+
+/// Width of what stands before a line.
+const NAME: usize = 16;

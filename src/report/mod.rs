@@ -45,10 +45,12 @@ mod index_verify;
 mod inputs;
 mod json;
 #[cfg(feature = "cli")]
+mod look;
 pub mod manual;
 mod markdown;
 mod markup;
 mod number;
+mod over_time;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
@@ -63,6 +65,8 @@ mod selection;
 mod sparkline;
 pub mod svg;
 mod table;
+mod table_columns;
+mod table_rows;
 mod top;
 mod top_model;
 mod top_page;
@@ -94,6 +98,7 @@ pub use index::SearchReport;
 pub use index_stats::write_index_stats;
 #[cfg(feature = "parquet")]
 pub use index_verify::write_index_verify;
+pub use look::Look;
 pub use plan_model::PlanReport;
 pub use reproduce::write_experiments;
 pub use reproduce_model::ReproduceReport;
@@ -128,7 +133,7 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> CountReport<W> {
-    /// Begins a report. `styled` allows the table to use a terminal's bold face.
+    /// Begins a report; `look` is that of the table.
     ///
     /// # Errors
     ///
@@ -136,12 +141,12 @@ impl<W: Write> CountReport<W> {
     pub fn begin(
         format: ReportFormat,
         parameters: &CountParameters,
-        styled: bool,
+        look: Look,
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
             Writer::Table(Box::new(count_table::CountTable::begin(
-                out, parameters, styled,
+                out, parameters, look,
             )?))
         } else {
             let columns =

@@ -13,6 +13,14 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
+/// A text with a capital at its beginning.
+pub(super) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}
+
 /// A rate or an error as a percentage: `1.049 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;

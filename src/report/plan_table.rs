@@ -1,10 +1,11 @@
 //! A plan for people: what was asked, a line a structure, remarks, and the recommendation.
 
 use super::INTERRUPTED;
+use super::look::Look;
 use super::number::{grouped, size};
 use super::plan_model::PlanReport;
 use super::selection::Selected;
-use super::table::{Heading, bold, fitted, hanging, head, line};
+use super::table::{Heading, bold, bold_text, fitted, hanging, head, layout, line};
 use crate::filters::{FilterKind, Shape};
 use crate::planner::{Goal, PlanRow, RateRule, Structure};
 use std::collections::BTreeMap;
@@ -20,31 +21,32 @@ const RATES_IN_LINE: usize = 3;
 /// Rates in a line of that table.
 const RATES_IN_TABLE: usize = 7;
 
+/// Room for parameters beside the other columns, at least.
+const LEAST_PARAMETERS: usize = 24;
+
 /// Cuts that are spelt out.
 const CUTS_SPELT: usize = 4;
 
-pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(report: &PlanReport<'_>, look: Look, out: &mut impl Write) -> io::Result<()> {
     let request = report.request;
     let plan = report.plan;
-    paragraph(out, "", &title(report))?;
+    paragraph(out, look, "", &title(report))?;
     for (number, (wanted, share)) in request.wanted.iter().zip(request.shares()).enumerate() {
-        write!(
-            out,
-            "  [{}] {}: {:.1} % of the queries",
+        let mut text = format!(
+            "[{}] {}: {:.1} % of the queries",
             number + 1,
             request.name(wanted.mask),
             share * 100.0
-        )?;
-        if report.is_most() {
-            writeln!(out)?;
-        } else {
-            writeln!(
-                out,
+        );
+        if !report.is_most() {
+            let _ = write!(
+                text,
                 ", {} values ({})",
                 grouped(request.elements.of(wanted.mask) as u64),
                 request.elements.origin(wanted.mask).name()
-            )?;
+            );
         }
+        paragraph(out, look, "  ", &text)?;
     }
     if let Some(sample) = report.sample {
         let mut text = format!(
@@ -61,19 +63,19 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
                 spread.skew()
             );
         }
-        paragraph(out, "  ", text.trim_end_matches(';'))?;
+        paragraph(out, look, "  ", text.trim_end_matches(';'))?;
         if let Some(words) = Selected::from(&sample.selection).words(&sample.inputs) {
-            paragraph(out, "  ", &words)?;
+            paragraph(out, look, "  ", &words)?;
         }
         if sample.interrupted {
-            paragraph(out, "  ", INTERRUPTED)?;
+            paragraph(out, look, "  ", INTERRUPTED)?;
         }
     }
     writeln!(out)?;
     let in_line = request.wanted.len() <= RATES_IN_LINE;
-    structures(report, styled, in_line, out)?;
+    structures(report, look, in_line, out)?;
     if !in_line {
-        rates(report, styled, out)?;
+        rates(report, look, out)?;
     }
     writeln!(out)?;
     if plan
@@ -81,32 +83,32 @@ pub(super) fn write(report: &PlanReport<'_>, styled: bool, out: &mut impl Write)
         .iter()
         .any(|row| row.design.is_some() && row.rates.contains(&None))
     {
-        writeln!(
-            out,
-            "n/a: not answered; in the weighted rate it counts as 1, since it is never a no"
-        )?;
+        let text = "n/a: not answered; in the weighted rate it counts as 1, since it is never a no";
+        paragraph(out, look, "", text)?;
     }
-    remarks(report, out)?;
+    remarks(report, look, out)?;
     let head = plan
         .recommended
         .map_or("recommended: none; ".to_owned(), |structure| {
             format!("recommended: {}; ", structure.name())
         });
-    paragraph(out, "", &(head + &report.reason()))?;
+    paragraph(out, look, "", &(head + &report.reason()))?;
     match &report.command {
         Some(parts) => {
             writeln!(out, "to build it:")?;
-            continued(out, parts)
+            continued(out, look, parts)
         }
         None => Ok(()),
     }
 }
 
 /// Writes the parts of a command; lines go on behind a backslash, as a shell has it.
-fn continued(out: &mut impl Write, parts: &[String]) -> io::Result<()> {
+fn continued(out: &mut impl Write, look: Look, parts: &[String]) -> io::Result<()> {
     let mut line = "  ".to_owned();
     for (index, part) in parts.iter().enumerate() {
-        if index > 0 && line.chars().count() + 1 + part.chars().count() > WIDTH - 2 {
+        if index > 0
+            && line.chars().count() + 1 + part.chars().count() > look.width_within(WIDTH) - 2
+        {
             writeln!(out, "{line} \\")?;
             line.clear();
             line.push_str("    ");
@@ -124,7 +126,7 @@ type Text<'a> = Box<dyn Fn(&PlanRow) -> String + 'a>;
 /// A line a structure.
 fn structures(
     report: &PlanReport<'_>,
-    styled: bool,
+    look: Look,
     in_line: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -132,47 +134,55 @@ fn structures(
     let (none, most) = (|| "-".to_owned(), report.is_most());
     let same = plan.rows.iter().any(|row| row.same_rate_bytes.is_some());
     let weighted = !in_line || request.wanted.len() > 1;
-    // Each column: its heading, whether it is there, and its cell.
-    let mut columns: Vec<(String, bool, Text<'_>)> = vec![
+    // Each column: its heading, how soon it goes where there is no room, whether it is there, and its cell.
+    let mut columns: Vec<(String, u8, bool, Text<'_>)> = vec![
         (
             "structure".into(),
+            0,
             true,
             Box::new(|row| row.structure.name().into()),
         ),
         (
             "memory".into(),
+            3,
             true,
             Box::new(|row| bytes(row.memory_bytes)),
         ),
         (
             "elements".into(),
+            0,
             most,
             Box::new(|row| row.elements.map_or_else(none, grouped)),
         ),
     ];
     for number in 0..request.wanted.len() {
         let rate = move |row: &PlanRow| rate_or(row, row.rates.get(number).copied().flatten());
-        columns.push((format!("FPR [{}]", number + 1), in_line, Box::new(rate)));
+        let head = format!("FPR [{}]", number + 1);
+        columns.push((head, 4, in_line, Box::new(rate)));
     }
-    columns.extend::<[(String, bool, Text<'_>); 4]>([
+    columns.extend::<[(String, u8, bool, Text<'_>); 4]>([
         (
             "weighted".into(),
+            0,
             weighted,
             Box::new(|row| row.weighted.map_or_else(none, rate_text)),
         ),
         (
             "for same FPR".into(),
+            2,
             same,
             Box::new(|row| bytes(row.same_rate_bytes)),
         ),
         (
             "count ±".into(),
+            1,
             // There is room for it beside one rate.
             !weighted,
             Box::new(|row| row.count_std_error.map_or_else(none, share_text)),
         ),
         (
             "parameters".into(),
+            0,
             true,
             Box::new(|row| match &row.shape() {
                 Some(design) => parameters(report, row.structure, design),
@@ -180,7 +190,7 @@ fn structures(
             }),
         ),
     ]);
-    columns.retain(|(_, is_there, _)| *is_there);
+    columns.retain(|(.., is_there, _)| *is_there);
     let last = columns.len() - 1;
     let cells = |row: &PlanRow| columns.iter().map(|(.., text)| text(row)).collect();
     let rows: Vec<Vec<String>> = plan.rows.iter().map(cells).collect();
@@ -188,18 +198,27 @@ fn structures(
     let heads: Vec<_> = heads
         .map(|(number, (head, ..))| (head.clone(), number == 0 || number == last))
         .collect();
-    let mut headings = fitted(&heads, &rows);
-    headings[last] = Heading::left(0, 0, "parameters").gap(2);
-    bold(out, styled, &head(&headings))?;
-    for (row, cells) in plan.rows.iter().zip(rows) {
-        let line = line(headings.iter().zip(cells));
-        bold(
-            out,
-            styled && plan.recommended == Some(row.structure),
-            &line,
-        )?;
+    let headings = fitted(&heads, &rows).into_iter().zip(&columns);
+    let mut headings: Vec<Heading> = headings
+        .map(|(heading, (_, goes, ..))| heading.goes(*goes))
+        .collect();
+    headings[last] = Heading::left(0, 0, "parameters")
+        .gap(2)
+        .room(LEAST_PARAMETERS);
+    let layout = layout(&headings, look.width);
+    for line in layout.head() {
+        bold(out, look.bold, &line)?;
     }
-    Ok(())
+    for (row, cells) in plan.rows.iter().zip(rows) {
+        let is_bold = look.bold && plan.recommended == Some(row.structure);
+        for line in layout.lines(cells, look.width) {
+            writeln!(out, "{}", bold_text(is_bold, &line))?;
+        }
+    }
+    match layout.remark() {
+        Some(remark) => paragraph(out, look, "", &remark),
+        None => Ok(()),
+    }
 }
 
 fn title(report: &PlanReport<'_>) -> String {
@@ -241,10 +260,11 @@ fn title(report: &PlanReport<'_>) -> String {
 }
 
 /// Predicted rates, where they are too many for the line of a structure.
-fn rates(report: &PlanReport<'_>, styled: bool, out: &mut impl Write) -> io::Result<()> {
+fn rates(report: &PlanReport<'_>, look: Look, out: &mut impl Write) -> io::Result<()> {
     let count = report.request.wanted.len();
-    for first in (0..count).step_by(RATES_IN_TABLE) {
-        let these = first..count.min(first + RATES_IN_TABLE);
+    let in_table = (look.width_within(WIDTH).saturating_sub(14) / 10).clamp(1, RATES_IN_TABLE);
+    for first in (0..count).step_by(in_table) {
+        let these = first..count.min(first + in_table);
         writeln!(out)?;
         let rates = these
             .clone()
@@ -253,7 +273,7 @@ fn rates(report: &PlanReport<'_>, styled: bool, out: &mut impl Write) -> io::Res
             .into_iter()
             .chain(rates)
             .collect();
-        bold(out, styled, &head(&headings))?;
+        bold(out, look.bold, &head(&headings))?;
         for row in &report.plan.rows {
             let rates = row.rates[these.clone()]
                 .iter()
@@ -266,7 +286,7 @@ fn rates(report: &PlanReport<'_>, styled: bool, out: &mut impl Write) -> io::Res
 }
 
 /// Each remark once, with the structures that it is about.
-fn remarks(report: &PlanReport<'_>, out: &mut impl Write) -> io::Result<()> {
+fn remarks(report: &PlanReport<'_>, look: Look, out: &mut impl Write) -> io::Result<()> {
     let mut by_text: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut order = Vec::new();
     for row in &report.plan.rows {
@@ -279,7 +299,12 @@ fn remarks(report: &PlanReport<'_>, out: &mut impl Write) -> io::Result<()> {
         }
     }
     for note in order {
-        paragraph(out, "", &format!("{}: {note}", by_text[note].join(", ")))?;
+        paragraph(
+            out,
+            look,
+            "",
+            &format!("{}: {note}", by_text[note].join(", ")),
+        )?;
     }
     Ok(())
 }
@@ -391,8 +416,8 @@ fn bytes(bytes: Option<f64>) -> String {
 }
 
 /// Writes a text in lines of at most [`WIDTH`] characters; those behind the first are indented.
-fn paragraph(out: &mut dyn Write, indent: &str, text: &str) -> io::Result<()> {
-    let width = WIDTH - indent.len();
+fn paragraph(out: &mut dyn Write, look: Look, indent: &str, text: &str) -> io::Result<()> {
+    let width = look.width_within(WIDTH) - indent.len();
     for (number, line) in hanging(text, width, width - 2).iter().enumerate() {
         let more = if number == 0 { "" } else { "  " };
         writeln!(out, "{indent}{more}{line}")?;

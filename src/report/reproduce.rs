@@ -3,6 +3,7 @@
 use super::figure::Page;
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
+use super::look::Look;
 use super::reproduce_model::{ReproduceReport, line_columns, listed_columns};
 use super::rows::{Frame, RowWriter};
 use super::{markdown, reproduce_page, reproduce_table};
@@ -27,20 +28,14 @@ pub fn write_experiments<W: Write>(format: ReportFormat, mut out: W) -> io::Resu
 }
 
 impl ReproduceReport<'_> {
-    /// Writes it. Tables keep to `width` columns; `styled` allows them to use a terminal's bold face.
+    /// Writes it; `look` is that of tables.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write<W: Write>(
-        &self,
-        format: ReportFormat,
-        width: usize,
-        styled: bool,
-        mut out: W,
-    ) -> io::Result<W> {
+    pub fn write<W: Write>(&self, format: ReportFormat, look: Look, mut out: W) -> io::Result<W> {
         match format {
-            ReportFormat::Table => reproduce_table::write(self, width, styled, &mut out)?,
+            ReportFormat::Table => reproduce_table::write(self, look, &mut out)?,
             ReportFormat::Json => write_document(&mut out, Layout::Pretty, &self.document())?,
             _ => {
                 let frame = self.frame().followed_by(format, || self.document());

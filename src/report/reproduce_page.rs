@@ -13,6 +13,11 @@ pub(super) fn page(report: &ReproduceReport<'_>) -> Page {
     Page {
         title: "The papers' tables and figures, recomputed".into(),
         summary: summary(report),
+        warnings: report
+            .interrupted
+            .then(super::interrupted_sentence)
+            .into_iter()
+            .collect(),
         sections: report
             .experiments
             .iter()
@@ -37,7 +42,7 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
         Size::Default => "at the default scale",
         Size::Full => "at full scale",
     };
-    let mut words = vec![
+    vec![
         format!(
             "{} experiments {scale}, seed {}: {} figures, {held} of them measured and compared with a formula; {} leave it by more than 4 standard errors.",
             report.experiments.len(),
@@ -51,11 +56,7 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
         ),
         "Paper: as printed. Formula: the correct one, which is not always the paper's. Measured: on the filters of this library, mean ± standard error; no error is given for values without chance.".into(),
         format!("Times were measured on {}.", report.machine),
-    ];
-    if report.interrupted {
-        words.push(super::interrupted_sentence());
-    }
-    words
+    ]
 }
 
 fn section(experiment: &Experiment, machine: &str) -> PageSection {

@@ -1,9 +1,13 @@
 //! Recomputed tables for people: a line a figure, with the verdict behind it or below.
 
+use super::look::Look;
 use super::reproduce_model::ReproduceReport;
 use super::table::{self, Heading, bold, fitted, head, wrapped};
 use crate::experiments::{Cell, Experiment, Measured};
 use std::io::{self, Write};
+
+/// Columns of a line that does not go to a terminal.
+const USUAL_WIDTH: usize = 120;
 
 /// Least room for verdicts beside the figures; with less they stand below.
 const LEAST_BESIDE: usize = 26;
@@ -13,15 +17,15 @@ const LEAST_WIDTH: usize = 40;
 
 pub(super) fn write(
     report: &ReproduceReport<'_>,
-    width: usize,
-    styled: bool,
+    look: Look,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    let width = look.width_within(USUAL_WIDTH);
     for (number, experiment) in report.experiments.iter().enumerate() {
         if number > 0 {
             writeln!(out)?;
         }
-        one(experiment, width.max(LEAST_WIDTH), styled, out)?;
+        one(experiment, width.max(LEAST_WIDTH), look.bold, out)?;
     }
     let cells = report
         .experiments
@@ -30,12 +34,12 @@ pub(super) fn write(
         .sum::<usize>();
     let departures = report.experiments.iter().map(|e| e.departures().count());
     writeln!(out)?;
-    writeln!(
-        out,
+    let sums = format!(
         "{} experiments, {cells} figures, {} of them away from their formula by more than 4 standard errors",
         report.experiments.len(),
         departures.sum::<usize>()
-    )?;
+    );
+    look.sentence(out, &sums)?;
     if report.interrupted {
         writeln!(out, "{}", super::interrupted_sentence())?;
     }
@@ -241,7 +245,11 @@ mod tests {
         };
         for width in [60, 90, 140, 200] {
             let mut text = Vec::new();
-            write(&report, width, false, &mut text).unwrap();
+            let look = Look {
+                width: Some(width),
+                ..Look::default()
+            };
+            write(&report, look, &mut text).unwrap();
             let text = String::from_utf8(text).unwrap();
             // The figures themselves are not broken, and need 70 columns.
             let most = text.lines().map(|line| line.chars().count()).max().unwrap();

@@ -48,14 +48,23 @@ impl Sparkline {
         self.in_last = 1;
     }
 
-    /// The line, from 0 to the largest value; empty if there are fewer than two values.
-    pub(super) fn draw(&self) -> String {
-        let most = self.values.iter().copied().fold(0.0, f64::max);
-        if self.values.len() < 2 || most <= 0.0 {
+    /// The line, from 0 to the largest value, in at most `room` columns; empty if there are fewer than two values.
+    pub(super) fn draw(&self, room: Option<usize>) -> String {
+        let each = self
+            .values
+            .len()
+            .div_ceil(room.unwrap_or(COLUMNS).max(1))
+            .max(1);
+        let values = self.values.chunks(each);
+        let values: Vec<f64> = values
+            .map(|near| near.iter().copied().fold(0.0, f64::max))
+            .collect();
+        let most = values.iter().copied().fold(0.0, f64::max);
+        if values.len() < 2 || most <= 0.0 {
             return String::new();
         }
         let block = |value: f64| BLOCKS[((value / most * 8.0).ceil() as usize).clamp(1, 8) - 1];
-        self.values.iter().map(|&value| block(value)).collect()
+        values.into_iter().map(block).collect()
     }
 }
 
@@ -66,7 +75,7 @@ mod tests {
     fn draw(values: impl IntoIterator<Item = f64>) -> String {
         let mut line = Sparkline::default();
         values.into_iter().for_each(|value| line.push(value));
-        line.draw()
+        line.draw(None)
     }
 
     #[test]

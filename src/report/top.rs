@@ -1,6 +1,7 @@
 //! The largest keys in one of the formats, written slice by slice.
 
 use super::format::ReportFormat;
+use super::look::Look;
 use super::rows::RowWriter;
 use super::top_model::{TopParameters, TopRow, frame, key_columns, tail};
 use super::top_table::TopTable;
@@ -20,7 +21,7 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> TopReport<W> {
-    /// Begins a report. `styled` allows the table to use a terminal's bold face; it is `width` columns wide.
+    /// Begins a report; `look` is that of the table.
     ///
     /// # Errors
     ///
@@ -28,12 +29,11 @@ impl<W: Write> TopReport<W> {
     pub fn begin(
         format: ReportFormat,
         parameters: &TopParameters,
-        styled: bool,
-        width: usize,
+        look: Look,
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            let table = TopTable::begin(out, parameters, styled, width)?;
+            let table = TopTable::begin(out, parameters, look)?;
             Writer::Table(Box::new(table))
         } else {
             let rows = RowWriter::begin(format, frame(parameters), key_columns(), out)?;

@@ -4,11 +4,12 @@
 //! pairs.
 
 use super::figure::{Axis, Block, DataTable, Drawing, Figure, Page, PageSection};
-use super::figure::{Point, Scale, Series, SeriesStyle};
-use super::number::{grouped, percent, size, slices_of, time};
+use super::figure::{Scale, Series, SeriesStyle};
+use super::number::{capitalised, grouped, percent, size, slices_of, time};
+use super::over_time::{Place, curve, troubles};
 use super::sparkline::Sparkline;
 use super::top_model::TopParameters;
-use super::top_table::{nothing, remarks, subject};
+use super::top_table::{limits, nothing, recall, subject};
 use super::traffic_page::skipped;
 use crate::top::{TopSink, TopSlice, TopSummary};
 use std::collections::HashMap;
@@ -42,6 +43,7 @@ pub struct TopPage {
 #[derive(Clone, Debug)]
 struct Kept {
     start_ns: i64,
+    end_ns: i64,
     pairs: f64,
     keys: Vec<(String, f64)>,
 }
@@ -51,6 +53,8 @@ struct Largest {
     key: String,
     start_ns: i64,
     number: f64,
+    /// Another key has as many.
+    tied: bool,
     /// Bounds, if it is an estimate.
     bounds: Option<(u64, u64)>,
 }
@@ -59,6 +63,10 @@ impl TopSink for TopPage {
     fn slice(&mut self, slice: &TopSlice) -> io::Result<()> {
         self.seen += 1;
         self.without_exact += u64::from(slice.exact.is_none());
+        if let Some(largest) = &mut self.largest {
+            let mut firsts = slice.keys.iter();
+            largest.tied |= firsts.any(|k| k.key != largest.key && k.best() == largest.number);
+        }
         if let Some(first) = slice.keys.first()
             && self
                 .largest
@@ -70,12 +78,14 @@ impl TopSink for TopPage {
                 key: first.key.clone(),
                 start_ns: slice.start_ns,
                 number: first.best(),
+                tied: slice.keys.get(1).is_some_and(|k| k.best() == first.best()),
                 bounds: spread.map(|spread| (spread.lower, spread.upper)),
             });
         }
         let keys = slice.keys.iter().take(MOST_KEYS);
         let kept = Kept {
             start_ns: slice.start_ns,
+            end_ns: slice.end_ns,
             pairs: slice.best(),
             keys: keys.map(|key| (key.key.clone(), key.best())).collect(),
         };
@@ -144,6 +154,13 @@ impl TopPage {
         Page {
             title: format!("{name}: {subject}"),
             summary: self.words(parameters, summary),
+            warnings: {
+                let limits = limits(summary).into_iter();
+                let limits = limits.map(|words| format!("{}.", capitalised(&words)));
+                let totals = &summary.totals;
+                let troubles = troubles(&summary.inputs, totals.uncounted, totals.interrupted);
+                limits.chain(troubles).collect()
+            },
             sections,
         }
     }
@@ -175,16 +192,13 @@ impl TopPage {
     }
 
     fn curve(&self, name: &str, numbers: &[f64]) -> Series {
-        let points = self.kept.iter().zip(numbers).map(|(slice, &number)| Point {
-            x: slice.start_ns as f64 / 1e9,
-            y: number,
-            error: 0.0,
+        let places = self.kept.iter().zip(numbers).map(|(slice, &number)| Place {
+            start_ns: slice.start_ns,
+            end_ns: slice.end_ns,
+            value: Some(number),
+            std_error: None,
         });
-        Series {
-            name: name.to_owned(),
-            points: points.collect(),
-            style: SeriesStyle::Line,
-        }
+        curve(name, SeriesStyle::Line, places, self.each)
     }
 
     fn over_time(&self, parameters: &TopParameters, ranked: &[(String, f64, u64)]) -> PageSection {
@@ -221,7 +235,7 @@ impl TopPage {
                 "One scale for all. A curve has a gap where its key is not among those listed.",
                 Drawing::Strips {
                     x: x(),
-                    y: Axis::new(&label, Scale::Linear),
+                    y: Axis::new(&label, Scale::Count),
                     series: series.into_iter().map(|(_, curve)| curve).collect(),
                 },
             )));
@@ -232,7 +246,7 @@ impl TopPage {
             "Distinct pairs of a key and another value, but for those of the curves above.",
             Drawing::Strips {
                 x: x(),
-                y: Axis::new("distinct pairs", Scale::Linear),
+                y: Axis::new("distinct pairs", Scale::Count),
                 series: vec![self.curve("all other keys", &rest)],
             },
         )));
@@ -253,7 +267,7 @@ impl TopPage {
             "",
             Drawing::Bars {
                 categories,
-                y: Axis::new(&label, Scale::Linear),
+                y: Axis::new(&label, Scale::Count),
                 series: vec![(label.clone(), numbers)],
             },
         );
@@ -270,7 +284,7 @@ impl TopPage {
                 for number in self.series(key) {
                     line.push(if number.is_finite() { number } else { 0.0 });
                 }
-                row.extend([grouped(*slices), line.draw()]);
+                row.extend([grouped(*slices), line.draw(None)]);
             }
             row
         });
@@ -323,14 +337,16 @@ impl TopPage {
                     }
                     _ => String::new(),
                 };
-                format!("{who} has the most distinct {others}: {number}{slice}.")
+                let tied = if largest.tied {
+                    "; other keys have as many"
+                } else {
+                    ""
+                };
+                format!("{who} has the most distinct {others}: {number}{slice}{tied}.")
             }
         });
-        words.extend(
-            remarks(parameters, summary)
-                .iter()
-                .map(|remark| format!("{}.", capitalised(remark))),
-        );
+        let recall = recall(parameters, summary);
+        words.extend(recall.map(|words| format!("{}.", capitalised(&words))));
         if self.without_exact > 0 && summary.over_limit == 0 {
             words.push(
                 "How large errors are was not measured: there is no exact count to compare with."
@@ -339,29 +355,8 @@ impl TopPage {
         }
         let selected = parameters.selected.words(&summary.inputs);
         words.extend(selected.map(|words| format!("{words}.")));
-        if summary.totals.uncounted > 0 {
-            words.push(format!(
-                "{} packets are in no slice, since they came too late.",
-                grouped(summary.totals.uncounted)
-            ));
-        }
-        if summary.totals.interrupted {
-            words.push(super::interrupted_sentence());
-        }
-        for input in &summary.inputs {
-            if let Some(error) = &input.error {
-                words.push(format!("Reading stopped early: {error}."));
-            }
-        }
         words
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().chain(letters).collect()
-    })
 }
 
 fn inputs(summary: &TopSummary) -> DataTable {

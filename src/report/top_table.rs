@@ -2,11 +2,16 @@
 
 use super::INTERRUPTED;
 use super::count_table::write_read;
+use super::look::Look;
 use super::number::{grouped, size, slices_of, time};
-use super::table::{Heading, bold, fitted, head, line, wrapped};
+use super::table::{Heading, bold_text, fitted, head, layout, wrapped};
+use super::table_rows::TableRows;
 use super::top_model::TopParameters;
 use crate::top::{Certainty, TopKey, TopSlice, TopSummary};
 use std::io::{self, Write};
+
+/// Columns of a line that does not go to a terminal.
+const USUAL_WIDTH: usize = 120;
 
 /// Columns of the longest and of the shortest bar.
 const LONGEST_BAR: usize = 40;
@@ -22,8 +27,12 @@ const NONE: &str = "–";
 pub(super) struct TopTable<W: Write> {
     out: W,
     parameters: TopParameters,
-    styled: bool,
+    look: Look,
+    /// Columns of a line.
     width: usize,
+    rows: TableRows,
+    /// The sentence about columns that have no room.
+    gone: Option<String>,
     any: bool,
     /// Keys of slices without an exact answer that are not certain.
     uncertain: u64,
@@ -32,20 +41,18 @@ pub(super) struct TopTable<W: Write> {
 }
 
 impl<W: Write> TopTable<W> {
-    pub(super) fn begin(
-        mut out: W,
-        parameters: &TopParameters,
-        styled: bool,
-        width: usize,
-    ) -> io::Result<Self> {
+    pub(super) fn begin(mut out: W, parameters: &TopParameters, look: Look) -> io::Result<Self> {
+        let width = look.width.unwrap_or(USUAL_WIDTH);
         for line in wrapped(&title(parameters), width) {
             writeln!(out, "{line}")?;
         }
         Ok(Self {
             out,
             parameters: parameters.clone(),
-            styled,
+            look,
             width,
+            rows: TableRows::of(look),
+            gone: None,
             any: false,
             uncertain: 0,
             most_unheld: None,
@@ -63,12 +70,10 @@ impl<W: Write> TopTable<W> {
             return Ok(());
         }
         self.any = true;
-        writeln!(self.out)?;
-        let about = self.about(slice);
-        for line in wrapped(&about, self.width) {
-            writeln!(self.out, "{line}")?;
-        }
-        self.keys(slice)
+        let mut block = vec![String::new()];
+        block.extend(wrapped(&self.about(slice), self.width));
+        self.keys(slice, &mut block);
+        self.rows.row(&mut self.out, None, block.join("\n"))
     }
 
     /// The slice in a sentence.
@@ -95,28 +100,40 @@ impl<W: Write> TopTable<W> {
         )
     }
 
-    fn keys(&mut self, slice: &TopSlice) -> io::Result<()> {
+    /// Appends the lines of its keys.
+    fn keys(&mut self, slice: &TopSlice, lines: &mut Vec<String>) {
         let exact = slice.exact.is_some();
         let rows: Vec<Vec<String>> = slice
             .keys
             .iter()
             .map(|key| self.cells(key, exact))
             .collect();
-        let mut heads = vec![("", false), (self.parameters.by.as_str(), true)];
+        // How soon a column goes where there is no room stands behind its name.
+        let mut heads = vec![("", false, 0), (self.parameters.by.as_str(), true, 0)];
         if exact {
-            heads.extend([("exact", false), ("estimate", false)]);
+            heads.extend([("exact", false, 0), ("estimate", false, 3)]);
         } else {
-            heads.extend([("estimate", false), ("lower", false), ("upper", false)]);
+            heads.extend([
+                ("estimate", false, 0),
+                ("lower", false, 4),
+                ("upper", false, 4),
+            ]);
         }
-        heads.extend([("share", false), ("packets", false), ("bytes", false)]);
+        heads.extend([
+            ("share", false, 5),
+            ("packets", false, 2),
+            ("bytes", false, 1),
+        ]);
         if self.shows_certainty(exact) {
-            heads.push(("", true));
+            heads.push(("", true, 0));
         }
+        let goes: Vec<u8> = heads.iter().map(|(.., goes)| *goes).collect();
+        let heads = heads.into_iter();
         let heads: Vec<(String, bool)> = heads
-            .into_iter()
-            .map(|(text, left)| (text.to_owned(), left))
+            .map(|(text, left, _)| (text.to_owned(), left))
             .collect();
-        let mut columns = fitted(&heads, &rows);
+        let columns = fitted(&heads, &rows).into_iter().zip(goes);
+        let mut columns: Vec<Heading> = columns.map(|(head, goes)| head.goes(goes)).collect();
         let room = |columns: &[Heading]| {
             let used: usize = columns.iter().map(|column| column.width + 1).sum();
             self.width.saturating_sub(used + 1)
@@ -125,20 +142,22 @@ impl<W: Write> TopTable<W> {
         let missing = SHORTEST_BAR.saturating_sub(room(&columns));
         let key = columns[1].width;
         columns[1].width = key.saturating_sub(missing).max(LEAST_KEY.min(key));
-        let bar = room(&columns).min(LONGEST_BAR);
-        bold(&mut self.out, self.styled, &head(&columns))?;
+        let layout = layout(&columns, self.look.width);
+        self.gone = self.gone.take().or_else(|| layout.remark());
+        let columns = &layout.headings;
+        let bar = room(columns).min(LONGEST_BAR);
+        lines.push(bold_text(self.look.bold, &head(columns)));
         let most = slice.keys.iter().map(TopKey::best).fold(0.0, f64::max);
         let bar_at = columns.iter().map(|column| column.width + 1).sum::<usize>();
         for (key, cells) in slice.keys.iter().zip(rows) {
-            let mut text = line(columns.iter().zip(cells));
+            let mut text = layout.line(cells);
             let missing = bar_at.saturating_sub(text.chars().count());
             if bar >= SHORTEST_BAR && missing > 0 {
                 text.extend(std::iter::repeat_n(' ', missing));
                 text.push_str(&bar_of(key.best() / most, bar));
             }
-            writeln!(self.out, "{text}")?;
+            lines.push(text);
         }
-        Ok(())
     }
 
     fn shows_certainty(&self, exact: bool) -> bool {
@@ -171,7 +190,8 @@ impl<W: Write> TopTable<W> {
     }
 
     pub(super) fn finish(mut self, summary: &TopSummary) -> io::Result<W> {
-        let mut said = Vec::new();
+        self.rows.finish(&mut self.out)?;
+        let mut said: Vec<String> = self.gone.take().into_iter().collect();
         if !self.any {
             said.push(nothing(&self.parameters));
         }
@@ -198,7 +218,7 @@ impl<W: Write> TopTable<W> {
                 writeln!(self.out, "{line}")?;
             }
         }
-        write_read(&mut self.out, &summary.totals)?;
+        write_read(&mut self.out, &summary.totals, self.look)?;
         if let Some(words) = self.parameters.selected.words(&summary.inputs) {
             for line in wrapped(&words, self.width) {
                 writeln!(self.out, "{line}")?;
@@ -220,9 +240,15 @@ pub(super) fn nothing(parameters: &TopParameters) -> String {
 
 /// What people should know of the whole.
 pub(super) fn remarks(parameters: &TopParameters, summary: &TopSummary) -> Vec<String> {
-    let mut said = Vec::new();
+    let recall = recall(parameters, summary).into_iter();
+    recall.chain(limits(summary)).collect()
+}
+
+/// How many keys of the exact answer the summary finds.
+pub(super) fn recall(parameters: &TopParameters, summary: &TopSummary) -> Option<String> {
     let memory = size(parameters.memory_bytes);
-    if let Some(recall) = summary.recall.as_ref().filter(|recall| recall.keys > 0) {
+    let recall = summary.recall.as_ref().filter(|recall| recall.keys > 0);
+    recall.map(|recall| {
         let [keys, found] = [recall.keys, recall.found].map(grouped);
         let mut text = if recall.keys == 1 && recall.found == 1 {
             format!("the summary alone ({memory}) finds the same key")
@@ -241,8 +267,13 @@ pub(super) fn remarks(parameters: &TopParameters, summary: &TopSummary) -> Vec<S
             let others = if more { " and others" } else { "" };
             text = format!("{text}; it misses {}{others}", named.join(" "));
         }
-        said.push(text);
-    }
+        text
+    })
+}
+
+/// Which bounds of memory the run met.
+pub(super) fn limits(summary: &TopSummary) -> Vec<String> {
+    let mut said = Vec::new();
     let all = grouped(summary.slices);
     if summary.crowded > 0 {
         said.push(format!(

@@ -43,7 +43,7 @@ pub(super) fn skipped<'a>(
         caption: String::new(),
         drawing: Drawing::Bars {
             categories: names,
-            y: Axis::new("packets", Scale::Linear),
+            y: Axis::new("packets", Scale::Count),
             series: vec![("packets".to_owned(), counts)],
         },
     }

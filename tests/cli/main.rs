@@ -32,6 +32,7 @@ mod saved;
 mod selection;
 mod shell;
 mod signals;
+mod terminal;
 mod top;
 mod trouble;
 mod usage;
@@ -89,6 +90,12 @@ impl Run {
     /// The standard output of a run in which nothing was wrong.
     fn done(self) -> String {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""));
+        self.out
+    }
+
+    /// The standard output of a search that found nothing.
+    fn nothing(self) -> String {
+        assert_eq!((self.code, self.err.as_str()), (Some(1), ""));
         self.out
     }
 

@@ -17,6 +17,7 @@ mod front_page;
 pub(crate) mod index;
 mod layers;
 mod pieces;
+mod pieces_of_exports;
 mod pipeline;
 mod planned_filters;
 mod selection;

@@ -15,7 +15,9 @@ use flowsieve::pieces::{
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, Slicing, count,
 };
-use flowsieve::report::{CountParameters, CountReport, ReportFormat, TopParameters, TopReport};
+use flowsieve::report::{
+    CountParameters, CountReport, Look, ReportFormat, TopParameters, TopReport,
+};
 use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::top::{Question, TopPlan, top};
 use flowsieve::trace::{Capture, InputFormat};
@@ -28,15 +30,15 @@ use tempfile::TempDir;
 
 /// How a count is divided, and in which order its pieces arrive.
 #[derive(Clone, Copy, Debug)]
-struct Division {
+pub(super) struct Division {
     range_bytes: u64,
     budget: usize,
-    shuffle: u64,
+    pub(super) shuffle: u64,
     /// Everything arrives twice.
     twice: bool,
 }
 
-const WHOLE: Division = Division {
+pub(super) const WHOLE: Division = Division {
     range_bytes: u64::MAX,
     budget: 64 << 20,
     shuffle: 0,
@@ -47,14 +49,14 @@ const WHOLE: Division = Division {
 fn at_once(plan: &CountPlan) -> String {
     let parameters = CountParameters::from(plan);
     let mut report =
-        CountReport::begin(ReportFormat::Json, &parameters, false, Vec::new()).unwrap();
+        CountReport::begin(ReportFormat::Json, &parameters, Look::default(), Vec::new()).unwrap();
     let summary = count(plan, CountExtras::default(), &mut report, &()).unwrap();
     let report = report.finish(&summary).unwrap();
     String::from_utf8(report).unwrap()
 }
 
 /// Puts things into an order that depends on a seed; equal things stay as they are.
-fn shuffle<T>(things: &mut [T], seed: u64) {
+pub(super) fn shuffle<T>(things: &mut [T], seed: u64) {
     let random = BuildHasherDefault::<DefaultHasher>::default();
     for last in (1..things.len()).rev() {
         let other = random.hash_one((seed, last)) as usize % (last + 1);
@@ -64,15 +66,15 @@ fn shuffle<T>(things: &mut [T], seed: u64) {
 
 /// What was read in pieces, all of which went through their binary form: by slice and shard, in the order in which it
 /// arrives.
-struct Read {
-    table: InputTable,
-    summary: Box<CountSummary>,
-    parts: BTreeMap<i64, BTreeMap<u32, Vec<SlicePart>>>,
+pub(super) struct Read {
+    pub(super) table: InputTable,
+    pub(super) summary: Box<CountSummary>,
+    pub(super) parts: BTreeMap<i64, BTreeMap<u32, Vec<SlicePart>>>,
     /// How many pieces had to be read again.
     again: usize,
 }
 
-fn read_in_pieces(plan: &impl PiecePlan, division: Division) -> Read {
+pub(super) fn read_in_pieces(plan: &impl PiecePlan, division: Division) -> Read {
     let grid = grid_of(plan).unwrap();
     let pieces = divide(plan, division.range_bytes);
     let (mut parts, mut inputs) = (Vec::new(), Vec::new());
@@ -121,7 +123,7 @@ fn in_pieces(plan: &CountPlan, division: Division) -> (String, usize) {
     let grid = grid_of(plan).unwrap();
     let parameters = CountParameters::from(plan);
     let mut report =
-        CountReport::begin(ReportFormat::Json, &parameters, false, Vec::new()).unwrap();
+        CountReport::begin(ReportFormat::Json, &parameters, Look::default(), Vec::new()).unwrap();
     let mut counter = ShardCount::new(plan).unwrap();
     let mut sums = SliceSums::new(plan, grid, &mut report);
     for (slice, shards) in read.parts {
@@ -169,7 +171,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
 
 fn ranking_report(plan: &TopPlan) -> TopReport<Vec<u8>> {
     let parameters = TopParameters::from(plan);
-    TopReport::begin(ReportFormat::Json, &parameters, false, 80, Vec::new()).unwrap()
+    TopReport::begin(ReportFormat::Json, &parameters, Look::default(), Vec::new()).unwrap()
 }
 
 /// Everything that is reported of a list of flows: the flows in their order, and what became of the inputs.
@@ -275,7 +277,7 @@ fn source(which: usize) -> Vec<u8> {
 
 /// A capture dealt out to several files, with some neighbours swapped, and one file perhaps damaged.
 #[derive(Clone, Debug)]
-struct Inputs {
+pub(super) struct Inputs {
     source: usize,
     files: usize,
     in_turn: bool,
@@ -284,7 +286,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    fn write(&self, folder: &TempDir) -> Vec<PathBuf> {
+    pub(super) fn write(&self, folder: &TempDir) -> Vec<PathBuf> {
         let (header, mut records) = records(&source(self.source));
         if self.disorder > 0 {
             for at in (1..records.len()).step_by(self.disorder) {
@@ -320,7 +322,7 @@ impl Inputs {
     }
 }
 
-fn inputs() -> impl Strategy<Value = Inputs> {
+pub(super) fn inputs() -> impl Strategy<Value = Inputs> {
     (
         0_usize..7,
         1_usize..4,
@@ -410,7 +412,7 @@ fn selection(number: usize) -> Selection {
     }
 }
 
-fn plan() -> impl Strategy<Value = CountPlan> {
+pub(super) fn plan() -> impl Strategy<Value = CountPlan> {
     let width = prop_oneof![
         Just(None),
         Just(Some(1_000_000_000_i64)),
@@ -513,7 +515,7 @@ fn flows() -> impl Strategy<Value = FlowPlan> {
     )
 }
 
-fn division() -> impl Strategy<Value = Division> {
+pub(super) fn division() -> impl Strategy<Value = Division> {
     (
         prop_oneof![
             Just(1_000_u64),

@@ -103,15 +103,12 @@ fn check_parameters(
             ..
         }) => prop_assert_eq!((Some(part), Some(most_links), Some(counter_bits)), counters),
         FilterSpec::Dleft(DleftSpec {
-            bucket_bits,
+            buckets,
             remainder_bits,
             counter_bits,
             ..
         }) => {
-            prop_assert_eq!(
-                (Some(1 << bucket_bits), Some(4), Some(counter_bits)),
-                counters
-            );
+            prop_assert_eq!((Some(buckets), Some(4), Some(counter_bits)), counters);
             prop_assert_eq!(design.remainder_bits, Some(remainder_bits));
         }
         FilterSpec::Cartesian(CartesianSpec { size, .. }) => {

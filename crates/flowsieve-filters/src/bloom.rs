@@ -65,8 +65,7 @@ use super::fill;
 use super::lines::{LineArray, LineCounter};
 use super::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use super::sizing::{
-    MAX_LINE_PROBES, MAX_PROBES, blocked_count_variance, blocked_fpr, bloom_count_variance,
-    bloom_fpr, table_size,
+    MAX_PROBES, blocked_count_variance, blocked_fpr, bloom_count_variance, bloom_fpr, table_size,
 };
 use super::spec::{
     Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Search, Shape, Sizing, SpecError,
@@ -174,12 +173,7 @@ impl Parameters for BloomSpec {
 
     fn check(&self) -> Result<(), SpecError> {
         let in_lines = self.layout == BloomLayout::Lines;
-        let most = if in_lines {
-            MAX_LINE_PROBES
-        } else {
-            MAX_PROBES as u32
-        };
-        check_probes(self.probes, most)?;
+        check_probes(self.probes, MAX_PROBES as u32)?;
         check_bits(self.bits.into())?;
         if in_lines && !self.bits.is_multiple_of(LINE_BITS) {
             return Err(SpecError::new(format!(
@@ -338,7 +332,7 @@ pub struct BloomLineFilter {
 }
 
 impl BloomLineFilter {
-    /// A filter of `lines` ≥ 1 lines of 512 bits with `probes` (k, 1 to 8) bits an element.
+    /// A filter of `lines` ≥ 1 lines of 512 bits with `probes` (k, 1 to 32) bits an element.
     pub fn new(lines: u64, probes: u32) -> Self {
         let array = LineArray::new(lines);
         Self {

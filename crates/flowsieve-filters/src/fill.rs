@@ -13,13 +13,15 @@
 //!   A = (1 - p)^n a bit and another are both clear with probability A² (1 + (r - p²) / (1 - p)²)^n,
 //!   where r = P(an element sets both): 0 in the same word and in different lines, and c / (m / 512) / 64²
 //!   for words of a line of which an element takes both with probability c. To first order the
-//!   variance of n is that of Z over (m A ln(1 - p))².
+//!   variance of n is that of Z over (m A ln(1 - p))². Bits of an element in several lines, which are independent,
+//!   count as if they were of several elements.
 //!
 //! Reference: Whang, Vander-Zanden, Taylor, "A linear-time probabilistic counting algorithm for
 //! database applications", ACM TODS 15(2), 1990.
 
 use super::Estimate;
 use crate::bits::WORDS_PER_LINE;
+use crate::lines::shares;
 
 /// Distinct elements of which each set `probes` independent positions of `bits`, of which `ones` are
 /// set; `None` if all are: then there is no telling.
@@ -39,8 +41,8 @@ pub(super) fn independent(ones: u64, bits: u64, probes: u32) -> Option<Estimate>
     ))
 }
 
-/// Distinct elements of which each set one bit in each of `probes` consecutive words of a line, by
-/// the number of set bits in all `lines`; `None` if all are set.
+/// Distinct elements of which each set one bit in each of `probes` consecutive words of a line, or of
+/// several if they are more than eight, by the number of set bits in all `lines`; `None` if all are set.
 pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
     let bits = lines * WORDS_PER_LINE as u64 * 64;
     if ones == 0 {
@@ -50,20 +52,28 @@ pub(super) fn in_lines(ones: u64, lines: u64, probes: u32) -> Option<Estimate> {
         return None;
     }
     let (m, words) = (bits as f64, WORDS_PER_LINE as f64);
-    let p = f64::from(probes) / m;
-    let missed = (-p).ln_1p();
+    let of_share = |share: u32| f64::from(share) / m;
+    let missed: f64 = shares(probes).map(|share| (-of_share(share)).ln_1p()).sum();
     let distinct = (-(ones as f64 / m)).ln_1p() / missed;
-    // Relative excess of the probability that two bits are clear over A².
-    let excess = |both: f64| {
-        let ratio = (both - p * p) / ((1.0 - p) * (1.0 - p));
-        (distinct * ratio.ln_1p()).exp_m1()
+    // Relative excess of the probability that two bits are clear over A², where an element sets both with a
+    // probability that depends on how many it sets in a line.
+    let excess = |both: &dyn Fn(u32) -> f64| {
+        let of_all: f64 = shares(probes)
+            .map(|share| {
+                let p = of_share(share);
+                ((both(share) - p * p) / ((1.0 - p) * (1.0 - p))).ln_1p()
+            })
+            .sum();
+        (distinct * of_all).exp_m1()
     };
-    let mut pairs = (m - words * 64.0 + 63.0) * excess(0.0);
+    let mut pairs = (m - words * 64.0 + 63.0) * excess(&|_| 0.0);
     for distance in 1..WORDS_PER_LINE as u32 {
-        let starts = probes.saturating_sub(distance)
-            + probes.saturating_sub(WORDS_PER_LINE as u32 - distance);
-        let shared = f64::from(starts) / words;
-        pairs += 64.0 * excess(shared / (lines as f64 * 64.0 * 64.0));
+        pairs += 64.0
+            * excess(&|share| {
+                let starts = share.saturating_sub(distance)
+                    + share.saturating_sub(WORDS_PER_LINE as u32 - distance);
+                f64::from(starts) / words / (lines as f64 * 64.0 * 64.0)
+            });
     }
     // Var(Z) / (m A)² = (1/A - 1 + pairs) / m.
     let spread = ((-distinct * missed).exp_m1() + pairs) / m;

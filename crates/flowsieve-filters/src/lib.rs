@@ -90,7 +90,7 @@ pub use cmdbf::{Cmdbf, CmdbfSpec, Combination};
 pub use combination_count::CombinationCount;
 pub use counter::{Counter, CounterSpec};
 pub use counting::{CountingFilter, CountingSpec};
-pub use dleft::{Bucket, Bucket16, Bucket32, DleftFilter, DleftSpec};
+pub use dleft::{Bucket, Bucket16, Bucket24, Bucket32, DleftFilter, DleftSpec};
 pub use estimate::{Basis, Estimate, Seen};
 pub use filter::{
     CounterStats, DigestColumns, ElementDigests, FilterStats, MembershipFilter,

@@ -1,6 +1,8 @@
 //! Sizes and false-positive rates as pure functions: m bits, k positions, n distinct elements.
 
+use super::dleft::fpr_of_hashes;
 pub use super::dleft::{dleft_given_up, dleft_overfull_fpr};
+pub(super) use super::line_rates::most_line_probes;
 pub use super::line_rates::{best_line_probes, blocked_fpr, blocked_lines, shared_blocked_fpr};
 use super::lines::LineCounter;
 use super::martingale::Registers;
@@ -15,7 +17,7 @@ pub const MAX_PROBES: usize = 32;
 /// 4 to 8 bits an element, and it degrades slowly when there are more elements than bits.
 pub const DEFAULT_PROBES: u32 = 4;
 
-/// Most probes that the blocked filter makes in a line, one a word.
+/// Most probes that the blocked filter makes in a line, one a word; more are in further lines.
 pub const MAX_LINE_PROBES: u32 = 8;
 
 /// False-positive rate of a standard Bloom filter: (1 - e^(-kn/m))^k.
@@ -174,7 +176,7 @@ pub fn most_scalable_links(link_fpr: f64, fpr: f64) -> u32 {
 /// False-positive rate of a d-left filter whose elements hash to q = b + r bits and all find room:
 /// 1 - (1 - 2^-q)^n. [`dleft_overfull_fpr`] is that of any filter.
 pub fn dleft_fpr(hash_bits: u32, elements: f64) -> f64 {
-    -(elements * (-(-f64::from(hash_bits)).exp2()).ln_1p()).exp_m1()
+    fpr_of_hashes(f64::from(hash_bits).exp2(), elements)
 }
 
 #[cfg(test)]

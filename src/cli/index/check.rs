@@ -59,7 +59,8 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Outcome> {
 pub(super) fn stats(args: &StatsArgs) -> Result<Outcome> {
     let (format, output) = args.results.open()?;
     let stats = of_index(&args.index.archive).map_err(explained)?;
-    write_index_stats(&stats, format, args.captures, output)?.commit()?;
+    let look = output.look(None);
+    write_index_stats(&stats, format, args.captures, look, output)?.commit()?;
     Ok(outcome(&stats.problems))
 }
 

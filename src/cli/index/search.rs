@@ -3,12 +3,12 @@
 use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
 use crate::cli::anonymize_args::AnonymizeArgs;
-use crate::cli::options::{FormatArgs, OutputArgs, capture_filter};
+use crate::cli::options::{FormatArgs, OutputArgs, RowsArgs, capture_filter};
 use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::{keep_apart, within_index};
 use crate::cli::say::say;
-use crate::cli::units::{in_short, parse_time_ns, with_values};
+use crate::cli::units::{in_short, parse_port, parse_time_ns, with_values};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
@@ -38,7 +38,8 @@ Examples:
 ///
 /// All conditions must hold at once. A flow matches if its packets in either direction match; its time
 /// runs from its first packet to its last. With --domain the DNS questions are searched: the source is the
-/// client, the destination the server, and ports are the server's.
+/// client, the destination the server, and ports are the server's. As with grep, the exit code is 1 if there is no
+/// answer.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = in_short(EXAMPLES), after_long_help = with_values(EXAMPLES))]
 pub(super) struct SearchArgs {
@@ -57,12 +58,12 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "ADDRESS", help_heading = "What to look for")]
     host: Option<AddressRange>,
 
-    /// Port of the receiver
-    #[arg(long, value_name = "PORT", help_heading = "What to look for")]
+    /// Port of the receiver, such as 53 or https
+    #[arg(long, value_name = "PORT", value_parser = parse_port, help_heading = "What to look for")]
     dst_port: Option<u16>,
 
     /// Port of either
-    #[arg(long, value_name = "PORT", help_heading = "What to look for")]
+    #[arg(long, value_name = "PORT", value_parser = parse_port, help_heading = "What to look for")]
     port: Option<u16>,
 
     /// Name in DNS messages: www.example.com, or *.example.com for all below
@@ -102,6 +103,9 @@ pub(super) struct SearchArgs {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    rows: RowsArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
@@ -155,7 +159,9 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     let key = args.anonymize.key(false)?;
     let mut run = Run::begin()?;
     let output = args.output.open()?;
-    let report = SearchReport::begin(args.format.format, args.explain, key.is_some(), output);
+    let look = output.look(args.rows.shown());
+    let (format, is_anonymized) = (args.format.format, key.is_some());
+    let report = SearchReport::begin(format, args.explain, is_anonymized, look, output);
     let mut noting = Noting {
         report: report.context(UNWRITTEN)?,
         addresses: key.as_ref().map(AddressMap::new),
@@ -195,7 +201,10 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         what = "no capture was written, and the answers are those that were found until then";
     }
     run.all_problems(problems);
-    Ok(run.end(interrupted, what))
+    Ok(match run.end(interrupted, what) {
+        Outcome::Done if explanation.hits == 0 => Outcome::NothingFound,
+        outcome => outcome,
+    })
 }
 
 /// No result takes the place of an indexed capture, of a file of the index, or of another result; and

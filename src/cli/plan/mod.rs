@@ -144,7 +144,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
     request.elements = args.numbers(&request, measured.as_ref())?;
     let plan = plan(&request).map_err(UsageError::of)?;
     let output = args.output.open()?;
-    let styled = output.is_styled();
+    let look = output.look(None);
     let report = PlanReport {
         element: args.kind().map(ElementKind::name),
         request: &request,
@@ -153,7 +153,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Outcome> {
         command: args.command(&request, &plan),
     };
     let written = report
-        .write(args.format.format, styled, output)
+        .write(args.format.format, look, output)
         .context("cannot write the plan")?;
     written.commit()?;
     Ok(outcome)

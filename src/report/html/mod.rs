@@ -1,7 +1,7 @@
 //! Pages as HTML: one file that needs nothing besides itself.
 //!
 //! The page is complete without its script, which adds values under the pointer, series that can be
-//! hidden, and sorting. A content security policy allows the one style and the one script that are
+//! hidden, sorting, and any part of the time at full width. A content security policy allows the one style and the one script that are
 //! written here, by their digests, and nothing else: no request can leave the page, and a name out of a
 //! capture that became markup after all could still do nothing.
 
@@ -10,6 +10,7 @@ mod tests;
 
 use super::figure::{Block, DataTable, Drawing, Figure, Page};
 use super::markup::{Markup, json_in_script};
+use super::number::grouped;
 use super::{chart_rows, svg};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,7 +19,13 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 
 const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = concat!(include_str!("time.js"), include_str!("page.js"));
+
+/// Rows up to which a table is seen as a whole.
+const WHOLE: usize = 14;
+
+/// Characters up to which the cells of a column stay in one line.
+const SHORT: usize = 32;
 
 /// The page as a file of its own.
 pub fn page(page: &Page) -> String {
@@ -94,6 +101,13 @@ fn body(html: &mut Markup, page: &Page) -> BTreeMap<String, svg::Geometry> {
         }
         html.close("ul");
     }
+    if !page.warnings.is_empty() {
+        html.open("ul", &[("class", &"warnings"), ("aria-label", &"Warnings")]);
+        for sentence in &page.warnings {
+            html.leaf("li", &[], sentence);
+        }
+        html.close("ul");
+    }
     html.close("header");
     html.line();
     html.open("main", &[]);
@@ -144,7 +158,14 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
     let id = format!("figure-{number}");
     html.open("figure", &[("id", &id), ("data-unit", &unit)]);
     html.leaf("h3", &[("id", &figure.name)], &figure.title);
-    html.leaf("figcaption", &[], &figure.caption);
+    let (caption, how) = svg::caption(figure);
+    html.open("figcaption", &[]);
+    html.text(caption);
+    if let Some(how) = how {
+        html.text(" ");
+        html.leaf("span", &[("class", &"dense")], how);
+    }
+    html.close("figcaption");
     let keys = svg::keys(figure);
     if !keys.is_empty() {
         let about = "Series; press one to hide or show it";
@@ -178,11 +199,17 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
         }
         html.close("div");
     }
+    // On paper, what is higher than wide may take a page.
+    let class = if drawn.geometry.is_tall() {
+        "plot tall"
+    } else {
+        "plot"
+    };
     let hint = format!("{}; arrow keys show its values", figure.title);
     html.open(
         "div",
         &[
-            ("class", &"plot"),
+            ("class", &class),
             ("tabindex", &0),
             ("role", &"group"),
             ("aria-label", &hint),
@@ -205,11 +232,22 @@ fn chart(html: &mut Markup, figure: &Figure, number: usize) -> svg::Geometry {
 
 /// A table that can be sorted by its columns.
 fn data_table(html: &mut Markup, table: &DataTable) {
-    let class = |column: usize| match table.numeric.get(column) {
-        Some(true) => "number",
-        _ => "text",
-    };
-    html.open("div", &[("class", &"scroll"), ("tabindex", &0)]);
+    let classes: Vec<&str> = (0..table.columns.len())
+        .map(|column| {
+            let cells = || table.rows.iter().filter_map(|row| row.get(column));
+            match table.numeric.get(column) {
+                Some(true) => "number",
+                _ if cells().all(|cell| cell.chars().count() <= SHORT) => "short",
+                // A line of blocks is a picture.
+                _ if cells().all(|cell| cell.chars().all(is_block)) => "short blocks",
+                _ => "text",
+            }
+        })
+        .collect();
+    let class = |column: usize| classes[column];
+    let long = table.rows.len() > WHOLE;
+    let box_class = if long { "scroll long" } else { "scroll" };
+    html.open("div", &[("class", &box_class), ("tabindex", &0)]);
     html.open("table", &[]);
     html.open("thead", &[]);
     html.open("tr", &[]);
@@ -234,4 +272,13 @@ fn data_table(html: &mut Markup, table: &DataTable) {
     html.close("tbody");
     html.close("table");
     html.close("div");
+    if long {
+        let words = format!("{} rows; scroll for more", grouped(table.rows.len() as u64));
+        html.leaf("p", &[("class", &"rows")], words);
+    }
+}
+
+/// Whether it is one of the blocks that a sparkline is made of.
+fn is_block(letter: char) -> bool {
+    ('\u{2581}'..='\u{2588}').contains(&letter)
 }

@@ -1,8 +1,14 @@
-"use strict";
-// Adds to a page that is complete without it: values under the pointer, series that can be hidden, sorting.
+// Adds to a page that is complete without it: values under the pointer, series that can be hidden, sorting, and any part
+// of the time at full width (time.js has the numbers behind that).
 // Texts are taken from the page's own tables and put back as text, never as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
+
+// Rows of a table that is made for a part of the time, at most.
+const MOST_ROWS = 1000;
+
+// Values up to which each has a marker.
+const FEW = 40;
 
 function element(name, text, parent) {
   const made = document.createElement(name);
@@ -18,13 +24,100 @@ function shape(name, attributes, parent) {
   return made;
 }
 
+// Where an event is, in units of the drawing.
+function placeOf(event, svg) {
+  const box = svg.getBoundingClientRect();
+  const view = svg.viewBox.baseVal;
+  return [((event.clientX - box.left) * view.width) / box.width, ((event.clientY - box.top) * view.height) / box.height];
+}
+
+// Calls back with both ends of what is dragged over, in units of the drawing; `begins` says whether a drag may begin.
+function draggable(svg, begins, moves, ends) {
+  let start = null;
+  svg.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || !begins(event)) return;
+    start = placeOf(event, svg)[0];
+    svg.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  svg.addEventListener("pointermove", (event) => {
+    if (start !== null) moves(start, placeOf(event, svg)[0]);
+  });
+  svg.addEventListener("pointerup", (event) => {
+    if (start !== null) ends(start, placeOf(event, svg)[0]);
+    start = null;
+  });
+  svg.addEventListener("pointercancel", () => {
+    if (start !== null) ends(0, 0);
+    start = null;
+  });
+  return () => start !== null;
+}
+
+// The part of the time that all figures show. It stands in the address, so that a link shows the same part.
+class Zoom {
+  constructor(all) {
+    this.whole = [Math.min(...all.map((times) => times.from)), Math.max(...all.map((times) => times.to))];
+    // A few slices at least.
+    this.least = Math.min(this.whole[1] - this.whole[0], ...all.map((times) => 4 * times.step * Math.min(...times.gaps)));
+    this.range = null;
+    this.followers = [];
+  }
+
+  get shown() {
+    return this.range || this.whole;
+  }
+
+  // Shows this part; null is the whole.
+  set(range, write = true) {
+    this.range = range && within(range, this.whole, this.least);
+    if (write) history.replaceState(null, "", this.range ? writeRange(this.range) : location.pathname + location.search);
+    for (const follower of this.followers) follower(this.range);
+  }
+
+  // Shows what the address names; where it names something else, nothing changes.
+  read() {
+    const range = parseRange(location.hash);
+    if (range && range[0] < this.whole[1] && range[1] > this.whole[0]) this.set(range, false);
+    else if (location.hash === "" && this.range) this.set(null, false);
+  }
+
+  // Larger (a factor below 1) or smaller, around a time.
+  scale(factor, around) {
+    const [from, to] = this.shown;
+    const middle = around === null || around < from || around > to ? (from + to) / 2 : around;
+    this.set([middle - (middle - from) * factor, middle + (to - middle) * factor]);
+  }
+
+  // Moves the part by so many of its widths. Says whether there was anywhere to go.
+  move(parts) {
+    const [from, to] = this.shown;
+    const way = parts * (to - from);
+    const free = way < 0 ? from - this.whole[0] : this.whole[1] - to;
+    if (!this.range || free <= 0) return false;
+    const step = Math.sign(way) * Math.min(Math.abs(way), free);
+    this.set([from + step, to + step]);
+    return true;
+  }
+
+  // What the keys +, - and 0 do. Says whether it was one of them.
+  key(event, around) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return false;
+    if (event.key === "+" || event.key === "=") this.scale(0.5, around);
+    else if (event.key === "-") this.scale(2, around);
+    else if (event.key === "0") this.set(null);
+    else return false;
+    event.preventDefault();
+    return true;
+  }
+}
+
 // A figure: its drawing, the table behind it, and where things are.
-function chart(figure, at) {
+function chart(figure, at, zoom) {
   const plot = figure.querySelector(".plot");
   const svg = plot.querySelector("svg");
   const table = figure.querySelector("table");
   const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
-  const rows = [...table.tBodies[0].rows]; // in the order of the drawing, however they are sorted
   const groups = [...svg.querySelectorAll("[data-series]")];
   const hidden = new Set();
   const marks = shape("g", {}, svg);
@@ -35,6 +128,10 @@ function chart(figure, at) {
   said.className = "unseen";
   said.setAttribute("aria-live", "polite");
   let spot = null; // [row, column] that is shown
+  // What can be pointed at: rows of texts in the order of the drawing, however the table is sorted, and their places.
+  const whole = { x: at.x, y: at.y, rows: [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent)) };
+  let view = whole;
+  let isDragged = () => false;
 
   function clear() {
     spot = null;
@@ -47,7 +144,7 @@ function chart(figure, at) {
     spot = [row, column];
     marks.replaceChildren();
     tip.replaceChildren();
-    const cells = rows[row].cells;
+    const cells = view.rows[row];
     const words = [];
     function line(name, value) {
       const div = element("div", undefined, tip);
@@ -56,18 +153,18 @@ function chart(figure, at) {
       words.push(name + " " + value);
     }
     if (at.shape === "heat") {
-      element("b", cells[0].textContent + " → " + names[column + 1], tip);
-      line(figure.dataset.unit, cells[column + 1].textContent || "0");
+      element("b", cells[0] + " → " + names[column + 1], tip);
+      line(figure.dataset.unit, cells[column + 1] || "0");
     } else {
-      element("b", cells[0].textContent, tip);
+      element("b", cells[0], tip);
       for (let i = 1; i < cells.length; i++) {
-        if (!hidden.has(i - 1)) line(names[i], cells[i].textContent || "–");
+        if (!hidden.has(i - 1)) line(names[i], cells[i] || "–");
       }
     }
     if (at.shape === "lines") {
       shape("path", { class: "cross", d: `M${x} ${at.top}v${at.height}` }, marks);
       groups.forEach((group, i) => {
-        const height = at.y[i][row];
+        const height = view.y[i][row];
         if (hidden.has(i) || height === null) return;
         const dot = shape("circle", { class: "dot", r: 4, cx: x, cy: height }, marks);
         dot.style.color = getComputedStyle(group).color;
@@ -95,8 +192,8 @@ function chart(figure, at) {
   // The row nearest to x: rows of lines are in the order of x.
   function nearest(x) {
     let best = 0;
-    at.x.forEach((place, i) => {
-      if (place !== null && Math.abs(place - x) < Math.abs(at.x[best] - x)) best = i;
+    view.x.forEach((place, i) => {
+      if (place !== null && Math.abs(place - x) < Math.abs(view.x[best] - x)) best = i;
     });
     return best;
   }
@@ -104,7 +201,7 @@ function chart(figure, at) {
   function visit(row, column) {
     const [down, across] = at.bands;
     if (at.shape === "lines") {
-      if (at.x[row] !== null) show(row, 0, at.x[row], at.top);
+      if (view.x[row] !== null) show(row, 0, view.x[row], at.top);
     } else if (at.shape === "heat") {
       show(row, column, at.left + ((column + 0.5) * at.width) / across, at.top + ((row + 0.5) * at.height) / down);
     } else if (at.horizontal) {
@@ -114,20 +211,18 @@ function chart(figure, at) {
     }
   }
 
+  const isInside = (x, y) => x >= at.left - 4 && x <= at.left + at.width + 4 && y >= at.top - 4 && y <= at.top + at.height + 4;
   svg.addEventListener("pointermove", (event) => {
-    const box = svg.getBoundingClientRect();
-    const scale = svg.viewBox.baseVal.width / box.width;
-    const x = (event.clientX - box.left) * scale;
-    const y = (event.clientY - box.top) * scale;
+    if (isDragged()) return;
+    const [x, y] = placeOf(event, svg);
     const [down, across] = at.bands;
-    const inside = x >= at.left - 4 && x <= at.left + at.width + 4 && y >= at.top - 4 && y <= at.top + at.height + 4;
-    if (!inside || rows.length === 0) return clear();
+    if (!isInside(x, y) || view.rows.length === 0) return clear();
     const within = (part, count) => Math.max(0, Math.min(count - 1, Math.floor(part * count)));
     const right = (x - at.left) / at.width;
     const below = (y - at.top) / at.height;
     if (at.shape === "lines") {
       const row = nearest(x);
-      show(row, 0, at.x[row], y);
+      show(row, 0, view.x[row], y);
     } else if (at.shape === "heat") {
       show(within(below, down), within(right, across), x, y);
     } else {
@@ -137,7 +232,8 @@ function chart(figure, at) {
   svg.addEventListener("pointerleave", clear);
   plot.addEventListener("blur", clear);
   plot.addEventListener("keydown", (event) => {
-    const last = rows.length - 1;
+    if (at.times && zoom.key(event, spot ? view.time(view.x[spot[0]]) : null)) return;
+    const last = view.rows.length - 1;
     const columns = at.shape === "heat" ? at.bands[1] : 1;
     if (last < 0 || columns < 1) return;
     let [row, column] = spot || [-1, 0];
@@ -151,7 +247,12 @@ function chart(figure, at) {
     else if (at.shape === "heat" && sideways) column += back ? -1 : 1;
     else row += back ? -1 : 1;
     event.preventDefault();
-    visit(Math.max(0, Math.min(last, row)), Math.max(0, Math.min(columns - 1, column)));
+    if (at.times && (row < 0 || row > last)) {
+      // Beyond the end of what is shown comes the next part.
+      const time = view.time(view.x[spot[0]]);
+      if (zoom.move(back ? -0.5 : 0.5)) row = nearest(view.place(time)) + (back ? -1 : 1);
+    }
+    visit(Math.max(0, Math.min(view.rows.length - 1, row)), Math.max(0, Math.min(columns - 1, column)));
   });
 
   figure.querySelectorAll(".legend button").forEach((button, i) => {
@@ -164,17 +265,239 @@ function chart(figure, at) {
       clear();
     });
   });
+  if (at.times) overTime();
+
+  // Draws any part of the time.
+  function overTime() {
+    const times = at.times;
+    const data = unpack(times);
+    const { at: places, texts, values } = data;
+    const dense = figure.querySelector(".dense");
+    const redrawn = [svg.querySelector(".axis-x"), svg.querySelector(".axis-y"), ...groups];
+    const before = redrawn.map((part) => [...part.childNodes]);
+    const keys = [...figure.querySelectorAll(".legend button")].map((button) => button.querySelector(".mark, .open"));
+    const details = figure.querySelector("details");
+    const body = table.tBodies[0];
+    const rowsBefore = [...body.rows];
+    const count = details.querySelector(".rows");
+    const countBefore = count && count.textContent;
+    const note = element("p");
+    details.querySelector(".scroll").before(note);
+    // Between times and places on the drawing.
+    const scaled = ([from, to]) => ({
+      place: (time) => at.left + ((time - from) / (to - from)) * at.width,
+      time: (x) => from + ((x - at.left) / at.width) * (to - from),
+    });
+    Object.assign(whole, scaled([times.from, times.to]));
+
+    function axes(range, found) {
+      const [across, up] = redrawn;
+      const bottom = at.top + at.height;
+      across.replaceChildren();
+      up.replaceChildren();
+      const label = (parent, x, y, anchor, text) => {
+        shape("text", { class: "quiet", x: px(x), y: px(y), "text-anchor": anchor }, parent).textContent = text;
+      };
+      const { ticks, day } = timeTicks(range, times.steps);
+      let path = "";
+      for (const [time, text] of ticks) {
+        const x = view.place(time);
+        const half = text.length * 3.3;
+        path += "M" + px(x) + " " + px(bottom) + "v5";
+        label(across, Math.max(half + 2, Math.min(svg.viewBox.baseVal.width - half - 2, x)), bottom + 19, "middle", text);
+      }
+      shape("path", { class: "base", d: path }, across);
+      label(across, at.left + at.width / 2, bottom + 39, "middle", times.label + (day ? " (" + day + ")" : ""));
+      const shown = times.strips ? [found.ticks[0], found.ticks[found.ticks.length - 1]] : found.ticks;
+      for (const [top, height] of new Map(times.panels.flat().map((panel) => [panel[0], panel])).values()) {
+        const level = (number) => top + height - ((number - found.low) / (found.high - found.low)) * height;
+        const line = (number) => "M" + px(at.left) + " " + px(level(number)) + "h" + px(at.width);
+        for (const [number, text] of shown) label(up, at.left - 8, level(number) + 4, "end", text);
+        shape("path", { class: "grid", d: shown.map(([number]) => line(number)).join("") }, up);
+        if (!times.strips) shape("path", { class: "base", d: line(0) }, up);
+      }
+    }
+
+    function curves(first, end, found) {
+      view.y = groups.map((group, i) => {
+        const parts = times.panels[i].map(([top, height]) => {
+          const level = (number) => top + height - ((number - found.low) / (found.high - found.low)) * height;
+          const spots = [];
+          for (let row = first; row < end; row++) spots.push(values[i][row] === null ? null : [view.place(places[row]), level(values[i][row])]);
+          const made = document.createElementNS(SVG, "g");
+          if (spots.length <= times.many) errors(made, i, first, spots, level);
+          const paths = curveOf(spots, times, top + height);
+          for (const name in paths) if (paths[name]) shape("path", { class: name, d: paths[name] }, made);
+          const isMarked = spots.length <= FEW && !group.classList.contains("ref") && (keys.length === 0 || keys[i]);
+          if (isMarked) for (const place of spots) if (place) mark(made, keys[i], place);
+          return [made, spots];
+        });
+        group.replaceChildren(...parts.map(([made]) => made));
+        return parts.length ? parts[0][1].map((place) => place && place[1]) : [];
+      });
+    }
+
+    function errors(made, i, first, spots, level) {
+      let path = "";
+      spots.forEach((place, row) => {
+        const [value, error] = [values[i][first + row], data.errors[i][first + row]];
+        if (!place || !error) return;
+        if (level(value - error) - level(value + error) < 0.5) return;
+        path += "M" + px(place[0]) + " " + px(level(value - error)) + "V" + px(level(value + error));
+      });
+      if (path) shape("path", { class: "errors", d: path }, made);
+    }
+
+    function mark(made, key, [x, y]) {
+      if (!key) return shape("circle", { class: "mark", r: 3.5, cx: px(x), cy: px(y) }, made);
+      shape("path", { class: key.getAttribute("class"), d: key.getAttribute("d").replace(/^M\S+ \S+?(?=[a-z])/, "M" + px(x) + " " + px(y)) }, made);
+    }
+
+    // The table of what is shown.
+    function fill() {
+      for (const head of table.tHead.rows[0].cells) head.removeAttribute("aria-sort");
+      const numbers = view.rows.filter((row) => row.some((text, i) => i > 0 && text));
+      const rows = view === whole ? rowsBefore : numbers.slice(0, MOST_ROWS).map((texts) => {
+        const row = document.createElement("tr");
+        texts.forEach((text, i) => { element("td", text, row).className = table.tHead.rows[0].cells[i].className; });
+        return row;
+      });
+      body.replaceChildren(...rows);
+      const all = numbers.length.toLocaleString("en");
+      const some = numbers.length > MOST_ROWS ? `The first ${MOST_ROWS.toLocaleString("en")} of ${all} places in this part of the time; a smaller part has all.` : "";
+      note.textContent = view === whole ? "" : some;
+      if (count) count.textContent = view === whole ? countBefore : rows.length.toLocaleString("en") + " rows";
+    }
+
+    function follow(range) {
+      clear();
+      if (range) {
+        const [first, end] = placesIn(places, range);
+        const found = levels(extents(data, first, end), times);
+        view = scaled(range);
+        view.x = places.slice(first, end).map((time) => Math.round(view.place(time) * 10) / 10);
+        view.rows = view.x.map((_, i) => [tableTime(places[first + i]), ...texts.map((list) => list[first + i])]);
+        if (dense) dense.hidden = end - first <= times.many;
+        axes(range, found);
+        curves(first, end, found);
+      } else if (view !== whole) {
+        view = whole;
+        if (dense) dense.hidden = false;
+        redrawn.forEach((part, i) => part.replaceChildren(...before[i]));
+      }
+      if (details.open) fill();
+    }
+    zoom.followers.push(follow);
+    details.addEventListener("toggle", () => { if (details.open) fill(); });
+
+    const brush = shape("rect", { class: "brush", y: at.top, height: at.height, width: 0 }, svg);
+    const ordered = (a, b) => {
+      const clamp = (x) => Math.max(at.left, Math.min(at.left + at.width, x));
+      return [clamp(Math.min(a, b)), clamp(Math.max(a, b))];
+    };
+    isDragged = draggable(
+      svg,
+      (event) => event.pointerType !== "touch" && isInside(...placeOf(event, svg)),
+      (a, b) => {
+        clear();
+        const [left, right] = ordered(a, b);
+        brush.setAttribute("x", left);
+        brush.setAttribute("width", right - left);
+      },
+      (a, b) => {
+        brush.setAttribute("width", 0);
+        plot.focus({ preventScroll: true });
+        const [left, right] = ordered(a, b);
+        if (right - left > 4) zoom.set([view.time(left), view.time(right)]);
+      },
+    );
+    svg.addEventListener("dblclick", () => zoom.set(null));
+    svg.classList.add("zoomable");
+  }
 }
 
-// What a cell is sorted by: its number with its unit, else its text.
-function weight(text) {
-  const found = /^[<−-]?[\d,]*\.?\d+/.exec(text);
-  if (!found) return null;
-  const number = Number(found[0].replace(/[<,]/g, "").replace("−", "-"));
-  const unit = text.slice(found[0].length).trim();
-  const power = /^× 10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/.exec(unit);
-  if (power) return number * 10 ** Number([...power[1]].map((c) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)).map((i) => (i ? i - 1 : "-")).join(""));
-  return number * ({ KiB: 1024, MiB: 1048576, GiB: 1073741824 }[unit] || 1);
+// A time as the tables have it.
+const tableTime = (time) => writeTime(time).slice(0, -1).replace("T", " ");
+
+// The whole time in small, above all figures: which part of it they show.
+function overview(main, zoom, times) {
+  const [width, height] = [1000, 40];
+  const box = document.createElement("div");
+  box.className = "overview";
+  box.tabIndex = 0;
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", "The part of the time that figures show; arrow keys move it, plus and minus change it, 0 shows the whole");
+  const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", class: "fs", "aria-hidden": "true" }, box);
+  const line = element("p", undefined, box);
+  const words = element("span", undefined, line);
+  words.setAttribute("aria-live", "polite");
+  const button = (text, name, does) => {
+    const made = element("button", text, line);
+    made.type = "button";
+    made.setAttribute("aria-label", name);
+    made.addEventListener("click", does);
+    return made;
+  };
+  button("−", "Show a larger part", () => zoom.scale(2, null));
+  button("+", "Show a smaller part", () => zoom.scale(0.5, null));
+  const back = button("Whole time", "Show the whole time", () => zoom.set(null));
+
+  const [from, to] = zoom.whole;
+  const place = (time) => ((time - from) / (to - from)) * width;
+  const { at, values } = unpack(times);
+  const found = levels(values[0].filter((value) => value !== null), times);
+  const spots = values[0].map((value, i) => (value === null ? null : [place(at[i]), height - 2 - ((value - found.low) / (found.high - found.low)) * (height - 4)]));
+  const drawn = shape("g", { class: "s0" }, svg);
+  const paths = curveOf(spots, { many: 300, column: 3, filled: true }, height);
+  for (const name of ["area", "band", "line", "lone"]) if (paths[name]) shape("path", { class: name, d: paths[name] }, drawn);
+  const [before, behind, frame] = ["off", "off", "window"].map((name) => shape("rect", { class: name, y: 0, height }, svg));
+
+  function mark([left, right]) {
+    for (const [rect, x, end] of [[before, 0, left], [behind, right, width], [frame, left, right]]) {
+      rect.setAttribute("x", x);
+      rect.setAttribute("width", Math.max(0, end - x));
+    }
+  }
+
+  function follow(range) {
+    const shown = range || zoom.whole;
+    mark(shown.map(place));
+    const text = shown.map(tableTime);
+    const sameDay = text[0].slice(0, 10) === text[1].slice(0, 10);
+    words.textContent = (range ? "" : "Whole time: ") + text[0] + " to " + (sameDay ? text[1].slice(11) : text[1]) + " UTC" + (range ? "" : "; drag here or over a figure to see a part of it");
+    back.hidden = !range;
+    box.classList.toggle("zoomed", Boolean(range));
+  }
+  zoom.followers.push(follow);
+
+  const timeOf = (x) => from + (Math.max(0, Math.min(width, x)) / width) * (to - from);
+  let grabbed = null; // the part that is moved
+  draggable(
+    svg,
+    (event) => {
+      const time = timeOf(placeOf(event, svg)[0]);
+      grabbed = zoom.range && time > zoom.range[0] && time < zoom.range[1] ? zoom.range : null;
+      return true;
+    },
+    (a, b) => {
+      if (grabbed) zoom.set(grabbed.map((time) => time + ((b - a) / width) * (to - from)), false);
+      else mark([Math.max(0, Math.min(a, b)), Math.min(width, Math.max(a, b))]);
+    },
+    (a, b) => {
+      if (grabbed || Math.abs(b - a) <= 4) zoom.set(zoom.range);
+      else zoom.set([timeOf(Math.min(a, b)), timeOf(Math.max(a, b))]);
+    },
+  );
+  svg.addEventListener("dblclick", () => zoom.set(null));
+  box.addEventListener("keydown", (event) => {
+    if (zoom.key(event, null)) return;
+    const parts = { ArrowLeft: -0.25, ArrowRight: 0.25, PageUp: -1, PageDown: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (parts === undefined) return;
+    event.preventDefault();
+    zoom.move(parts);
+  });
+  main.prepend(box);
+  follow(null);
 }
 
 function sortable(table) {
@@ -201,5 +524,12 @@ function sortable(table) {
 }
 
 const places = JSON.parse(document.getElementById("places").textContent);
-for (const name in places) chart(document.getElementById(name), places[name]);
+const overTime = Object.values(places).map((at) => at.times).filter(Boolean);
+const zoom = overTime.length ? new Zoom(overTime) : null;
+for (const name in places) chart(document.getElementById(name), places[name], zoom);
 document.querySelectorAll("table").forEach(sortable);
+if (zoom) {
+  overview(document.querySelector("main"), zoom, overTime[0]);
+  addEventListener("hashchange", () => zoom.read());
+  zoom.read();
+}

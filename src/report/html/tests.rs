@@ -27,6 +27,7 @@ fn example() -> Page {
     Page {
         title: HOSTILE.into(),
         summary: vec![HOSTILE.into()],
+        warnings: vec![HOSTILE.into()],
         sections: vec![PageSection {
             title: HOSTILE.into(),
             blocks: vec![

@@ -66,7 +66,8 @@ pub(super) fn draw(
     if layout.lying {
         frame::horizontal(&mut svg, plot, axis, &layout.span, true);
     } else {
-        frame::vertical(&mut svg, plot, axis, &layout.span.ticks());
+        frame::axis_name(&mut svg, plot, axis);
+        frame::levels(&mut svg, plot, &layout.span.ticks(), None);
     }
     layout.names(&mut svg, &names);
     for (i, (_, values)) in series.iter().enumerate() {
@@ -150,8 +151,23 @@ impl Layout {
         let ground = self.span.ground();
         let (low, high) = (at.min(ground), at.max(ground));
         let thick = self.thick - if self.thick > 4.0 { 1.0 } else { 0.0 };
-        // What is not zero can be seen.
+        // What is not zero can be seen, and zero is written.
         let least = if value == 0.0 { 0.0 } else { 1.0 };
+        if value == 0.0 {
+            let middle = across + thick / 2.0;
+            let (place, anchor) = if self.lying {
+                (
+                    (plot.left + low * plot.width + 3.0, plot.top + middle + 4.0),
+                    "start",
+                )
+            } else {
+                (
+                    (plot.left + middle, plot.bottom() - low * plot.height - 3.0),
+                    "middle",
+                )
+            };
+            frame::text(svg, place, anchor, 0);
+        }
         let (x, y, width, height) = if self.lying {
             let long = ((high - low) * plot.width).max(least);
             (plot.left + low * plot.width, plot.top + across, long, thick)

@@ -95,7 +95,10 @@ pub(super) fn begin(svg: &mut Markup, figure: &Figure, keys: &[Key], height: f64
         ],
     );
     svg.leaf("title", &[("id", &title)], &figure.title);
-    svg.leaf("desc", &[("id", &text)], &figure.caption);
+    let (caption, how) = super::caption(figure);
+    let words = [Some(caption), how].into_iter().flatten();
+    let words: Vec<&str> = words.filter(|words| !words.is_empty()).collect();
+    svg.leaf("desc", &[("id", &text)], words.join(" "));
     svg.line();
     if !alone {
         return;
@@ -224,13 +227,17 @@ pub(super) fn labels_width(ticks: &[Tick]) -> f64 {
     widest.fold(20.0, f64::max) + 20.0
 }
 
-/// A vertical axis on the left of the plot, its name above it, a line for each tick.
-pub(super) fn vertical(svg: &mut Markup, plot: Rect, axis: &Axis, ticks: &[Tick]) {
+/// The name of the vertical axis, above the plot.
+pub(super) fn axis_name(svg: &mut Markup, plot: Rect, axis: &Axis) {
     svg.leaf(
         "text",
         &[("class", &"quiet"), ("x", &12), ("y", &px(plot.top - 15.0))],
         &axis.label,
     );
+}
+
+/// The ticks of a vertical axis on the left of the plot, a line for each; and the line at zero, if it is wanted.
+pub(super) fn levels(svg: &mut Markup, plot: Rect, ticks: &[Tick], ground: Option<f64>) {
     let mut grid = String::new();
     for tick in ticks {
         let y = plot.bottom() - tick.at * plot.height;
@@ -239,11 +246,17 @@ pub(super) fn vertical(svg: &mut Markup, plot: Rect, axis: &Axis, ticks: &[Tick]
         label(svg, (plot.left - 8.0, y + 4.0), "end", &tick.label);
     }
     svg.empty("path", &[("class", &"grid"), ("d", &grid)]);
+    if let Some(ground) = ground {
+        let y = plot.bottom() - ground * plot.height;
+        let base = format!("M{} {}H{}", px(plot.left), px(y), px(plot.right()));
+        svg.empty("path", &[("class", &"base"), ("d", &base)]);
+    }
     svg.line();
 }
 
 /// A horizontal axis below the plot, its name below it.
 pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span, lines: bool) {
+    svg.open("g", &[("class", &"axis-x")]);
     let mut marks = String::new();
     let mut free = f64::NEG_INFINITY;
     for tick in span.ticks() {
@@ -255,6 +268,8 @@ pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span,
         };
         let _ = write!(marks, "M{} {}V{}", px(x), px(from), px(to));
         let half = text_width(&tick.label) / 2.0;
+        // A label at the end stands within the picture, beside its tick rather than below it.
+        let x = x.min(WIDTH - half - 2.0).max(half + 2.0);
         if x - half < free {
             continue;
         }
@@ -269,5 +284,6 @@ pub(super) fn horizontal(svg: &mut Markup, plot: Rect, axis: &Axis, span: &Span,
     };
     let middle = plot.left + plot.width / 2.0;
     label(svg, (middle, plot.bottom() + 39.0), "middle", name);
+    svg.close("g");
     svg.line();
 }

@@ -8,16 +8,17 @@
 //! |---|---|
 //! | `scale` | where numbers lie, ticks, how numbers are written |
 //! | `frame` | the picture, axes, legend, markers |
-//! | `lines`, `strips`, `bars`, `heat` | the drawings |
-//! | `thin` | thousands of points as few |
+//! | `lines`, `bars`, `heat` | the drawings |
+//! | `envelope` | thousands of points as what can be seen of them |
+//! | `time` | curves over time for the script of a page |
 
 mod bars;
+mod envelope;
 mod frame;
 mod heat;
 mod lines;
 mod scale;
-mod strips;
-mod thin;
+mod time;
 
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub(super) use scale::written;
 use super::figure::{Drawing, Figure};
 use frame::Rect;
 use serde::Serialize;
+use time::Times;
 
 /// Colours and strokes; a page has them once for all its figures.
 pub(super) const STYLE: &str = include_str!("figure.css");
@@ -61,6 +63,8 @@ pub(super) struct Geometry {
     bands: (usize, usize),
     /// Bands lie one below the other.
     horizontal: bool,
+    /// The curves, if they are over time.
+    times: Option<Times>,
 }
 
 /// What kind of drawing it is.
@@ -73,6 +77,11 @@ pub(super) enum Shape {
 }
 
 impl Geometry {
+    /// Whether it needs more height than most figures.
+    pub(super) fn is_tall(&self) -> bool {
+        self.height > 1.3 * lines::HEIGHT
+    }
+
     fn of(shape: Shape, plot: Rect) -> Self {
         Self {
             shape,
@@ -84,6 +93,7 @@ impl Geometry {
             y: Vec::new(),
             bands: (0, 0),
             horizontal: false,
+            times: None,
         }
     }
 }
@@ -91,8 +101,8 @@ impl Geometry {
 /// Draws a figure for a page, or to stand alone.
 pub(super) fn draw(figure: &Figure, alone: bool) -> Drawn {
     match &figure.drawing {
-        Drawing::Lines { x, y, series } => lines::draw(figure, (x, y), series, alone),
-        Drawing::Strips { x, y, series } => strips::draw(figure, (x, y), series, alone),
+        Drawing::Lines { x, y, series } => lines::draw(figure, (x, y), series, (false, alone)),
+        Drawing::Strips { x, y, series } => lines::draw(figure, (x, y), series, (true, alone)),
         Drawing::Bars {
             categories,
             y,
@@ -105,6 +115,16 @@ pub(super) fn draw(figure: &Figure, alone: bool) -> Drawn {
             shade,
         } => heat::draw(figure, (rows, columns), values, shade, alone),
     }
+}
+
+/// What to see in a figure, and how to read it where that is not plain: there are more values than it is wide.
+pub(super) fn caption(figure: &Figure) -> (&str, Option<&'static str>) {
+    let is_dense = match &figure.drawing {
+        Drawing::Lines { series, .. } | Drawing::Strips { series, .. } => lines::is_dense(series),
+        Drawing::Bars { .. } | Drawing::HeatMap { .. } => false,
+    };
+    let how = "Bands reach from the lowest to the highest values, lines are their medians.";
+    (&figure.caption, is_dense.then_some(how))
 }
 
 /// The legend of a figure: empty where there is nothing to tell apart.

@@ -12,6 +12,8 @@ pub(super) struct Span {
     /// Logarithms (of 2 for bytes, of 10 else) on logarithmic scales.
     low: f64,
     high: f64,
+    /// Part of the axis below `low` where zero lies, on a logarithmic scale that has zeros to show.
+    below: f64,
 }
 
 /// A mark on an axis.
@@ -25,8 +27,17 @@ pub(super) struct Tick {
 /// Ticks that an axis has at most, about.
 const TICKS: f64 = 6.0;
 
+/// Part of a logarithmic axis that zero takes, where there is one.
+const ZERO: f64 = 0.1;
+
+/// Decades that a logarithmic axis of shares shows at most: what is smaller lies at its lower end.
+const DECADES: f64 = 6.0;
+
+/// An axis of shares reaches at least so far, in per cent: what is smaller is small, and looks so.
+const LEAST_PERCENT: f64 = 0.1;
+
 /// Seconds between ticks of time that people count in.
-const TIME_STEPS: [f64; 26] = [
+pub(super) const TIME_STEPS: [f64; 26] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0,
     120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 10_800.0, 21_600.0, 43_200.0,
 ];
@@ -42,9 +53,14 @@ impl Span {
     /// The stretch that holds all of these numbers. `from_zero` extends it to zero where there is one,
     /// and to where the next tick would be.
     pub(super) fn over(scale: Scale, numbers: impl Iterator<Item = f64>, from_zero: bool) -> Self {
-        let logarithmic = matches!(scale, Scale::Log | Scale::Bytes);
+        let logarithmic = is_logarithmic(scale);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for number in numbers.filter(|n| n.is_finite() && (!logarithmic || *n > 0.0)) {
+        let mut zeros = false;
+        for number in numbers.filter(|n| n.is_finite()) {
+            if logarithmic && number <= 0.0 {
+                zeros |= number == 0.0;
+                continue;
+            }
             let number = coordinate(scale, number);
             low = low.min(number);
             high = high.max(number);
@@ -55,11 +71,20 @@ impl Span {
         if from_zero && !logarithmic {
             low = low.min(0.0);
             high = high.max(0.0);
+            let reach = least(scale);
+            if low.abs().max(high.abs()) < reach {
+                high = if high > 0.0 || low == 0.0 {
+                    reach
+                } else {
+                    high
+                };
+                low = if low < 0.0 { -reach } else { low };
+            }
         }
         if high <= low {
             // One number alone: it lies in the middle, or above zero.
             let room = match scale {
-                Scale::Log | Scale::Bytes => 0.5,
+                Scale::Log | Scale::PercentLog | Scale::Bytes => 0.5,
                 Scale::Time => 1.0,
                 _ if low == 0.0 => 1.0,
                 _ => low.abs() * 0.1,
@@ -68,8 +93,8 @@ impl Span {
         }
         if from_zero {
             match scale {
-                Scale::Linear | Scale::Percent => {
-                    let step = step_of(high - low);
+                Scale::Linear | Scale::Percent | Scale::Count => {
+                    let step = even_step(scale, high - low);
                     low = (low / step).floor() * step;
                     high = (high / step).ceil() * step;
                 }
@@ -81,19 +106,50 @@ impl Span {
                     low -= 0.05;
                     high += 0.05;
                 }
+                Scale::PercentLog => {
+                    high = high.ceil().max(0.0);
+                    low = low.floor().clamp(high - DECADES, high - 1.0);
+                }
                 Scale::Time | Scale::Bytes => {}
             }
         }
-        Self { scale, low, high }
+        let zero = zeros && from_zero && scale == Scale::PercentLog;
+        Self {
+            scale,
+            low,
+            high,
+            below: if zero { ZERO } else { 0.0 },
+        }
+    }
+
+    /// Where the axis begins and ends: seconds of a scale of time.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        (self.low, self.high)
     }
 
     /// Position of a number on the axis, from 0 to 1; none if the scale cannot show it.
     pub(super) fn place(&self, number: f64) -> Option<f64> {
-        let logarithmic = matches!(self.scale, Scale::Log | Scale::Bytes);
-        if !number.is_finite() || (logarithmic && number <= 0.0) {
+        if !number.is_finite() {
             return None;
         }
-        Some((coordinate(self.scale, number) - self.low) / (self.high - self.low))
+        if is_logarithmic(self.scale) && number <= 0.0 {
+            return (number == 0.0 && self.below > 0.0).then_some(0.0);
+        }
+        let at = coordinate(self.scale, number);
+        Some(self.part(match self.scale {
+            Scale::PercentLog => at.max(self.low),
+            _ => at,
+        }))
+    }
+
+    /// A coordinate as part of the axis.
+    fn part(&self, coordinate: f64) -> f64 {
+        let part = (coordinate - self.low) / (self.high - self.low);
+        if self.below == 0.0 {
+            part
+        } else {
+            self.below + (1.0 - self.below) * part
+        }
     }
 
     /// Where bars begin: zero, or the beginning of a scale that has none.
@@ -103,10 +159,12 @@ impl Span {
 
     pub(super) fn ticks(&self) -> Vec<Tick> {
         match self.scale {
-            Scale::Linear | Scale::Percent => self.even(step_of(self.high - self.low)),
+            Scale::Linear | Scale::Percent | Scale::Count => {
+                self.even(even_step(self.scale, self.high - self.low))
+            }
             Scale::Time if self.high - self.low > 3.0 * YEAR => self.years(),
             Scale::Time => self.even(time_step(self.high - self.low)),
-            Scale::Log => self.decades(),
+            Scale::Log | Scale::PercentLog => self.decades(),
             Scale::Bytes => {
                 let step = ((self.high - self.low) / TICKS).ceil().max(1.0);
                 self.multiples(step)
@@ -116,15 +174,19 @@ impl Span {
         }
     }
 
-    /// The day of a time axis whose ticks do not tell it.
+    /// The day, or the first and the last one, of a time axis whose ticks do not say it.
     pub(super) fn day(&self) -> Option<String> {
-        let tells = self.scale != Scale::Time || time_step(self.high - self.low) >= DAY;
-        (!tells).then(|| {
-            time(nanoseconds(self.low), 0)[..]
-                .split('T')
-                .next()
-                .unwrap_or("")
-                .to_owned()
+        if self.scale != Scale::Time || time_step(self.high - self.low) >= DAY {
+            return None;
+        }
+        let [first, last] = [self.low, self.high].map(|seconds| {
+            let text = time(nanoseconds(seconds), 0);
+            text.split('T').next().unwrap_or("").to_owned()
+        });
+        Some(if first == last {
+            first
+        } else {
+            format!("{first} to {last}")
         })
     }
 
@@ -163,13 +225,23 @@ impl Span {
             _ => &[1.0, 2.0, 5.0],
         };
         let step = ((self.high - self.low) / TICKS).ceil().max(1.0);
+        let unit = match self.scale {
+            Scale::PercentLog => " %",
+            _ => "",
+        };
         let mut ticks = Vec::new();
+        if self.below > 0.0 {
+            ticks.push(Tick {
+                at: 0.0,
+                label: format!("0{unit}"),
+            });
+        }
         let mut power = (self.low / step).floor() * step;
         while power <= self.high {
             for factor in between {
                 let at = power + factor.log10();
                 if at >= self.low - 1e-9 && at <= self.high + 1e-9 {
-                    ticks.push(self.tick(at, written_power(*factor, power)));
+                    ticks.push(self.tick(at, written_power(*factor, power) + unit));
                 }
             }
             power += step;
@@ -188,9 +260,23 @@ impl Span {
 
     fn tick(&self, coordinate: f64, label: String) -> Tick {
         Tick {
-            at: (coordinate - self.low) / (self.high - self.low),
+            at: self.part(coordinate),
             label,
         }
+    }
+}
+
+/// Whether numbers lie by their logarithm.
+pub(super) fn is_logarithmic(scale: Scale) -> bool {
+    matches!(scale, Scale::Log | Scale::PercentLog | Scale::Bytes)
+}
+
+/// How far an axis from zero reaches at least.
+pub(super) fn least(scale: Scale) -> f64 {
+    match scale {
+        Scale::Percent => LEAST_PERCENT,
+        Scale::Count => 1.0,
+        _ => 0.0,
     }
 }
 
@@ -198,9 +284,10 @@ impl Span {
 fn coordinate(scale: Scale, number: f64) -> f64 {
     match scale {
         Scale::Log => number.log10(),
+        Scale::PercentLog => (number * 100.0).min(FAR).log10(),
         Scale::Bytes => number.log2(),
         Scale::Percent => (number * 100.0).clamp(-FAR, FAR),
-        Scale::Linear | Scale::Time => number.clamp(-FAR, FAR),
+        Scale::Linear | Scale::Count | Scale::Time => number.clamp(-FAR, FAR),
     }
 }
 
@@ -212,6 +299,16 @@ fn step_of(width: f64) -> f64 {
         .into_iter()
         .find(|factor| factor * power >= rough * (1.0 - 1e-9));
     (factor.unwrap_or(10.0) * power).max(f64::MIN_POSITIVE)
+}
+
+/// The step of an even scale: of what is counted, whole.
+fn even_step(scale: Scale, width: f64) -> f64 {
+    let step = step_of(width);
+    if scale == Scale::Count {
+        step.max(1.0)
+    } else {
+        step
+    }
 }
 
 fn time_step(width: f64) -> f64 {
@@ -295,7 +392,7 @@ pub(in crate::report) fn written(scale: Scale, number: f64) -> String {
             text.trim_end_matches('.').replace('T', " ")
         }
         Scale::Bytes if number >= 0.0 => size(number as u64),
-        Scale::Percent => format!("{} %", significant(number * 100.0)),
+        Scale::Percent | Scale::PercentLog => format!("{} %", significant(number * 100.0)),
         _ => significant(number),
     }
 }
@@ -392,6 +489,54 @@ mod tests {
     }
 
     #[test]
+    fn what_is_counted_has_whole_ticks() {
+        assert_eq!(labels(Scale::Count, &[0.0, 2.0], true), ["0", "1", "2"]);
+        assert_eq!(labels(Scale::Count, &[0.0], true), ["0", "1"]);
+        assert_eq!(
+            labels(Scale::Count, &[0.2, 4_321.5], true),
+            ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
+        );
+    }
+
+    #[test]
+    fn a_small_share_does_not_fill_its_axis() {
+        let span = Span::over(Scale::Percent, [0.0, 1e-8].into_iter(), true);
+        assert!(span.place(1e-8).unwrap() < 1e-4);
+        let span = Span::over(Scale::Percent, [-1e-8, 1e-8].into_iter(), true);
+        assert!((span.place(0.0).unwrap() - 0.5).abs() < 1e-9);
+        let span = Span::over(Scale::PercentLog, [1e-12, 1e-8].into_iter(), true);
+        // From 1 % down by six decades, and what is below lies at the end.
+        assert_eq!(span.place(1e-12), Some(0.0));
+        assert_eq!(span.place(1e-8), Some(0.0));
+        assert!((span.place(1e-4).unwrap() - 4.0 / 6.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn zero_has_a_place_below_a_logarithmic_axis_of_shares() {
+        let numbers = [0.0, 0.001, 1.0];
+        assert_eq!(
+            labels(Scale::PercentLog, &numbers, true),
+            ["0 %", "0.1 %", "1 %", "10 %", "100 %"]
+        );
+        let span = Span::over(Scale::PercentLog, numbers.into_iter(), true);
+        assert_eq!(span.place(0.0), Some(0.0));
+        assert_eq!(span.place(0.001), Some(ZERO));
+        assert_eq!(span.place(1.0), Some(1.0));
+        assert_eq!(span.place(-1.0), None);
+    }
+
+    #[test]
+    fn an_axis_over_midnight_has_both_days() {
+        let day =
+            |low: f64, high: f64| Span::over(Scale::Time, [low, high].into_iter(), false).day();
+        assert_eq!(day(1_700_000_000.0, 1_700_000_009.0).unwrap(), "2023-11-14");
+        assert_eq!(
+            day(1_700_000_000.0, 1_700_009_000.0).unwrap(),
+            "2023-11-14 to 2023-11-15"
+        );
+    }
+
+    #[test]
     fn places_lie_between_the_ends() {
         let span = Span::over(Scale::Log, [1.0, 1000.0].into_iter(), true);
         assert_eq!(span.place(1.0), Some(0.0));
@@ -421,6 +566,8 @@ mod tests {
             Scale::Time,
             Scale::Bytes,
             Scale::Percent,
+            Scale::Count,
+            Scale::PercentLog,
         ] {
             for a in hard {
                 for b in hard {

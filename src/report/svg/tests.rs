@@ -157,7 +157,7 @@ fn a_long_series_stays_small_and_keeps_its_peak() {
     let (svg, geometry) = drawn(&figure);
     assert!(svg.len() < 150_000, "{}", svg.len());
     let document = Document::parse(&svg).unwrap();
-    let path = paths(&document, "line")[0];
+    let path = paths(&document, "band")[0];
     let top = format!(" {}", crate::report::markup::px(geometry.top));
     assert!(path.contains(&top), "the peak reaches the top of the plot");
 }

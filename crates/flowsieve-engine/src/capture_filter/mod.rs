@@ -48,6 +48,7 @@ mod value;
 mod tests;
 
 pub use error::FilterError;
+pub use names::port as port_of_name;
 
 use crate::decode::Tunnel;
 use crate::trace::{self, LinkType, PacketRef};

@@ -203,7 +203,7 @@ pub(super) fn constant(name: &str) -> Option<u32> {
 }
 
 /// The number of a port.
-pub(super) fn port(name: &str) -> Option<u16> {
+pub fn port(name: &str) -> Option<u16> {
     find(PORTS, name).map(|number| number as u16)
 }
 

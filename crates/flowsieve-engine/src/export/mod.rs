@@ -8,6 +8,7 @@
 //!
 //! Rows are columns from the decode thread to the writer; nothing is allocated per packet.
 
+mod packed;
 mod packets;
 mod plan;
 mod results;
@@ -17,6 +18,7 @@ mod sightings;
 mod slices;
 mod table;
 
+pub(crate) use packed::{PackedRows, PackedSightingMaker, Taken};
 pub use plan::{ExportError, ExportPlan, ExportWhat};
 pub use results::{ExportSink, ExportSummary, ExportTotals};
 pub use rows::{ExportRows, Left, Texts};

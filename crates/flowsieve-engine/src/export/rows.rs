@@ -184,7 +184,7 @@ impl ExportRows {
     }
 
     /// Forgets all and keeps the memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.start_ns.clear();
         self.src.clear();
         self.dst.clear();

@@ -135,8 +135,7 @@ fn elements_but(
     else {
         unreachable!("packets are no elements");
     };
-    let maker = SightingMaker::new(plan).map(Arc::new);
-    let maker = maker.expect("elements are asked for");
+    let maker = Arc::new(SightingMaker::new(plan));
     let mut packets_before = 0;
     let mut skips = BTreeMap::new();
     let (inputs, interrupted, mut totals, late) = thread::scope(|scope| {

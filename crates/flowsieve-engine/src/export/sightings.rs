@@ -95,27 +95,27 @@ pub(super) struct SightingMaker {
 }
 
 impl SightingMaker {
-    /// Makes sightings of the elements that the plan asks for; of packets none.
-    pub(super) fn new(plan: &ExportPlan) -> Option<Self> {
-        let ExportWhat::Elements {
-            kind,
-            undirected,
-            queries_only,
-            ..
-        } = plan.what
-        else {
-            return None;
+    /// Makes sightings of the elements that the plan asks for. Of a packet that is a row by itself they are those of its flow,
+    /// which has all that there is to say.
+    pub(super) fn new(plan: &ExportPlan) -> Self {
+        let (kind, undirected, queries_only) = match plan.what {
+            ExportWhat::Packets => (ElementKind::Flow, false, false),
+            ExportWhat::Elements {
+                kind,
+                undirected,
+                queries_only,
+                ..
+            } => (kind, undirected, queries_only),
         };
-        let (tunnel, dns_ports) = (plan.tunnel, &plan.dns_ports);
-        Some(Self {
+        Self {
             kind,
             undirected,
             queries_only,
-            decoder: Decoder::new(tunnel),
+            decoder: Decoder::new(plan.tunnel),
             inner: Decoder::new(Tunnel::Inner),
-            dns_ports: [&[DNS_PORT], &dns_ports[..]].concat(),
+            dns_ports: [&[DNS_PORT], &plan.dns_ports[..]].concat(),
             hasher: ahash::RandomState::new(),
-        })
+        }
     }
 
     fn packet(
@@ -150,12 +150,9 @@ impl SightingMaker {
                     if message.is_response && self.queries_only {
                         return;
                     }
-                    let mut hasher = self.hasher.build_hasher();
-                    key.hash(&mut hasher);
-                    hasher.write(message.name);
                     let question = Question::of(&message);
                     out.sightings.push(Sighting {
-                        hash: hasher.finish(),
+                        hash: element_hash(&self.hasher, self.kind, key, Some(message.name)),
                         question: Some((question, out.names.len() as u32)),
                         ..sighting
                     });
@@ -209,6 +206,24 @@ impl SightingMaker {
             ElementKind::Source => FlowKey::new(only(ip.addresses, true), 0, (0, 0)),
             ElementKind::Destination => FlowKey::new(only(ip.addresses, false), 0, (0, 0)),
         }
+    }
+}
+
+/// The hash of a whole element; a name is part of those of DNS.
+pub(super) fn element_hash(
+    hasher: &ahash::RandomState,
+    kind: ElementKind,
+    key: FlowKey,
+    name: Option<&[u8]>,
+) -> u64 {
+    match (kind, name) {
+        (ElementKind::Dns, Some(name)) => {
+            let mut hasher = hasher.build_hasher();
+            key.hash(&mut hasher);
+            hasher.write(name);
+            hasher.finish()
+        }
+        _ => key.hash_with(hasher),
     }
 }
 

@@ -4,7 +4,7 @@
 //! only, so each shard lists its own, with the table of one run.
 
 use super::bytes::{Reader, Writer};
-use super::merge::Merged;
+use super::merge::{Merged, PacketPlace};
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::flows::{Ended, FlowPlan, FlowRecord, FlowSummary, FlowTotals, PackedFlows, Taken};
 use crate::guard::guarded;
@@ -23,22 +23,9 @@ pub struct ShardFlows {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PlacedFlow {
     /// Flows that start at the same time are in the order of this.
-    pub begun: FlowPlace,
+    pub begun: PacketPlace,
     /// The flow. Its number is one of its shard.
     pub flow: FlowRecord,
-}
-
-/// Where a flow began. Places compare as packets do in the order of the trace.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct FlowPlace {
-    /// Latest time in the input up to the flow's first packet, in nanoseconds since the epoch.
-    pub latest_ns: i64,
-    /// Number of the input, in the order given.
-    pub input: u32,
-    /// Number of the piece within its input.
-    pub range: u32,
-    /// Number of the packet within the piece.
-    pub packet: u64,
 }
 
 /// What is known over all flows of a shard, to be sent to whoever puts the shards together.
@@ -81,22 +68,13 @@ impl ShardFlows {
         let mut totals = FlowTotals::default();
         let mut places = Places::default();
         while let Some(next) = merged.next_placed()? {
-            let mut from = Reader::of(next.bytes, "packet of a flow");
-            let (behind, packet) = (from.number()?, from.number()?);
-            let time_ns = next.latest_in_range_ns.checked_sub_unsigned(behind);
-            let time_ns = time_ns.ok_or_else(|| from.wrong("its time is beyond the range"))?;
+            let (time_ns, packet, from) = next.packet("packet of a flow")?;
             let end = |flow| take(placed(flow, &mut places));
             let taken = guarded(|| flows.take(time_ns, from.rest, is_here, &mut totals, end))??;
             match taken {
                 Taken::Added => {}
                 Taken::Begun(number) => {
-                    let begun = FlowPlace {
-                        latest_ns: next.latest_ns,
-                        input: next.input,
-                        range: next.range,
-                        packet,
-                    };
-                    places.insert(number, begun);
+                    places.insert(number, next.place(packet));
                 }
                 Taken::Refused => return Err(from.wrong("it is not of this shard and plan")),
             }
@@ -108,7 +86,7 @@ impl ShardFlows {
 }
 
 /// Where the flows of the table began, by their numbers.
-type Places = HashMap<u64, FlowPlace, ahash::RandomState>;
+type Places = HashMap<u64, PacketPlace, ahash::RandomState>;
 
 /// A flow that has ended.
 fn placed(flow: FlowRecord, places: &mut Places) -> PlacedFlow {

@@ -1,5 +1,6 @@
 //! The elements of the parts of one shard of one slice, in the order of the trace.
 
+use super::bytes::Reader;
 use super::part::FirstSightings;
 use super::{InputTable, PieceError, SlicePart};
 use std::cmp::Reverse;
@@ -43,6 +44,40 @@ pub(super) struct Sighted<'a> {
     /// Latest time of its piece up to it.
     pub(super) latest_in_range_ns: i64,
     pub(super) bytes: &'a [u8],
+}
+
+/// Where a packet stands. Places compare as packets do in the order of the trace.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct PacketPlace {
+    /// Latest time in the input up to the packet, in nanoseconds since the epoch.
+    pub latest_ns: i64,
+    /// Number of the input, in the order given.
+    pub input: u32,
+    /// Number of the piece within its input.
+    pub range: u32,
+    /// Number of the packet within the piece.
+    pub packet: u64,
+}
+
+impl<'a> Sighted<'a> {
+    /// Of a packet that is handed on as such: its time, its number within the piece, and what is said of it.
+    pub(super) fn packet(self, form: &'static str) -> Result<(i64, u64, Reader<'a>), PieceError> {
+        let mut from = Reader::of(self.bytes, form);
+        let (behind, packet) = (from.number()?, from.number()?);
+        let time_ns = self.latest_in_range_ns.checked_sub_unsigned(behind);
+        let time_ns = time_ns.ok_or_else(|| from.wrong("its time is beyond the range"))?;
+        Ok((time_ns, packet, from))
+    }
+
+    /// The place of such a packet.
+    pub(super) fn place(self, packet: u64) -> PacketPlace {
+        PacketPlace {
+            latest_ns: self.latest_ns,
+            input: self.input,
+            range: self.range,
+            packet,
+        }
+    }
 }
 
 impl<'a> Merged<'a> {

@@ -1,4 +1,4 @@
-//! Counting in pieces: a count, a ranking or a list of flows, divided among processes or machines, and put together again so
+//! Counting in pieces: a count, a ranking, a list of flows or an export, divided among processes or machines, and put together again so
 //! that its report is that of one run, byte for byte.
 //!
 //! ```text
@@ -31,6 +31,14 @@
 //!                     └► FlowTally ─► FlowSums ─► totals
 //! ```
 //!
+//! An export is in slices as a count is. Its parts have each packet too, since a row adds up the bytes and flags of all:
+//!
+//! ```text
+//!   SlicePart ─┐ by (slice, shard)
+//!   InputTable ─► ShardRows ─► rows and their RowPlaces (sorted by place) ─► report
+//!                     └► RowTally ─► RowSums ─► totals
+//! ```
+//!
 //! The set of an exact count starts empty in every slice, while one run keeps its memory. So close to the limit of
 //! the exact count, one of them may give up and the other not.
 //!
@@ -47,6 +55,7 @@ mod part;
 mod plan;
 mod rank;
 mod reader;
+mod rows;
 mod sums;
 mod table;
 mod tally;
@@ -55,13 +64,15 @@ pub use count::ShardCount;
 pub use divide::{OpenPiece, Piece, divide, divide_by, grid_of};
 pub use elements::{PlacedElement, PlacedElements};
 pub use error::PieceError;
-pub use flows::{FlowPlace, FlowSums, FlowTally, PlacedFlow, ShardFlows};
+pub use flows::{FlowSums, FlowTally, PlacedFlow, ShardFlows};
+pub use merge::PacketPlace;
 pub use part::{InputPart, SlicePart};
 #[doc(hidden)]
 pub use plan::Outline;
 pub use plan::PiecePlan;
 pub use rank::{RankedSlice, RankingSums, SliceRanking};
 pub use reader::PieceReader;
+pub use rows::{RowPlace, RowSums, RowTally, ShardRows};
 pub use sums::SliceSums;
 pub use table::{InputTable, Joined};
 pub use tally::ShardTally;

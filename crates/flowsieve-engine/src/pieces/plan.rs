@@ -1,6 +1,7 @@
 //! What pieces know of the run that is divided.
 
 use crate::elements::ElementBatch;
+use crate::export::{ExportPlan, ExportWhat, PackedSightingMaker};
 use crate::flows::{FlowPlan, PackedMaker};
 use crate::hashing::Digester;
 use crate::inputs::Maker;
@@ -9,7 +10,7 @@ use crate::selection::Selection;
 use crate::top::{TopExtractor, TopPlan};
 use crate::trace::{InputFormat, Source};
 
-/// A plan of a run that can be divided: of a count, a ranking, or a list of flows.
+/// A plan of a run that can be divided: of a count, a ranking, a list of flows, or an export.
 pub trait PiecePlan {
     /// Checks what the types cannot say.
     ///
@@ -40,10 +41,14 @@ enum Run<'a> {
     Count(&'a CountPlan),
     Top(&'a TopPlan),
     Flows(&'a FlowPlan),
+    Export(&'a ExportPlan),
 }
 
 /// Among how many shards flows are divided.
 const FLOW_SHARDS: u32 = 64;
+
+/// Among how many shards the elements of a slice are divided that are exported; slices are many.
+const EXPORT_SHARDS: u32 = 8;
 
 /// What is handed on of an element.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -65,6 +70,7 @@ impl Outline<'_> {
             Run::Count(plan) => Box::new(plan.extractor(false, self.form() == Form::Bytes)),
             Run::Top(plan) => Box::new(TopExtractor::of(plan)),
             Run::Flows(plan) => Box::new(PackedMaker::of(plan, self.digester())),
+            Run::Export(plan) => Box::new(PackedSightingMaker::of(plan, self.digester())),
         }
     }
 
@@ -75,7 +81,7 @@ impl Outline<'_> {
             }
             Run::Count(_) => Form::Digest,
             Run::Top(_) => Form::Record,
-            Run::Flows(_) => Form::Packet,
+            Run::Flows(_) | Run::Export(_) => Form::Packet,
         }
     }
 
@@ -83,10 +89,16 @@ impl Outline<'_> {
         Digester::new(match self.run {
             Run::Count(plan) => plan.seed,
             Run::Top(plan) => plan.seed,
-            Run::Flows(_) => 0,
+            Run::Flows(_) | Run::Export(_) => 0,
         })
     }
 }
+
+/// Of flows and packets, which know no slices.
+const NO_SLICES: Slicing = Slicing {
+    width_ns: None,
+    align: Align::Epoch,
+};
 
 impl PiecePlan for CountPlan {
     fn check(&self) -> Result<(), PlanError> {
@@ -134,13 +146,34 @@ impl PiecePlan for FlowPlan {
             inputs: &self.inputs,
             input_format: self.input_format,
             selection: &self.selection,
-            // Flows know no slices.
-            slicing: Slicing {
-                width_ns: None,
-                align: Align::Epoch,
-            },
+            slicing: NO_SLICES,
             shards: FLOW_SHARDS,
             run: Run::Flows(self),
+        }
+    }
+}
+
+impl PiecePlan for ExportPlan {
+    fn check(&self) -> Result<(), PlanError> {
+        self.check()
+            .map_err(|error| PlanError::new(error.to_string()))
+    }
+
+    fn outline(&self) -> Outline<'_> {
+        let slicing = match self.what {
+            ExportWhat::Elements { slicing, .. } => slicing,
+            ExportWhat::Packets => NO_SLICES,
+        };
+        Outline {
+            inputs: &self.inputs,
+            input_format: self.input_format,
+            selection: &self.selection,
+            slicing,
+            shards: match slicing.width_ns {
+                Some(_) => EXPORT_SHARDS,
+                None => FLOW_SHARDS,
+            },
+            run: Run::Export(self),
         }
     }
 }

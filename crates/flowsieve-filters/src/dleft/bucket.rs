@@ -35,6 +35,9 @@ pub trait Bucket: Pod + Debug + Default + Send + Sync {
 /// A bucket of 16-bit cells, four to a word, in a quarter of a cache line.
 pub type Bucket16 = [u64; 2];
 
+/// A bucket of 24-bit cells: the lower 16 bits of each as a [`Bucket16`], and the upper eight of all in a third word.
+pub type Bucket24 = [u64; 3];
+
 /// A bucket of 32-bit cells, two to a word, in half a cache line.
 pub type Bucket32 = [u64; 4];
 
@@ -108,6 +111,75 @@ bucket_of_words!(Bucket16, u16, 16, 0x0001_0001_0001_0001, |flags| {
 bucket_of_words!(Bucket32, u32, 32, 0x0000_0001_0000_0001, |flags| {
     flags >> 31 & 1 | flags >> 62
 });
+
+/// A word whose bytes are all 1.
+const BYTES: u64 = 0x0101_0101_0101_0101;
+
+impl Bucket for Bucket24 {
+    const CELL_BITS: u32 = 24;
+
+    #[inline]
+    fn matches(&self, tag: u32, largest: u32) -> u32 {
+        let [first, second, upper] = *self;
+        let lower = [first, second].matches(tag & 0xffff, largest);
+        let rest = upper ^ (u64::from(tag >> 16) * BYTES);
+        lower & !gather_bytes(nonzero(rest, 8, BYTES))
+    }
+
+    #[inline(always)]
+    fn any_holds<const BUCKETS: usize>(
+        buckets: [&Self; BUCKETS],
+        tags: [u32; BUCKETS],
+        largest: u32,
+    ) -> bool {
+        let mut found = [0_u16; CELLS];
+        for (bucket, tag) in buckets.into_iter().zip(tags) {
+            let [first, second, upper] = *bucket;
+            let lower: [u16; CELLS] = bytemuck::cast([first, second]);
+            let upper: [u8; CELLS] = bytemuck::cast(upper);
+            for ((found, lower), upper) in found.iter_mut().zip(lower).zip(upper) {
+                // What is left of an equal remainder is the count, and nothing above it: a bit there is more than any
+                // count.
+                let rest = (lower ^ tag as u16).wrapping_sub(1);
+                let above = u16::from(upper ^ (tag >> 16) as u8) << 8;
+                *found |= u16::from(rest | above < largest as u16);
+            }
+        }
+        let mut any = 0;
+        for found in found {
+            any |= found;
+        }
+        any != 0
+    }
+
+    #[inline]
+    fn occupied(&self) -> u32 {
+        // A cell in use has a count, which is in its lower bits.
+        let [first, second, _] = *self;
+        [first, second].occupied()
+    }
+
+    #[inline]
+    fn get(&self, cell: u32) -> u32 {
+        let [first, second, upper] = *self;
+        [first, second].get(cell) | (upper >> (8 * cell) & 0xff) as u32 * 0x1_0000
+    }
+
+    #[inline]
+    fn set(&mut self, cell: u32, value: u32) {
+        let change = u64::from((self.get(cell) ^ value) >> 16);
+        let mut lower = [self[0], self[1]];
+        lower.set(cell, value & 0xffff);
+        *self = [lower[0], lower[1], self[2] ^ change << (8 * cell)];
+    }
+}
+
+/// The highest bit of byte i to bit i.
+#[inline]
+const fn gather_bytes(flags: u64) -> u32 {
+    // Bit 8 i goes to bit 56 + i, by shifts that do not collide.
+    ((flags >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+}
 
 /// The highest bit of each cell that is not zero. Exact: no carry leaves its cell.
 #[inline]

@@ -84,8 +84,8 @@
 //!
 //! let hasher = Digester::new(0);
 //! let word = |word: &str| ElementDigests::of_whole(hasher.digest(word.as_bytes()));
-//! // 4 subtables of 2^6 buckets of 8 cells: remainders of 14 bits and counts of 2.
-//! let mut filter = DleftFilter::<Bucket16>::new(6, 14, 2);
+//! // 4 subtables of 64 buckets of 8 cells: remainders of 14 bits and counts of 2.
+//! let mut filter = DleftFilter::<Bucket16>::new(64, 14, 2);
 //! filter.insert(word("in"));
 //! assert!(filter.contains(word("in")));
 //! filter.remove(word("in"));
@@ -96,6 +96,7 @@
 //! counting Bloom filters", ESA 2006.
 
 mod bucket;
+mod places;
 mod query;
 mod rate;
 mod spec;
@@ -103,8 +104,10 @@ mod state;
 mod union;
 
 pub(super) use self::bucket::CELLS;
-pub use self::bucket::{Bucket, Bucket16, Bucket32};
+pub use self::bucket::{Bucket, Bucket16, Bucket24, Bucket32};
+use self::places::Places;
 use self::query::Query;
+pub(crate) use self::rate::fpr_of_hashes;
 pub use self::rate::{dleft_given_up, dleft_overfull_fpr};
 pub(crate) use self::spec::DLEFT;
 pub use self::spec::DleftSpec;
@@ -113,7 +116,7 @@ use super::{
     MembershipFilter, RemovableFilter, Sighting, fill,
 };
 use crate::bits::{BitArray, Pages};
-use crate::hashing::{Digest, mix};
+use crate::hashing::Digest;
 use std::collections::BTreeMap;
 
 /// Subtables (d).
@@ -126,24 +129,12 @@ const BATCH: usize = 64;
 /// Bytes up to which the buckets are taken to be in a cache of their own.
 const IN_CACHE: usize = 1 << 20;
 
-/// Stream of [`mix`] from which H comes; part of this structure's definition.
-const HASH: u64 = 0x20;
-
-/// The odd multipliers of the four permutations; any odd numbers without a pattern will do. These are
-/// digits of pi.
-const MULTIPLIERS: [u64; SUBTABLES] = [
-    0x243f_6a88_85a3_08d3,
-    0x1319_8a2e_0370_7345,
-    0xa409_3822_299f_31d1,
-    0x082e_fa98_ec4e_6c89,
-];
-
 /// Largest count in the stash; like that of a cell it stays for good.
 const STASH_LARGEST: u32 = u32::MAX / 2;
 
-/// Elements that the stash of a filter with 2^`bucket_bits` (B) buckets holds: B / 16 + 64.
-const fn stash_limit(bucket_bits: u32) -> usize {
-    (1 << bucket_bits) / 16 + 64
+/// Elements that the stash of a filter with `buckets` (B) in a subtable holds: B / 16 + 64.
+const fn stash_limit(buckets: u64) -> usize {
+    buckets as usize / 16 + 64
 }
 
 /// Where an element was found.
@@ -153,13 +144,12 @@ enum Found {
     GivenUp,
 }
 
-/// d-left counting Bloom filter over the whole element, with buckets of 16-bit or of 32-bit cells.
+/// d-left counting Bloom filter over the whole element, with buckets of 16-bit, 24-bit or 32-bit cells.
 #[derive(Clone, Debug)]
 pub struct DleftFilter<B: Bucket = Bucket16> {
     /// Subtable i is the buckets from i B on.
     buckets: Pages<B>,
-    bucket_bits: u32,
-    remainder_bits: u32,
+    places: Places,
     counter_bits: u32,
     /// Cells in use.
     occupied: u64,
@@ -178,21 +168,23 @@ pub struct DleftFilter<B: Bucket = Bucket16> {
 }
 
 impl<B: Bucket> DleftFilter<B> {
-    /// A filter of four times 2^`bucket_bits` (b) buckets, whose cells have a remainder of
+    /// A filter of four subtables of `buckets` ≥ 1 (B), whose cells have a remainder of
     /// `remainder_bits` (r ≥ 1) and a count of `counter_bits` (c ≥ 2): together at most a cell. At most 2^48
     /// buckets.
-    pub fn new(bucket_bits: u32, remainder_bits: u32, counter_bits: u32) -> Self {
+    pub fn new(buckets: u64, remainder_bits: u32, counter_bits: u32) -> Self {
         debug_assert!(remainder_bits + counter_bits <= B::CELL_BITS);
         Self {
-            buckets: Pages::new(SUBTABLES << bucket_bits),
-            bucket_bits,
-            remainder_bits,
+            buckets: Pages::new(SUBTABLES * buckets as usize),
+            places: Places {
+                buckets,
+                remainder_bits,
+            },
             counter_bits,
             occupied: 0,
             saturated: 0,
             overflows: 0,
             stash: BTreeMap::new(),
-            stash_limit: stash_limit(bucket_bits),
+            stash_limit: stash_limit(buckets),
             given_up: None,
             by_first_bucket: Vec::new(),
             hidden: 0,
@@ -205,7 +197,7 @@ impl<B: Bucket> DleftFilter<B> {
         let mut loads = [0; SUBTABLES];
         for (load, subtable) in loads
             .iter_mut()
-            .zip(self.buckets.as_slice().chunks(1 << self.bucket_bits))
+            .zip(self.buckets.as_slice().chunks(self.places.buckets as usize))
         {
             *load = subtable
                 .iter()
@@ -225,32 +217,23 @@ impl<B: Bucket> DleftFilter<B> {
         self.given_up.as_ref().map_or(0, BitArray::ones)
     }
 
-    /// The q bits of an element.
+    /// The H of an element.
     #[inline]
     fn hash(&self, digest: Digest) -> u64 {
-        mix(digest, HASH) >> (64 - self.bucket_bits - self.remainder_bits)
+        self.places.hash(digest)
     }
 
-    /// Number of different H: 2^q.
+    /// Number of different H.
     const fn hashes(&self) -> u64 {
-        1 << (self.bucket_bits + self.remainder_bits)
+        self.places.hashes()
     }
 
     /// Each subtable's bucket (its index among all) for H, and the tag of its cell: the remainder
     /// above a count of 0.
     #[inline]
     fn places(&self, hash: u64) -> [(usize, u32); SUBTABLES] {
-        let mut places = [(0, 0); SUBTABLES];
-        for (i, place) in places.iter_mut().enumerate() {
-            let permuted = hash.wrapping_mul(MULTIPLIERS[i]);
-            let bucket = (permuted >> self.remainder_bits) & ((1 << self.bucket_bits) - 1);
-            let remainder = permuted & ((1 << self.remainder_bits) - 1);
-            *place = (
-                (i << self.bucket_bits) + bucket as usize,
-                (remainder << self.counter_bits) as u32,
-            );
-        }
-        places
+        let of_hash = self.places.of_hash(hash);
+        of_hash.map(|(bucket, remainder)| (bucket, (remainder << self.counter_bits) as u32))
     }
 
     /// Whether the buckets are likely to be found in a cache.
@@ -369,7 +352,7 @@ impl<B: Bucket> DleftFilter<B> {
     #[inline]
     fn claimed(&self) -> u64 {
         let stored = self.occupied + self.stash.len() as u64;
-        let given_up = self.given_up() << self.remainder_bits;
+        let given_up = self.given_up() << self.places.remainder_bits;
         // After a removal this is not looked at.
         (stored + given_up).saturating_sub(self.hidden)
     }
@@ -434,13 +417,13 @@ impl<B: Bucket> DleftFilter<B> {
         }
         self.hidden += u64::from(self.by_first_bucket[bucket]);
         self.given_up
-            .get_or_insert_with(|| BitArray::new(1 << self.bucket_bits))
+            .get_or_insert_with(|| BitArray::new(self.places.buckets))
             .set(bucket as u64);
     }
 
     /// Counts what is stored by its bucket in subtable 1, and what is hidden.
     fn count_by_first_bucket(&mut self) {
-        let mut stored = vec![0_u32; 1 << self.bucket_bits];
+        let mut stored = vec![0_u32; self.places.buckets as usize];
         let mut count = |hash: u64| stored[self.places(hash)[0].0] += 1;
         for (at, bucket) in self.buckets.as_slice().iter().enumerate() {
             for cell in 0..CELLS as u32 {

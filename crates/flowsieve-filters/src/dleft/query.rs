@@ -9,26 +9,14 @@
     reason = "a call that is not inlined runs without the vector instructions of this machine"
 )]
 
-use super::{Bucket, DleftFilter, HASH, MULTIPLIERS, SUBTABLES};
-use crate::hashing::{Digest, HalfProducts, Products, WholeProducts, mix_all};
+use super::places::{GROUP, Group};
+use super::{Bucket, DleftFilter, SUBTABLES};
+use crate::hashing::{Digest, HalfProducts, Products, WholeProducts};
 use std::hint::black_box;
-
-/// Elements whose places are computed together: the words of the largest vectors.
-const GROUP: usize = 8;
 
 /// Groups whose buckets are touched before they are compared: enough for all loads that a core has under
 /// way, and few enough that the lines are still in the first cache.
 const AHEAD: usize = 4;
-
-/// Where the elements of a group may be.
-#[derive(Clone, Copy, Debug, Default)]
-struct Group {
-    /// The H of each.
-    hashes: [u64; GROUP],
-    /// Each one's bucket in each subtable, and the tag of its cell there.
-    buckets: [[u64; GROUP]; SUBTABLES],
-    tags: [[u64; GROUP]; SUBTABLES],
-}
 
 /// The elements that are asked for, and the answers.
 pub(super) struct Query<'a, B: Bucket> {
@@ -116,24 +104,7 @@ impl Group {
         digests: &[Digest; GROUP],
         touch: bool,
     ) {
-        let unused = 64 - filter.bucket_bits - filter.remainder_bits;
-        for (hash, digest) in self.hashes.iter_mut().zip(digests) {
-            *hash = digest.value();
-        }
-        mix_all::<P>(&mut self.hashes, HASH);
-        for hash in &mut self.hashes {
-            *hash >>= unused;
-        }
-        let buckets = (1_u64 << filter.bucket_bits) - 1;
-        let remainders = (1_u64 << filter.remainder_bits) - 1;
-        for (i, multiplier) in MULTIPLIERS.into_iter().enumerate() {
-            for (lane, hash) in self.hashes.iter().enumerate() {
-                let permuted = hash.wrapping_mul(multiplier);
-                let bucket = permuted >> filter.remainder_bits & buckets;
-                self.buckets[i][lane] = bucket | (i as u64) << filter.bucket_bits;
-                self.tags[i][lane] = (permuted & remainders) << filter.counter_bits;
-            }
-        }
+        filter.places.of_group::<P>(digests, self);
         if touch {
             let all = filter.buckets.as_slice();
             let mut touched = 0;
@@ -156,7 +127,7 @@ impl Group {
             let mut tags = [0; SUBTABLES];
             for i in 0..SUBTABLES {
                 buckets[i] = &all[self.buckets[i][lane] as usize];
-                tags[i] = self.tags[i][lane] as u32;
+                tags[i] = (self.remainders[i][lane] << filter.counter_bits) as u32;
             }
             *contained = B::any_holds(buckets, tags, filter.largest());
         }

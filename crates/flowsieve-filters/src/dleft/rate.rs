@@ -1,7 +1,6 @@
 //! The rate of a d-left filter that may be too small for its elements.
 
 use super::{CELLS, SUBTABLES, stash_limit};
-use crate::sizing::dleft_fpr;
 
 /// Share of the cells up to which the stash is next to empty, for any size.
 const NOTHING_OVERFLOWS: f64 = 0.89;
@@ -13,12 +12,22 @@ const ALL_GIVEN_UP: f64 = (2 * SUBTABLES * CELLS) as f64;
 /// Most steps into which the time of one element a bucket is divided.
 const STEPS: f64 = 64.0;
 
-/// False-positive rate of a d-left filter with `elements` distinct elements, whether they find room or
-/// not: with g = [`dleft_given_up`], 1 - (1 - g) (1 - 2^-q)^n. An element whose bucket is not given up
+/// Number of different H.
+fn hashes(buckets: u64, remainder_bits: u32) -> f64 {
+    buckets as f64 * f64::from(remainder_bits).exp2()
+}
+
+/// False-positive rate of a d-left filter with so many H, whose elements all find room.
+pub(crate) fn fpr_of_hashes(hashes: f64, elements: f64) -> f64 {
+    -(elements * (-hashes.recip()).ln_1p()).exp_m1()
+}
+
+/// False-positive rate of a d-left filter of four subtables of `buckets` with `elements` distinct elements, whether they find room or
+/// not: with g = [`dleft_given_up`], 1 - (1 - g) (1 - 1/(B 2^r))^n. An element whose bucket is not given up
 /// is stored, in a cell or in the stash.
-pub fn dleft_overfull_fpr(bucket_bits: u32, remainder_bits: u32, elements: f64) -> f64 {
-    let given_up = dleft_given_up(bucket_bits, remainder_bits, elements);
-    let stored = dleft_fpr(bucket_bits + remainder_bits, elements);
+pub fn dleft_overfull_fpr(buckets: u64, remainder_bits: u32, elements: f64) -> f64 {
+    let given_up = dleft_given_up(buckets, remainder_bits, elements);
+    let stored = fpr_of_hashes(hashes(buckets, remainder_bits), elements);
     given_up + (1.0 - given_up) * stored
 }
 
@@ -38,13 +47,13 @@ pub fn dleft_overfull_fpr(bucket_bits: u32, remainder_bits: u32, elements: f64) 
 ///
 /// The steps are one element long for few buckets. The point at which the first bucket is given up
 /// varies by a few elements around the one that follows from this.
-pub fn dleft_given_up(bucket_bits: u32, remainder_bits: u32, elements: f64) -> f64 {
-    let buckets = f64::from(bucket_bits).exp2();
+pub fn dleft_given_up(buckets: u64, remainder_bits: u32, elements: f64) -> f64 {
     // Elements with the H of another one take no room.
-    let hash_bits = bucket_bits + remainder_bits;
-    let different = f64::from(hash_bits).exp2() * dleft_fpr(hash_bits, elements);
+    let hashes = hashes(buckets, remainder_bits);
+    let different = hashes * fpr_of_hashes(hashes, elements);
+    let limit = stash_limit(buckets) as f64;
+    let buckets = buckets as f64;
     let cells = (SUBTABLES * CELLS) as f64 * buckets;
-    let limit = stash_limit(bucket_bits) as f64;
     if different <= NOTHING_OVERFLOWS * cells || different <= limit {
         return 0.0;
     }
@@ -113,14 +122,15 @@ impl Loads {
 mod tests {
     use super::*;
     use crate::hashing::Digester;
+    use crate::sizing::dleft_fpr;
     use crate::{Bucket16, DleftFilter, ElementDigests, MembershipFilter};
 
     /// Share of the buckets given up and false-positive rate, over some filters.
-    fn measured(bucket_bits: u32, elements: u32, runs: u64) -> (f64, f64) {
+    fn measured(all: u64, elements: u32, runs: u64) -> (f64, f64) {
         let (mut given_up, mut wrong) = (0, 0);
         for run in 0..runs {
             let digester = Digester::new(100 + run);
-            let mut filter = DleftFilter::<Bucket16>::new(bucket_bits, 14, 2);
+            let mut filter = DleftFilter::<Bucket16>::new(all, 14, 2);
             let whole = |number: u32| ElementDigests {
                 whole: digester.digest(&number.to_le_bytes()),
                 attributes: &[],
@@ -133,7 +143,7 @@ mod tests {
                 .filter(|&number| filter.contains(whole(number)))
                 .count();
         }
-        let buckets = runs as f64 * f64::from(bucket_bits).exp2();
+        let buckets = runs as f64 * all as f64;
         (
             given_up as f64 / buckets,
             wrong as f64 / (runs as f64 * f64::from(STRANGERS)),
@@ -166,14 +176,15 @@ mod tests {
             (4, 600, 20),
             (4, 640, 20),
         ] {
-            let (given_up, wrong) = measured(bucket_bits, elements, runs);
+            let buckets = 1 << bucket_bits;
+            let (given_up, wrong) = measured(buckets, elements, runs);
             let n = f64::from(elements);
-            let ours = dleft_given_up(bucket_bits, 14, n);
+            let ours = dleft_given_up(buckets, 14, n);
             assert!(
                 (ours - given_up).abs() < 0.05,
                 "2^{bucket_bits} {elements}: {given_up} given up, {ours} predicted"
             );
-            let rate = dleft_overfull_fpr(bucket_bits, 14, n);
+            let rate = dleft_overfull_fpr(buckets, 14, n);
             assert!(
                 (rate - wrong).abs() < 0.05,
                 "2^{bucket_bits} {elements}: {wrong} wrong, {rate} predicted"
@@ -185,11 +196,36 @@ mod tests {
         }
     }
 
+    /// The offsets of buckets that are no power of two spread the elements as well.
+    #[test]
+    fn any_number_of_buckets_overflows_as_predicted() {
+        for (buckets, elements, runs) in [
+            (67, 1950, 10),
+            (67, 2215, 40),
+            (67, 2400, 10),
+            (300, 9_130, 10),
+            (300, 9_870, 10),
+            (300, 10_500, 10),
+            (1000, 30_300, 4),
+            (1000, 31_400, 4),
+            (1000, 34_000, 4),
+        ] {
+            let (given_up, wrong) = measured(buckets, elements, runs);
+            let n = f64::from(elements);
+            let ours = dleft_given_up(buckets, 14, n);
+            let rate = dleft_overfull_fpr(buckets, 14, n);
+            assert!(
+                (ours - given_up).abs() < 0.05 && (rate - wrong).abs() < 0.05,
+                "{buckets} {elements}: {given_up} given up, {ours} predicted; {wrong} wrong, {rate} predicted"
+            );
+        }
+    }
+
     #[test]
     fn a_single_bucket_is_given_up_with_the_element_that_finds_no_room() {
         // 32 cells and a stash of 64; q = 30 bits, so that no two elements are equal.
-        assert!(dleft_given_up(0, 30, 96.0) < 1e-6);
-        assert!(dleft_given_up(0, 30, 97.0) > 1.0 - 1e-4);
+        assert!(dleft_given_up(1, 30, 96.0) < 1e-6);
+        assert!(dleft_given_up(1, 30, 97.0) > 1.0 - 1e-4);
     }
 
     #[test]
@@ -199,13 +235,13 @@ mod tests {
             let mut before = 0.0;
             for load in 1..400 {
                 let elements = f64::from(load) * buckets / 2.0;
-                let share = dleft_given_up(bucket_bits, 14, elements);
+                let share = dleft_given_up(1 << bucket_bits, 14, elements);
                 assert!(before <= share && share <= 1.0, "{bucket_bits} {load}");
                 before = share;
             }
             assert!(before > 1.0 - 1e-9);
         }
         // More elements than hashes are 2^q at most, which find room here.
-        assert!(dleft_given_up(8, 4, 1e9) <= 0.0);
+        assert!(dleft_given_up(256, 4, 1e9) <= 0.0);
     }
 }

@@ -1,11 +1,10 @@
 //! Parameters of a d-left filter.
 
-use super::bucket::{Bucket, Bucket16, Bucket32};
+use super::bucket::{Bucket, Bucket16, Bucket24, Bucket32};
 use super::rate::{dleft_given_up, dleft_overfull_fpr};
 use super::{CELLS, DleftFilter, SUBTABLES};
 use crate::MembershipFilter;
 use crate::saved::{LoadError, StateReader, StateWriter};
-use crate::sizing::dleft_fpr;
 use crate::spec::{
     Descriptor, FilterKind, Parameters, Query, Reach, Shape, Sizing, SpecError, Workload,
     check_memory, check_rate,
@@ -18,14 +17,17 @@ const DEFAULT_COUNT_BITS: u32 = 2;
 /// Elements to the four buckets of one number that fill three quarters of their cells.
 const ELEMENTS_A_ROW: u64 = (SUBTABLES * CELLS * 3 / 4) as u64;
 
-/// Binary logarithm of the most buckets of a subtable: 2^40 bytes of 32-byte buckets in all.
-const MAX_BUCKET_BITS: u32 = 33;
+/// Most buckets of a subtable: 2^40 bytes of 32-byte buckets in all.
+const MAX_BUCKETS: u64 = 1 << 33;
 
-/// Parameters of a [`DleftFilter`]. Cells of up to 16 bits take 16, others 32.
+/// What a file has in place of the binary logarithm of B where it has none; B follows the other numbers.
+const ANY_NUMBER: u32 = 64;
+
+/// Parameters of a [`DleftFilter`]. Cells take 16 bits, 24 (unless B is a power of two) or 32.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DleftSpec {
-    /// Binary logarithm of the buckets of each subtable (b).
-    pub bucket_bits: u32,
+    /// Buckets of each subtable (B).
+    pub buckets: u64,
     /// Bits of a remainder (r).
     pub remainder_bits: u32,
     /// Bits of a cell's count (c).
@@ -37,36 +39,19 @@ pub(crate) const DLEFT: Descriptor = Descriptor {
     summary: "d-left counting Bloom filter (Bonomi et al. 2006)",
     reach: Reach::Whole,
     size: |_, sizing| {
-        let (bucket_bits, remainder_bits) = match sizing {
-            Sizing::Memory { bytes, .. } => {
-                let row = SUBTABLES as u64 * size_of::<Bucket16>() as u64;
-                check_memory(FilterKind::Dleft, bytes, row)?;
-                (
-                    (bytes / row).ilog2(),
-                    Bucket16::CELL_BITS - DEFAULT_COUNT_BITS,
-                )
+        let spec = match sizing {
+            Sizing::Memory { bytes, expected } => {
+                check_memory(
+                    FilterKind::Dleft,
+                    bytes,
+                    of_cells(WIDTHS[0], 1).memory_bytes(),
+                )?;
+                in_memory(bytes, expected)
             }
             Sizing::Rate { fpr, expected } => {
                 check_rate(fpr)?;
-                let buckets = expected.div_ceil(ELEMENTS_A_ROW).max(1);
-                let least = buckets.next_power_of_two().ilog2();
-                let cells = [Bucket16::CELL_BITS, Bucket32::CELL_BITS];
-                let mut remainders = cells.into_iter().map(|cell| cell - DEFAULT_COUNT_BITS);
-                let remainder = remainders
-                    .find(|r| dleft_fpr(least + r, expected as f64) <= fpr)
-                    .ok_or_else(|| {
-                        SpecError::new(format!(
-                            "a d-left filter reaches rates down to {:.1e} with {expected} elements, not {fpr:e}; a Bloom filter reaches it",
-                            dleft_fpr(least + 30, expected as f64)
-                        ))
-                    })?;
-                (least, remainder)
+                for_rate(fpr, expected)?
             }
-        };
-        let spec = DleftSpec {
-            bucket_bits,
-            remainder_bits,
-            counter_bits: DEFAULT_COUNT_BITS,
         };
         check_memory(FilterKind::Dleft, spec.memory_bytes(), 64)?;
         Ok(spec.into())
@@ -74,19 +59,106 @@ pub(crate) const DLEFT: Descriptor = Descriptor {
     search: None,
 };
 
+/// Bits of a cell.
+const WIDTHS: [u32; 3] = [
+    Bucket16::CELL_BITS,
+    Bucket24::CELL_BITS,
+    Bucket32::CELL_BITS,
+];
+
+/// A filter whose cells are filled by remainders and counts.
+const fn of_cells(width: u32, buckets: u64) -> DleftSpec {
+    DleftSpec {
+        buckets,
+        remainder_bits: width - DEFAULT_COUNT_BITS,
+        counter_bits: DEFAULT_COUNT_BITS,
+    }
+}
+
+/// The filter of this memory with the lowest rate: narrow cells are more, wide ones tell more elements apart. Where it
+/// is not known how many elements come, as many cells as there can be.
+fn in_memory(bytes: u64, expected: Option<u64>) -> DleftSpec {
+    let in_width = |width: u32| {
+        let buckets = bytes / (SUBTABLES as u64 * u64::from(width));
+        let spec = of_cells(width, buckets);
+        // A power of two has wider cells.
+        of_cells(
+            width,
+            buckets - u64::from(buckets > 0 && spec.width() != width),
+        )
+    };
+    let Some(expected) = expected else {
+        return in_width(WIDTHS[0]);
+    };
+    let all = WIDTHS.map(in_width).into_iter();
+    let best = all.filter(|spec| spec.buckets > 0).min_by(|a, b| {
+        let rate = |spec: &DleftSpec| spec.rate_at(expected as f64);
+        rate(a).total_cmp(&rate(b))
+    });
+    best.unwrap_or(in_width(WIDTHS[0]))
+}
+
+/// The smallest filter with this rate of which no more than three quarters of the cells are filled.
+fn for_rate(fpr: f64, expected: u64) -> Result<DleftSpec, SpecError> {
+    // The hashes with 1 - (1 - 1/hashes)^n = fpr.
+    let hashes = -((-fpr).ln_1p() / expected as f64).exp_m1().recip();
+    let least = expected.div_ceil(ELEMENTS_A_ROW).max(1);
+    let of_width = |width: u32| {
+        let remainders = f64::from(of_cells(width, 1).remainder_bits).exp2();
+        // Conversion saturates.
+        let buckets = least.max((hashes / remainders).ceil() as u64);
+        let spec = of_cells(width, buckets);
+        // A power of two has wider cells.
+        of_cells(
+            width,
+            buckets.saturating_add(u64::from(spec.width() != width)),
+        )
+    };
+    let possible = WIDTHS.map(of_width).into_iter();
+    let possible = possible.filter(|spec| spec.buckets <= MAX_BUCKETS);
+    let smallest = possible.min_by_key(|spec| spec.memory_bytes());
+    smallest.ok_or_else(|| {
+        let largest = of_cells(WIDTHS[2], MAX_BUCKETS);
+        SpecError::new(format!(
+            "a d-left filter reaches rates down to {:.1e} with {expected} elements, not {fpr:e}; a Bloom filter reaches it",
+            largest.rate_at(expected as f64)
+        ))
+    })
+}
+
 impl DleftSpec {
     pub(crate) const NUMBER: u8 = 8;
 
     pub(crate) fn load(input: &mut StateReader<'_>) -> Result<Self, LoadError> {
+        let bucket_bits = input.u32()?;
+        let (remainder_bits, counter_bits) = (input.u32()?, input.u32()?);
+        let buckets = match bucket_bits {
+            ANY_NUMBER => input.u64()?,
+            bits => 1_u64.checked_shl(bits).unwrap_or(u64::MAX),
+        };
+        if bucket_bits == ANY_NUMBER && buckets.is_power_of_two() {
+            return Err(input.damaged("a d-left filter whose buckets are written as none are"));
+        }
         Ok(Self {
-            bucket_bits: input.u32()?,
-            remainder_bits: input.u32()?,
-            counter_bits: input.u32()?,
+            buckets,
+            remainder_bits,
+            counter_bits,
         })
     }
 
-    const fn is_narrow(self) -> bool {
-        self.remainder_bits + self.counter_bits <= Bucket16::CELL_BITS
+    /// Bits that a cell takes. There were no cells of 24 bits when B was a power of two, so filters with such a B have
+    /// none.
+    const fn width(self) -> u32 {
+        let bits = self.remainder_bits + self.counter_bits;
+        match bits.div_ceil(8) {
+            0..=2 => Bucket16::CELL_BITS,
+            3 if !self.buckets.is_power_of_two() => Bucket24::CELL_BITS,
+            _ => Bucket32::CELL_BITS,
+        }
+    }
+
+    fn rate_at(&self, elements: f64) -> f64 {
+        dleft_overfull_fpr(self.buckets, self.remainder_bits, elements)
     }
 }
 
@@ -97,7 +169,7 @@ impl Parameters for DleftSpec {
 
     fn check(&self) -> Result<(), SpecError> {
         let Self {
-            bucket_bits,
+            buckets,
             remainder_bits,
             counter_bits,
         } = *self;
@@ -113,21 +185,17 @@ impl Parameters for DleftSpec {
                 Bucket16::CELL_BITS - counter_bits
             )));
         }
-        if bucket_bits > MAX_BUCKET_BITS {
+        if buckets == 0 || buckets > MAX_BUCKETS {
             return Err(SpecError::new(format!(
-                "a d-left subtable has at most 2^{MAX_BUCKET_BITS} buckets, not 2^{bucket_bits}; 20 works"
+                "a d-left subtable has 1 to {MAX_BUCKETS} buckets, not {buckets}; 1048576 works"
             )));
         }
         Ok(())
     }
 
     fn memory_bytes(&self) -> u64 {
-        let bucket = if self.is_narrow() {
-            size_of::<Bucket16>()
-        } else {
-            size_of::<Bucket32>()
-        };
-        ((SUBTABLES * bucket) as u64) << self.bucket_bits
+        // A bucket of eight cells has as many bytes as a cell has bits.
+        SUBTABLES as u64 * self.buckets * u64::from(self.width())
     }
 
     fn probes(&self) -> u32 {
@@ -136,30 +204,40 @@ impl Parameters for DleftSpec {
 
     fn build(&self) -> Box<dyn MembershipFilter> {
         let Self {
-            bucket_bits: b,
+            buckets: b,
             remainder_bits: r,
             counter_bits: c,
         } = *self;
-        if self.is_narrow() {
-            Box::new(DleftFilter::<Bucket16>::new(b, r, c))
-        } else {
-            Box::new(DleftFilter::<Bucket32>::new(b, r, c))
+        match self.width() {
+            Bucket16::CELL_BITS => Box::new(DleftFilter::<Bucket16>::new(b, r, c)),
+            Bucket24::CELL_BITS => Box::new(DleftFilter::<Bucket24>::new(b, r, c)),
+            _ => Box::new(DleftFilter::<Bucket32>::new(b, r, c)),
         }
     }
 
     fn save(&self, out: &mut StateWriter<'_>) -> io::Result<()> {
-        out.u32(self.bucket_bits)?;
+        let is_power = self.buckets.is_power_of_two();
+        out.u32(if is_power {
+            self.buckets.trailing_zeros()
+        } else {
+            ANY_NUMBER
+        })?;
         out.u32(self.remainder_bits)?;
-        out.u32(self.counter_bits)
+        out.u32(self.counter_bits)?;
+        if is_power {
+            Ok(())
+        } else {
+            out.u64(self.buckets)
+        }
     }
 
     fn rate(&self, query: &Query<'_>) -> Option<f64> {
-        query.of_whole(|n| dleft_overfull_fpr(self.bucket_bits, self.remainder_bits, n))
+        query.of_whole(|n| self.rate_at(n))
     }
 
     fn remarks(&self, workload: &Workload<'_>) -> Vec<String> {
         let elements = (workload.values)(workload.full());
-        let given_up = dleft_given_up(self.bucket_bits, self.remainder_bits, elements);
+        let given_up = dleft_given_up(self.buckets, self.remainder_bits, elements);
         if given_up <= 0.0 {
             return Vec::new();
         }
@@ -171,7 +249,7 @@ impl Parameters for DleftSpec {
 
     fn shape(&self) -> Shape {
         Shape {
-            size: Some(1 << self.bucket_bits),
+            size: Some(self.buckets),
             unit: "buckets",
             arrays: Some(SUBTABLES as u32),
             remainder_bits: Some(self.remainder_bits),
@@ -181,9 +259,13 @@ impl Parameters for DleftSpec {
     }
 
     fn describe(&self) -> String {
+        let buckets = match self.buckets {
+            power if power.is_power_of_two() => format!("2^{}", power.ilog2()),
+            other => other.to_string(),
+        };
         format!(
-            "d = {SUBTABLES} subtables of 2^{} buckets, remainders of {} and counts of {} bits",
-            self.bucket_bits, self.remainder_bits, self.counter_bits
+            "d = {SUBTABLES} subtables of {buckets} buckets, remainders of {} and counts of {} bits",
+            self.remainder_bits, self.counter_bits
         )
     }
 }

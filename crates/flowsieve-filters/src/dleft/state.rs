@@ -10,10 +10,16 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
         state.distinct(self.counter.as_ref())?;
         state.count(self.overflows)?;
         for bucket in self.buckets.as_slice() {
-            for first in (0..CELLS as u32).step_by(64 / B::CELL_BITS as usize) {
-                let cells = (0..64 / B::CELL_BITS)
-                    .map(|cell| u64::from(bucket.get(first + cell)) << (cell * B::CELL_BITS));
-                state.u64(cells.sum())?;
+            // The cells one after the other, from the lowest bit on, in words.
+            let (mut cells, mut bits) = (0_u128, 0);
+            for cell in 0..CELLS as u32 {
+                cells |= u128::from(bucket.get(cell)) << bits;
+                bits += B::CELL_BITS;
+                if bits >= u64::BITS {
+                    state.u64(cells as u64)?;
+                    cells >>= u64::BITS;
+                    bits -= u64::BITS;
+                }
             }
         }
         state.u64(self.stash.len() as u64)?;
@@ -29,20 +35,24 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
         self.counter = state.distinct()?;
         self.overflows = state.count()?;
         let largest = self.largest();
-        let bits = self.remainder_bits + self.counter_bits;
+        let bits = self.places.remainder_bits + self.counter_bits;
         for bucket in self.buckets.as_mut_slice() {
-            for first in (0..CELLS as u32).step_by(64 / B::CELL_BITS as usize) {
-                let word = state.u64()?;
-                for cell in 0..64 / B::CELL_BITS {
-                    let value = word >> (cell * B::CELL_BITS) & (u64::MAX >> (64 - B::CELL_BITS));
-                    let count = value as u32 & largest;
-                    if value >> bits != 0 || (value != 0 && count == 0) {
-                        return Err(state.damaged("a cell has bits that none can have"));
-                    }
-                    bucket.set(first + cell, value as u32);
-                    self.occupied += u64::from(count != 0);
-                    self.saturated += u64::from(count == largest);
+            let (mut cells, mut there) = (0_u128, 0);
+            for cell in 0..CELLS as u32 {
+                if there < B::CELL_BITS {
+                    cells |= u128::from(state.u64()?) << there;
+                    there += u64::BITS;
                 }
+                let value = cells as u64 & (u64::MAX >> (64 - B::CELL_BITS));
+                cells >>= B::CELL_BITS;
+                there -= B::CELL_BITS;
+                let count = value as u32 & largest;
+                if value >> bits != 0 || (value != 0 && count == 0) {
+                    return Err(state.damaged("a cell has bits that none can have"));
+                }
+                bucket.set(cell, value as u32);
+                self.occupied += u64::from(count != 0);
+                self.saturated += u64::from(count == largest);
             }
         }
         let stashed = state.u64()?;
@@ -52,7 +62,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
         let mut least = 0;
         for _ in 0..stashed {
             let (hash, count) = (state.u64()?, state.u32()?);
-            let is_hash = hash >> (self.bucket_bits + self.remainder_bits) == 0;
+            let is_hash = hash < self.hashes();
             if !is_hash || hash < least || count == 0 || count > STASH_LARGEST {
                 return Err(state.damaged("an element of a stash is none that can be there"));
             }
@@ -64,7 +74,7 @@ impl<B: Bucket> FilterState for DleftFilter<B> {
             1 => {}
             _ => return Err(state.damaged("it is not clear whether buckets are given up")),
         }
-        let buckets = 1_u64 << self.bucket_bits;
+        let buckets = self.places.buckets;
         if buckets.div_ceil(64) * 8 > state.left() {
             return Err(state.damaged("the list of buckets that are given up is cut short"));
         }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::hashing::Digester;
+use crate::hashing::mix;
 
 fn whole(number: u32) -> ElementDigests<'static> {
     ElementDigests {
@@ -12,7 +13,7 @@ fn whole(number: u32) -> ElementDigests<'static> {
 #[test]
 fn nothing_is_lost_when_buckets_and_stash_are_full() {
     // 32 cells, a stash of 64, and q = 30 bits, so that no two of these are equal.
-    let mut filter = DleftFilter::<Bucket32>::new(0, 30, 2);
+    let mut filter = DleftFilter::<Bucket32>::new(1, 30, 2);
     for number in 0..96 {
         assert_eq!(filter.insert(whole(number)), Sighting::First);
     }
@@ -52,7 +53,7 @@ fn nothing_is_lost_when_buckets_and_stash_are_full() {
 #[test]
 fn a_full_count_is_never_taken_back() {
     for (counter_bits, largest) in [(2, 3), (4, 15)] {
-        let mut filter = DleftFilter::<Bucket16>::new(4, 10, counter_bits);
+        let mut filter = DleftFilter::<Bucket16>::new(16, 10, counter_bits);
         for _ in 0..largest - 1 {
             filter.insert(whole(1));
         }
@@ -87,8 +88,15 @@ fn matches_are_cells_in_use_with_the_remainder() {
             let tag = remainder << counter_bits;
             let expected = value & largest != 0 && value >> counter_bits == remainder;
             let (mut small, mut large) = (Bucket16::default(), Bucket32::default());
+            let mut middle = Bucket24::default();
             small.set(5, value);
+            middle.set(5, value);
             large.set(5, value);
+            assert_eq!(middle.matches(tag, largest), u32::from(expected) << 5);
+            assert_eq!(
+                (middle.occupied(), middle.get(5)),
+                (u32::from(value != 0) << 5, value)
+            );
             let mask = u32::from(expected) << 5;
             assert_eq!(small.matches(tag, largest), mask, "{value} {remainder}");
             assert_eq!(large.matches(tag, largest), mask, "{value} {remainder}");
@@ -101,7 +109,7 @@ fn matches_are_cells_in_use_with_the_remainder() {
 /// Large enough that a batch fetches its buckets first.
 #[test]
 fn a_large_batch_is_its_elements_one_by_one() {
-    let mut batched = DleftFilter::<Bucket16>::new(15, 8, 2);
+    let mut batched = DleftFilter::<Bucket16>::new(1 << 15, 8, 2);
     let mut one_by_one = batched.clone();
     let digests: Vec<Digest> = (0..10_007_u32)
         .map(|i| Digester::new(1).digest(&(i % 7000).to_le_bytes()))
@@ -132,8 +140,8 @@ fn a_large_batch_is_its_elements_one_by_one() {
 /// Answers of batches of any length, where buckets, stash and buckets given up say yes.
 #[test]
 fn a_batch_of_queries_is_its_elements_one_by_one() {
-    fn check<B: Bucket>(bucket_bits: u32, remainder_bits: u32, elements: u32) -> (usize, u64) {
-        let mut filter = DleftFilter::<B>::new(bucket_bits, remainder_bits, 2);
+    fn check<B: Bucket>(buckets: u64, remainder_bits: u32, elements: u32) -> (usize, u64) {
+        let mut filter = DleftFilter::<B>::new(buckets, remainder_bits, 2);
         for number in 0..elements {
             filter.insert(whole(number));
         }
@@ -154,27 +162,16 @@ fn a_batch_of_queries_is_its_elements_one_by_one() {
         }
         (filter.stashed(), filter.given_up())
     }
-    assert_eq!(check::<Bucket16>(8, 14, 6_000), (0, 0));
-    assert_eq!(check::<Bucket32>(15, 30, 20_000), (0, 0));
-    let (stashed, given_up) = check::<Bucket16>(8, 10, 8_050);
+    assert_eq!(check::<Bucket16>(256, 14, 6_000), (0, 0));
+    assert_eq!(check::<Bucket32>(1 << 15, 30, 20_000), (0, 0));
+    assert_eq!(check::<Bucket24>(9_999, 22, 20_000), (0, 0));
+    assert_eq!(check::<Bucket16>(300, 14, 6_000), (0, 0));
+    let (stashed, given_up) = check::<Bucket16>(256, 10, 8_050);
     assert!(stashed > 0 && given_up == 0, "{stashed} {given_up}");
-    let (stashed, given_up) = check::<Bucket32>(6, 30, 2_200);
+    let (stashed, given_up) = check::<Bucket32>(64, 30, 2_200);
     assert!(stashed > 0 && given_up > 0, "{stashed} {given_up}");
-}
-
-/// The four permutations are one to one on q bits, and each uses all of its buckets.
-#[test]
-fn the_permutations_are_one_to_one() {
-    let filter = DleftFilter::<Bucket16>::new(5, 7, 2);
-    let mut seen = vec![false; SUBTABLES << 12];
-    for hash in 0..1 << 12 {
-        for (bucket, tag) in filter.places(hash) {
-            let place = (bucket << 7) + (tag >> 2) as usize;
-            assert!(!seen[place]);
-            seen[place] = true;
-        }
-    }
-    assert!(seen.into_iter().all(|seen| seen));
+    let (stashed, given_up) = check::<Bucket24>(63, 20, 2_200);
+    assert!(stashed > 0 && given_up > 0, "{stashed} {given_up}");
 }
 
 #[test]
@@ -205,6 +202,9 @@ fn a_bucket_holds_what_it_matches() {
     }
     check::<Bucket16>(14, 2);
     check::<Bucket16>(10, 4);
+    check::<Bucket24>(22, 2);
+    check::<Bucket24>(20, 4);
+    check::<Bucket24>(9, 2);
     check::<Bucket32>(30, 2);
     check::<Bucket32>(20, 4);
 }
@@ -212,7 +212,7 @@ fn a_bucket_holds_what_it_matches() {
 /// Files may say that nearly as many increments were lost as can be counted, and several are united.
 #[test]
 fn lost_increments_are_counted_up_to_the_last() {
-    let mut filter = DleftFilter::<Bucket16>::new(4, 10, 2);
+    let mut filter = DleftFilter::<Bucket16>::new(16, 10, 2);
     filter.overflows = u64::MAX - 1;
     for _ in 0..9 {
         filter.insert(whole(1));

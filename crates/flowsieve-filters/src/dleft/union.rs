@@ -1,34 +1,11 @@
 //! The union of two d-left filters.
 //!
-//! A cell tells the H of its element: subtable i, bucket and remainder are `aᵢH mod 2^q`, and `aᵢ` is odd.
+//! A cell tells the H of its element, since a subtable's places are a permutation of the H ([`super::places`]).
 //! So the elements of the other filter are inserted here by the ordinary rule, each with its count.
 
-use super::{Bucket, CELLS, DleftFilter, Found, MULTIPLIERS, STASH_LARGEST, SUBTABLES};
+use super::{Bucket, CELLS, DleftFilter, Found, STASH_LARGEST};
 use crate::DistinctCounter;
 use crate::bits::BitArray;
-
-/// What undoes each multiplier, mod 2^64 and so mod 2^q.
-const INVERSES: [u64; SUBTABLES] = {
-    let mut inverses = [0; SUBTABLES];
-    let mut i = 0;
-    while i < SUBTABLES {
-        inverses[i] = inverse(MULTIPLIERS[i]);
-        i += 1;
-    }
-    inverses
-};
-
-/// The number whose product with an odd `number` is 1 mod 2^64: each step of Newton's doubles the bits that
-/// are right, of which the number itself has three.
-const fn inverse(number: u64) -> u64 {
-    let mut inverse = number;
-    let mut right = 3;
-    while right < u64::BITS {
-        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(number.wrapping_mul(inverse)));
-        right *= 2;
-    }
-    inverse
-}
 
 impl<B: Bucket> DleftFilter<B> {
     /// Makes this the filter of both.
@@ -49,7 +26,7 @@ impl<B: Bucket> DleftFilter<B> {
         }
         // First, since what is contained in any case takes no room.
         if let Some(more) = &other.given_up {
-            let buckets = 1 << self.bucket_bits;
+            let buckets = self.places.buckets;
             let given_up = self.given_up.get_or_insert_with(|| BitArray::new(buckets));
             given_up.unite(more);
         }
@@ -72,12 +49,9 @@ impl<B: Bucket> DleftFilter<B> {
 
     /// The H of the element in a cell of this bucket, and its count as a stash has it; 0 if there is none.
     pub(super) fn element_at(&self, bucket: usize, cell: u32) -> (u64, u32) {
-        let (subtable, bucket) = (
-            bucket >> self.bucket_bits,
-            bucket as u64 & ((1 << self.bucket_bits) - 1),
-        );
-        let permuted = bucket << self.remainder_bits | u64::from(cell >> self.counter_bits);
-        let hash = permuted.wrapping_mul(INVERSES[subtable]) & (self.hashes() - 1);
+        let hash = self
+            .places
+            .hash_at(bucket, u64::from(cell >> self.counter_bits));
         (hash, self.as_stashed(cell & self.largest()))
     }
 
@@ -119,7 +93,7 @@ mod tests {
         reason = "a test that unwraps fails where it should"
     )]
 
-    use super::super::{Bucket16, Bucket32};
+    use super::super::{Bucket16, Bucket24, Bucket32};
     use super::*;
     use crate::hashing::Digester;
     use crate::{ElementDigests, MembershipFilter, RemovableFilter};
@@ -133,10 +107,10 @@ mod tests {
     }
 
     fn filled<B: Bucket>(
-        [bucket_bits, remainder_bits]: [u32; 2],
+        [buckets, remainder_bits]: [u32; 2],
         numbers: impl IntoIterator<Item = u32>,
     ) -> DleftFilter<B> {
-        let mut filter = DleftFilter::new(bucket_bits, remainder_bits, 2);
+        let mut filter = DleftFilter::new(buckets.into(), remainder_bits, 2);
         for number in numbers {
             filter.insert(whole(number));
         }
@@ -159,12 +133,12 @@ mod tests {
 
     #[test]
     fn a_cell_tells_the_hash_of_its_element() {
-        let filter = filled::<Bucket16>([4, 11], 0..300);
+        let filter = filled::<Bucket16>([16, 11], 0..300);
         let hashes: BTreeMap<u64, u32> = (0..300)
             .map(|number| (filter.hash(whole(number).whole), 1))
             .collect();
         assert!(contents(&filter).into_keys().eq(hashes.into_keys()));
-        let filter = filled::<Bucket32>([0, 1], 0..300);
+        let filter = filled::<Bucket32>([1, 1], 0..300);
         assert!(contents(&filter).into_keys().eq([0, 1]));
     }
 
@@ -196,13 +170,14 @@ mod tests {
             }
             (union.stashed(), union.given_up())
         }
-        assert_eq!(check::<Bucket16>([6, 14], 1500), (0, 0));
-        assert_eq!(check::<Bucket32>([3, 20], 200), (0, 0));
+        assert_eq!(check::<Bucket16>([64, 14], 1500), (0, 0));
+        assert_eq!(check::<Bucket24>([77, 22], 1500), (0, 0));
+        assert_eq!(check::<Bucket32>([8, 20], 200), (0, 0));
         // 85 % of the cells: the order in which a union inserts overflows no more than any other.
-        assert_eq!(check::<Bucket16>([8, 14], 6960), (0, 0));
-        let (stashed, given_up) = check::<Bucket32>([3, 30], 300);
+        assert_eq!(check::<Bucket16>([256, 14], 6960), (0, 0));
+        let (stashed, given_up) = check::<Bucket32>([8, 30], 300);
         assert!(stashed > 0 && given_up == 0, "{stashed} {given_up}");
-        let (stashed, given_up) = check::<Bucket32>([3, 30], 600);
+        let (stashed, given_up) = check::<Bucket32>([8, 30], 600);
         assert!(stashed > 0 && given_up > 0, "{stashed} {given_up}");
     }
 
@@ -212,15 +187,15 @@ mod tests {
         // One bucket a subtable, all of whose cells are taken by others: 500 is in the stash.
         let full = || (0..32).chain([500]);
         // There it is in a cell, and its count is at its end.
-        let ended = filled::<Bucket32>([0, 30], [500; 7]);
+        let ended = filled::<Bucket32>([1, 30], [500; 7]);
         assert_eq!(ended.stats().counters.unwrap().overflows, 4);
-        let mut union = filled::<Bucket32>([0, 30], full());
+        let mut union = filled::<Bucket32>([1, 30], full());
         union.unite_with(&ended);
         assert_eq!(union.stashed(), 1);
         let counters = union.stats().counters.unwrap();
         assert_eq!((counters.saturated, counters.overflows), (1, 4));
         let mut other_way = ended;
-        other_way.unite_with(&filled([0, 30], full()));
+        other_way.unite_with(&filled([1, 30], full()));
         let saturated = |filter: &DleftFilter<Bucket32>| filter.stats().counters.unwrap().saturated;
         assert_eq!((saturated(&other_way), other_way.stashed()), (1, 1));
         for filter in [&mut union, &mut other_way] {
@@ -230,13 +205,6 @@ mod tests {
             }
             assert!(filter.contains(whole(500)));
             assert_eq!(saturated(filter), 1);
-        }
-    }
-
-    #[test]
-    fn inverses_undo_the_multipliers() {
-        for (multiplier, inverse) in MULTIPLIERS.into_iter().zip(INVERSES) {
-            assert_eq!(multiplier.wrapping_mul(inverse), 1);
         }
     }
 }

@@ -16,12 +16,13 @@
 use crate::Estimate;
 use crate::hashing::Digest;
 use crate::martingale::{Chances, DistinctCounter, Registers, Rise};
+use crate::sizing::MAX_PROBES;
 
 /// Written bits a bit of the array, in 1024ths, at which s falls from 6 to 5, from 5 to 4, and so on
-/// to 0, for k = 1 to 8: -ln(1 - x) where (2^s - 1) (x + (1 - x) / 64)^k = 1/8. That is E p² / E p in place of p, with Poisson
+/// to 0, for k = 1 to 32: -ln(1 - x) where (2^s - 1) (x + (1 - x) / 64)^k = 1/8. That is E p² / E p in place of p, with Poisson
 /// numbers of bits in a word: where words are next to empty, few elements have nearly all of the p. Numbers
 /// and not the formula, since logarithms differ in their last bit from machine to machine.
-const FALLS_AT: [[u64; MAX_SHIFT as usize]; 8] = [
+const FALLS_AT: [[u64; MAX_SHIFT as usize]; MAX_PROBES] = [
     [0, 0, 0, 2, 27, 121],
     [31, 51, 82, 131, 218, 431],
     [121, 161, 216, 294, 420, 694],
@@ -30,6 +31,30 @@ const FALLS_AT: [[u64; MAX_SHIFT as usize]; 8] = [
     [432, 505, 597, 717, 894, 1241],
     [526, 605, 703, 831, 1016, 1375],
     [614, 698, 801, 934, 1126, 1494],
+    [695, 783, 891, 1028, 1225, 1600],
+    [772, 863, 973, 1115, 1316, 1697],
+    [843, 937, 1050, 1195, 1400, 1785],
+    [910, 1007, 1122, 1269, 1477, 1866],
+    [974, 1072, 1190, 1339, 1549, 1942],
+    [1033, 1133, 1253, 1404, 1616, 2012],
+    [1090, 1191, 1312, 1465, 1679, 2077],
+    [1144, 1246, 1369, 1523, 1739, 2139],
+    [1195, 1298, 1422, 1578, 1795, 2197],
+    [1243, 1348, 1473, 1630, 1849, 2253],
+    [1290, 1396, 1522, 1680, 1899, 2305],
+    [1335, 1441, 1568, 1727, 1948, 2355],
+    [1377, 1485, 1612, 1772, 1994, 2402],
+    [1418, 1527, 1655, 1815, 2038, 2447],
+    [1458, 1567, 1696, 1857, 2081, 2491],
+    [1496, 1605, 1735, 1897, 2121, 2533],
+    [1533, 1643, 1773, 1935, 2160, 2573],
+    [1568, 1679, 1809, 1972, 2198, 2611],
+    [1602, 1713, 1845, 2008, 2234, 2648],
+    [1636, 1747, 1879, 2043, 2270, 2684],
+    [1668, 1780, 1912, 2076, 2304, 2719],
+    [1699, 1811, 1944, 2109, 2336, 2752],
+    [1729, 1842, 1975, 2140, 2368, 2785],
+    [1759, 1872, 2005, 2170, 2399, 2816],
 ];
 
 /// Largest s.
@@ -62,7 +87,7 @@ pub(crate) struct LineCounter {
 }
 
 impl LineCounter {
-    /// The count for values of `probes` (1 to 8) bits each in an array of `bits`.
+    /// The count for values of `probes` (1 to 32) bits each in an array of `bits`.
     pub(crate) fn new(probes: u32, bits: u64) -> Self {
         let mut counter = Self {
             probes,

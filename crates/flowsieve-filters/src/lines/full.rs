@@ -5,13 +5,15 @@
 //! of set bits. It is a whole number, so the order in which lines change leaves no trace in it.
 //!
 //! One line full of bits has p = 1, which no weight repairs; the p over all lines is below 1 until all are
-//! full, and varies less.
+//! full, and varies less. The bits of a value with several lines are all set with the product of the probabilities of
+//! its lines, since these are independent.
 
 #![expect(
     clippy::inline_always,
     reason = "a call that is not inlined runs without the vector instructions of this machine, and takes twice the time"
 )]
 
+use super::shares::{chances_of_lines, shares};
 use crate::bits::{Line, WORDS_PER_LINE};
 
 /// Binary logarithm of the windows of a line.
@@ -29,12 +31,14 @@ pub(super) struct FullPlaces {
 }
 
 impl FullPlaces {
-    /// Keeps the sum for values of `probes` bits each from now on: counts it, in time proportional to the size,
+    /// Keeps the sums for values of `probes` bits each from now on: counts them, in time proportional to the size,
     /// unless that was done before.
     #[inline(always)]
     pub(super) fn keep(&mut self, probes: u32, lines: &[Line]) {
-        if self.kept >> (probes - 1) & 1 == 0 {
-            self.begin(probes, lines);
+        for share in shares(probes) {
+            if self.kept >> (share - 1) & 1 == 0 {
+                self.begin(share, lines);
+            }
         }
     }
 
@@ -70,21 +74,26 @@ impl FullPlaces {
     /// kept.
     #[inline(always)]
     pub(super) fn chances(&self, probes: u32, lines: u64) -> (f64, f64) {
-        shares(self.sums[probes as usize - 1], probes, lines)
+        let of_line = |share: u32| parts(self.sums[share as usize - 1], share, lines);
+        chances_of_lines(shares(probes).map(of_line))
     }
 }
 
 /// The same from all lines, in time proportional to their number.
 pub(super) fn chances_of_all(lines: &[Line], probes: u32) -> (f64, f64) {
-    shares(full_places(lines, probes), probes, lines.len() as u64)
+    let of_line = |share: u32| parts(full_places(lines, share), share, lines.len() as u64);
+    chances_of_lines(shares(probes).map(of_line))
 }
 
 /// The same, about, from some lines.
 pub(super) fn chances_of_some(lines: &[Line], probes: u32) -> (f64, f64) {
     let every = lines.len().div_ceil(LOOKED_AT);
     let some = lines.iter().step_by(every);
-    let sum = some.map(|line| u128::from(of_line(line, probes))).sum();
-    shares(sum, probes, lines.len().div_ceil(every) as u64)
+    let of_share = |share: u32| {
+        let sum = some.clone().map(|line| u128::from(of_line(line, share)));
+        parts(sum.sum(), share, lines.len().div_ceil(every) as u64)
+    };
+    chances_of_lines(shares(probes).map(of_share))
 }
 
 fn full_places(lines: &[Line], probes: u32) -> u128 {
@@ -94,7 +103,7 @@ fn full_places(lines: &[Line], probes: u32) -> u128 {
 
 /// The share of the places that are full, and of the others.
 #[inline(always)]
-fn shares(full: u128, probes: u32, lines: u64) -> (f64, f64) {
+fn parts(full: u128, probes: u32, lines: u64) -> (f64, f64) {
     let all = u128::from(lines) << (WINDOWS_LOG2 + 6 * probes);
     let clear = all - full;
     let all = number(all);

@@ -1,5 +1,5 @@
 //! Setting the bits of elements of several digests each: the whole and its combinations, in turn, in the
-//! same lines.
+//! same lines; and of each as many digests as it has lines.
 //!
 //! A digest sees the bits of all digests before it, also those of its own element. So rows are filled in
 //! that order, and each counter takes those at its own places.
@@ -13,32 +13,77 @@ use super::count::LineCounter;
 use super::full::FullPlaces;
 use super::instructions::{Instructions, Work};
 use super::places::BATCH;
-use super::probe;
-use super::row::{DIGESTS, Digests, Inserted, Row, Set, Sets, clear_in};
-use crate::Sighting;
+use super::probe::{self, Told};
+use super::row::{Counted, DIGESTS, Digests, Inserted, Row, Set, Sets, clear_in};
+use super::shares;
 use crate::bits::Line;
+use crate::hashing::Digest;
+
+/// Which digests of an element are for which counter.
+pub(super) struct Columns {
+    /// The number of the counter, for each digest.
+    of_counter: Vec<u8>,
+    /// The first digest of each counter, and how many it has: one for each line.
+    leads: Vec<(usize, usize)>,
+    /// The digests of a whole row that are an element's first.
+    first: Set,
+}
+
+impl Columns {
+    /// The digests of these counters, of 1 to [`DIGESTS`] lines together.
+    pub(super) fn new(counters: &[LineCounter]) -> Self {
+        let (mut of_counter, mut leads) = (Vec::new(), Vec::new());
+        for (number, counter) in counters.iter().enumerate() {
+            let lines = shares::number_of(counter.probes());
+            leads.push((of_counter.len(), lines));
+            of_counter.extend(std::iter::repeat_n(number as u8, lines));
+        }
+        let first = every(of_counter.len());
+        Self {
+            of_counter,
+            leads,
+            first,
+        }
+    }
+
+    /// Digests of an element.
+    pub(super) const fn len(&self) -> usize {
+        self.of_counter.len()
+    }
+
+    /// Spreads the digests of the counters, which stand in front, to their places.
+    #[inline]
+    pub(super) fn spread(&self, digests: &mut [Digest]) {
+        // The last one first: what is overwritten was moved before.
+        for (number, &(lead, lines)) in self.leads.iter().enumerate().rev() {
+            let digest = digests[number];
+            for share in 0..lines {
+                digests[lead + share] = shares::digest_of(digest, share);
+            }
+        }
+    }
+}
 
 /// A row's worth of elements to be inserted, one after the other.
-pub(super) struct InsertInTurn<'a> {
+pub(super) struct InsertInTurn<'a, T> {
     pub(super) lines: &'a mut [Line],
     pub(super) touch: bool,
     pub(super) written: &'a mut u64,
     pub(super) full: &'a mut FullPlaces,
-    /// One for each digest of an element.
+    /// One for each digest of an element, or for several that are one in several lines.
     pub(super) counters: &'a mut [LineCounter],
+    pub(super) columns: &'a Columns,
     /// For digests that set as many bits as the counters say.
     pub(super) row: &'a mut Row,
     /// The digests of all elements, and whatever there is after them.
     pub(super) digests: &'a Digests,
     /// How many elements.
     pub(super) elements: usize,
-    /// Which digests of a whole row are an element's first, as [`every`] gives them.
-    pub(super) first: Set,
-    /// The answer for the first digest of each element.
-    pub(super) sightings: &'a mut Vec<Sighting>,
+    /// The answer for the first counter's digest of each element.
+    pub(super) told: &'a mut Vec<T>,
 }
 
-impl Work for InsertInTurn<'_> {
+impl<T: Told> Work for InsertInTurn<'_, T> {
     #[inline(always)]
     fn run_with(mut self, instructions: impl Instructions) {
         if self.counts_alike() {
@@ -49,7 +94,7 @@ impl Work for InsertInTurn<'_> {
     }
 }
 
-impl InsertInTurn<'_> {
+impl<T: Told> InsertInTurn<'_, T> {
     /// Whether each count has the same sample for all of the digests, however many are new.
     fn counts_alike(&mut self) -> bool {
         let probes = self.counters.iter().map(|it| u64::from(it.probes()));
@@ -60,7 +105,7 @@ impl InsertInTurn<'_> {
 
     #[inline(always)]
     fn insert_row(&mut self, instructions: impl Instructions) {
-        let columns = self.counters.len();
+        let columns = self.columns.len();
         let len = self.elements * columns;
         let batches = &self.digests[..len.div_ceil(BATCH)];
         for counter in self.counters.iter() {
@@ -70,29 +115,25 @@ impl InsertInTurn<'_> {
         }
         self.row.find(instructions, self.lines, batches, len);
         self.row.insert(instructions, self.lines, self.touch);
-        let firsts = (0..len).step_by(columns).map(|number| {
-            if self.row.is_new(number) {
-                Sighting::First
-            } else {
-                Sighting::Repeat
-            }
-        });
-        self.sightings.extend(firsts);
-        let new = self.row.new_ones(instructions);
+        let in_lines = self.row.new_ones(instructions);
         let all = Set::MAX >> (DIGESTS - len);
-        let (mut sampled, mut may_rise) = (0, 0);
+        let (mut new, mut sampled, mut may_rise) = (0, 0, 0);
         // Columns that set as many bits have the same sample.
         let mut last = None;
-        for (column, counter) in self.counters.iter_mut().enumerate() {
+        let leads = self.columns.leads.iter();
+        for (&(lead, lines), counter) in leads.zip(&mut *self.counters) {
+            let of_column = all & self.columns.first << lead;
+            // New in one of its lines.
+            let in_any = (1..lines).fold(in_lines, |any, line| any | in_lines >> line);
+            new |= of_column & in_any;
             if !counter.is_on() {
                 continue;
             }
-            let of_column = all & self.first << column;
             may_rise |= of_column & clear_in(instructions, batches, counter.clear_bits());
             if !counter.counts() {
                 continue;
             }
-            let firsts = u64::from((new & of_column).count_ones());
+            let firsts = u64::from((in_any & of_column).count_ones());
             counter.add(firsts);
             *self.written += u64::from(counter.probes()) * firsts;
             let sample = counter.current_sample();
@@ -112,20 +153,31 @@ impl InsertInTurn<'_> {
             lines: self.lines,
             full: self.full,
         };
-        let told = &mut [(); DIGESTS];
+        let counted = Counted {
+            counters: self.counters,
+            of_column: &self.columns.of_counter,
+        };
+        let told = &mut [T::REPEAT; DIGESTS];
+        for number in (0..len).step_by(columns) {
+            if new >> number & 1 != 0 {
+                told[number] = T::FIRST;
+            }
+        }
         self.row
-            .count(instructions, array, batches, self.counters, sets, told);
+            .count(instructions, array, batches, counted, sets, told);
+        self.told.extend(told[..len].iter().step_by(columns));
     }
 
     fn insert_one_by_one(&mut self) {
-        let columns = self.counters.len();
+        let columns = self.columns.len();
         let digests = &self.digests.as_flattened()[..self.elements * columns];
         for digests in digests.chunks_exact(columns) {
-            for (column, (&digest, counter)) in digests.iter().zip(&mut *self.counters).enumerate()
-            {
-                let sighting = probe::insert(self.lines, self.written, self.full, counter, digest);
-                if column == 0 {
-                    self.sightings.push(sighting);
+            let leads = self.columns.leads.iter();
+            for (&(lead, _), counter) in leads.zip(&mut *self.counters) {
+                let digest = digests[lead];
+                let told = probe::insert(self.lines, self.written, self.full, counter, digest);
+                if lead == 0 {
+                    self.told.push(told);
                 }
             }
         }
@@ -133,7 +185,7 @@ impl InsertInTurn<'_> {
 }
 
 /// The first of this many, and every one as far from the last.
-pub(super) const fn every(columns: usize) -> Set {
+const fn every(columns: usize) -> Set {
     let mut set = 0;
     let mut number = 0;
     while number < DIGESTS {

@@ -1,7 +1,7 @@
 //! Bits of digests in cache lines: what the structures with lines share.
 //!
 //! A digest has k bits in one line of eight words: one in each of k consecutive words, cyclic, from a
-//! random one on.
+//! random one on. More than eight bits lie in several lines ([`shares`]).
 //!
 //! Large arrays are taken in batches of 32: the lines of a batch are touched first, so that all of
 //! their cache misses are under way together, and probed after that. In a small array touching costs
@@ -14,6 +14,7 @@ mod instructions;
 mod places;
 mod probe;
 mod row;
+mod shares;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
@@ -21,23 +22,22 @@ mod vectors;
 mod weighing;
 
 pub(super) use count::LineCounter;
+pub(super) use shares::shares;
 pub use weighing::{WeighingFilter, Weight};
 
 use super::saved::unite_lines;
 use super::{Estimate, Sighting, fill};
 use crate::bits::{Line, Lines};
 use crate::hashing::Digest;
+use crate::sizing::MAX_LINE_PROBES;
 use full::{FullPlaces, chances_of_all, chances_of_some};
-use in_turn::InsertInTurn;
+use in_turn::{Columns, InsertInTurn};
 use places::BATCH;
 use probe::{ContainsAll, InsertAll, Told};
 use row::{DIGESTS, Digests, ROW, Row};
 
 /// Bytes from which lines are touched first: what is well beyond the second-level cache.
 const TOUCH_FROM_BYTES: u64 = 4 << 20;
-
-/// Most digests an element that [`LineArray::insert_in_turn`] takes.
-pub(super) const MOST_IN_TURN: usize = DIGESTS;
 
 /// Most bits written that came from elsewhere: more make no difference, and leave room to count on.
 const MOST_WRITTEN: u64 = 1 << 62;
@@ -57,9 +57,11 @@ pub(super) struct LineArray {
 /// Whether the bits of `digest` are all set in lines that lie in `bytes`, at least one, little-endian.
 pub(super) fn bytes_contain(bytes: &[u8], probes: u32, digest: Digest) -> bool {
     let lines = bytes.as_chunks::<{ Lines::LINE_BYTES as usize }>().0;
-    let line = lines[places::line_of(digest, lines.len())].as_chunks().0;
-    let line: Line = std::array::from_fn(|word| u64::from_le_bytes(line[word]));
-    probe::contains(&[line], probes, digest)
+    shares::of_digest(digest, probes).all(|(digest, probes)| {
+        let line = lines[places::line_of(digest, lines.len())].as_chunks().0;
+        let line: Line = std::array::from_fn(|word| u64::from_le_bytes(line[word]));
+        probe::contains(&[line], probes, digest)
+    })
 }
 
 impl LineArray {
@@ -72,7 +74,7 @@ impl LineArray {
         }
     }
 
-    /// A count for values of `probes` (1 to 8) bits each.
+    /// A count for values of `probes` (1 to 32) bits each.
     pub(super) fn counter(&self, probes: u32) -> LineCounter {
         LineCounter::new(probes, self.lines.memory_bytes() * 8)
     }
@@ -101,6 +103,11 @@ impl LineArray {
         digests: &[Digest],
         told: &mut Vec<impl Told>,
     ) {
+        if counter.probes() > MAX_LINE_PROBES {
+            let digests_of = |number: usize, of_one: &mut [Digest]| of_one[0] = digests[number];
+            let counters = std::slice::from_mut(counter);
+            return self.insert_in_turn(counters, digests.len(), digests_of, told);
+        }
         instructions::run(InsertAll {
             touch: self.is_touched_first(),
             lines: self.lines.as_mut_slice(),
@@ -112,9 +119,15 @@ impl LineArray {
         });
     }
 
-    /// Sets the bits of `elements` of as many digests each as there are counters (1 to [`MOST_IN_TURN`]),
-    /// one after the other, and counts each digest that is new; the answer for the first digest of each
-    /// element is appended.
+    /// Whether there are few enough of them for [`LineArray::insert_in_turn`].
+    pub(super) fn can_take_turns(counters: &[LineCounter]) -> bool {
+        let lines = counters.iter().map(|it| shares::number_of(it.probes()));
+        lines.sum::<usize>() <= DIGESTS
+    }
+
+    /// Sets the bits of `elements` of as many digests each as there are counters (at least one, which
+    /// [can take turns](Self::can_take_turns)), one after the other, and counts each digest that is new; the
+    /// answer for the first digest of each element is appended.
     ///
     /// `digests_of` writes the digests of an element, whose number it is given.
     pub(super) fn insert_in_turn(
@@ -122,17 +135,19 @@ impl LineArray {
         counters: &mut [LineCounter],
         elements: usize,
         mut digests_of: impl FnMut(usize, &mut [Digest]),
-        sightings: &mut Vec<Sighting>,
+        told: &mut Vec<impl Told>,
     ) {
-        let columns = counters.len();
-        let in_row = DIGESTS / columns;
-        let (touch, first) = (self.is_touched_first(), in_turn::every(columns));
-        let mut row = Row::new(counters.iter().map(LineCounter::probes));
-        let mut write = |begin: usize, digests: &mut Digests| {
+        let columns = &Columns::new(counters);
+        let in_row = DIGESTS / columns.len();
+        let touch = self.is_touched_first();
+        let mut row = Row::new(counters.iter().flat_map(|it| shares(it.probes())));
+        let digests = counters.len();
+        let mut write = |begin: usize, all: &mut Digests| {
             let of_row = begin.min(elements)..elements.min(begin + in_row);
-            let places = digests.as_flattened_mut().chunks_exact_mut(columns);
+            let places = all.as_flattened_mut().chunks_exact_mut(columns.len());
             for (element, place) in of_row.clone().zip(places) {
-                digests_of(element, place);
+                digests_of(element, &mut place[..digests]);
+                columns.spread(place);
             }
             of_row.len()
         };
@@ -150,11 +165,11 @@ impl LineArray {
                 written: &mut self.written,
                 full: &mut self.full,
                 counters,
+                columns,
                 row: &mut row,
                 digests: this,
                 elements: of_this,
-                first,
-                sightings,
+                told,
             });
             (this, next, of_this) = (next, this, of_next);
         }
@@ -163,11 +178,34 @@ impl LineArray {
     /// Whether the `probes` bits of `digest` are all set.
     #[inline]
     pub(super) fn contains(&self, probes: u32, digest: Digest) -> bool {
-        probe::contains(self.lines.as_slice(), probes, digest)
+        let mut of_lines = shares::of_digest(digest, probes);
+        of_lines.all(|(digest, share)| probe::contains(self.lines.as_slice(), share, digest))
     }
 
     /// The same for many digests; the answers are appended.
     pub(super) fn contains_all(&self, probes: u32, digests: &[Digest], answers: &mut Vec<bool>) {
+        let mut of_lines = shares(probes).enumerate();
+        let start = answers.len();
+        if let Some((_, share)) = of_lines.next() {
+            self.contains_in_line(share, digests, answers);
+        }
+        // Of those that are in their lines so far: few, unless they were inserted.
+        for (number, share) in of_lines {
+            let (mut asked, mut places, mut found) = (Vec::new(), Vec::new(), Vec::new());
+            for (place, &digest) in digests.iter().enumerate() {
+                if answers[start + place] {
+                    asked.push(shares::digest_of(digest, number));
+                    places.push(place);
+                }
+            }
+            self.contains_in_line(share, &asked, &mut found);
+            for (place, found) in places.into_iter().zip(found) {
+                answers[start + place] = found;
+            }
+        }
+    }
+
+    fn contains_in_line(&self, probes: u32, digests: &[Digest], answers: &mut Vec<bool>) {
         instructions::run(ContainsAll {
             touch: self.is_touched_first(),
             lines: self.lines.as_slice(),

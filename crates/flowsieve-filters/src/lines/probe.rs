@@ -13,10 +13,12 @@ use super::count::LineCounter;
 use super::full::FullPlaces;
 use super::instructions::{AnyMachine, Instructions, Work};
 use super::places::{BATCH, bits_of, line_of, probed};
-use super::row::{Inserted, ROW, Row, Sets, chances_in, clear_in};
+use super::row::{Counted, Inserted, ROW, Row, Sets, chances_in, clear_in};
+use super::shares::{MOST_SHARES, chances_of_lines, of_digest};
 use crate::Sighting;
 use crate::bits::Line;
 use crate::hashing::Digest;
+use crate::sizing::MAX_LINE_PROBES;
 
 /// The answer for a digest that was inserted.
 pub(crate) trait Told: Copy {
@@ -54,12 +56,78 @@ pub(super) fn insert<T: Told>(
     digest: Digest,
 ) -> T {
     let probes = counter.probes();
+    if probes > MAX_LINE_PROBES {
+        return insert_in_lines(lines, written, full, counter, digest);
+    }
     let bits = bits_of(digest);
     let probed = probed(bits, probes);
     let index = line_of(digest, lines.len());
     let before = lines[index];
     let (after, cleared) = AnyMachine.set(&before, bits, probed);
-    let (is_new, rise) = (cleared != 0, counter.rise(digest));
+    let is_new = cleared != 0;
+    let in_line = || chances_in(&AnyMachine.only(&before, probed), probes);
+    let told = count(lines, written, full, counter, digest, is_new, in_line);
+    if is_new {
+        lines[index] = after;
+        full.change(&before, &after);
+    }
+    told
+}
+
+/// The same for bits in more than one line.
+fn insert_in_lines<T: Told>(
+    lines: &mut [Line],
+    written: &mut u64,
+    full: &mut FullPlaces,
+    counter: &mut LineCounter,
+    digest: Digest,
+) -> T {
+    let probes = counter.probes();
+    let of_lines = || {
+        of_digest(digest, probes).map(|(digest, share)| {
+            let bits = bits_of(digest);
+            (bits, probed(bits, share), share, digest)
+        })
+    };
+    // As of before the element, also where two of its lines are the same one.
+    let mut before = [Line::default(); MOST_SHARES];
+    let mut is_new = false;
+    for (before, (bits, probed, _, digest)) in before.iter_mut().zip(of_lines()) {
+        *before = lines[line_of(digest, lines.len())];
+        is_new |= AnyMachine.set(before, bits, probed).1 != 0;
+    }
+    let in_lines = || {
+        let of_lines = before.iter().zip(of_lines());
+        chances_of_lines(of_lines.map(|(before, (_, probed, share, _))| {
+            chances_in(&AnyMachine.only(before, probed), share)
+        }))
+    };
+    let told = count(lines, written, full, counter, digest, is_new, in_lines);
+    if is_new {
+        for (bits, probed, _, digest) in of_lines() {
+            let index = line_of(digest, lines.len());
+            let before = lines[index];
+            (lines[index], _) = AnyMachine.set(&before, bits, probed);
+            full.change(&before, &lines[index]);
+        }
+    }
+    told
+}
+
+/// Counts an element if it is seen, whose bits are not set yet. A new one's are all set in its lines with the
+/// probability that `in_lines` gives, and not with the other.
+#[inline(always)]
+fn count<T: Told>(
+    lines: &[Line],
+    written: &mut u64,
+    full: &mut FullPlaces,
+    counter: &mut LineCounter,
+    digest: Digest,
+    is_new: bool,
+    in_lines: impl FnOnce() -> (f64, f64),
+) -> T {
+    let probes = counter.probes();
+    let rise = counter.rise(digest);
     let mut told = if is_new { T::FIRST } else { T::REPEAT };
     if !is_new {
         if rise.is_none() {
@@ -73,7 +141,7 @@ pub(super) fn insert<T: Told>(
                 full.keep(probes, lines);
                 full.chances(probes, lines.len() as u64)
             } else {
-                chances_in(&AnyMachine.only(&before, probed), probes)
+                in_lines()
             };
             told.missed(counter.record_missed(counter.chances(chances)));
         }
@@ -87,14 +155,10 @@ pub(super) fn insert<T: Told>(
     if let Some(rise) = rise {
         counter.raise(rise);
     }
-    if is_new {
-        lines[index] = after;
-        full.change(&before, &after);
-    }
     told
 }
 
-/// Whether the bits of `digest` are all set.
+/// Whether the bits of `digest` are all set, which lie in one line.
 #[inline(always)]
 pub(super) fn contains(lines: &[Line], probes: u32, digest: Digest) -> bool {
     let bits = bits_of(digest);
@@ -102,7 +166,7 @@ pub(super) fn contains(lines: &[Line], probes: u32, digest: Digest) -> bool {
     AnyMachine.set(line, bits, probed(bits, probes)).1 == 0
 }
 
-/// Digests to be inserted, and the answer for them.
+/// Digests to be inserted, whose bits lie in one line each, and the answer for them.
 pub(super) struct InsertAll<'a, T> {
     pub(super) lines: &'a mut [Line],
     pub(super) touch: bool,
@@ -162,14 +226,12 @@ impl<T: Told> Work for InsertAll<'_, T> {
                 may_rise: clear_in(instructions, batches, counter.clear_bits()),
             };
             let array = Inserted { lines, full };
-            row.count(
-                instructions,
-                array,
-                batches,
-                std::slice::from_mut(counter),
-                sets,
-                answers.as_flattened_mut(),
-            );
+            let counted = Counted {
+                counters: std::slice::from_mut(counter),
+                of_column: &[0],
+            };
+            let told = answers.as_flattened_mut();
+            row.count(instructions, array, batches, counted, sets, told);
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
             *answer = insert(lines, written, full, counter, digest);
@@ -177,7 +239,7 @@ impl<T: Told> Work for InsertAll<'_, T> {
     }
 }
 
-/// Digests that are asked for, and the answers.
+/// Digests that are asked for, whose bits lie in one line each, and the answers.
 pub(super) struct ContainsAll<'a> {
     pub(super) lines: &'a [Line],
     pub(super) touch: bool,

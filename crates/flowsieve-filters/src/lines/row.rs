@@ -16,6 +16,7 @@ use super::full::FullPlaces;
 use super::instructions::Instructions;
 use super::places::{BATCH, Places, windows};
 use super::probe::Told;
+use super::shares::{self, chances_of_lines, shares};
 use crate::bits::{Line, WORDS_PER_LINE};
 use crate::hashing::Digest;
 use std::hint::black_box;
@@ -164,12 +165,6 @@ impl Row {
         }
     }
 
-    /// Whether this digest was new when it was inserted.
-    #[inline(always)]
-    pub(super) fn is_new(&self, number: usize) -> bool {
-        self.cleared.as_flattened()[number] != 0
-    }
-
     /// Which digests were new when they were inserted.
     #[inline(always)]
     pub(super) fn new_ones(&self, instructions: impl Instructions) -> Set {
@@ -186,7 +181,8 @@ impl Row {
     }
 
     /// Counts what was seen of a row that was inserted, in order: all that raise a register, and of the others
-    /// those that were new and are in the sample of their counter. The digests of the counters take turns.
+    /// those that were new and are in the sample of their counter. The digests of the counters take turns, and where a
+    /// counter has several in turn, for as many lines, the first of them stands for all.
     ///
     /// All that are new were [added](LineCounter::add) before. The answer for each digest is made complete.
     #[inline(always)]
@@ -195,7 +191,7 @@ impl Row {
         instructions: impl Instructions,
         array: Inserted<'_>,
         batches: &[[Digest; BATCH]],
-        counters: &mut [LineCounter],
+        counted: Counted<'_>,
         Sets {
             new,
             sampled,
@@ -203,12 +199,16 @@ impl Row {
         }: Sets,
         told: &mut [T],
     ) {
+        let Counted {
+            counters,
+            of_column,
+        } = counted;
         let Inserted { lines, full } = array;
         let mut left = may_rise | new & sampled;
         if full.is_kept() {
             left |= new;
         }
-        let columns = counters.len();
+        let columns = of_column.len();
         while left != 0 {
             let number = left.trailing_zeros();
             left &= left - 1;
@@ -218,7 +218,7 @@ impl Row {
             } else {
                 number as usize % columns
             };
-            let counter = &mut counters[column];
+            let counter = &mut counters[usize::from(of_column[column])];
             let (is_new, in_sample) = (new >> number & 1 != 0, sampled >> number & 1 != 0);
             let rise = counter.rise(batches[batch][i]);
             if !is_new && rise.is_none() {
@@ -232,9 +232,13 @@ impl Row {
                 let chances = if counter.is_crowded() {
                     full.chances(counter.probes(), lines.len() as u64)
                 } else {
-                    let before = self.line_before(instructions, lines, number);
-                    let probed = instructions.only(&before, self.places[batch].probed[i]);
-                    chances_in(&probed, counter.probes())
+                    let all = shares(counter.probes()).zip(number..);
+                    chances_of_lines(all.map(|(share, at)| {
+                        let before = self.line_before(instructions, lines, at, number);
+                        let (batch, i) = place_of(at);
+                        let probed = instructions.only(&before, self.places[batch].probed[i]);
+                        chances_in(&probed, share)
+                    }))
                 };
                 told.missed(counter.record_missed(counter.chances(chances)));
             }
@@ -245,18 +249,27 @@ impl Row {
                 }
             }
             if is_new && full.is_kept() {
-                let before = self.line_before(instructions, lines, number);
-                let places = &self.places[batch];
-                let (after, _) = instructions.set(&before, places.bits[i], places.probed[i]);
-                full.change(&before, &after);
+                for at in (number..).take(shares::number_of(counter.probes())) {
+                    let before = self.line_before(instructions, lines, at, at);
+                    let (batch, i) = place_of(at);
+                    let places = &self.places[batch];
+                    let (after, _) = instructions.set(&before, places.bits[i], places.probed[i]);
+                    full.change(&before, &after);
+                }
             }
         }
     }
 
-    /// The line of a digest as it was before it, from what it is after the row: the bits that it and the
-    /// later ones of this line set are cleared again.
+    /// The line of a digest as it was before the one numbered `from`, which is not a later one, from what it is after
+    /// the row: the bits that this and the later ones set in the line are cleared again.
     #[inline(always)]
-    fn line_before(&self, instructions: impl Instructions, lines: &[Line], number: u32) -> Line {
+    fn line_before(
+        &self,
+        instructions: impl Instructions,
+        lines: &[Line],
+        number: u32,
+        from: u32,
+    ) -> Line {
         let (batch, i) = place_of(number);
         let index = self.places[batch].lines[i];
         let mut line = self.clear_again(instructions, &lines[index as usize], number);
@@ -266,7 +279,7 @@ impl Row {
             same |= Set::from(equal) << (BATCH * number);
         }
         // Few lines are there twice in a row.
-        let mut later = same & self.all() & (Set::MAX - 1) << number;
+        let mut later = same & self.all() & Set::MAX << from & !(1 << number);
         while later != 0 {
             let (batch, i) = place_of(later.trailing_zeros());
             if self.places[batch].lines[i] == index {
@@ -285,6 +298,13 @@ impl Row {
     }
 }
 
+/// Whose digests take turns.
+pub(super) struct Counted<'a> {
+    pub(super) counters: &'a mut [LineCounter],
+    /// The number of the counter that each digest of an element is for.
+    pub(super) of_column: &'a [u8],
+}
+
 /// An array after a row was inserted.
 pub(super) struct Inserted<'a> {
     pub(super) lines: &'a [Line],
@@ -294,7 +314,7 @@ pub(super) struct Inserted<'a> {
 
 /// Digests of a row that count.
 pub(super) struct Sets {
-    /// Those that were new to the lines.
+    /// Those that were new to the lines, by the first digest of each.
     pub(super) new: Set,
     /// Those in the sample of their counter, if it counts.
     pub(super) sampled: Set,

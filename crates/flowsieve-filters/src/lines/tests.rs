@@ -14,7 +14,7 @@ fn digests(count: u64) -> Vec<Digest> {
 /// From empty to full, through every rate of the sample.
 #[test]
 fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
-    for probes in [1, 4, 8] {
+    for probes in [1, 4, 8, 9, 16, 21, 32] {
         let digests = digests(12_000);
         let mut array = LineArray::new(40);
         let mut counter = array.counter(probes);
@@ -41,7 +41,17 @@ fn batches_of_any_length_count_to_the_bit_as_one_by_one() {
 #[test]
 fn digests_in_turn_count_to_the_bit_as_one_by_one() {
     let digester = Digester::new(5);
-    for (columns, elements) in [(2, 6_000), (3, 4_000), (5, 2_500), (128, 100)] {
+    for (columns, elements, step) in [
+        (2, 6_000, 5),
+        (3, 4_000, 5),
+        (5, 2_500, 5),
+        (128, 100, 5),
+        (2, 6_000, 13),
+        (4, 3_000, 7),
+        (40, 200, 11),
+    ] {
+        // More than eight bits in some of them.
+        let most = if step == 5 { 8 } else { 30 };
         let digest = |element: usize, column: usize| {
             let number = element % (elements / (1 + column % 3));
             digester.digest(&[number, column].map(usize::to_le_bytes).concat())
@@ -49,10 +59,10 @@ fn digests_in_turn_count_to_the_bit_as_one_by_one() {
         let mut array = LineArray::new(40);
         let counter = |column: usize| match column {
             1 if columns == 5 => array.no_counter(3),
-            _ => array.counter(1 + column as u32 * 5 % 8),
+            _ => array.counter(1 + column as u32 * step % most),
         };
         let counters: Vec<LineCounter> = (0..columns).map(counter).collect();
-        let (mut in_turn, mut sightings) = (array.clone(), Vec::new());
+        let (mut in_turn, mut sightings) = (array.clone(), Vec::<Sighting>::new());
         let mut counts = counters.clone();
         // In several calls, so that rows end anywhere.
         for (begin, end) in [(0, 1), (1, elements / 3), (elements / 3, elements)] {
@@ -145,6 +155,9 @@ fn sampled_counts_are_unbiased_and_know_their_error() {
         (4, 2_400),
         (8, 3_600),
         (2, 1_200),
+        (12, 1_500),
+        (16, 1_600),
+        (20, 1_800),
     ] {
         let (mut sum, mut squares, mut stated) = (0.0, 0.0, 0.0);
         for seed in 0..ARRAYS {

@@ -193,6 +193,18 @@ mod tests {
         })
     }
 
+    /// With bits in several lines.
+    fn roomy() -> FilterSpec {
+        FilterSpec::Subset(SubsetSpec {
+            attributes: 3,
+            lines: 30,
+            probes: 13,
+            combinations: [(0b010, 25), (0b011, 9)]
+                .map(|(mask, probes)| PlannedCombination { mask, probes })
+                .to_vec(),
+        })
+    }
+
     fn chain(counter_bits: u32) -> FilterSpec {
         FilterSpec::Scalable(ScalableSpec {
             part: 101,
@@ -203,9 +215,8 @@ mod tests {
         })
     }
 
-    #[test]
-    fn answers_are_those_of_the_loaded_filter() {
-        let (filter, bytes) = saved(subset(), 500);
+    fn answers_of_combinations(spec: FilterSpec) {
+        let (filter, bytes) = saved(spec, 500);
         let in_place = FilterInPlace::open(&bytes).unwrap().unwrap();
         let (mut present, mut absent) = (0, 0);
         for number in 0..4000 {
@@ -229,6 +240,13 @@ mod tests {
             }
         }
         assert!(present > 1000 && absent > 1000, "{present} {absent}");
+    }
+
+    #[test]
+    fn answers_are_those_of_the_loaded_filter() {
+        for spec in [subset(), roomy()] {
+            answers_of_combinations(spec);
+        }
         for bits in [1, 3, 4, 8] {
             let (filter, bytes) = saved(chain(bits), 300);
             let in_place = FilterInPlace::open(&bytes).unwrap().unwrap();

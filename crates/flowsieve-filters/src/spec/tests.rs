@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use super::*;
-use crate::sizing::{bloom_fpr, dleft_fpr, scalable_fpr, split_fpr};
+use crate::sizing::{bloom_fpr, dleft_overfull_fpr, scalable_fpr, split_fpr};
 use crate::{BloomLayout, MatrixSpec, PlannedCombination, Refill};
 use crate::{
     BloomSpec, CartesianSpec, CountingSpec, DleftSpec, ScalableSpec, SplitCountingSpec, SubsetSpec,
@@ -52,10 +52,10 @@ fn rates_are_reached() {
                         probes, most_links, ..
                     }) => scalable_fpr(0.5_f64.powi(probes as i32), most_links),
                     FilterSpec::Dleft(DleftSpec {
-                        bucket_bits,
+                        buckets,
                         remainder_bits,
                         ..
-                    }) => dleft_fpr(bucket_bits + remainder_bits, n),
+                    }) => dleft_overfull_fpr(buckets, remainder_bits, n),
                     _ => 1.0,
                 };
                 // k is a whole number, which costs up to 8 % where k is 1 or 2.
@@ -63,6 +63,41 @@ fn rates_are_reached() {
             }
         }
     }
+}
+
+/// The paper's claim: for a rate a d-left filter takes half the memory of a counting filter, or less.
+#[test]
+fn d_left_filters_take_half_the_memory_of_counting_filters() {
+    let bytes = |kind, fpr, expected| {
+        let spec = FilterSpec::new(kind, 0, Sizing::Rate { fpr, expected });
+        spec.unwrap().memory_bytes() as f64
+    };
+    for expected in [10_000, 123_456, 500_000, 1 << 20] {
+        for (fpr, most) in [(1e-3, 0.6), (1e-4, 0.45), (1e-6, 0.4), (1e-7, 0.4)] {
+            let bytes = |kind| bytes(kind, fpr, expected);
+            let ratio = bytes(FilterKind::Dleft) / bytes(FilterKind::Counting);
+            assert!(ratio < most, "{fpr} {expected}: {ratio}");
+        }
+    }
+}
+
+/// In the same memory narrow cells hold more elements, and wide ones tell more apart.
+#[test]
+fn the_cells_of_a_d_left_filter_are_those_of_the_least_rate() {
+    let remainder = |expected| {
+        let sizing = Sizing::Memory {
+            bytes: 4 << 20,
+            expected,
+        };
+        match FilterSpec::new(FilterKind::Dleft, 0, sizing).unwrap() {
+            FilterSpec::Dleft(spec) => (spec.remainder_bits, spec.buckets),
+            _ => unreachable!("it was asked for"),
+        }
+    };
+    assert_eq!(remainder(None), (14, 1 << 16));
+    assert_eq!(remainder(Some(500_000)), (30, 1 << 15));
+    assert_eq!(remainder(Some(1_200_000)), (22, 43_690));
+    assert_eq!(remainder(Some(1_700_000)), (14, 1 << 16));
 }
 
 #[test]
@@ -88,7 +123,7 @@ fn errors_name_the_rule_and_a_way_out() {
     );
     assert_eq!(
         error(FilterSpec::Dleft(DleftSpec {
-            bucket_bits: 4,
+            buckets: 16,
             remainder_bits: 31,
             counter_bits: 2
         })),
@@ -125,7 +160,7 @@ fn errors_name_the_rule_and_a_way_out() {
     );
     assert_eq!(
         rate(1e-300, 500),
-        "a filter in cache lines has at most eight bits an element and reaches rates down to 1.0e-22 here, in 1 TiB, not 1e-300; 0.001 works"
+        "a filter in cache lines has at most 32 bits an element and reaches rates down to 1.0e-22 here, in 1 TiB, not 1e-300; 0.001 works"
     );
 }
 

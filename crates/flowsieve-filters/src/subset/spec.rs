@@ -2,13 +2,13 @@
 
 use super::SubsetFilter;
 use crate::MembershipFilter;
-use crate::allocation::{Demand, shared_probes};
+use crate::allocation::{Demand, shared_probes, weighted_fpr};
 use crate::bits::Lines;
 use crate::matrix_sizing::MAX_ATTRIBUTES;
 use crate::saved::{LoadError, StateReader, StateWriter};
 use crate::sizing::{
-    DEFAULT_PROBES, MAX_LINE_PROBES, best_line_probes, blocked_count_variance, blocked_fpr,
-    blocked_lines, shared_blocked_fpr,
+    DEFAULT_PROBES, MAX_PROBES, best_line_probes, blocked_count_variance, blocked_fpr,
+    blocked_lines, most_line_probes, shared_blocked_fpr,
 };
 use crate::spec::{
     Descriptor, FilterKind, FilterSpec, MAX_BYTES, Parameters, Query, Reach, Search, Shape, Sizing,
@@ -26,7 +26,7 @@ pub struct SubsetSpec {
     pub attributes: usize,
     /// Cache lines of 512 bits.
     pub lines: u64,
-    /// Bits an element in its line (k).
+    /// Bits an element (k, 1 to 32), up to eight in each of its lines.
     pub probes: u32,
     /// Combinations stored besides the whole element.
     pub combinations: Vec<PlannedCombination>,
@@ -37,7 +37,7 @@ pub struct SubsetSpec {
 pub struct PlannedCombination {
     /// Its attributes, bit i for attribute i.
     pub mask: u32,
-    /// Bits that each of its values sets (`k_S`, 1 to 8).
+    /// Bits that each of its values sets (`k_S`, 1 to 32).
     pub probes: u32,
 }
 
@@ -62,7 +62,9 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
         fit: |workload, lines| SubsetSpec::planned(workload, lines).into(),
         by_attribute_rate: None,
         out_of_reach: |lowest| {
-            format!("it reaches rates down to {lowest:.1e} in 1 TiB, with eight bits an element")
+            format!(
+                "it reaches rates down to {lowest:.1e} in 1 TiB, with {MAX_PROBES} bits an element"
+            )
         },
     }),
 };
@@ -85,13 +87,13 @@ pub(crate) fn line_size(sizing: Sizing) -> Result<(u64, u32), SpecError> {
     Ok((lines, probes))
 }
 
-/// The lines that a rate takes grow with a root of it, and soon exceed the most memory.
+/// The lines that a rate takes grow with a root of it, and in the end exceed the most memory.
 fn out_of_reach(fpr: f64, expected: u64) -> SpecError {
     let lines = (MAX_BYTES / Lines::LINE_BYTES) as f64;
     let elements = expected as f64;
     let least = blocked_fpr(lines, best_line_probes(lines, elements), elements);
     SpecError::new(format!(
-        "a filter in cache lines has at most eight bits an element and reaches rates down to {least:.1e} here, in 1 TiB, not {fpr:e}; 0.001 works"
+        "a filter in cache lines has at most {MAX_PROBES} bits an element and reaches rates down to {least:.1e} here, in 1 TiB, not {fpr:e}; 0.001 works"
     ))
 }
 
@@ -118,14 +120,29 @@ impl PlannedCombination {
                     "every combination is planned once, and {mask:#b} is there twice; leave one out"
                 )));
             }
-            if probes == 0 || probes > MAX_LINE_PROBES {
+            if probes == 0 || probes > MAX_PROBES as u32 {
                 return Err(SpecError::new(format!(
-                    "a combination sets 1 to {MAX_LINE_PROBES} bits, not {probes}; 4 works"
+                    "a combination sets 1 to {MAX_PROBES} bits, not {probes}; 4 works"
                 )));
             }
         }
         Ok(())
     }
+}
+
+/// Bits of each kind of element that serve these demands best, in as many lines each as are worth their price.
+fn best_shared_probes(demands: &[Demand], lines: u64) -> Vec<u32> {
+    let probes_within = |most: u32| shared_probes(demands, (lines * LINE_BITS) as f64, most);
+    let elements = demands.iter().map(|demand| demand.elements).sum();
+    let most = most_line_probes(lines as f64, elements, |most| {
+        let probes = probes_within(most);
+        let of_kinds = demands.iter().map(|demand| demand.elements);
+        let written: Vec<(f64, u32)> = of_kinds.zip(probes.iter().copied()).collect();
+        let rates = probes.iter();
+        let rates = rates.map(|&probes| shared_blocked_fpr(lines as f64, probes, &written));
+        weighted_fpr(demands, rates)
+    });
+    probes_within(most)
 }
 
 impl SubsetSpec {
@@ -151,7 +168,7 @@ impl SubsetSpec {
                 weight: share(mask),
             })
             .collect();
-        let probes = shared_probes(&demands, (lines * LINE_BITS) as f64, MAX_LINE_PROBES);
+        let probes = best_shared_probes(&demands, lines);
         let combinations = parts.iter().zip(&probes[1..]);
         Self {
             attributes: workload.attributes,
@@ -193,7 +210,7 @@ impl Parameters for SubsetSpec {
     }
 
     fn check(&self) -> Result<(), SpecError> {
-        check_probes(self.probes, MAX_LINE_PROBES)?;
+        check_probes(self.probes, MAX_PROBES as u32)?;
         check_bits(u128::from(self.lines) * u128::from(LINE_BITS))?;
         PlannedCombination::check_all(&self.combinations, self.attributes)
     }

@@ -209,12 +209,12 @@ fn every_structure_counts_at_any_load() {
             refill: Refill::FirstNotFull,
         }),
         FilterSpec::Dleft(DleftSpec {
-            bucket_bits: 3,
+            buckets: 8,
             remainder_bits: 8,
             counter_bits: 2,
         }),
         FilterSpec::Dleft(DleftSpec {
-            bucket_bits: 4,
+            buckets: 13,
             remainder_bits: 5,
             counter_bits: 4,
         }),

@@ -69,12 +69,12 @@ fn counts_are_unbiased_and_as_exact_as_they_say() {
             refill: Refill::Newest,
         }),
         FilterSpec::Dleft(DleftSpec {
-            bucket_bits: 6,
+            buckets: 64,
             remainder_bits: 8,
             counter_bits: 2,
         }),
         FilterSpec::Dleft(DleftSpec {
-            bucket_bits: 6,
+            buckets: 64,
             remainder_bits: 5,
             counter_bits: 4,
         }),

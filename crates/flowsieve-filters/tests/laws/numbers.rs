@@ -43,7 +43,7 @@ fn observed_rate(filter: &dyn MembershipFilter, strangers: u32, rate: f64) -> (f
 /// independent runs. A published run had 135 203, 128 226, 122 795 and 113 776.
 #[test]
 fn loads_of_the_d_left_subtables() {
-    let filter = filled(DleftFilter::<Bucket32>::new(15, 24, 2), 500_000);
+    let filter = filled(DleftFilter::<Bucket32>::new(1 << 15, 24, 2), 500_000);
     let loads = filter.loads();
     for (load, (mean, sd)) in loads.into_iter().zip([
         (135_253.4, 47.28),
@@ -64,7 +64,7 @@ fn loads_of_the_d_left_subtables() {
 #[test]
 fn rates_of_the_d_left_filter_at_three_quarters() {
     for (r, rate) in [(11, 0.011_650_353), (14, 0.001_463_771)] {
-        let filter = filled(DleftFilter::<Bucket16>::new(13, r, 2), 24 << 13);
+        let filter = filled(DleftFilter::<Bucket16>::new(1 << 13, r, 2), 24 << 13);
         // The elements that have the hash of another are n - n (1 - f/2) to first order, which
         // spreads the rate by less than one part in a thousand.
         let (observed, error) = observed_rate(&filter, 1_000_000, rate);
@@ -80,7 +80,7 @@ fn rates_of_the_d_left_filter_at_three_quarters() {
 #[test]
 fn the_d_left_filter_takes_less_than_half() {
     let expected = 24 << 13;
-    let filter = filled(DleftFilter::<Bucket16>::new(13, 14, 2), expected);
+    let filter = filled(DleftFilter::<Bucket16>::new(1 << 13, 14, 2), expected);
     let counting = FilterSpec::new(
         FilterKind::Counting,
         0,
@@ -98,9 +98,12 @@ fn the_d_left_filter_takes_less_than_half() {
 #[test]
 fn overflow_of_the_d_left_filter() {
     let cells = 32 << 14;
-    let filter = filled(DleftFilter::<Bucket32>::new(14, 22, 2), cells * 89 / 100);
+    let filter = filled(
+        DleftFilter::<Bucket32>::new(1 << 14, 22, 2),
+        cells * 89 / 100,
+    );
     assert_eq!(filter.stashed(), 0);
-    let filter = filled(DleftFilter::<Bucket32>::new(14, 22, 2), 500_000);
+    let filter = filled(DleftFilter::<Bucket32>::new(1 << 14, 22, 2), 500_000);
     // The overflow is a count of rare events, each of which makes others likelier: allow for a
     // spread of three times the square root.
     assert!(filter.stashed().abs_diff(595) < 220, "{}", filter.stashed());

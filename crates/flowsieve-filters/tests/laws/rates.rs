@@ -4,7 +4,9 @@ use crate::elements::{Elements, answers, arity, insert_all};
 use crate::specs::{bloom, matrix, subset};
 use crate::statistics::mean_and_errors;
 use flowsieve_filters::matrix_sizing::{matrix_fpr, uncut_fpr};
-use flowsieve_filters::sizing::{blocked_fpr, bloom_fpr, dleft_fpr, scalable_fpr, split_fpr};
+use flowsieve_filters::sizing::{
+    blocked_fpr, bloom_fpr, dleft_fpr, dleft_overfull_fpr, scalable_fpr, split_fpr,
+};
 use flowsieve_filters::{
     BloomLayout, CartesianSpec, CmdbfSpec, Combination, CountingSpec, DleftSpec, FilterSpec, Known,
     MdbfSpec, MembershipFilter, Query, Refill, ScalableSpec, SplitCountingSpec,
@@ -36,9 +38,9 @@ fn observed_rates_are_those_of_the_formulas() {
         probes: 4,
         counter_bits: 3,
     });
-    let dleft = |bucket_bits, remainder_bits| {
+    let dleft = |buckets, remainder_bits| {
         FilterSpec::Dleft(DleftSpec {
-            bucket_bits,
+            buckets,
             remainder_bits,
             counter_bits: 2,
         })
@@ -61,6 +63,13 @@ fn observed_rates_are_those_of_the_formulas() {
             blocked_fpr(40.0, 5, n),
         ),
         (subset(2, 63, 6, &[]), blocked_fpr(63.0, 6, n)),
+        (subset(2, 63, 16, &[]), blocked_fpr(63.0, 16, n)),
+        (subset(2, 150, 13, &[]), blocked_fpr(150.0, 13, n)),
+        (subset(2, 120, 20, &[]), blocked_fpr(120.0, 20, n)),
+        (
+            bloom(512 * 90, 11, BloomLayout::Lines),
+            blocked_fpr(90.0, 11, n),
+        ),
         // The cells of strangers are uniform, and so are those of elements that share no values.
         (
             FilterSpec::Cartesian(CartesianSpec {
@@ -94,11 +103,13 @@ fn observed_rates_are_those_of_the_formulas() {
         ),
         (counting, bloom_fpr(24_000.0, 4, n)),
         (split, split_fpr(6000.0, 4, n)),
-        (dleft(8, 8), dleft_fpr(16, n)),
-        (dleft(7, 11), dleft_fpr(18, n)),
-        (dleft(8, 10), dleft_fpr(18, n)),
+        (dleft(256, 8), dleft_fpr(16, n)),
+        (dleft(128, 11), dleft_fpr(18, n)),
+        (dleft(256, 10), dleft_fpr(18, n)),
+        (dleft(200, 9), dleft_overfull_fpr(200, 9, n)),
+        (dleft(131, 10), dleft_overfull_fpr(131, 10, n)),
         // Overfull: the stash takes what the buckets cannot, and changes no answer.
-        (dleft(7, 10), dleft_fpr(17, n)),
+        (dleft(128, 10), dleft_fpr(17, n)),
     ] {
         let rates: Vec<f64> = (0..RUNS)
             .map(|run| {

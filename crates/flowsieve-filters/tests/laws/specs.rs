@@ -78,7 +78,7 @@ fn of_bits() -> Vec<FilterSpec> {
 /// Cache lines, with combinations of the attributes and without.
 fn of_lines() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
-    for (lines, probes) in [(1, 1), (16, 4), (200, 8)] {
+    for (lines, probes) in [(1, 1), (16, 4), (200, 8), (60, 13), (300, 32)] {
         specs.push(bloom(lines * 512, probes, BloomLayout::Lines));
         for (attributes, combinations) in [
             (2, &[][..]),
@@ -86,6 +86,7 @@ fn of_lines() -> Vec<FilterSpec> {
             (3, &[(0b001, 1), (0b011, 3), (0b110, 8)]),
             (4, &[(0b0111, 4), (0b0001, 2), (0b1010, 6), (0b1110, 7)]),
             (5, &[(0b00011, 3), (0b11100, 5)]),
+            (3, &[(0b001, 11), (0b011, 24)]),
         ] {
             specs.push(subset(attributes, lines, probes, combinations));
         }
@@ -178,10 +179,12 @@ const COUNTERS: [(u64, u32); 3] = [(50, 2), (1 << 12, 3), (30_000, 7)];
 /// Cells of a d-left filter, of 16 and of 32 bits.
 fn of_cells() -> Vec<FilterSpec> {
     let mut specs = Vec::new();
-    for bucket_bits in [0, 3, 7, 10] {
-        for (remainder_bits, counter_bits) in [(3, 2), (12, 4), (14, 2), (20, 4), (30, 2)] {
+    for buckets in [1, 8, 128, 1024, 3, 150] {
+        for (remainder_bits, counter_bits) in
+            [(3, 2), (12, 4), (14, 2), (19, 2), (20, 4), (22, 2), (30, 2)]
+        {
             specs.push(FilterSpec::Dleft(DleftSpec {
-                bucket_bits,
+                buckets,
                 remainder_bits,
                 counter_bits,
             }));

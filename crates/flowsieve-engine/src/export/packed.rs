@@ -1,0 +1,244 @@
+//! What packets show, in compact form, for whoever puts an export together from pieces.
+//!
+//! ```text
+//!   number among those of the packet │ sighting │ name
+//! ```
+
+use super::plan::{ExportPlan, ExportWhat};
+use super::rows::{ExportRows, Left};
+use super::sightings::{Sighting, SightingBatch, SightingMaker, element_hash};
+use super::table::SliceTable;
+use crate::decode::NAME_MAX;
+use crate::elements::{ElementBatch, ElementKind};
+use crate::hashing::{Digest, Digester};
+use crate::inputs::Maker;
+use crate::memory::is_given;
+use crate::trace::TraceBatch;
+use std::ops::Range;
+
+/// Makes what packets show: digests are those of the elements, or of the packets if each is a row, and bytes the compact form.
+#[derive(Debug)]
+pub(crate) struct PackedSightingMaker {
+    maker: SightingMaker,
+    form: PackedForm,
+}
+
+/// Which rows are made, and how they are shared out.
+#[derive(Clone, Copy, Debug)]
+struct PackedForm {
+    /// What an element is; none if each packet is a row.
+    kind: Option<ElementKind>,
+    digester: Digester,
+}
+
+impl PackedForm {
+    fn of(plan: &ExportPlan, digester: Digester) -> Self {
+        let kind = match plan.what {
+            ExportWhat::Elements { kind, .. } => Some(kind),
+            ExportWhat::Packets => None,
+        };
+        Self { kind, digester }
+    }
+
+    /// An element is in one shard. Packets of one flow are not: it may be nearly all of the trace.
+    fn digest(self, time_ns: i64, sighting: &Sighting, name: Option<&[u8]>) -> Digest {
+        let mut bytes = sighting.key.to_bytes().to_vec();
+        match self.kind {
+            Some(ElementKind::Dns) => bytes.extend_from_slice(name.unwrap_or_default()),
+            Some(_) => {}
+            None => bytes.extend(time_ns.to_le_bytes()),
+        }
+        self.digester.digest(&bytes)
+    }
+}
+
+impl PackedSightingMaker {
+    pub(crate) fn of(plan: &ExportPlan, digester: Digester) -> Self {
+        Self {
+            maker: SightingMaker::new(plan),
+            form: PackedForm::of(plan, digester),
+        }
+    }
+}
+
+impl Maker for PackedSightingMaker {
+    type Batch = ElementBatch;
+
+    fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+        let mut made = SightingBatch::default();
+        self.maker.make(batch, &mut made);
+        let first = out.times_ns.len() as u32;
+        out.times_ns.extend(&made.times_ns);
+        let skipped = made.skipped.iter();
+        out.skipped
+            .extend(skipped.map(|&(packet, skip)| (first + packet, skip)));
+        let mut last = None;
+        let mut number = 0;
+        for sighting in &made.sightings {
+            let packet = sighting.packet;
+            number = if last == Some(packet) { number + 1 } else { 0 };
+            last = Some(packet);
+            if number > 0 {
+                out.further.push(first + packet);
+            }
+            let name = sighting
+                .question
+                .map(|(_, name)| made.names.get(name as usize));
+            let time_ns = made.times_ns[packet as usize];
+            let digest = self.form.digest(time_ns, sighting, name);
+            out.elements.digests.push(digest);
+            out.elements.keys.push(&pack(number, sighting, name));
+        }
+    }
+}
+
+fn pack(number: u64, sighting: &Sighting, name: Option<&[u8]>) -> Vec<u8> {
+    let compact = Sighting {
+        packet: 0,
+        hash: 0,
+        question: sighting.question.map(|(question, _)| (question, 0)),
+        ..*sighting
+    };
+    let packed = postcard::to_extend(&(number, compact), Vec::new());
+    let mut packed = packed.expect("a Vec takes all that is written");
+    packed.extend_from_slice(name.unwrap_or_default());
+    packed
+}
+
+/// What a packet showed, back from its compact form.
+#[derive(Clone, Copy, Debug)]
+struct Packed<'a> {
+    number: u64,
+    sighting: Sighting,
+    name: Option<&'a [u8]>,
+}
+
+impl<'a> Packed<'a> {
+    /// Reads the compact form; none if the bytes are none.
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let ((number, sighting), name) =
+            postcard::take_from_bytes::<(u64, Sighting)>(bytes).ok()?;
+        let has_name = sighting.question.is_some();
+        let fits = name.len() <= NAME_MAX && (has_name || name.is_empty());
+        fits.then_some(Self {
+            number,
+            sighting,
+            name: has_name.then_some(name),
+        })
+    }
+}
+
+/// What became of bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Taken {
+    /// They are of an element that is there.
+    Added,
+    /// They begin a row; the number is that among those of the packet.
+    Begun(u64),
+    /// The bytes are no sighting, or not one that is wanted.
+    Refused,
+    /// The system does not give the memory of another row.
+    NoMemory,
+}
+
+/// Rows of one shard of a slice, filled from sightings in compact form.
+#[derive(Debug)]
+pub(crate) struct PackedRows {
+    form: PackedForm,
+    hasher: ahash::RandomState,
+    table: SliceTable,
+    /// Sightings, and their bytes from the IP header on.
+    pub(crate) sightings: u64,
+    pub(crate) bytes: u64,
+}
+
+impl PackedRows {
+    pub(crate) fn new(plan: &ExportPlan, digester: Digester) -> Self {
+        Self {
+            form: PackedForm::of(plan, digester),
+            hasher: ahash::RandomState::new(),
+            table: SliceTable::default(),
+            sightings: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Takes a sighting whose digest is wanted.
+    pub(crate) fn take(
+        &mut self,
+        time_ns: i64,
+        bytes: &[u8],
+        is_wanted: impl FnOnce(Digest) -> bool,
+    ) -> Taken {
+        let packed = Packed::read(bytes)
+            .filter(|packed| is_wanted(self.form.digest(time_ns, &packed.sighting, packed.name)));
+        let Some(Packed {
+            number,
+            mut sighting,
+            name,
+        }) = packed
+        else {
+            return Taken::Refused;
+        };
+        self.sightings += 1;
+        self.bytes = self.bytes.saturating_add(sighting.bytes.into());
+        let kind = self.form.kind.unwrap_or(ElementKind::Flow);
+        let named = kind == ElementKind::Dns;
+        if self.form.kind.is_none() {
+            // Rows are not looked for again; they only must not all be in one place.
+            sighting.hash = self.hasher.hash_one(self.sightings);
+        } else {
+            sighting.hash = element_hash(&self.hasher, kind, sighting.key, name);
+            if self.table.add(time_ns, &sighting, name, named) {
+                let lacking = match (named, sighting.question, name) {
+                    (false, Some(question), Some(name)) => self
+                        .table
+                        .lacks_question(&sighting)
+                        .map(|at| (at, question.0, name)),
+                    _ => None,
+                };
+                if let Some((at, question, name)) = lacking {
+                    if !self.has_room(name.len()) {
+                        return Taken::NoMemory;
+                    }
+                    self.table.set_question(at, question, name);
+                }
+                return Taken::Added;
+            }
+        }
+        if !self.has_room(name.map_or(0, <[u8]>::len)) {
+            return Taken::NoMemory;
+        }
+        self.table.begin(time_ns, &sighting, name);
+        Taken::Begun(number)
+    }
+
+    fn has_room(&self, name: usize) -> bool {
+        self.table.has_numbers() && is_given(self.table.growth_bytes(name))
+    }
+
+    /// Whether rows change no more: each is a packet.
+    pub(crate) fn are_final(&self) -> bool {
+        self.form.kind.is_none()
+    }
+
+    /// Number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Forgets the rows.
+    pub(crate) fn clear(&mut self) {
+        self.table = SliceTable::default();
+    }
+
+    /// Appends the rows with these numbers.
+    pub(crate) fn write(&self, range: Range<usize>, rows: &mut ExportRows) {
+        let kind = self.form.kind.unwrap_or(ElementKind::Flow);
+        self.table.write(range, kind, Left::Slice, rows);
+        if self.form.kind.is_none() {
+            rows.packets.clear();
+            rows.left.clear();
+        }
+    }
+}

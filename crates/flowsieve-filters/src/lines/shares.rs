@@ -1,0 +1,109 @@
+//! How the k bits of a digest lie in lines: up to eight in its own line, and more in further ones.
+//!
+//! An element of k bits has ⌈k / 8⌉ lines, and as many bits in each as in the others, or one less. The first line
+//! is that of its digest; each further one is that of a digest made of it, so it is independent of the others and
+//! may be the same line.
+
+use crate::hashing::{Digest, mix};
+use crate::sizing::MAX_LINE_PROBES;
+
+/// Most lines that a digest has bits in.
+pub(super) const MOST_SHARES: usize = 4;
+
+/// Stream of [`mix`] from which the digest of the second line comes, and the next ones; part of the structures'
+/// definition.
+const FURTHER: u64 = 0x40;
+
+/// Lines that `probes` ≥ 1 bits lie in.
+#[inline]
+pub(super) const fn number_of(probes: u32) -> usize {
+    probes.div_ceil(MAX_LINE_PROBES) as usize
+}
+
+/// How many of `probes` bits lie in each line.
+#[inline]
+pub(crate) fn shares(probes: u32) -> impl Iterator<Item = u32> + Clone {
+    let number = number_of(probes) as u32;
+    (0..number).map(move |share| (probes + number - 1 - share) / number)
+}
+
+/// The digest whose line and places those bits have.
+#[inline]
+pub(super) const fn digest_of(digest: Digest, share: usize) -> Digest {
+    if share == 0 {
+        digest
+    } else {
+        Digest::from_value(mix(digest, FURTHER + share as u64))
+    }
+}
+
+/// The digest of each line, with the bits that lie in it.
+#[inline]
+pub(super) fn of_digest(digest: Digest, probes: u32) -> impl Iterator<Item = (Digest, u32)> {
+    let digests = (0..).map(move |share| digest_of(digest, share));
+    digests.zip(shares(probes))
+}
+
+/// The probabilities of all bits of an element to be set, and of one to be clear, given those of the bits in each
+/// line, which are independent.
+#[inline]
+pub(super) fn chances_of_lines(of_each: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
+    let both = |(repeat, first): (f64, f64), (next, clear): (f64, f64)| {
+        // Not 1 - repeat, so that the digits of either stay however small it is.
+        (repeat * next, first + repeat * clear)
+    };
+    of_each.reduce(both).unwrap_or((1.0, 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::Digester;
+    use crate::sizing::MAX_PROBES;
+
+    #[test]
+    fn bits_are_shared_evenly() {
+        for probes in 1..=MAX_PROBES as u32 {
+            let all: Vec<u32> = shares(probes).collect();
+            assert_eq!(all.iter().sum::<u32>(), probes);
+            assert_eq!(all.len(), number_of(probes));
+            assert!(all.len() <= MOST_SHARES && all[0] <= MAX_LINE_PROBES);
+            assert!(
+                all.iter()
+                    .all(|&share| share == all[0] || share + 1 == all[0])
+            );
+        }
+        assert_eq!(shares(20).collect::<Vec<u32>>(), [7, 7, 6]);
+    }
+
+    /// The lines of an element are as those of different elements.
+    #[test]
+    fn the_digests_of_further_lines_are_independent() {
+        const CELLS: usize = 32;
+        let digester = Digester::new(5);
+        let mut cells = vec![0_u32; CELLS * CELLS];
+        for number in 0..100_000_u32 {
+            let digest = digester.digest(&number.to_le_bytes());
+            let lines: Vec<usize> = of_digest(digest, 16)
+                .map(|(digest, _)| (digest.value() >> 59) as usize)
+                .collect();
+            cells[lines[0] * CELLS + lines[1]] += 1;
+        }
+        let expected = 100_000.0 / (CELLS * CELLS) as f64;
+        let chi: f64 = cells
+            .iter()
+            .map(|&count| (f64::from(count) - expected).powi(2) / expected)
+            .sum();
+        let freedom = (CELLS * CELLS - 1) as f64;
+        assert!(
+            (chi - freedom).abs() < 4.5 * (2.0 * freedom).sqrt(),
+            "{chi}"
+        );
+    }
+
+    #[test]
+    fn chances_of_independent_lines_multiply() {
+        let (repeat, first) = chances_of_lines([(0.5, 0.5), (0.25, 0.75), (1.0, 0.0)].into_iter());
+        assert!((repeat - 0.125).abs() < 1e-15 && (first - 0.875).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,101 @@
+//! `flowsieve help TOPIC`: what belongs to no single command, from what is declared elsewhere.
+
+use super::options::elements;
+use super::structure::structures;
+use super::units::VALUES;
+use clap::builder::TypedValueParser;
+use flowsieve::report::ReportFormat;
+
+/// A topic: its name, and its text.
+type Topic = (&'static str, fn() -> String);
+
+const TOPICS: [Topic; 7] = [
+    ("capture-filters", || CAPTURE_FILTERS.to_owned()),
+    ("elements", || {
+        listed("What is counted (--element)", &elements())
+    }),
+    ("environment", || ENVIRONMENT.to_owned()),
+    ("exit-codes", || EXIT_CODES.to_owned()),
+    ("formats", formats),
+    ("structures", || {
+        listed("What counts (--filter)", &structures())
+    }),
+    ("values", || VALUES.to_owned()),
+];
+
+/// What the exit codes mean.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  done, but something could not be read or written, and standard error says what;
+     or `index search` found nothing
+  2  the command line is wrong
+  130, 143  interrupted by SIGINT, SIGTERM: what was read until then is the result, and is marked;
+     a second signal ends the program at once";
+
+const ENVIRONMENT: &str = "\
+Environment:
+  NO_COLOR          set: no bold face and no colours, unless --color says otherwise
+  CLICOLOR_FORCE    set: bold face and colours in pipes, too
+  TERM              dumb: no bold face and no colours
+  FLOWSIEVE_TRACES  directory of captures for `reproduce`
+  FLOWSIEVE_WORDS   file with one word a line for `reproduce`
+  TMPDIR            directory of temporary files";
+
+const CAPTURE_FILTERS: &str = "\
+Capture filters (--where) choose packets, in the language of pcap-filter(7):
+  host 10.1.2.3             packets from or to an address
+  src net 10.0.0.0/8        packets from a network
+  tcp dst port https        packets to a port, by its number or name
+  greater 1000              packets of so many bytes or more
+  tcp[tcpflags] & tcp-syn != 0
+                            packets in which this arithmetic holds
+  not arp and (vlan 5 or ip6)
+                            and, or, not and brackets combine them";
+
+/// The values that an option takes, with what help says of each.
+fn listed(title: &str, parser: &impl TypedValueParser) -> String {
+    let values: Vec<(String, String)> = parser
+        .possible_values()
+        .into_iter()
+        .flatten()
+        .map(|value| {
+            let help = value.get_help().map(ToString::to_string);
+            (value.get_name().to_owned(), help.unwrap_or_default())
+        })
+        .collect();
+    table(title, &values)
+}
+
+fn formats() -> String {
+    let formats = ReportFormat::ALL.iter();
+    let formats = formats.map(|format| (format.name().to_owned(), format.help().to_owned()));
+    table(
+        "How results are written (--format)",
+        &formats.collect::<Vec<_>>(),
+    )
+}
+
+fn table(title: &str, rows: &[(String, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max();
+    let width = width.unwrap_or(0);
+    let rows = rows
+        .iter()
+        .map(|(name, help)| format!("\n  {name:<width$}  {help}"));
+    format!("{title}:{}", rows.collect::<String>())
+}
+
+/// The names of the topics, in a sentence of `flowsieve --help`.
+pub(super) fn names() -> String {
+    let names = TOPICS.map(|(name, _)| name);
+    format!("Topics (flowsieve help TOPIC):\n  {}", names.join(", "))
+}
+
+/// The text that these words ask for: `flowsieve help TOPIC`.
+pub(super) fn asked(words: &[String]) -> Option<String> {
+    let [_, help, name] = words else {
+        return None;
+    };
+    let topic = TOPICS.iter().find(|(topic, _)| topic == name);
+    topic.filter(|_| help == "help").map(|(_, text)| text())
+}

@@ -1,0 +1,130 @@
+//! The rows of a table: all of them, or the first and the last.
+
+use super::look::Look;
+use super::number::grouped;
+use std::collections::VecDeque;
+use std::io::{self, Write};
+
+/// Writes rows. Where not all are shown, the last ones are held back until it is known that they are.
+#[derive(Debug, Default)]
+pub(super) struct TableRows {
+    /// Lines at the beginning, and as many at the end; none for all.
+    half: Option<usize>,
+    written: usize,
+    /// Rows that may be the last, with what stands above them.
+    last: VecDeque<(Option<String>, String)>,
+    /// Their lines.
+    held: usize,
+    left_out: u64,
+    /// What stands above the row that was written last.
+    above: Option<String>,
+}
+
+impl TableRows {
+    pub(super) fn of(look: Look) -> Self {
+        Self {
+            half: look.rows.map(|rows| rows.div_ceil(2)),
+            ..Self::default()
+        }
+    }
+
+    /// Takes a row, of one line or several, without the last line feed; `above` stands above all rows that have it,
+    /// behind a blank line.
+    pub(super) fn row(
+        &mut self,
+        out: &mut dyn Write,
+        above: Option<&str>,
+        row: String,
+    ) -> io::Result<()> {
+        let Some(half) = self.half.filter(|&half| self.written >= half) else {
+            return self.write(out, above, &row);
+        };
+        self.held += row.lines().count();
+        self.last.push_back((above.map(str::to_owned), row));
+        while self.held > half && self.last.len() > 1 {
+            if let Some((_, row)) = self.last.pop_front() {
+                self.held -= row.lines().count();
+                self.left_out += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what was held back.
+    pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if self.left_out > 0 {
+            let rows = if self.left_out == 1 { "row" } else { "rows" };
+            let left_out = grouped(self.left_out);
+            writeln!(out, "… {left_out} {rows} between; --rows all shows them")?;
+            // Whoever looks at the rows below has not what stood above.
+            self.above = None;
+        }
+        while let Some((above, row)) = self.last.pop_front() {
+            self.write(out, above.as_deref(), &row)?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, out: &mut dyn Write, above: Option<&str>, row: &str) -> io::Result<()> {
+        if above != self.above.as_deref() {
+            if let Some(above) = above {
+                let apart = if self.written > 0 { "\n" } else { "" };
+                writeln!(out, "{apart}{above}")?;
+            }
+            self.above = above.map(str::to_owned);
+        }
+        self.written += row.lines().count();
+        writeln!(out, "{row}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(rows: Option<usize>, count: usize) -> String {
+        let mut table = TableRows::of(Look {
+            rows,
+            ..Look::default()
+        });
+        let mut out = Vec::new();
+        for row in 0..count {
+            let above = format!("of {}", row / 5);
+            table.row(&mut out, Some(&above), row.to_string()).unwrap();
+        }
+        table.finish(&mut out).unwrap();
+        String::from_utf8(out).unwrap().replace('\n', " ")
+    }
+
+    #[test]
+    fn the_first_and_the_last_rows_are_shown() {
+        assert_eq!(shown(None, 6), "of 0 0 1 2 3 4  of 1 5 ");
+        assert_eq!(shown(Some(4), 4), "of 0 0 1 2 3 ");
+        assert_eq!(
+            shown(Some(4), 5),
+            "of 0 0 1 … 1 row between; --rows all shows them  of 0 3 4 "
+        );
+        assert_eq!(
+            shown(Some(4), 1012),
+            "of 0 0 1 … 1,008 rows between; --rows all shows them  of 202 1010 1011 "
+        );
+    }
+
+    #[test]
+    fn rows_of_several_lines_count_by_their_lines() {
+        let look = Look {
+            rows: Some(4),
+            ..Look::default()
+        };
+        let (mut table, mut out) = (TableRows::of(look), Vec::new());
+        for row in ["a\na", "b\nb", "c\nc", "d\nd\nd"] {
+            table.row(&mut out, None, row.to_owned()).unwrap();
+        }
+        table.finish(&mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(
+            text,
+            "a\na\n… 2 rows between; --rows all shows them\nd\nd\nd\n"
+        );
+    }
+}

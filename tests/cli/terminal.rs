@@ -1,0 +1,287 @@
+//! What a terminal shows: tables as wide as it is, rows that do not flood it, and bold face where it may be.
+
+use super::{flowsieve, program, repository};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// What a terminal of so many columns gets of a command line in a shell; `None` where there is no program that makes a
+/// terminal.
+#[cfg(target_os = "linux")]
+fn shown(columns: usize, line: &str) -> Option<String> {
+    let line = format!("stty cols {columns} rows 40; {line}").replace(
+        "flowsieve ",
+        &format!("'{}' ", env!("CARGO_BIN_EXE_flowsieve")),
+    );
+    let terminal = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .current_dir(repository())
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env("TERM", "xterm")
+        .stdin(Stdio::null())
+        .output();
+    let Ok(output) = terminal else {
+        eprintln!("there is no `script` here, so nothing is shown on a terminal");
+        return None;
+    };
+    Some(String::from_utf8(output.stdout).unwrap().replace('\r', ""))
+}
+
+/// The text without bold face.
+fn plain(text: &str) -> String {
+    text.replace("\x1b[1m", "").replace("\x1b[0m", "")
+}
+
+/// An index of the captures of this repository.
+fn index() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("archive");
+    let path = path.to_str().unwrap();
+    let run = flowsieve(&["index", "build", path, "traces/netns-dns.pcap"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    folder
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn tables_fit_the_terminal() {
+    let archive = index();
+    let archive = archive.path().join("archive").display().to_string();
+    let lines = [
+        "flowsieve count -q traces/generated.pcap".to_owned(),
+        "flowsieve count -q --no-exact traces/generated.pcap".to_owned(),
+        "flowsieve count -q --element flow --want src --expect 1k traces/netns-dns.pcap".to_owned(),
+        "flowsieve flows -q --rows all traces/netns-dns.pcap".to_owned(),
+        "flowsieve flows -q --rows all --bidirectional traces/netns-dns.pcap".to_owned(),
+        "flowsieve flows -q --unique traces/netns-dns.pcap".to_owned(),
+        "flowsieve top -q --by domain --distinct src traces/netns-dns.pcap".to_owned(),
+        "flowsieve top -q --no-exact --slice 1s traces/netns-dns.pcap".to_owned(),
+        "flowsieve dedup -q --dry-run --slice 1ms traces/netns-mirror.pcap".to_owned(),
+        "flowsieve compare -q --element dns traces/netns-dns.pcap".to_owned(),
+        "flowsieve compare -q --each traces/netns-dns.pcap".to_owned(),
+        "flowsieve plan --element dns --want src --want dst,domain --memory 64KiB --expect 10k"
+            .to_owned(),
+        format!("flowsieve index search {archive} --host 198.51.100.5 --explain"),
+        format!("flowsieve index stats {archive} --captures"),
+    ];
+    for line in &lines {
+        for width in [60, 80, 120] {
+            let Some(text) = shown(width, line) else {
+                return;
+            };
+            let text = plain(&text);
+            assert!(text.lines().count() > 3, "{line}: {text}");
+            for row in text.lines() {
+                // A path has no place where it could be broken.
+                let is_path = row.split(' ').any(|word| word.chars().count() > width / 2);
+                let fits = is_path || row.chars().count() <= width;
+                assert!(fits, "{line} at {width}: {row}\n{text}");
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn columns_that_have_no_room_are_named_once() {
+    let Some(text) = shown(60, "flowsieve count -q traces/generated.pcap") else {
+        return;
+    };
+    let words = plain(&text)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
+    let remark = "not shown for want of room: elements, first, ± std error, lower, upper, observed FPR; \
+        a wider terminal shows them, and so do files and pipes";
+    assert_eq!(words.matches(remark).count(), 1, "{text}");
+    assert!(text.contains("\x1b[1mstart"), "{text:?}");
+    // A pipe gets them all, and no bold face.
+    let text = flowsieve(&["count", "-q", "traces/generated.pcap"]).done();
+    assert!(
+        text.contains("observed FPR") && !text.contains("not shown"),
+        "{text}"
+    );
+    assert!(!text.contains('\x1b'), "{text:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn long_tables_show_their_ends_and_name_the_option_for_all() {
+    let count = |more: &str| {
+        shown(
+            80,
+            &format!("flowsieve count -q --slice 1ms {more} traces/generated.pcap"),
+        )
+    };
+    let (Some(short), Some(all)) = (count(""), count("--rows all")) else {
+        return;
+    };
+    let is_row = |line: &&str| line.starts_with("2023-");
+    let rows: Vec<&str> = all.lines().filter(is_row).collect();
+    assert!(rows.len() > 1000, "{}", rows.len());
+    let ends: Vec<&str> = short.lines().filter(is_row).collect();
+    assert_eq!(ends[..50], rows[..50]);
+    assert_eq!(ends[50..], rows[rows.len() - ends[50..].len()..]);
+    assert!(ends.len() <= 100, "{}", ends.len());
+    let between = "rows between; --rows all shows them";
+    assert!(short.contains(between) && !all.contains(between), "{short}");
+    // The sums are of all rows.
+    let sum = |text: &str| {
+        text.lines()
+            .find(|line| line.starts_with("sum of"))
+            .map(str::to_owned)
+    };
+    assert_eq!(sum(&short), sum(&all));
+    // A pipe gets all rows.
+    let piped = flowsieve(&["count", "-q", "--slice", "1ms", "traces/generated.pcap"]).done();
+    assert_eq!(piped.lines().filter(is_row).count(), rows.len());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_line_about_speed_stands_behind_the_rows() {
+    let Some(text) = shown(100, "flowsieve flows traces/netns-dns.pcap") else {
+        return;
+    };
+    let last = text.lines().rev().find(|line| !line.is_empty()).unwrap();
+    assert!(
+        last.contains(" packets in ") && last.contains("packets/s"),
+        "{text}"
+    );
+    // Another program writes the rows of a pipe, nobody knows when.
+    let piped = shown(100, "flowsieve flows traces/netns-dns.pcap | cat").unwrap();
+    assert!(!piped.contains(" packets in "), "{piped}");
+}
+
+#[test]
+fn bold_face_follows_option_and_environment() {
+    let is_bold = |color: Option<&str>, environment: &[(&str, &str)]| {
+        let mut command = program(&["count", "-q", "traces/generated.pcap"]);
+        command.args(color.map(|when| format!("--color={when}")));
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM"] {
+            command.env_remove(name);
+        }
+        let output = command.envs(environment.iter().copied()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("\x1b[1m")
+    };
+    assert!(!is_bold(None, &[]));
+    assert!(!is_bold(Some("auto"), &[("TERM", "xterm")]));
+    assert!(is_bold(Some("always"), &[("NO_COLOR", "1")]));
+    assert!(is_bold(None, &[("CLICOLOR_FORCE", "1")]));
+    assert!(!is_bold(
+        None,
+        &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]
+    ));
+    assert!(!is_bold(Some("never"), &[("CLICOLOR_FORCE", "1")]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn terminals_that_take_no_colours_get_none() {
+    let bold = |before: &str, more: &str| {
+        let line = format!("{before} flowsieve count {more} -q traces/generated.pcap");
+        shown(80, &line).map(|text| text.contains("\x1b[1m"))
+    };
+    let Some(usual) = bold("", "") else {
+        return;
+    };
+    assert!(usual);
+    assert_eq!(bold("TERM=dumb", ""), Some(false));
+    assert_eq!(bold("NO_COLOR=1", ""), Some(false));
+    assert_eq!(bold("", "--color never"), Some(false));
+    assert_eq!(bold("TERM=dumb", "--color always"), Some(true));
+    // Help follows the option wherever it stands.
+    let help = |line: &str| shown(80, line).unwrap().contains("\x1b[");
+    assert!(help("flowsieve count --help"));
+    assert!(!help("flowsieve --color never count --help"));
+    assert!(!help("flowsieve count --help --color=never"));
+}
+
+#[test]
+fn a_search_that_finds_nothing_ends_as_grep_does() {
+    let archive = index();
+    let archive = archive.path().join("archive").display().to_string();
+    let search = |host: &str, format: &str| {
+        flowsieve(&[
+            "index", "search", &archive, "--host", host, "--format", format,
+        ])
+    };
+    for format in ["table", "json", "csv"] {
+        let nothing = search("203.0.113.250", format);
+        assert_eq!(
+            (nothing.code, nothing.err.as_str()),
+            (Some(1), ""),
+            "{format}"
+        );
+        assert_eq!(search("198.51.100.5", format).code, Some(0), "{format}");
+    }
+    assert_eq!(search("203.0.113.250", "table").out, "Nothing found.\n");
+}
+
+#[test]
+fn topics_of_help_are_listed_and_have_texts() {
+    let help = flowsieve(&["--help"]).done();
+    let (_, topics) = help
+        .split_once("Topics (flowsieve help TOPIC):\n  ")
+        .unwrap();
+    let topics: Vec<&str> = topics.lines().next().unwrap().split(", ").collect();
+    assert!(topics.len() > 5, "{help}");
+    for topic in topics {
+        let text = flowsieve(&["help", topic]).done();
+        assert!(text.lines().count() > 3, "{topic}: {text}");
+    }
+    // A command is explained as ever, and what is neither is refused.
+    assert!(flowsieve(&["help", "count"]).done().contains("--slice"));
+    assert_eq!(flowsieve(&["help", "weather"]).code, Some(2));
+    // What options take is what the topic lists.
+    assert!(
+        flowsieve(&["help", "structures"])
+            .done()
+            .contains("\n  cmdbf")
+    );
+}
+
+#[test]
+fn ports_of_a_search_have_names() {
+    let archive = index();
+    let archive = archive.path().join("archive").display().to_string();
+    for option in ["--port", "--dst-port"] {
+        let search = |port| flowsieve(&["index", "search", &archive, option, port]);
+        assert_eq!(search("domain").done(), search("53").done());
+        assert_eq!(search("dns").done(), search("53").done());
+        let refused = search("nonsense");
+        assert_eq!(refused.code, Some(2));
+        assert!(
+            refused.err.contains("such as dns, https or ssh"),
+            "{}",
+            refused.err
+        );
+    }
+}
+
+#[test]
+fn small_numbers_and_names_are_written_for_people() {
+    let table = flowsieve(&["count", "-q", "--element", "dns", "traces/netns-dns.pcap"]).done();
+    assert!(
+        table.contains("2 ARP, 13 not DNS, 146 DNS no payload"),
+        "{table}"
+    );
+    let dedup = [
+        "dedup",
+        "-q",
+        "--dry-run",
+        "--format",
+        "csv",
+        "traces/generated.pcap",
+    ];
+    let csv = flowsieve(&dedup).done();
+    assert!(csv.starts_with("packets,kept,dropped"), "{csv}");
+    let csv = flowsieve(&[&dedup[..], &["--slice", "1s"]].concat()).done();
+    assert!(
+        csv.starts_with("start_ns,start,end_ns,end,packets"),
+        "{csv}"
+    );
+}
