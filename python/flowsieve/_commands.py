@@ -74,13 +74,13 @@ def compare(
         undirected: Count both directions as one.
         queries_only: Count DNS queries only.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
-        dns_port: One more port on which DNS is spoken, besides 53.
+        dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
         filter: Structures to compare, such as subset,mdbf [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-
             planned, hll, exact]
         pair: Two structures to compare first [default: mdbf,cmdbf]
-        each: Compare the pair on each capture: a line a capture.
+        each: Compare the pair on each capture: one line per capture.
         memory: Memory of each structure for one slice; several are compared one by one. Default: 1KiB,4KiB,16KiB.
         want: A combination that queries ask for, such as src,domain [default: the usual ones]
         expect: Distinct elements per slice [default: 95th percentile of the first slices]
@@ -91,7 +91,7 @@ def compare(
         timing: Measure the time of an insertion; the only figure that differs from run to run.
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
-        od: Packets by origin and destination too, by prefixes of so many bits.
+        od: Also count packets by origin and destination, by prefixes of this many bits.
         od_out: Write all of these pairs to this file: .csv, .json, .jsonl or .parquet.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
@@ -145,9 +145,9 @@ def count(
 
     Several captures are one trace in the order of time; directories are searched for captures. Recognised by content:
     pcap, pcapng, ERF, dnstap, C-DNS, Zeek's dns.log and conn.log, Suricata's eve.json, nfdump's CSV, lists of flows as
-    CSV or Parquet, and DNS queries as both (columns ts, src, dst, qname), each but Parquet plain or compressed by gzip,
-    zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not when its packets came: it counts in the slice of
-    its begin.
+    CSV or Parquet, and DNS queries as both (columns ts, src, dst, qname), all but Parquet plain or compressed by gzip,
+    zstd, xz, bzip2 or lz4. A log of flows says when a flow began, not when its packets came, so a flow counts in the
+    slice in which it began.
 
     Args:
         captures: Files, directories, or - for standard input.
@@ -160,7 +160,7 @@ def count(
         undirected: Count both directions as one.
         queries_only: Count DNS queries only.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
-        dns_port: One more port on which DNS is spoken, besides 53.
+        dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
         filter: The structure that counts. Default: subset.
@@ -168,21 +168,21 @@ def count(
         fpr: Size the filter for this false-positive rate at --expect elements.
         expect: Distinct elements expected per slice; with --want also src=5k for one combination.
         want: A combination that queries ask for, and its weight, such as src,dst:3 or all.
-        cuts: Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain;dst,domain'.
-        weights: Weights of WCBFM by hand, one an attribute, such as 1,2,1.
+        cuts: Your own cuts of CBFM and WCBFM, such as '1,3;1,2' or 'src,domain;dst,domain'.
+        weights: Your own weights of WCBFM, one per attribute, such as 1,2,1.
         seed: Seed of all hash functions and of what is drawn. Default: 0.
         shards: Partitions with a filter each [default: 8; published structures, and with --want: 1]
-        no_exact: Skip the exact count: memory stays small whatever the traffic.
+        no_exact: Skip the exact count: memory stays small for any traffic.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         threads: Threads; results do not depend on them [default: all processors]
-        follow: Read on while captures grow, and new ones in directories, until interrupted.
+        follow: Keep reading captures that grow, and new ones in directories, until interrupted.
         html: Write a page with figures to this file.
         svg: Write the figures of that page into this directory, as SVG.
-        od: Packets by origin and destination too, by prefixes of so many bits.
+        od: Also count packets by origin and destination, by prefixes of this many bits.
         od_out: Write all of these pairs to this file: .csv, .json, .jsonl or .parquet.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
-        top: List on the page who has the most distinct others: so many keys.
+        top: List this many keys with the most distinct others on the page.
         save_filter: Save the filter for `flowsieve filter`; needs --slice all.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
@@ -218,8 +218,8 @@ def dedup(
 ) -> Dedup:
     """Write captures without their duplicates.
 
-    A packet is dropped if the same packet was seen within the window before it. Nothing else is dropped: whatever the
-    filter takes for a repeat is looked up among digests of 128 bits. Several captures become one, in order of time. The
+    A packet is dropped if the same packet was seen within the window before it. Nothing else is dropped: what the
+    filter takes for a repeat is looked up among 128-bit digests. Several captures become one, in order of time. The
     summary goes to standard output (to standard error with `-w -`).
 
     Args:
@@ -242,7 +242,7 @@ def dedup(
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
         dry_run: Report only.
-        slice: Report also each time slice of this width, such as 1s.
+        slice: Also report each time slice of this width, such as 1s.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
     Raises:
@@ -275,9 +275,9 @@ def export(
     """Export packets, or elements once per slice, as rows for databases and data frames.
 
     A row is a distinct element of a time slice, with the time of its first packet, its packets and its bytes there; or
-    a packet (--all). Packets stand in the order of the trace; elements slice by slice, in the order in which each was
-    first seen. Packets without a readable IP header have no row and are tallied by reason. Several captures are one
-    trace in the order of time; formats and directories are those of `flowsieve count`.
+    a packet (--all). Packets are in the order of the trace; elements are listed slice by slice, in the order in which
+    each was first seen. Packets without a readable IP header have no row and are tallied by reason. Several captures
+    are one trace in the order of time; formats and directories are those of `flowsieve count`.
 
     Args:
         captures: Files, directories, or - for standard input.
@@ -293,7 +293,7 @@ def export(
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
-        dns_port: One more port on which DNS is spoken, besides 53.
+        dns_port: Another DNS port besides 53.
         memory: Memory of open slices; when it is full, elements are written early. Default: 1GiB.
         threads: Threads; results do not depend on them [default: all processors]
         names: Whose names the fields have. Default: flowsieve.
@@ -335,11 +335,11 @@ def filter_query(
     question by a line with the question, a tab and one word; the other formats have the same words:
 
       yes      seen, or a false positive   no       not seen, for certain   apart    each value was seen, but perhaps in
-    different elements: the filter does not tell   unknown  the filter keeps nothing about such a question
+    different elements: the filter cannot say   unknown  the filter keeps nothing about such a question
 
     Args:
         file: A saved filter.
-        values: Elements, or - for one a line of standard input.
+        values: Elements, or - to read one per line from standard input.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
     Raises:
@@ -357,7 +357,7 @@ def filter_union(
     """Unite saved filters of equal parameters into the filter of all their inputs.
 
     They must have been saved with the same structure, memory, seed and shards, of the same kind of element. Scalable
-    filters have a union only while it has no more links than a chain may have.
+    filters can be united only if the union has no more links than a chain may have.
 
     Args:
         files: Saved filters.
@@ -396,10 +396,10 @@ def flows(
 
     A flow is all packets with the same addresses, protocol and ports; with --bidirectional those of both directions.
     Flows are listed in the order of their first packet. Without --idle and --active a flow lasts as long as the
-    captures, so that their number is that of distinct five-tuples. Datagrams are not put together: only the first
-    fragment has ports, and the later ones are another flow, with the same addresses and protocol and with ports 0.
+    captures, so the number of flows is that of distinct five-tuples. Datagrams are not reassembled: only the first
+    fragment has ports, and later fragments are another flow with the same addresses and protocol and with ports 0.
     Several captures are one trace in the order of time; formats and directories are those of `flowsieve count`. Records
-    of logs are no packets: --unique lists them, and without it they are tallied as skipped.
+    of logs are not packets: --unique lists them; without it they are tallied as skipped.
 
     Args:
         captures: Files, directories, or - for standard input.
@@ -413,11 +413,11 @@ def flows(
         active: A flow is cut when it goes on for longer than this, such as 5min [default: never]
         unique: Print each flow once, as soon as it is seen, by its first packet.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
-        dns_port: One more port on which DNS is spoken, besides 53.
+        dns_port: Another DNS port besides 53.
         memory: Memory; when it is full, the flow without packets for longest ends early. Default: 1GiB.
         threads: Threads; results do not depend on them [default: all processors]
         names: Whose names the fields have; not for tables. Default: flowsieve.
-        follow: Read on while captures grow, and new ones in directories, until interrupted.
+        follow: Keep reading captures that grow, and new ones in directories, until interrupted.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
@@ -500,16 +500,15 @@ class Index:
     ) -> Index:
         """Make an index of captures.
 
-        The index is a directory. What is indexed counts from the next commit on, about every second; when a build is
-        interrupted, what it has done stays, and `flowsieve index add` goes on with the rest. DNS logs (Zeek, CSV) are
-        indexed like captures.
+        The index is a directory. A build commits about every second. If it is interrupted, what was committed stays,
+        and `flowsieve index add` continues with the rest. Logs are indexed like captures.
 
         Args:
             captures: Captures, or directories of captures.
             region: Length of a region; flows that last longer are cut. Default: 5min.
             filter: Structure of the regions' filters. Default: subset.
             nodes: Storage directories, new or empty, over which regions are spread [default: in the index]
-            dns_port: One more port on which DNS is spoken, besides 53.
+            dns_port: Another DNS port besides 53.
             memory: Memory for the flows of a capture; with less, long flows are in more parts. Default: 256MiB.
             where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
             from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
@@ -534,8 +533,8 @@ class Index:
     ) -> Text:
         """Add captures to an index; what is in it already is skipped.
 
-        Captures are recognised by their content, so one that was moved is not indexed again. A capture whose content
-        changed is indexed anew.
+        Captures are recognised by their content, so one that was moved is not indexed again, and one whose content
+        changed is.
 
         Args:
             captures: Captures, or directories of captures.
@@ -603,7 +602,7 @@ class Index:
     ) -> Text:
         """Remove captures from an index; the captures themselves stay.
 
-        They need not exist any more. Their regions go, and the global filters forget their values.
+        The captures need not exist any more. Their regions are removed, and the global filters forget their values.
 
         Args:
             captures: Captures, or directories of captures.
@@ -675,20 +674,19 @@ def plan(
 ) -> Plan:
     """Plan a filter: for every structure its parameters, memory and false-positive rate.
 
-    What is planned for is a mixture of queries: combinations of attributes (--want) with weights. Predicted are the
-    rates of negatives, combinations that do not occur; see --known. For CBFM and WCBFM the cuts and weights with the
-    least weighted rate are searched for. What no wanted combination contains is cut. Of the rest every family of cuts
-    is looked at if there are at most 6894, so for up to five attributes, and for more where what is wanted is small;
-    else a search with bounded work starts from several families and need not find the best one (--cuts names another
-    one). Weights are searched for likewise, for the eight best families, and are never worse than equal ones.
+    A plan is for a mixture of queries: combinations of attributes (--want) with weights. It predicts false-positive
+    rates for combinations that do not occur; see --known. For CBFM and WCBFM it searches for the cuts and weights with
+    the lowest weighted rate. Combinations that no wanted one contains are cut. If at most 6894 families of cuts remain
+    (always with up to five attributes), all are tried; otherwise a search with bounded work starts from several
+    families and may miss the best one (--cuts names another one). The weights are never worse than equal ones.
 
     Args:
         element: What is counted. Default: host-pair.
         undirected: Count both directions as one.
         queries_only: Count DNS queries only.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
-        dns_port: One more port on which DNS is spoken, besides 53.
-        attributes: Elements of so many attributes, named 1, 2, 3 and so on.
+        dns_port: Another DNS port besides 53.
+        attributes: Elements of this many attributes, named 1, 2, 3 and so on.
         expect: Distinct elements, such as 100k; src=5k for one combination; max for as many as fit.
         known: Share of the single values of a negative that occur in the set, though not together. Default: 1.
         sample: A capture, as one slice, on which numbers and spread are measured.
@@ -699,8 +697,8 @@ def plan(
         to: Only packets before this time.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         want: A combination that queries ask for, and its weight, such as src,dst:3 or all.
-        cuts: Cuts of CBFM and WCBFM by hand, such as '1,3;1,2' or 'src,domain;dst,domain'.
-        weights: Weights of WCBFM by hand, one an attribute, such as 1,2,1.
+        cuts: Your own cuts of CBFM and WCBFM, such as '1,3;1,2' or 'src,domain;dst,domain'.
+        weights: Your own weights of WCBFM, one per attribute, such as 1,2,1.
         memory: Memory of the filter [default: 256KiB]
         fpr: Weighted false-positive rate instead, in as little memory as possible.
         attribute_fpr: Rate of single attributes instead, by the rule of the CBFM paper's tables.
@@ -732,13 +730,13 @@ def reproduce(
     For each figure: what the paper prints, what the formula says, what is measured on the filters of this program with
     its standard error, and a verdict. Everything but times follows from the seed.
 
-    Experiments on traffic take captures from --capture, else from the directory in the environment variable
-    `FLOWSIEVE_TRACES`, else they generate traffic and say so. The dictionary takes its words from the file in
-    `FLOWSIEVE_WORDS` (one a line), else it makes them up and says so.
+    Experiments on traffic take captures from --capture, or from the directory in the environment variable
+    `FLOWSIEVE_TRACES`; without both they generate traffic and say so. The dictionary takes its words from the file in
+    `FLOWSIEVE_WORDS` (one per line); without it, it makes words up and says so.
 
     Args:
         names: What to recompute [default: all]
-        list: List the names, with what they stand for, and do nothing.
+        list: List the experiments and do nothing.
         full_scale: Sizes as published everywhere: Fig. 7 of the CBFM paper with 16 MB and 5 million elements.
         capture: A capture, or a directory of captures, for the experiments on traffic.
         seed: Seed of all hash functions and of what is drawn. Default: 0.
@@ -784,9 +782,9 @@ def top(
     """Rank hosts, ports or names by how many distinct others each has.
 
     Which sources contact the most destinations (scanners), which destinations the most sources (victims), who tries the
-    most ports, which domains have the most names. A Bloom filter takes out the repeats, and a summary of bounded size
-    ranks what is left. Without options: sources by distinct destinations, over the whole trace. Several captures are
-    one trace in the order of time; formats and directories are those of `flowsieve count`.
+    most ports, which domains have the most names. A Bloom filter removes repeats, and a summary of bounded size ranks
+    the rest. Without options: sources by distinct destinations, over the whole trace. Several captures are one trace in
+    the order of time; formats and directories are those of `flowsieve count`.
 
     Args:
         captures: Files, directories, or - for standard input.
@@ -798,15 +796,15 @@ def top(
         by: Keys to rank, such as src, dst/24 or src,dst. Default: src.
         distinct: What is counted for each key, such as dst or dst-port. Default: dst.
         number: Keys listed per slice at most [default: 20; with --min: all]
-        min: List keys with so many distinct others or more [default: 2]
+        min: List keys with at least this many distinct others [default: 2]
         queries_only: Count DNS queries only.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
-        dns_port: One more port on which DNS is spoken, besides 53.
+        dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: all.
         align: Where slices begin. Default: epoch.
         memory: Memory of one slice, half for the filter and half for the keys. Default: 1MiB.
         seed: Seed of all hash functions and of what is drawn. Default: 0.
-        no_exact: Skip the exact count: memory stays small whatever the traffic.
+        no_exact: Skip the exact count: memory stays small for any traffic.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         threads: Threads; results do not depend on them [default: all processors]
         html: Write a page with figures to this file.

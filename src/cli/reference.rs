@@ -1,7 +1,7 @@
 //! `docs/commands.md`: every command and option of the program, from their declarations.
 
-use super::Arguments;
-use clap::builder::{PossibleValue, StyledStr};
+use super::{Arguments, topics};
+use clap::builder::PossibleValue;
 use clap::{Arg, Command, CommandFactory};
 use std::fmt::Write as _;
 
@@ -19,8 +19,12 @@ fn page() -> String {
     program.build();
     let mut page = format!("{HEAD}\n## Values and exit codes\n\n");
     if let Some(help) = program.get_after_long_help() {
-        block(&mut page, help);
+        block(&mut page, &help.to_string());
     }
+    let environment = ["flowsieve", "help", "environment"].map(str::to_owned);
+    let environment = topics::asked(&environment).expect("the topic exists");
+    page.push('\n');
+    block(&mut page, &environment);
     let mut commands: Vec<&Command> = program.get_subcommands().collect();
     commands.sort_by_key(|command| command.get_display_order());
     for command in commands {
@@ -57,7 +61,7 @@ fn section(page: &mut String, command: &Command, above: &str, level: usize) {
     let examples = command.get_after_long_help().or(command.get_after_help());
     if let Some(examples) = examples {
         page.push('\n');
-        block(page, examples);
+        block(page, &examples.to_string());
     }
     for below in command.get_subcommands() {
         section(page, below, &name, level + 1);
@@ -148,8 +152,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Text that is shown as it is.
-fn block(page: &mut String, text: &StyledStr) {
-    let text = text.to_string();
+fn block(page: &mut String, text: &str) {
     write!(page, "```text\n{}\n```\n", text.trim_end()).expect("text is written");
 }
 
