@@ -16,6 +16,7 @@ use clap::Args;
 use flowsieve::comparison::{ComparePlan, Contender, compare};
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Structure};
+use flowsieve::planner::weighted;
 use flowsieve::report::{CompareReport, EachReport};
 use std::path::PathBuf;
 
@@ -306,6 +307,7 @@ impl CompareArgs {
             combinations,
             expected: self.conditions.expect,
             probes: self.conditions.k,
+            weigh: Some(weighted),
             exact_limit_bytes: self.exact.exact_limit,
             seed: self.conditions.seed.seed,
             threads: self.threads.count(),
