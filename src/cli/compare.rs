@@ -122,7 +122,7 @@ struct ConditionArgs {
     ///
     /// mdbf and cmdbf use so many for each array, cartesian and the matrices for each attribute; a matrix keeps the
     /// cuts that it has without --k. subset-planned sets so many bits for every combination. Each takes at most 32.
-    /// dleft, hll and exact have no k and stay as they are.
+    /// dleft, hll, ell and exact have no k and stay as they are.
     #[arg(long, value_name = "N", hide_short_help = true)]
     k: Option<u32>,
 

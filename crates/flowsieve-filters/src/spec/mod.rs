@@ -128,8 +128,9 @@ impl FilterSpec {
     /// Parameters of a structure for elements of `attributes` attributes.
     ///
     /// Counters get 4 bits; a scalable filter is a chain of up to 8 links, sized to be full with the
-    /// elements expected; a d-left filter gets counts of 2 bits and remainders that fill its cells, and
-    /// has the largest power of two of buckets that the memory holds, so it may use but half of it.
+    /// elements expected; a d-left filter gets counts of 2 bits and remainders that fill its cells of
+    /// 16, 24 or 32 bits: for a rate the smallest filter, in given memory that with the least rate (16 bits if the number of
+    /// elements is not known).
     ///
     /// A rate is that of an element whose values have all occurred, apart, as those of traffic have: a CMDBF gets
     /// arrays that reach it in the combined one alone, and an MDBF has none.
