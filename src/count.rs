@@ -178,6 +178,13 @@ impl Count {
         self
     }
 
+    /// `ExaLogLog` counts: as `HyperLogLog`, with a smaller error in the same memory.
+    #[must_use]
+    pub fn exa_log_log(mut self) -> Self {
+        self.structure = Structure::Ell;
+        self
+    }
+
     /// Only the exact set counts.
     #[must_use]
     pub fn exact_only(mut self) -> Self {
@@ -346,6 +353,7 @@ pub(crate) fn counter(
     let counter = match structure {
         Structure::Exact => None,
         Structure::Hll => Some(CounterChoice::hyper_log_log(sizing, shards)?),
+        Structure::Ell => Some(CounterChoice::exa_log_log(sizing, shards)?),
         Structure::Filter(kind) => Some(CounterChoice::filter(kind, attributes, sizing, shards)?),
     };
     Ok((counter, shards))

@@ -118,7 +118,7 @@ def count(
     dns_port: Values | None = None,
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
-    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll"] = "subset",
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] = "subset",
     memory: Value | None = None,
     fpr: Value | None = None,
     expect: Values | None = None,

@@ -69,11 +69,11 @@ class CountParameters:
     align: str
     """`epoch` or `first`: where slices begin."""
     filter: str
-    """the structure that counts: a filter, `hll`, or `exact` for the exact set alone."""
+    """the structure that counts: a filter, `hll`, `ell`, or `exact` for the exact set alone."""
     memory_bytes: int | None
-    """memory of the filters (of the registers of `hll`) of one slice, over all shards (bytes)."""
+    """memory of the filters (of the registers of `hll` and `ell`) of one slice, over all shards (bytes)."""
     probes: int | None
-    """hash functions (k) of a whole element; null for `hll` and `exact`."""
+    """hash functions (k) of a whole element; null for `hll`, `ell` and `exact`."""
     shards: int
     """partitions of the elements, each with a filter of its own."""
     open_slices: int

@@ -15,6 +15,7 @@ use clap::Args;
 use flowsieve::comparison::{ComparePlan, Contender, compare};
 use flowsieve::elements::ElementKind;
 use flowsieve::filters::{FilterKind, Structure};
+use flowsieve::planner::weighted;
 use flowsieve::report::{CompareReport, EachReport};
 use std::path::PathBuf;
 
@@ -120,8 +121,8 @@ struct ConditionArgs {
     /// Number of hash functions (k) of every structure [default: the best for --expect]
     ///
     /// mdbf and cmdbf use k for each array, cartesian and the matrices for each attribute; a matrix keeps the cuts that
-    /// it has without --k. subset-planned sets k bits for every combination. Each takes at most 32. dleft, hll and
-    /// exact have no k.
+    /// it has without --k. subset-planned sets k bits for every combination. Each takes at most 32. dleft, hll, ell
+    /// and exact have no k.
     #[arg(long, value_name = "N", hide_short_help = true)]
     k: Option<u32>,
 
@@ -306,6 +307,7 @@ impl CompareArgs {
             combinations,
             expected: self.conditions.expect,
             probes: self.conditions.k,
+            weigh: Some(weighted),
             exact_limit_bytes: self.exact.exact_limit,
             seed: self.conditions.seed.seed,
             threads: self.threads.count(),

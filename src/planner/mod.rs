@@ -64,7 +64,7 @@ pub use request::{Goal, PlanRequest, PlannerError, RateRule, Wanted};
 pub use row::{Design, Plan, PlanRow};
 
 pub use crate::filters::Structure;
-use crate::filters::{FilterKind, Shape};
+use crate::filters::{FilterKind, FilterSpec, Shape, Workload};
 use matrices::WEIGHTS_WORK;
 
 /// Plans every structure of the request and recommends one.
@@ -114,6 +114,34 @@ pub fn plan(request: &PlanRequest) -> Result<Plan, PlannerError> {
     })
 }
 
+/// The weighted matrix of at most so many bytes with the least rate of these queries, if it can be built: the plan of
+/// `wcbfm`.
+pub fn weighted(workload: &Workload<'_>, bytes: u64) -> Option<FilterSpec> {
+    let attributes = workload.attributes;
+    let known = workload.wanted.iter();
+    let known = known.map(|&(mask, _)| (mask, (workload.values)(mask) as u64, Origin::Measured));
+    let known: Vec<_> = known.collect();
+    let caps = vec![None; attributes];
+    let wanted = workload.wanted.iter();
+    let request = PlanRequest {
+        attributes: (1..=attributes).map(|number| number.to_string()).collect(),
+        wanted: wanted
+            .map(|&(mask, weight)| Wanted { mask, weight })
+            .collect(),
+        elements: Elements::new(&caps, &known, None, |mask| format!("{mask:b}")).ok()?,
+        goal: Goal::Memory { bytes },
+        known: workload.known,
+        structures: vec![Structure::Filter(FilterKind::Wcbfm)],
+        cuts: None,
+        weights: None,
+        skewed: false,
+        key_bytes: 0,
+    };
+    request.check().ok()?;
+    let row = row_for(&request, request.structures[0], request.goal.target());
+    row.spec().cloned()
+}
+
 /// One structure for a target.
 fn row_for(request: &PlanRequest, structure: Structure, target: Target) -> PlanRow {
     row_with(request, structure, target, WEIGHTS_WORK)
@@ -128,7 +156,7 @@ fn row_with(
 ) -> PlanRow {
     match structure {
         Structure::Exact => sets::exact(request, target),
-        Structure::Hll => sets::hll(request, target),
+        Structure::Hll | Structure::Ell => sets::registers(request, structure, target),
         Structure::Filter(kind) if kind.is_matrix() => {
             matrices::row(request, kind, target, weights_work)
         }

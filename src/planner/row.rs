@@ -47,8 +47,8 @@ pub struct PlanRow {
 pub enum Design {
     /// A filter, which may be larger than any that can be built.
     Filter(FilterSpec),
-    /// A `HyperLogLog` for each wanted combination.
-    Hll {
+    /// A `HyperLogLog` or an `ExaLogLog` for each wanted combination.
+    Registers {
         /// Registers of each.
         registers: u64,
         /// Wanted combinations.
@@ -135,7 +135,9 @@ impl PlanRow {
         };
         self.count_std_error = match &self.design {
             Some(Design::Filter(_)) => self.spec().and_then(of_filter),
-            Some(Design::Hll { registers, .. }) => Some(sets::hll_std_error(*registers)),
+            Some(Design::Registers { registers, .. }) => {
+                Some(sets::registers_std_error(self.structure, *registers))
+            }
             Some(Design::Exact) => Some(0.0),
             None => None,
         };
@@ -153,7 +155,7 @@ impl PlanRow {
                 sizes: Vec::new(),
                 ..spec.shape()
             },
-            Design::Hll { registers, counts } => Shape {
+            Design::Registers { registers, counts } => Shape {
                 size: Some(*registers),
                 unit: "registers",
                 arrays: (*counts > 1).then_some(*counts),

@@ -1,6 +1,7 @@
 //! What is planned for comparison: hash sets, and counts that answer no query.
 
 use super::{Design, PlanRequest, PlanRow, Structure, Target};
+use crate::filters::{CounterSpec, ExaLogLog};
 
 /// A hash set for each wanted combination.
 pub(super) fn exact(request: &PlanRequest, goal: Target) -> PlanRow {
@@ -25,30 +26,38 @@ pub(super) fn exact(request: &PlanRequest, goal: Target) -> PlanRow {
     row
 }
 
-/// Relative standard error of a `HyperLogLog`'s count of a stream: √(ln 2 / m).
-pub(super) fn hll_std_error(registers: u64) -> f64 {
-    (std::f64::consts::LN_2 / registers as f64).sqrt()
+/// Relative standard error of the count of a stream by registers: of a `HyperLogLog` √(ln 2 / m).
+pub(super) fn registers_std_error(structure: Structure, registers: u64) -> f64 {
+    match structure {
+        Structure::Ell => ExaLogLog::std_error_of(registers as f64),
+        _ => (std::f64::consts::LN_2 / registers as f64).sqrt(),
+    }
 }
 
 /// A count for each wanted combination, which answers no query.
-pub(super) fn hll(request: &PlanRequest, goal: Target) -> PlanRow {
+pub(super) fn registers(request: &PlanRequest, structure: Structure, goal: Target) -> PlanRow {
     let counts = request.wanted.len() as u64;
-    let precision = match goal {
-        Target::Memory { bytes } => (bytes / counts).max(16).ilog2().clamp(4, 21),
-        _ => 14,
+    let bytes = match goal {
+        Target::Memory { bytes } => bytes / counts,
+        _ => 1 << 14,
     };
-    let registers = 1_u64 << precision;
-    let design = Design::Hll {
+    let (counter, least) = CounterSpec::of_registers(structure, bytes);
+    let of_each = counter.map_or(least, |counter| counter.memory_bytes());
+    let registers = match structure {
+        Structure::Ell => of_each / ExaLogLog::REGISTER_BYTES,
+        _ => of_each,
+    };
+    let design = Design::Registers {
         registers,
         counts: counts as u32,
     };
     let rates = vec![None; request.wanted.len()];
-    let memory = (registers * counts) as f64;
-    let mut row = PlanRow::new(request, Structure::Hll, design, memory, rates);
+    let memory = (of_each * counts) as f64;
+    let mut row = PlanRow::new(request, structure, design, memory, rates);
     row.weighted = None;
     row.notes.push(format!(
         "for comparison: counts with a standard error of {:.2} %, and answers no query",
-        100.0 * hll_std_error(registers)
+        100.0 * registers_std_error(structure, registers)
     ));
     row
 }

@@ -172,7 +172,7 @@ pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
         .doc("their weighted mean, with 1 where there is no answer")
         .unit("share")
         .field("count_std_error", |row| row.row.count_std_error)
-        .doc("predicted standard error of the unbiased count of whole elements, as a share of them, for `subset`, `bloom`, `hll` and `exact`; null if there is no formula or no filter")
+        .doc("predicted standard error of the unbiased count of whole elements, as a share of them, for `subset`, `bloom`, `hll`, `ell` and `exact`; null if there is no formula or no filter")
         .unit("share")
         .field("probes", |row| row.design(|design| design.probes))
         .doc("hash functions (k); of `subset` the bits of a whole element")

@@ -43,6 +43,7 @@ fn everybody() -> Vec<Contender> {
     let others = [
         Contender::SubsetPlanned,
         Contender::Plain(Structure::Hll),
+        Contender::Plain(Structure::Ell),
         Contender::EXACT,
     ];
     KINDS
@@ -71,6 +72,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind, memories: &[u64]) -> C
         combinations: ComparePlan::usual_combinations(kind),
         expected: None,
         probes: None,
+        weigh: None,
         exact_limit_bytes: 1 << 30,
         seed: 0,
         threads: 1,
@@ -402,6 +404,30 @@ fn of_dns_the_planned_subset_answers_for_source_and_domain() {
     let mdbf = rate(Contender::from(FilterKind::Mdbf)).unwrap();
     assert!(planned < 0.02 && mdbf > 0.99, "{planned} {mdbf}");
     assert_eq!(rate(Contender::from(FilterKind::Subset)), None);
+}
+
+/// The weights of the planner: the formula promises less wrong answers than equal ones give, and there are.
+#[test]
+fn a_wcbfm_has_the_weights_that_a_plan_gives_it() {
+    let folder = TempDir::new().unwrap();
+    let (path, _) = generated(&folder, GenerateKind::Dns);
+    let kinds = [FilterKind::Cbfm, FilterKind::Wcbfm].map(Contender::from);
+    let compared = run(&ComparePlan {
+        contenders: kinds.to_vec(),
+        combinations: vec![0b101, 0b100],
+        weigh: Some(flowsieve::planner::weighted),
+        ..plan(&[path], ElementKind::Dns, &[2048])
+    });
+    let [equal, weighted] = kinds.map(|kind| {
+        let queries = &entry(&compared, kind).queries;
+        let apart = queries.iter().filter(|it| it.negatives == Negatives::Apart);
+        // What is not answered may be anything.
+        let rates = apart.map(|it| (it.observed().unwrap_or(1.0), it.predicted.unwrap_or(1.0)));
+        let (observed, predicted): (Vec<f64>, Vec<f64>) = rates.unzip();
+        [observed, predicted].map(|rates| rates.iter().sum::<f64>() / rates.len() as f64)
+    });
+    println!("observed, predicted: equal {equal:?}, weighted {weighted:?}");
+    assert!(weighted[1] < equal[1] && weighted[0] < equal[0]);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! What counts the elements of a stream: a filter, which also says which of them are new, or a
-//! [`HyperLogLog`], which does not.
+//! [`HyperLogLog`] or an [`ExaLogLog`], which do not.
 
 use super::{
-    CombinationCount, DigestColumns, Estimate, FilterSpec, HyperLogLog, MembershipFilter, Sighting,
+    CombinationCount, DigestColumns, Estimate, ExaLogLog, FilterSpec, HyperLogLog,
+    MembershipFilter, Sighting, Structure,
 };
 
 /// What counter is wanted, as plain data.
@@ -16,6 +17,12 @@ pub enum CounterSpec {
         /// [`HyperLogLog::MAX_PRECISION`].
         precision: u8,
     },
+    /// An [`ExaLogLog`].
+    ExaLogLog {
+        /// Binary logarithm of the registers of four bytes (p), from [`ExaLogLog::MIN_PRECISION`] to
+        /// [`ExaLogLog::MAX_PRECISION`].
+        precision: u8,
+    },
 }
 
 /// A counter that is fed with digests.
@@ -25,6 +32,8 @@ pub enum Counter {
     Filter(Box<dyn MembershipFilter>),
     /// Registers.
     HyperLogLog(HyperLogLog),
+    /// Registers with more in them.
+    ExaLogLog(ExaLogLog),
 }
 
 impl CounterSpec {
@@ -37,6 +46,27 @@ impl CounterSpec {
         match *self {
             Self::Filter(ref spec) => Counter::Filter(spec.build()),
             Self::HyperLogLog { precision } => Counter::HyperLogLog(HyperLogLog::new(precision)),
+            Self::ExaLogLog { precision } => Counter::ExaLogLog(ExaLogLog::new(precision)),
+        }
+    }
+
+    /// The registers of an [`ExaLogLog`], or else of a [`HyperLogLog`], of the highest precision within so many bytes, if
+    /// any is; and the fewest bytes that it takes.
+    pub fn of_registers(structure: Structure, bytes: u64) -> (Option<Self>, u64) {
+        if structure == Structure::Ell {
+            let precision = ExaLogLog::precision_within(bytes);
+            let least = ExaLogLog::bytes_of(ExaLogLog::MIN_PRECISION);
+            (
+                precision.map(|precision| Self::ExaLogLog { precision }),
+                least,
+            )
+        } else {
+            let precision = HyperLogLog::precision_within(bytes);
+            let least = 1 << HyperLogLog::MIN_PRECISION;
+            (
+                precision.map(|precision| Self::HyperLogLog { precision }),
+                least,
+            )
         }
     }
 
@@ -44,7 +74,7 @@ impl CounterSpec {
     pub const fn filter(&self) -> Option<&FilterSpec> {
         match self {
             Self::Filter(spec) => Some(spec),
-            Self::HyperLogLog { .. } => None,
+            Self::HyperLogLog { .. } | Self::ExaLogLog { .. } => None,
         }
     }
 
@@ -53,6 +83,7 @@ impl CounterSpec {
         match *self {
             Self::Filter(ref spec) => spec.memory_bytes(),
             Self::HyperLogLog { precision } => 1 << precision,
+            Self::ExaLogLog { precision } => ExaLogLog::bytes_of(precision),
         }
     }
 
@@ -83,6 +114,11 @@ impl Counter {
                     registers.insert(digest);
                 }
             }
+            Self::ExaLogLog(registers) => {
+                for &digest in elements.whole {
+                    registers.insert(digest);
+                }
+            }
         }
     }
 
@@ -91,6 +127,7 @@ impl Counter {
         match self {
             Self::Filter(filter) => filter.distinct(),
             Self::HyperLogLog(registers) => Some(registers.estimate()),
+            Self::ExaLogLog(registers) => Some(registers.estimate()),
         }
     }
 
@@ -99,6 +136,7 @@ impl Counter {
         match self {
             Self::Filter(filter) => filter.stats().memory_bytes,
             Self::HyperLogLog(registers) => registers.memory_bytes(),
+            Self::ExaLogLog(registers) => registers.memory_bytes(),
         }
     }
 
@@ -106,7 +144,7 @@ impl Counter {
     pub fn combination(&self, mask: u32) -> CombinationCount {
         let filter = match self {
             Self::Filter(filter) => filter.as_multi_attribute(),
-            Self::HyperLogLog(_) => None,
+            Self::HyperLogLog(_) | Self::ExaLogLog(_) => None,
         };
         CombinationCount::of(filter, mask)
     }
@@ -137,6 +175,7 @@ impl Counter {
         match self {
             Self::Filter(filter) => filter.clear(),
             Self::HyperLogLog(registers) => registers.clear(),
+            Self::ExaLogLog(registers) => registers.clear(),
         }
     }
 
@@ -144,7 +183,7 @@ impl Counter {
     pub fn into_filter(self) -> Option<Box<dyn MembershipFilter>> {
         match self {
             Self::Filter(filter) => Some(filter),
-            Self::HyperLogLog(_) => None,
+            Self::HyperLogLog(_) | Self::ExaLogLog(_) => None,
         }
     }
 }

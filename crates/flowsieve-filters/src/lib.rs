@@ -43,7 +43,7 @@
 //! | [`counting`], [`split_counting`] | yes | no | yes | until something is removed |
 //! | [`scalable`] | yes, and grows | no | yes | until something is removed |
 //! | [`dleft`] | yes | no | yes | until something is removed |
-//! | [`hll`] | no | no | no | of elements |
+//! | [`hll`], [`ell`] | no | no | no | of elements |
 //!
 //! Counts hold at any load, also when a filter is full ([`DistinctCounter`]), and have bounds ([`Estimate`]). Each count
 //! takes half a KiB of registers besides the filter's memory.
@@ -65,6 +65,7 @@ mod combination_count;
 mod counter;
 pub mod counting;
 pub mod dleft;
+pub mod ell;
 mod estimate;
 mod fill;
 mod filter;
@@ -91,6 +92,7 @@ pub use combination_count::CombinationCount;
 pub use counter::{Counter, CounterSpec};
 pub use counting::{CountingFilter, CountingSpec};
 pub use dleft::{Bucket, Bucket16, Bucket24, Bucket32, DleftFilter, DleftSpec};
+pub use ell::{DifferentPrecision, ExaLogLog};
 pub use estimate::{Basis, Estimate, Seen};
 pub use filter::{
     CounterStats, DigestColumns, ElementDigests, FilterStats, MembershipFilter,

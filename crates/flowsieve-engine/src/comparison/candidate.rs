@@ -6,9 +6,9 @@ use super::{ComparePlan, Contender};
 use crate::elements::ElementColumns;
 use crate::filters::sizing::DEFAULT_PROBES;
 use crate::filters::{
-    Counter, CounterSpec, DigestColumns, ElementDigests, Estimate, FilterKind, FilterSpec,
-    HyperLogLog, Known, MembershipFilter, Pattern, PatternAnswer, PlannedCombination, Query,
-    Sighting, Sizing, SpecError, SubsetSpec, Workload,
+    Counter, CounterSpec, DigestColumns, ElementDigests, Estimate, FilterKind, FilterSpec, Known,
+    MembershipFilter, Pattern, PatternAnswer, PlannedCombination, Query, Sighting, Sizing,
+    SpecError, Structure, SubsetSpec, Workload,
 };
 use crate::hashing::Digest;
 use crate::pipeline::ExactSet;
@@ -36,20 +36,18 @@ impl Design {
         expected: &Expected,
         plan: &ComparePlan,
     ) -> Result<Self, Unfit> {
-        let Some(kind) = contender.filter() else {
-            if contender == Contender::EXACT {
-                return Ok(Self::Exact { limit_bytes: bytes });
+        let kind = match contender {
+            Contender::EXACT => return Ok(Self::Exact { limit_bytes: bytes }),
+            Contender::SubsetPlanned => FilterKind::Subset,
+            Contender::Plain(Structure::Filter(kind)) => kind,
+            Contender::Plain(structure) => {
+                let name = structure.name();
+                let (counter, least) = CounterSpec::of_registers(structure, bytes);
+                return counter.map(Self::Counter).ok_or_else(|| Unfit {
+                    needed_bytes: Some(least),
+                    why: format!("an {name} counter needs at least {least} bytes, not {bytes}"),
+                });
             }
-            return match HyperLogLog::precision_within(bytes) {
-                Some(precision) => Ok(Self::Counter(CounterSpec::HyperLogLog { precision })),
-                None => Err(Unfit {
-                    needed_bytes: Some(1 << HyperLogLog::MIN_PRECISION),
-                    why: format!(
-                        "an hll counter needs at least {} bytes, not {bytes}",
-                        1 << HyperLogLog::MIN_PRECISION
-                    ),
-                }),
-            };
         };
         let spec = sized(contender, kind, bytes, expected, plan).and_then(|spec| {
             let with_probes = plan.probes.map(|probes| spec.with_probes(probes));
@@ -108,44 +106,61 @@ pub(super) fn sized(
         _ => sizing,
     };
     let spec = FilterSpec::new(kind, plan.rule.kind.attributes().len(), sizing)?;
-    Ok(if contender == Contender::SubsetPlanned {
-        planned(plan, expected, spec.shape().size.unwrap_or(1))
-    } else {
-        spec
+    Ok(match (contender, plan.weigh) {
+        (Contender::SubsetPlanned, _) => planned(plan, expected, spec.shape().size.unwrap_or(1)),
+        (_, Some(weigh)) if kind.has_weights() => {
+            let weighted = with_workload(plan, expected, |workload| weigh(workload, bytes));
+            weighted.flatten().unwrap_or(spec)
+        }
+        _ => spec,
     })
 }
 
-/// A subset filter for the whole element and all combinations that are asked for, each as often as the
-/// others.
+/// A subset filter for the whole element and all combinations that are asked for.
 fn planned(plan: &ComparePlan, expected: &Expected, lines: u64) -> FilterSpec {
+    let spec = with_workload(plan, expected, |workload| {
+        SubsetSpec::planned(workload, lines)
+    });
+    let spec = spec.unwrap_or_else(|| {
+        let asked = plan.asked();
+        let combinations = asked[1..].iter().map(|&mask| PlannedCombination {
+            mask,
+            probes: DEFAULT_PROBES,
+        });
+        SubsetSpec {
+            attributes: plan.rule.kind.attributes().len(),
+            lines,
+            probes: DEFAULT_PROBES,
+            combinations: combinations.collect(),
+        }
+    });
+    FilterSpec::Subset(spec)
+}
+
+/// What is made of the queries for the whole element and all combinations that are asked for, each as often as the
+/// others; nothing if it is not known how many values they have.
+fn with_workload<T>(
+    plan: &ComparePlan,
+    expected: &Expected,
+    make: impl FnOnce(&Workload<'_>) -> T,
+) -> Option<T> {
     let asked = plan.asked();
-    let attributes = plan.rule.kind.attributes().len();
     let values = |mask: u32| {
         let known = expected.values.iter().find(|(of, _)| *of == mask);
         let values = known.map(|&(_, values)| values).or(expected.elements);
         values.map(|values| values.max(1) as f64)
     };
     if asked.iter().any(|&mask| values(mask).is_none()) {
-        let combinations = asked[1..].iter().map(|&mask| PlannedCombination {
-            mask,
-            probes: DEFAULT_PROBES,
-        });
-        return FilterSpec::Subset(SubsetSpec {
-            attributes,
-            lines,
-            probes: DEFAULT_PROBES,
-            combinations: combinations.collect(),
-        });
+        return None;
     }
     let share = 1.0 / asked.len() as f64;
     let wanted: Vec<(u32, f64)> = asked.iter().map(|&mask| (mask, share)).collect();
-    let workload = Workload {
-        attributes,
+    Some(make(&Workload {
+        attributes: plan.rule.kind.attributes().len(),
         wanted: &wanted,
         known: 1.0,
         values: &|mask| values(mask).unwrap_or(1.0),
-    };
-    FilterSpec::Subset(SubsetSpec::planned(&workload, lines))
+    }))
 }
 
 /// A structure in an open slice.
@@ -289,7 +304,9 @@ impl State {
         match self {
             Self::Counter(Counter::Filter(filter), _) => positives(filter.as_ref(), set, full),
             // A sketch answers nothing, and the exact set is not asked: it is how negatives are known.
-            Self::Counter(Counter::HyperLogLog(_), _) | Self::Exact(_) => None,
+            Self::Counter(Counter::HyperLogLog(_) | Counter::ExaLogLog(_), _) | Self::Exact(_) => {
+                None
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ mod truth;
 mod workers;
 
 pub use pair::{CountKind, NoPair, PairResult, PairSide};
-pub use plan::{ComparePlan, Contender};
+pub use plan::{ComparePlan, Contender, Weigh};
 pub use results::{
     Comparison, CountErrors, Entry, Expected, ExpectedFrom, JudgedSlice, Negatives, QueryResult,
     SliceCount,

@@ -4,7 +4,7 @@ use super::candidate::sized;
 use super::results::Expected;
 use crate::decode::Tunnel;
 use crate::elements::{ElementKind, ElementRule};
-use crate::filters::{FilterKind, Structure};
+use crate::filters::{FilterKind, FilterSpec, Structure, Workload};
 use crate::memory::is_given;
 use crate::pipeline::{PlanError, Slicing};
 use crate::selection::Selection;
@@ -64,6 +64,9 @@ impl From<FilterKind> for Contender {
     }
 }
 
+/// The best weighted matrix for some queries in so many bytes, if there is one.
+pub type Weigh = fn(&Workload<'_>, bytes: u64) -> Option<FilterSpec>;
+
 /// What has to be left for sets and threads when the structures are made.
 pub(super) const SETS_BYTES: u64 = 16 << 20;
 
@@ -92,6 +95,8 @@ pub struct ComparePlan {
     pub expected: Option<u64>,
     /// Hash functions (k) of every structure that has such a number, instead of the best ones.
     pub probes: Option<u32>,
+    /// How `wcbfm` gets its weights; without it they are equal, and it is a `cbfm`.
+    pub weigh: Option<Weigh>,
     /// Bytes that the truth may take, for all open slices together.
     pub exact_limit_bytes: u64,
     /// Seed of the digests and of the queries that are drawn.

@@ -3,7 +3,7 @@
 use super::time_slice::Align;
 use crate::decode::Tunnel;
 use crate::elements::{ElementRule, Extractor};
-use crate::filters::{CounterSpec, FilterKind, FilterSpec, HyperLogLog, Sizing, SpecError};
+use crate::filters::{CounterSpec, FilterKind, FilterSpec, Sizing, SpecError, Structure};
 use crate::hashing::Digester;
 use crate::memory::is_given;
 use crate::selection::{RelativeTime, Selection};
@@ -149,29 +149,43 @@ impl CounterChoice {
     ///
     /// Memory for less than the least precision, or a false-positive rate, which it does not have.
     pub fn hyper_log_log(sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
+        Self::registers(Structure::Hll, sizing, shards)
+    }
+
+    /// The same with an `ExaLogLog`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`CounterChoice::hyper_log_log`].
+    pub fn exa_log_log(sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
+        Self::registers(Structure::Ell, sizing, shards)
+    }
+
+    fn registers(structure: Structure, sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
+        let name = structure.name();
         let Sizing::Memory { bytes, .. } = sizing else {
-            return Err(PlanError(
-                "hll counts and answers no question about an element, so it has no false-positive rate; size it with --memory"
-                    .into(),
-            ));
+            return Err(PlanError(format!(
+                "{name} counts and answers no question about an element, so it has no false-positive rate; size it with --memory"
+            )));
         };
         check_most_memory(bytes)?;
         check_shards(shards)?;
         let shards = u64::from(shards);
-        let precision = HyperLogLog::precision_within(bytes / shards).ok_or_else(|| {
-            let least = shards << HyperLogLog::MIN_PRECISION;
+        let (counter, of_one) = CounterSpec::of_registers(structure, bytes / shards);
+        let shard = counter.ok_or_else(|| {
+            let least = shards * of_one;
             let counters = if shards == 1 {
-                "an hll counter needs".to_owned()
+                format!("an {name} counter needs")
             } else {
-                format!("{shards} shards of an hll counter need")
+                format!("{shards} shards of an {name} counter need")
             };
             PlanError(format!(
                 "{counters} at least {least} bytes, not {bytes}; ask for --memory {least} or more"
             ))
         })?;
         Ok(Self {
-            name: "hll",
-            shard: CounterSpec::HyperLogLog { precision },
+            name,
+            shard,
             combinations: None,
         })
     }

@@ -132,24 +132,17 @@ impl Bucket for Bucket24 {
         tags: [u32; BUCKETS],
         largest: u32,
     ) -> bool {
-        let mut found = [0_u16; CELLS];
-        for (bucket, tag) in buckets.into_iter().zip(tags) {
-            let [first, second, upper] = *bucket;
-            let lower: [u16; CELLS] = bytemuck::cast([first, second]);
-            let upper: [u8; CELLS] = bytemuck::cast(upper);
-            for ((found, lower), upper) in found.iter_mut().zip(lower).zip(upper) {
-                // What is left of an equal remainder is the count, and nothing above it: a bit there is more than any
-                // count.
-                let rest = (lower ^ tag as u16).wrapping_sub(1);
-                let above = u16::from(upper ^ (tag >> 16) as u8) << 8;
-                *found |= u16::from(rest | above < largest as u16);
-            }
+        // Of nine in ten elements that are not there no cell has the upper bits.
+        let mut alike = 0;
+        for (&[_, _, upper], tag) in buckets.into_iter().zip(tags) {
+            let rest = upper ^ (u64::from(tag >> 16) * BYTES);
+            alike |= rest.wrapping_sub(BYTES) & !rest & (BYTES << 7);
         }
-        let mut any = 0;
-        for found in found {
-            any |= found;
+        if alike == 0 {
+            return false;
         }
-        any != 0
+        let mut all = buckets.into_iter().zip(tags);
+        all.any(|(bucket, tag)| bucket.matches(tag, largest) != 0)
     }
 
     #[inline]

@@ -12,7 +12,9 @@
 //!     bucket: 8 cells │ remainder (r bits) : count (c bits) │ … │ 0 : 0 │      count 0: no element
 //! ```
 //!
-//! Four subtables of B = 2^b buckets, q = b + r. With r + c ≤ 16 a bucket has 16 bytes, else 32.
+//! Four subtables of B = 2^b buckets, q = b + r. With r + c ≤ 16 a bucket has 16 bytes, else 32. B can be any other
+//! number, too: then H is one of B 2^r numbers, and a subtable has its bucket moved by an offset that depends on the
+//! remainder (`dleft/places.rs`). With such a B, buckets of up to 24 bits a cell have 24 bytes.
 //!
 //! # Operations
 //!
@@ -35,9 +37,8 @@
 //! An inserted element is thus contained in every case; the price of a bucket given up is 1/B on the
 //! false-positive rate. [`DleftFilter::stashed`] and [`DleftFilter::given_up`] tell. At up to 89 % of the cells
 //! nothing overflows; at 95 % it is 0.12 % of the elements. [`super::sizing::dleft_given_up`] predicts
-//! how many buckets are given up. B is a power of two, so that a memory of a power of two bytes is all buckets: what an
-//! overfull filter needs beside them, at most 1/56 of their memory and 1 KiB, is not in its size and is in its
-//! [`FilterStats`].
+//! how many buckets are given up. What an overfull filter needs beside the buckets, at most 1/56 of their memory and
+//! 1 KiB, is not in its size and is in its [`FilterStats`].
 //!
 //! # Formulas
 //!
@@ -51,9 +52,15 @@
 //! | 12 | 18.7 | 0.00586 | 42.8 |
 //! | 14 | 21.3 | 0.00146 | 54.3 |
 //!
-//! Cells of exactly r + c bits are the paper's; here a cell takes 16 bits or 32, so r = 14 or 30 are
-//! the choices that waste nothing, and since B is a power of two a given n fills between 37 % and 75 %
-//! of them ([`FilterSpec::new`](super::FilterSpec::new)).
+//! Cells of exactly r + c bits are the paper's; here a cell takes 16, 24 or 32 bits, so r = 14, 22 or 30 are
+//! the choices that waste nothing. For a rate, [`FilterSpec::new`](super::FilterSpec::new) takes the smallest
+//! filter of which at most 75 % of the cells are filled; in given memory that with the least rate:
+//!
+//! | f | bits an element | of a 4-bit counting filter of that f |
+//! |---|---|---|
+//! | 1e-3 | 31.2 | 0.54 |
+//! | 1e-4 | 32 | 0.42 |
+//! | 1e-6 | 42.7 | 0.37 |
 //!
 //! # Distinct elements
 //!

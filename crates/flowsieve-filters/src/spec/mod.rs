@@ -28,13 +28,15 @@ use super::MembershipFilter;
 use super::saved::StateWriter;
 use std::io;
 
-/// A structure that is compared, planned or counted with: a filter, or one of the two that are none.
+/// A structure that is compared, planned or counted with: a filter, or one of the three that are none.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Structure {
     /// A filter.
     Filter(FilterKind),
     /// A [`HyperLogLog`](super::HyperLogLog): it counts, and answers no query.
     Hll,
+    /// An [`ExaLogLog`](super::ExaLogLog): as that, with three quarters of the error in the same memory.
+    Ell,
     /// A hash set of the elements, which is not part of this crate.
     Exact,
 }
@@ -43,7 +45,7 @@ impl Structure {
     /// All of them, in the order in which they are listed.
     pub fn all() -> impl Iterator<Item = Self> {
         let filters = FilterKind::ALL.iter().copied().map(Self::Filter);
-        filters.chain([Self::Exact, Self::Hll])
+        filters.chain([Self::Exact, Self::Hll, Self::Ell])
     }
 
     /// The structure of this name.
@@ -56,6 +58,7 @@ impl Structure {
         match self {
             Self::Filter(kind) => kind.name(),
             Self::Hll => "hll",
+            Self::Ell => "ell",
             Self::Exact => "exact",
         }
     }
@@ -65,6 +68,7 @@ impl Structure {
         match self {
             Self::Filter(kind) => kind.summary(),
             Self::Hll => "Counter that is no filter: a HyperLogLog (Flajolet et al. 2007)",
+            Self::Ell => "Counter that is no filter: an ExaLogLog (Ertl 2024)",
             Self::Exact => "No filter: the exact set alone",
         }
     }
@@ -73,7 +77,7 @@ impl Structure {
     pub const fn filter(self) -> Option<FilterKind> {
         match self {
             Self::Filter(kind) => Some(kind),
-            Self::Hll | Self::Exact => None,
+            Self::Hll | Self::Ell | Self::Exact => None,
         }
     }
 }
@@ -124,8 +128,9 @@ impl FilterSpec {
     /// Parameters of a structure for elements of `attributes` attributes.
     ///
     /// Counters get 4 bits; a scalable filter is a chain of up to 8 links, sized to be full with the
-    /// elements expected; a d-left filter gets counts of 2 bits and remainders that fill its cells, and
-    /// has the largest power of two of buckets that the memory holds, so it may use but half of it.
+    /// elements expected; a d-left filter gets counts of 2 bits and remainders that fill its cells of
+    /// 16, 24 or 32 bits: for a rate the smallest filter, in given memory that with the least rate (16 bits if the number of
+    /// elements is not known).
     ///
     /// A rate is that of an element whose values have all occurred, apart, as those of traffic have: a CMDBF gets
     /// arrays that reach it in the combined one alone, and an MDBF has none.
