@@ -246,3 +246,29 @@ impl Page {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_series_are_groups_with_names() {
+        let bars = |count: usize| {
+            let series = (0..count).map(|i| (format!("s{i}"), vec![Some(i as f64), None]));
+            let axis = Axis::new("n", Scale::Linear);
+            let categories = vec!["a".to_owned(), "b".to_owned()];
+            match Drawing::bars(categories, axis, series.collect()) {
+                Drawing::Bars {
+                    categories, series, ..
+                } => (categories, series),
+                _ => (Vec::new(), Vec::new()),
+            }
+        };
+        let (categories, series) = bars(8);
+        assert_eq!((categories.len(), series.len()), (2, 8));
+        let (categories, series) = bars(9);
+        assert_eq!((categories.len(), series.len()), (9, 2));
+        assert_eq!((categories[7].as_str(), series[0].0.as_str()), ("s7", "a"));
+        assert_eq!((series[0].1[7], series[1].1[7]), (Some(7.0), None));
+    }
+}

@@ -65,7 +65,8 @@ impl TopSink for TopPage {
         self.without_exact += u64::from(slice.exact.is_none());
         if let Some(largest) = &mut self.largest {
             let mut firsts = slice.keys.iter();
-            largest.tied |= firsts.any(|k| k.key != largest.key && k.best() == largest.number);
+            largest.tied |=
+                firsts.any(|k| k.key != largest.key && whole(k.best()) == whole(largest.number));
         }
         if let Some(first) = slice.keys.first()
             && self
@@ -78,7 +79,10 @@ impl TopSink for TopPage {
                 key: first.key.clone(),
                 start_ns: slice.start_ns,
                 number: first.best(),
-                tied: slice.keys.get(1).is_some_and(|k| k.best() == first.best()),
+                tied: slice
+                    .keys
+                    .get(1)
+                    .is_some_and(|k| whole(k.best()) == whole(first.best())),
                 bounds: spread.map(|spread| (spread.lower, spread.upper)),
             });
         }
@@ -357,6 +361,11 @@ impl TopPage {
         words.extend(selected.map(|words| format!("{words}.")));
         words
     }
+}
+
+/// A number as people see it.
+fn whole(number: f64) -> u64 {
+    number.round() as u64
 }
 
 fn inputs(summary: &TopSummary) -> DataTable {

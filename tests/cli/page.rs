@@ -138,6 +138,35 @@ fn a_page_leaves_the_results_as_they_are() {
     }
 }
 
+/// What makes an answer worth less stands at the top, in a list of its own.
+#[test]
+fn a_page_begins_with_warnings() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, cut) = (
+        folder.path().join("page.html"),
+        folder.path().join("cut.pcap"),
+    );
+    let bytes = fs::read("traces/generated.pcap").unwrap();
+    fs::write(&cut, &bytes[..bytes.len() - 5]).unwrap();
+    let [page_name, cut] = [&page, &cut].map(|path| path.to_str().unwrap());
+    let run = flowsieve(&["count", "-q", cut, "--html", page_name, "-o", "/dev/null"]);
+    assert_eq!(run.code, Some(1));
+    let html = fs::read_to_string(&page).unwrap();
+    let head = &html[..html.find("<main>").unwrap()];
+    let warnings = &head[head.find("class=\"warnings\"").unwrap()..];
+    assert!(warnings.contains("Reading stopped early: "), "{warnings}");
+    // A headline never has a count that nobody stands by.
+    let line = ["traces/generated.pcap", "--html", page_name, "--no-exact"];
+    let full = ["--filter", "cbfm", "--memory", "16", "--shards", "1"];
+    slices(&[&line[..], &full].concat());
+    let html = fs::read_to_string(&page).unwrap();
+    let sentence = "There is no count of all host pairs: filters were full in 8 of 8 slices.";
+    assert!(html.contains(sentence) && html.contains("<li>Filters were full in 8 of 8 slices: "));
+    slices(&line);
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(!html.contains("class=\"warnings\""));
+}
+
 #[test]
 fn every_run_has_a_page() {
     let folder = tempfile::tempdir().unwrap();

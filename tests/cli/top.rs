@@ -270,6 +270,28 @@ fn a_page_has_the_keys_over_time() {
     }
 }
 
+/// In slices of 100 ms two sources have nine destinations each, in different slices.
+#[test]
+fn a_page_says_that_others_have_as_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    let name = page.to_str().unwrap();
+    let line = [
+        "top",
+        "--slice",
+        "100ms",
+        "--html",
+        name,
+        "-o",
+        "/dev/null",
+        CAPTURE,
+    ];
+    flowsieve(&line).done();
+    let text = fs::read_to_string(&page).unwrap();
+    let sentence = "has the most distinct destinations: 9 in the slice that begins at 2023-11-14T22:13:21.500Z; other keys have as many.";
+    assert!(text.contains(sentence));
+}
+
 #[test]
 fn questions_that_make_no_sense_are_refused() {
     for line in [

@@ -71,8 +71,16 @@ class Zoom {
   // Shows this part; null is the whole.
   set(range, write = true) {
     this.range = range && within(range, this.whole, this.least);
-    if (write) history.replaceState(null, "", this.range ? writeRange(this.range) : location.pathname + location.search);
+    if (write) this.write();
     for (const follower of this.followers) follower(this.range);
+  }
+
+  write() {
+    try {
+      history.replaceState(null, "", this.range ? writeRange(this.range) : location.pathname + location.search);
+    } catch {
+      // A page within another one may have no address of its own.
+    }
   }
 
   // Shows what the address names; where it names something else, nothing changes.

@@ -148,3 +148,27 @@ fn a_page_of_nothing_is_a_page() {
     let html = page(&Page::default());
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
 }
+
+#[test]
+fn warnings_stand_before_everything_else() {
+    let html = page(&example());
+    let [warnings, main] = ["class=\"warnings\"", "<main>"].map(|text| html.find(text).unwrap());
+    assert!(warnings < main);
+    assert!(!page(&Page::default()).contains("class=\"warnings\""));
+}
+
+#[test]
+fn a_long_table_says_how_long_it_is() {
+    let of = |rows: usize| {
+        let rows = (0..rows).map(|i| vec!["2023-11-14T22:13:20.000Z".to_owned(), i.to_string()]);
+        let table = DataTable::new(&[("from", false), ("n", true)], rows);
+        page(&Page {
+            sections: vec![PageSection::new("", vec![Block::Table(table)])],
+            ..Page::default()
+        })
+    };
+    assert!(of(72).contains("72 rows; scroll for more"));
+    assert!(!of(9).contains("scroll for more"));
+    // Times stay in one line.
+    assert!(of(9).contains("<td class=\"short\">2023-11-14T22:13:20.000Z</td>"));
+}

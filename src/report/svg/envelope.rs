@@ -111,7 +111,7 @@ mod tests {
         let median = match heights.len() {
             0 => return None,
             n if n % 2 == 1 => heights[n / 2],
-            n => (heights[n / 2 - 1] + heights[n / 2]) / 2.0,
+            n => f64::midpoint(heights[n / 2 - 1], heights[n / 2]),
         };
         Some((heights[0], median, heights[heights.len() - 1]))
     }

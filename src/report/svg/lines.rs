@@ -202,39 +202,9 @@ pub(super) fn draw(
         svg.line();
     }
     svg.close("svg");
-    let rows = LineRows::of(series);
-    let across = |x: f64| x_span.place(x).map(|x| round(plot.left + x * plot.width));
-    let height = |number, x: f64, y: f64| {
-        let panel = layout.panels(number).into_iter().next()?;
-        x_span.place(x)?;
-        Some(round(panel.bottom() - y_span.place(y)? * panel.height))
-    };
-    let heights = numbered(series).map(|(number, series)| {
-        let values = rows.x.iter().map(|x| LineRows::values(series, *x).first());
-        values
-            .map(|p| p.and_then(|p| height(number, p.x, p.y)))
-            .collect()
-    });
-    let geometry = Geometry {
-        x: rows.x.iter().map(|x| across(*x)).collect(),
-        y: heights.collect(),
-        times: Times::of((x_axis, y_axis), series, x_span.ends()).map(|mut times| {
-            let numbers = numbered(series).map(|(number, _)| number);
-            times.panels = numbers
-                .map(|number| {
-                    let panels = layout.panels(number).into_iter();
-                    panels.map(|panel| (panel.top, panel.height)).collect()
-                })
-                .collect();
-            times.strips = strips;
-            times.filled = filled;
-            times
-        }),
-        ..Geometry::of(Shape::Lines, plot)
-    };
     Drawn {
         svg: svg.finish(),
-        geometry,
+        geometry: layout.geometry((x_axis, y_axis), (x_span, y_span), series, filled),
     }
 }
 
@@ -263,6 +233,46 @@ impl Layout {
 
     fn all(&self) -> Vec<Rect> {
         self.panels(None)
+    }
+
+    /// Where the values are, for the script of a page.
+    fn geometry(
+        &self,
+        axes: (&Axis, &Axis),
+        (x_span, y_span): (Span, Span),
+        series: &[Series],
+        filled: bool,
+    ) -> Geometry {
+        let plot = self.plot;
+        let rows = LineRows::of(series);
+        let across = |x: f64| x_span.place(x).map(|x| round(plot.left + x * plot.width));
+        let height = |number, point: &Point| {
+            let panel = self.panels(number).into_iter().next()?;
+            x_span.place(point.x)?;
+            Some(round(
+                panel.bottom() - y_span.place(point.y)? * panel.height,
+            ))
+        };
+        let heights = numbered(series).map(|(number, series)| {
+            let points = rows.x.iter().map(|x| LineRows::values(series, *x).first());
+            points.map(|p| p.and_then(|p| height(number, p))).collect()
+        });
+        let panels = numbered(series).map(|(number, _)| {
+            let panels = self.panels(number).into_iter();
+            panels.map(|panel| (panel.top, panel.height)).collect()
+        });
+        let mut times = Times::of(axes, series, x_span.ends());
+        if let Some(times) = &mut times {
+            times.panels = panels.collect();
+            times.strips = !self.strips.is_empty();
+            times.filled = filled;
+        }
+        Geometry {
+            x: rows.x.iter().map(|x| across(*x)).collect(),
+            y: heights.collect(),
+            times,
+            ..Geometry::of(Shape::Lines, plot)
+        }
     }
 }
 

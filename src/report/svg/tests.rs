@@ -282,3 +282,71 @@ fn a_formula_has_the_colour_of_what_was_measured() {
         "{bars:?}"
     );
 }
+
+#[test]
+fn more_curves_than_colours_stand_one_below_the_other() {
+    let named = |count: usize| {
+        let curves = (0..count).map(|i| {
+            let points = [(1.0, 1.0, 0.0), (2.0, 3.0, 0.0)];
+            series(&format!("curve {i}"), SeriesStyle::Line, &points)
+        });
+        let exact = series("exact", SeriesStyle::Reference, &[(1.0, 2.0, 0.0)]);
+        let all = std::iter::once(exact).chain(curves).collect();
+        lines(Scale::Linear, Scale::Linear, all)
+    };
+    let few = named(8);
+    assert_eq!(keys(&few).len(), 9);
+    let many = named(9);
+    assert!(keys(&many).is_empty(), "names stand beside the curves");
+    let (svg, geometry) = drawn(&many);
+    let document = Document::parse(&svg).unwrap();
+    let texts: Vec<&str> = document.descendants().filter_map(|n| n.text()).collect();
+    assert!((0..9).all(|i| texts.contains(&format!("curve {i}").as_str())));
+    // The truth is in every strip, and no two curves share one.
+    assert_eq!(paths(&document, "lone").len(), 9);
+    let heights: Vec<f64> = geometry.y[1..].iter().filter_map(|y| y[0]).collect();
+    assert!(heights.is_sorted_by(|a, b| a + 40.0 < *b), "{heights:?}");
+}
+
+#[test]
+fn a_rate_of_zero_is_written_as_zero() {
+    let figure = figure(Drawing::Bars {
+        categories: vec!["x".into()],
+        y: axis("rate", Scale::PercentLog),
+        series: vec![
+            ("a".into(), vec![Some(0.0)]),
+            ("b".into(), vec![Some(0.01)]),
+            ("none".into(), vec![None]),
+        ],
+    });
+    let svg = drawn(&figure).0;
+    let document = Document::parse(&svg).unwrap();
+    let zeros = |series: &str| {
+        let groups = document.descendants();
+        let mut groups = groups.filter(|n| n.attribute("data-series") == Some(series));
+        let texts = groups.next().unwrap().descendants();
+        texts
+            .filter(|n| n.is_text() && n.text() == Some("0"))
+            .count()
+    };
+    assert_eq!([zeros("0"), zeros("1"), zeros("2")], [1, 0, 0]);
+}
+
+#[test]
+fn labels_at_the_ends_are_within_the_picture() {
+    for to in [1_700_000_019.0, 1_700_000_020.0, 1_700_000_001.5] {
+        let points = [(1_700_000_000.0, 1.0, 0.0), (to, 1.0, 0.0)];
+        let curve = series("a", SeriesStyle::Line, &points);
+        let svg = drawn(&lines(Scale::Time, Scale::Count, vec![curve])).0;
+        let document = Document::parse(&svg).unwrap();
+        let axis = document.descendants();
+        let axis = axis.filter(|n| n.attribute("class") == Some("axis-x"));
+        let labels = axis.flat_map(|n| n.descendants());
+        for label in labels.filter(|n| n.attribute("text-anchor") == Some("middle")) {
+            let x: f64 = label.attribute("x").unwrap().parse().unwrap();
+            // A letter is about 6.6 wide.
+            let half = label.text().unwrap().chars().count() as f64 * 3.3;
+            assert!(x - half >= 0.0 && x + half <= 760.0, "{:?}", label.text());
+        }
+    }
+}
