@@ -11,7 +11,7 @@ use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{Align, CounterChoice, Slicing};
 use flowsieve::report::figure::{Block, Drawing};
-use flowsieve::report::{CompareReport, ReportFormat};
+use flowsieve::report::{CompareReport, Look, ReportFormat};
 use flowsieve::trace::InputFormat;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -281,7 +281,7 @@ fn results_do_not_depend_on_threads() {
             };
             let formats = [ReportFormat::Json, ReportFormat::Csv, ReportFormat::Table];
             let texts = formats.map(|format| {
-                let text = report.write(format, false, 120, Vec::new()).unwrap();
+                let text = report.write(format, Look::default(), Vec::new()).unwrap();
                 String::from_utf8(text).unwrap()
             });
             (texts, report.page(None))
@@ -464,7 +464,7 @@ fn no_packets_are_no_slices() {
         ] {
             assert!(
                 !report
-                    .write(format, false, 120, Vec::new())
+                    .write(format, Look::default(), Vec::new())
                     .unwrap()
                     .is_empty()
             );
