@@ -70,7 +70,7 @@ struct Arguments {
 
     /// Whether a table has bold face, and help and errors have colours
     ///
-    /// By default a terminal has them, unless NO_COLOR is set or TERM is `dumb`; with CLICOLOR_FORCE pipes have them, too.
+    /// By default a terminal has them, unless `NO_COLOR` is set or `TERM` is `dumb`; with `CLICOLOR_FORCE` pipes have them, too.
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", value_parser = options::one_of(COLORS), hide_short_help = true)]
     color: ColorChoice,
 }

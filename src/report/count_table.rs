@@ -212,16 +212,18 @@ pub(super) fn late(totals: &Totals) -> Option<String> {
 /// What was read, and what of it could not be counted.
 pub(super) fn write_read(out: &mut dyn Write, totals: &Totals, look: Look) -> io::Result<()> {
     let [packets, ip] = [totals.packets, totals.ip_packets].map(grouped);
-    let mut read = format!("{packets} packets, {ip} of them IP");
+    let mut read = vec![format!("{packets} packets, {ip} of them IP")];
     if totals.late > 0 {
         let late = grouped(totals.late);
-        read += &format!(", {late} after the row of their slice, which was revised");
+        read.push(format!(
+            "{late} after the row of their slice, which was revised"
+        ));
     }
     if totals.uncounted > 0 {
         let uncounted = grouped(totals.uncounted);
-        read += &format!(", {uncounted} in no slice, since they came too late");
+        read.push(format!("{uncounted} in no slice, since they came too late"));
     }
-    look.sentence(out, &read)?;
+    look.sentence(out, &read.join(", "))?;
     if totals.skipped.is_empty() {
         return Ok(());
     }

@@ -22,7 +22,7 @@ pub struct FlowReport<W: Write> {
 
 #[derive(Debug)]
 enum Writer<W: Write> {
-    Table(FlowTable<W>),
+    Table(Box<FlowTable<W>>),
     Rows(Box<RowWriter<W, FlowRecord>>),
 }
 
@@ -39,7 +39,7 @@ impl<W: Write> FlowReport<W> {
         out: W,
     ) -> io::Result<Self> {
         let writer = if format == ReportFormat::Table {
-            Writer::Table(FlowTable::begin(out, parameters, look)?)
+            Writer::Table(Box::new(FlowTable::begin(out, parameters, look)?))
         } else {
             let columns = flow_columns(parameters.shape(), parameters.names);
             let rows = RowWriter::begin(format, frame(parameters), columns, out)?;

@@ -214,7 +214,7 @@ fn write_table(
     }
     for node in &stats.nodes {
         let [regions, saturated, overflows] =
-            [node.regions as u64, node.saturated, node.overflows].map(grouped);
+            [node.regions, node.saturated, node.overflows].map(grouped);
         line(
             "node",
             &format!(
