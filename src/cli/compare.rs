@@ -34,7 +34,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     trace: TraceArgs,
 
-    /// Structures to compare, such as subset,mdbf
+    /// Structures, such as subset,mdbf
     /// [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-planned, hll, exact]
     ///
     /// subset stores whole elements only, as count does; subset-planned also every combination that
