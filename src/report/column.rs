@@ -17,7 +17,7 @@ type Text<R> = Box<dyn Fn(&R) -> String + Send + Sync>;
 type CellOf<R> = Arc<dyn Fn(&R) -> Cell + Send + Sync>;
 
 /// Appends the text of a row; false if it has none.
-type Writer<R> = Arc<dyn Fn(&R, &mut String) -> bool + Send + Sync>;
+type Write<R> = dyn Fn(&R, &mut String) -> bool + Send + Sync;
 
 /// The values of all rows of a batch.
 type Bulk<R> = Arc<dyn for<'b> Fn(&'b R) -> Values<'b> + Send + Sync>;
@@ -33,7 +33,7 @@ pub(super) struct Column<R: ?Sized> {
     pub(super) elsewhere: Option<[&'static str; 3]>,
     cell: CellOf<R>,
     /// The same as text, without memory of its own where the type has a way to do so.
-    write: Option<Writer<R>>,
+    write: Option<Arc<Write<R>>>,
     /// If rows are batches, all values at once.
     bulk: Option<Bulk<R>>,
     /// The columns of the object in it, as they are in flat tables.
@@ -50,7 +50,7 @@ impl<R: ?Sized> Column<R> {
     }
 
     /// What appends the text of a row, if the column has that.
-    pub(super) fn text_writer(&self) -> Option<&(dyn Fn(&R, &mut String) -> bool + Send + Sync)> {
+    pub(super) fn text_writer(&self) -> Option<&Write<R>> {
         self.write.as_deref()
     }
 
@@ -112,9 +112,10 @@ impl<R: ?Sized> Columns<R> {
         let own = Arc::clone(&write);
         let cell = move |row: &R| {
             let mut text = String::new();
-            match own(row, &mut text) {
-                true => Cell::Text(text.into()),
-                false => Cell::Null,
+            if own(row, &mut text) {
+                Cell::Text(text.into())
+            } else {
+                Cell::Null
             }
         };
         let mut this = self.column(name.into(), Kind::Text, nullable, Arc::new(cell));

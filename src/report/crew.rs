@@ -43,8 +43,9 @@ impl<R: Send + 'static, M: Send + 'static> Crew<R, M> {
     /// So many threads that do this.
     pub(super) fn start(
         threads: usize,
-        make: Arc<dyn Fn(&[R]) -> M + Send + Sync>,
+        make: impl Fn(&[R]) -> M + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        let make = Arc::new(make);
         let worker = |_| {
             let (chunks, given) = sync_channel::<Vec<R>>(QUEUED);
             let (give_back, made) = sync_channel(QUEUED + 1);
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn chunks_come_back_in_order_and_whole() {
         for (threads, rows) in [(1, 0), (1, 5), (2, 10_000), (3, 4 * CHUNK_ROWS)] {
-            let make = Arc::new(|chunk: &[usize]| chunk.to_vec());
+            let make = |chunk: &[usize]| chunk.to_vec();
             let mut crew = Crew::start(threads, make).unwrap();
             let mut back = Vec::new();
             let mut done = |made: Vec<usize>| {
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn a_panic_is_handed_on() {
         let panic = catch_unwind(|| {
-            let make = Arc::new(|chunk: &[usize]| assert!(!chunk.contains(&3000)));
+            let make = |chunk: &[usize]| assert!(!chunk.contains(&3000));
             let mut crew = Crew::start(2, make).unwrap();
             for row in 0..100_000 {
                 crew.row(row, &mut |()| Ok(())).unwrap();

@@ -102,7 +102,7 @@ impl<W: Write, R: Send + 'static> CsvRows<W, R> {
             }
             lines
         };
-        self.crew = Some(Crew::start(threads, Arc::new(make))?);
+        self.crew = Some(Crew::start(threads, make)?);
         self.header();
         self.write_from(1)?;
         Ok(self)

@@ -311,7 +311,7 @@ impl<W: Write, R: Send + 'static> ParquetTable<W, R> {
     ) -> io::Result<Self> {
         let columns = Arc::clone(columns);
         let make = move |rows: &[R]| Chunk::of(&columns, rows);
-        self.crew = Some(Crew::start(threads, Arc::new(make))?);
+        self.crew = Some(Crew::start(threads, make)?);
         self.encoders = threads;
         Ok(self)
     }
@@ -764,11 +764,11 @@ mod tests {
                     .field("n", |n: &u64| *n)
                     .field("odd", |n| (n % 2 == 1).then_some(*n))
                     .field("share", |n| (n % 5 == 1).then_some(*n as f64))
-                    .field("even", |n| n % 2 == 0)
+                    .field("even", |n| n.is_multiple_of(2))
                     .field("text", |n| "x".repeat((n % 7 * (n >> 16) * 200) as usize))
                     .written("third", true, |n, text| {
-                        text.push_str(if n % 3 == 0 { "third" } else { "" });
-                        n % 3 == 0
+                        text.push_str(if n.is_multiple_of(3) { "third" } else { "" });
+                        n.is_multiple_of(3)
                     }),
             )
         };

@@ -1,11 +1,15 @@
-//! The window without digests: three Bloom filters in lines that take turns, in fixed memory.
+//! The window without digests: Bloom filters in lines that take turns, in bounded memory.
 //!
-//! Each is filled for half of the window's width, so together they remember at least one width and at
-//! most one and a half. What they call a repeat is dropped.
+//! Each turn is half of the window's width, and the filters of three turns are kept, so together they remember at least one width
+//! and at most one and a half. What they call a repeat is dropped.
+//!
+//! A turn begins with a filter for as many packets as the turns before had. When that has its share of packets, one of twice the size
+//! follows it, until the memory of a turn is used up; then the last one takes them all. So the memory is what the rate needs, which
+//! the caches hold most of the time, and what is cleared for a turn is in proportion to what was put in.
 //!
 //! # Packets dropped wrongly
 //!
-//! A packet that is not there is called a repeat with p = 1 - (1 - p₁)(1 - p₂)(1 - p₃), where pᵢ is the
+//! A packet that is not there is called a repeat with p = 1 - ∏ (1 - pᵢ), where pᵢ is the
 //! rate of filter i ([`blocked_fpr`] at the number of packets in it). Each packet that is called new
 //! was called so with 1 - p, so it stands for p / (1 - p) others that were not: their sum is the
 //! expected number of packets dropped wrongly.
@@ -16,30 +20,71 @@ use crate::bits::Lines;
 use crate::filters::sizing::blocked_fpr;
 use crate::filters::{BloomLineFilter, ElementDigests, MembershipFilter, Sighting};
 use crate::hashing::Digest;
+use crate::memory::is_given;
+use std::collections::VecDeque;
 
 /// Bits that a packet sets in a line.
 const PROBES: u32 = 6;
 
-/// Filters.
-const TURNS: usize = 3;
+/// Turns that are remembered.
+const TURNS: u64 = 3;
+
+/// Lines of the smallest filter.
+const LEAST_LINES: u64 = 256;
+
+/// Packets a line after which a larger filter follows: 128 bits a packet.
+const PACKETS_A_LINE: u64 = 4;
 
 /// Packets between two computations of the rate.
 const RATE_EVERY: u64 = 1024;
 
+/// A filter of a turn.
+#[derive(Debug)]
+struct Part {
+    filter: BloomLineFilter,
+    lines: u64,
+    packets: u64,
+    /// Packets that it takes before a larger one is tried.
+    room: u64,
+    /// Number of its turn.
+    turn: u64,
+    /// Its rate, if no more packets come.
+    rate: f64,
+}
+
 /// The window.
 #[derive(Debug)]
 pub(super) struct Approximate {
-    turns: [BloomLineFilter; TURNS],
-    /// Rates of the filters whose turn is over.
-    rates: [f64; TURNS],
-    lines: u64,
-    /// Stamp at which the present turn began.
-    began: Option<i64>,
+    /// The latest first.
+    parts: VecDeque<Part>,
+    /// Most lines of a turn.
+    most_lines: u64,
+    /// Number of the present turn, and the stamp at which it began.
     turn: u64,
+    began: Option<i64>,
+    turn_width: u64,
     odds: f64,
     packets: u64,
     expected_wrong: f64,
     report: WindowReport,
+}
+
+impl Part {
+    fn new(lines: u64, turn: u64) -> Self {
+        Self {
+            filter: BloomLineFilter::new(lines, PROBES),
+            lines,
+            packets: 0,
+            room: lines * PACKETS_A_LINE,
+            turn,
+            rate: 0.0,
+        }
+    }
+
+    fn take_rate(&mut self) {
+        let packets = self.filter.distinct().map_or(0.0, |count| count.distinct);
+        self.rate = blocked_fpr(self.lines as f64, PROBES, packets);
+    }
 }
 
 impl Approximate {
@@ -48,21 +93,20 @@ impl Approximate {
             WindowWidth::Time(width) => width.cast_unsigned(),
             WindowWidth::Packets(count) => count - 1,
         };
-        let lines = (memory_bytes / TURNS as u64 / Lines::LINE_BYTES).max(1);
-        Self {
-            turns: std::array::from_fn(|_| BloomLineFilter::new(lines, PROBES)),
-            rates: [0.0; TURNS],
-            lines,
+        let most_lines = (memory_bytes / TURNS / Lines::LINE_BYTES).max(1);
+        let mut window = Self {
+            parts: VecDeque::new(),
+            most_lines,
+            turn: 0,
             began: None,
-            turn: width.div_ceil(2).max(1),
+            turn_width: width.div_ceil(2).max(1),
             odds: 0.0,
             packets: 0,
             expected_wrong: 0.0,
-            report: WindowReport {
-                memory_bytes: lines * Lines::LINE_BYTES * TURNS as u64,
-                ..WindowReport::default()
-            },
-        }
+            report: WindowReport::default(),
+        };
+        window.add(Part::new(LEAST_LINES.min(most_lines), 0));
+        window
     }
 
     /// Takes in packets in order; says of each whether it seems to have been in the window.
@@ -73,17 +117,22 @@ impl Approximate {
     ) {
         for (digest, stamp) in packets {
             self.turn_to(stamp);
+            if self.parts[0].packets >= self.parts[0].room {
+                self.grow();
+            }
             if self.packets.is_multiple_of(RATE_EVERY) {
-                self.take_rate();
+                self.take_odds();
             }
             self.packets += 1;
             let element = ElementDigests {
                 whole: Digest::from_value(digest as u64),
                 attributes: &[],
             };
-            let [now, before @ ..] = &mut self.turns;
-            let known = before.iter().any(|filter| filter.contains(element));
-            let repeat = now.insert(element) == Sighting::Repeat || known;
+            let mut parts = self.parts.iter_mut();
+            let now = parts.next().expect("a turn has a filter");
+            now.packets += 1;
+            let repeat = now.filter.insert(element) == Sighting::Repeat
+                || parts.any(|part| part.filter.contains(element));
             if !repeat {
                 self.report.first += 1;
                 self.expected_wrong += self.odds;
@@ -98,38 +147,96 @@ impl Approximate {
     fn turn_to(&mut self, stamp: i64) {
         let began = *self.began.get_or_insert(stamp);
         let since = stamp.abs_diff(began);
-        if since < self.turn || (stamp < began && since < TURNS as u64 * self.turn) {
+        if since < self.turn_width || (stamp < began && since < TURNS * self.turn_width) {
             return;
         }
-        self.pass(stamp, began, since / self.turn);
+        self.pass(stamp, began, since / self.turn_width);
     }
 
     #[inline(never)]
     fn pass(&mut self, stamp: i64, began: i64, turns: u64) {
-        for _ in 0..turns.min(TURNS as u64) {
-            self.rates[0] = self.rate_of_present();
-            self.turns.rotate_right(1);
-            self.rates.rotate_right(1);
-            self.turns[0].clear();
-            self.rates[0] = 0.0;
-        }
-        let whole = i64::try_from(turns.saturating_mul(self.turn)).unwrap_or(i64::MAX);
+        let most = (0..TURNS).map(|ago| self.packets_of(ago)).max();
+        self.parts[0].take_rate();
+        self.turn += turns.min(TURNS);
+        let is_over = |part: &Part| self.turn - part.turn >= TURNS;
+        let kept = self.parts.iter().position(is_over);
+        let over = self.parts.split_off(kept.unwrap_or(self.parts.len()));
+        let wanted = most
+            .unwrap_or(0)
+            .div_ceil(PACKETS_A_LINE)
+            .next_power_of_two();
+        let lines = wanted.max(LEAST_LINES).min(self.most_lines);
+        // Memory that is there already.
+        let same = over.into_iter().find(|part| part.lines == lines);
+        let part = match same {
+            Some(mut part) => {
+                part.filter.clear();
+                Part {
+                    filter: part.filter,
+                    packets: 0,
+                    room: lines * PACKETS_A_LINE,
+                    turn: self.turn,
+                    ..part
+                }
+            }
+            None => Part::new(lines.min(self.given(lines)), self.turn),
+        };
+        self.add(part);
+        let whole = i64::try_from(turns.saturating_mul(self.turn_width)).unwrap_or(i64::MAX);
         self.began = Some(if stamp < began {
             stamp
         } else {
             began.saturating_add(whole)
         });
-        self.take_rate();
     }
 
-    fn rate_of_present(&self) -> f64 {
-        let packets = self.turns[0].distinct().map_or(0.0, |count| count.distinct);
-        blocked_fpr(self.lines as f64, PROBES, packets)
+    /// Packets of the turn that was so many turns ago.
+    fn packets_of(&self, ago: u64) -> u64 {
+        let parts = self.parts.iter();
+        let parts = parts.filter(|part| part.turn + ago == self.turn);
+        parts.map(|part| part.packets).sum()
     }
 
-    fn take_rate(&mut self) {
-        self.rates[0] = self.rate_of_present();
-        let right: f64 = self.rates.iter().map(|rate| 1.0 - rate).product();
+    /// These lines, or the fewest if the system does not give so many.
+    fn given(&self, lines: u64) -> u64 {
+        if is_given(lines * Lines::LINE_BYTES) {
+            lines
+        } else {
+            LEAST_LINES.min(self.most_lines)
+        }
+    }
+
+    /// Goes on with a larger filter, if there is memory for it.
+    #[cold]
+    fn grow(&mut self) {
+        let parts = self.parts.iter().filter(|part| part.turn == self.turn);
+        let left = self.most_lines
+            - parts
+                .map(|part| part.lines)
+                .sum::<u64>()
+                .min(self.most_lines);
+        let lines = (2 * self.parts[0].lines).min(left);
+        // A smaller one would be full at once.
+        if lines >= self.parts[0].lines && is_given(lines * Lines::LINE_BYTES) {
+            self.parts[0].take_rate();
+            self.add(Part::new(lines, self.turn));
+        } else {
+            self.parts[0].room = u64::MAX;
+        }
+    }
+
+    /// A filter takes the packets from now on.
+    fn add(&mut self, part: Part) {
+        self.parts.push_front(part);
+        let lines: u64 = self.parts.iter().map(|part| part.lines).sum();
+        let bytes = lines * Lines::LINE_BYTES;
+        self.report.memory_bytes = self.report.memory_bytes.max(bytes);
+        self.take_odds();
+    }
+
+    fn take_odds(&mut self) {
+        self.parts[0].take_rate();
+        let right: f64 = self.parts.iter().map(|part| 1.0 - part.rate).product();
         self.odds = (1.0 - right) / right.max(f64::MIN_POSITIVE);
     }
 
