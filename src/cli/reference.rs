@@ -169,5 +169,5 @@ fn the_page_has_the_commands_that_there_are() {
         "docs/commands.md is out of date: FLOWSIEVE_WRITE_DOCS=1 cargo test -p flowsieve --lib cli::reference writes it"
     );
     // An option of the last command and one of a command below another.
-    assert!(page.contains("- `--names <NAMES>`") && page.contains("### `flowsieve index search`"));
+    assert!(page.contains("- `--names <WHOSE>`") && page.contains("### `flowsieve index search`"));
 }

@@ -467,25 +467,32 @@ mod tests {
         fn choose_entries(&self, _: LogBatch<'_>, _: &mut Vec<bool>) {}
     }
 
+    /// What the counters said while a capture was read of which no packet is wanted.
+    fn noted_without_packets(threads: usize) -> Vec<u64> {
+        let counters = Arc::new(Counters::default());
+        let source = Source::from(PATH).selected_by(Arc::clone(&counters) as Arc<dyn Select>);
+        thread::scope(|scope| {
+            let maker = Arc::new(TimeMaker);
+            let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
+            let merge = Merge::new(&[source], InputFormat::Auto, &*counters, begin);
+            let drained = merge.drain(&*counters, |_, _, _| Ok::<(), Broken>(()));
+            assert_eq!(drained.unwrap().0[0].packets, 0);
+        });
+        let noted = counters.noted.lock().unwrap().clone();
+        assert!(noted.is_sorted(), "{noted:?}");
+        noted
+    }
+
     #[test]
     fn counters_move_while_no_packet_is_wanted() {
         let bytes = std::fs::metadata(PATH).unwrap().len();
+        let moved = |noted: Vec<u64>| {
+            noted.last() == Some(&bytes) && noted.iter().any(|read| (1..bytes).contains(read))
+        };
         for threads in [0, 1, 3] {
-            let counters = Arc::new(Counters::default());
-            let source = Source::from(PATH).selected_by(Arc::clone(&counters) as Arc<dyn Select>);
-            thread::scope(|scope| {
-                let maker = Arc::new(TimeMaker);
-                let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
-                let merge = Merge::new(&[source], InputFormat::Auto, &*counters, begin);
-                let drained = merge.drain(&*counters, |_, _, _| Ok::<(), Broken>(()));
-                assert_eq!(drained.unwrap().0[0].packets, 0);
-            });
-            let noted = counters.noted.lock().unwrap();
-            assert!(
-                noted.is_sorted() && noted.iter().any(|read| (1..bytes).contains(read)),
-                "{noted:?}"
-            );
-            assert_eq!(noted.last(), Some(&bytes));
+            // A thread may have read everything before this one is handed the counters: then it is tried again.
+            let tries = if threads == 0 { 1 } else { 1000 };
+            assert!((0..tries).any(|_| moved(noted_without_packets(threads))));
         }
     }
 
