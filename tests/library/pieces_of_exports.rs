@@ -7,10 +7,16 @@ use flowsieve::export::{
 };
 use flowsieve::pieces::{PieceError, RowPlace, RowSums, RowTally, ShardRows, SlicePart, grid_of};
 use flowsieve::pipeline::SliceGrid;
+use flowsieve::selection::Selection;
 use proptest::prelude::*;
 use std::io;
 use std::ops::Range;
 use tempfile::TempDir;
+
+/// The value in a row of a column that may be empty.
+fn of<T: Copy>(column: &[T], row: usize) -> Option<T> {
+    column.get(row).copied()
+}
 
 /// Rows as text, with their times.
 #[derive(Default)]
@@ -20,9 +26,6 @@ impl Rows {
     fn push(&mut self, rows: &ExportRows, row: usize) {
         let texts = [&rows.src, &rows.dst, &rows.domain, &rows.community_id];
         let texts = texts.map(|texts| (texts.ends().len() > row).then(|| texts.get(row)));
-        fn of<T: Copy>(column: &[T], row: usize) -> Option<T> {
-            column.get(row).copied()
-        }
         let numbers = [
             of(&rows.src_port, row).map(u64::from),
             of(&rows.dst_port, row).map(u64::from),
@@ -146,7 +149,7 @@ proptest! {
     ) {
         let plan = ExportPlan {
             inputs: vec!["traces/netns-dns.pcap".into()],
-            selection: Default::default(),
+            selection: Selection::default(),
             ..plan
         };
         let read = read_in_pieces(&plan, WHOLE);

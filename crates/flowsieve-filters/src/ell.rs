@@ -491,7 +491,7 @@ mod tests {
         for seed in 0..300_u64 {
             let mut register = 0;
             let mut seen = BTreeSet::new();
-            for step in 0..1 + seed % 40 {
+            for step in 0..=seed % 40 {
                 let random = mix(Digest::from_value(seed), 200 + step);
                 let value = 1 + random as u32 % 37;
                 register = raised(register, value);

@@ -126,6 +126,10 @@ impl Bucket for Bucket24 {
         lower & !gather_bytes(nonzero(rest, 8, BYTES))
     }
 
+    #[expect(
+        clippy::inline_always,
+        reason = "in line with the loads of the buckets, which a call would put into memory first"
+    )]
     #[inline(always)]
     fn any_holds<const BUCKETS: usize>(
         buckets: [&Self; BUCKETS],
@@ -155,7 +159,7 @@ impl Bucket for Bucket24 {
     #[inline]
     fn get(&self, cell: u32) -> u32 {
         let [first, second, upper] = *self;
-        [first, second].get(cell) | (upper >> (8 * cell) & 0xff) as u32 * 0x1_0000
+        [first, second].get(cell) | ((upper >> (8 * cell) & 0xff) as u32 * 0x1_0000)
     }
 
     #[inline]

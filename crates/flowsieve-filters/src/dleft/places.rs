@@ -297,13 +297,13 @@ mod tests {
             remainder_bits,
         };
         let mixed = u128::from(mix(digest.value(), 0x20));
-        let hash = (mixed * u128::from(buckets << 22) >> 64) as u64;
+        let hash = ((mixed * u128::from(buckets << 22)) >> 64) as u64;
         assert_eq!(places.hash(digest), hash);
         let (own, rest) = (hash / (1 << 22), hash % (1 << 22));
         let turns = mix(rest, 0x21);
         let expected = [0_u64, 1, 2, 3].map(|i| {
             let offset = u128::from(turns.wrapping_mul(MULTIPLIERS[i as usize]));
-            let offset = (offset * u128::from(buckets) >> 64) as u64 * u64::from(i > 0);
+            let offset = ((offset * u128::from(buckets)) >> 64) as u64 * u64::from(i > 0);
             ((i * buckets + (own + offset) % buckets) as usize, rest)
         });
         assert_eq!(places.of_hash(hash), expected);

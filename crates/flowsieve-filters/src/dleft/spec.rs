@@ -116,7 +116,7 @@ fn for_rate(fpr: f64, expected: u64) -> Result<DleftSpec, SpecError> {
     };
     let possible = WIDTHS.map(of_width).into_iter();
     let possible = possible.filter(|spec| spec.buckets <= MAX_BUCKETS);
-    let smallest = possible.min_by_key(|spec| spec.memory_bytes());
+    let smallest = possible.min_by_key(Parameters::memory_bytes);
     smallest.ok_or_else(|| {
         let largest = of_cells(WIDTHS[2], MAX_BUCKETS);
         SpecError::new(format!(

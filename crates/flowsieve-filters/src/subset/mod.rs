@@ -408,7 +408,7 @@ mod tests {
                 0 => digest.value(),
                 _ => fold(digest.value() ^ stream, 0xbf58_476d_1ce4_e5b9),
             };
-            let line = (u128::from(value) * 1000 >> 64) as u64;
+            let line = ((u128::from(value) * 1000) >> 64) as u64;
             let mut bits = value.wrapping_mul(0xff51_afd7_ed55_8ccd);
             bits = (bits ^ bits >> 32).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
             bits ^= bits >> 32;
