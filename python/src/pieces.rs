@@ -544,7 +544,7 @@ impl Taken {
         let schema = Arc::new(Schema::new(fields.chain(behind).collect::<Vec<_>>()));
         let mut first = 0;
         let taken = std::mem::take(&mut *self.batches());
-        let placed = taken.into_iter().map(|batch| {
+        let batches = taken.into_iter().map(|batch| {
             let places = &places[first..first + batch.num_rows()];
             first += batch.num_rows();
             let behind = columns.iter().map(|(_, number)| -> ArrayRef {
@@ -554,7 +554,7 @@ impl Taken {
             RecordBatch::try_new(Arc::clone(&schema), columns.collect())
                 .expect("columns of one length")
         });
-        let batches = placed.collect();
+        let batches = batches.collect();
         Table::new(schema, batches)
     }
 }

@@ -95,6 +95,10 @@ pub(super) fn parameter_columns() -> Columns<ExportParameters> {
 }
 
 /// A row of some.
+#[cfg_attr(
+    not(feature = "arrow"),
+    expect(unreachable_pub, reason = "record batches name it")
+)]
 #[derive(Debug, Default)]
 pub struct Row {
     pub(super) rows: ExportRows,

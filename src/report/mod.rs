@@ -45,8 +45,8 @@ mod index_stats;
 mod index_verify;
 mod inputs;
 mod json;
-#[cfg(feature = "cli")]
 mod look;
+#[cfg(feature = "cli")]
 pub mod manual;
 mod markdown;
 mod markup;
