@@ -1,7 +1,7 @@
 //! Bits of digests in cache lines: what the structures with lines share.
 //!
 //! A digest has k bits in one line of eight words: one in each of k consecutive words, cyclic, from a
-//! random one on. More than eight bits lie in several lines ([`shares`]).
+//! random one on. More than eight bits lie in several lines ([`mod@shares`]).
 //!
 //! Large arrays are taken in batches of 32: the lines of a batch are touched first, so that all of
 //! their cache misses are under way together, and probed after that. In a small array touching costs
