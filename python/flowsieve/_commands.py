@@ -77,8 +77,8 @@ def compare(
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
-        filter: Structures to compare, such as subset,mdbf [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-
-            planned, hll, exact]
+        filter: Structures, such as subset,mdbf [default: mdbf, cmdbf, bfm, cbfm, bloom, subset, subset-planned, hll,
+            exact]
         pair: Two structures to compare first [default: mdbf,cmdbf]
         each: Compare the pair on each capture: one line per capture.
         memory: Memory of each structure for one slice; several are compared one by one. Default: 1KiB,4KiB,16KiB.
@@ -571,13 +571,13 @@ class Index:
 
         All conditions must hold at once. A flow matches if its packets in either direction match; its time runs from
         its first packet to its last. With --domain the DNS questions are searched: the source is the client, the
-        destination the server, and ports are the server's.
+        destination the server, and ports are the server's. As with grep, the exit code is 1 if there is no answer.
 
         Args:
             src: Sender, such as 10.1.2.3 or 10.0.0.0/8.
             dst: Receiver.
             host: Sender or receiver.
-            dst_port: Port of the receiver.
+            dst_port: Port of the receiver, such as 53 or https.
             port: Port of either.
             domain: Name in DNS messages: www.example.com, or *.example.com for all below.
             from_: Earliest time, such as 2014-01-01 or 2014-01-01T12:30:00Z.

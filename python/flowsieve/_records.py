@@ -23,15 +23,15 @@ class Input:
     path: str
     """as given; files of a directory by their path."""
     container: str | None
-    """`pcap`, `pcapng`, `erf`, `tsh`, or of a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`, `zeek-conn-tsv`,
+    """`pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`, `zeek-conn-tsv`,
         `zeek-conn-json`, `eve-json`, `nfdump-csv`, `flow-csv`, `dns-csv`, with the compression (`pcap in gzip`); null
         if it was not recognised."""
     packets: int
     """packets read (records of a log), of those that were selected."""
     left_out: int
-    """packets that were read and left out, as `where`, `from` and `to` say."""
+    """packets that were read and not selected by `where`, `from` and `to`."""
     unread_bytes: int
-    """bytes of a large pcap file in order of time that were not read, since no packet from `from` to `to` stands there;
+    """bytes of a large pcap file in order of time that were not read, because they hold no packet from `from` to `to`;
         their packets are not in `left_out` (bytes)."""
     times_out_of_range: int
     """packets with times outside 1677 to 2262, which count at the nearest time in that range."""
@@ -48,7 +48,7 @@ class CountParameters:
     undirected: bool
     """both directions are one element."""
     queries_only: bool
-    """of DNS only queries."""
+    """count DNS queries only."""
     dns_ports: list[Any]
     """DNS ports besides 53."""
     tunnel: str
@@ -56,12 +56,11 @@ class CountParameters:
     where: str | None
     """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
     from_: str | None
-    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
-        bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
     from_ns: int | None
     """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
     to: str | None
-    """packets from this time on took no part; null for no bound."""
+    """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     slice_ns: int | None
@@ -79,7 +78,7 @@ class CountParameters:
     open_slices: int
     """slices that are open at the same time, each with filters of its own."""
     seed: int
-    """seed of the digests; the one that was drawn, of `--seed random`."""
+    """seed of the digests; with `--seed random` the one that was drawn."""
     exact_limit_bytes: int | None
     """memory that the exact sets may take; null if they are off (bytes)."""
     anonymized: bool
@@ -97,14 +96,14 @@ class CountTotals:
     elements: int
     """elements seen, repeats included."""
     skipped: dict[str, Any]
-    """packets that gave no element, by reason (below); in JSON lines a list of `reason` and `packets`."""
+    """skipped packets, which gave no element, by reason (below); in JSON lines a list of `reason` and `packets`."""
     late: int
-    """packets that came after the row of their slice was written; they are counted, and the row was `revised`."""
+    """packets that came after the row of their slice was written; they count, and the row was `revised`."""
     uncounted: int
-    """packets in no slice: of a pipe, those that came after 65,536 later slices; or the run was interrupted before it
-        could count them. Always 0 for files that were read to their end."""
+    """packets in no slice: packets from a pipe that came after 65,536 later slices, or packets that an interrupted run
+        did not get to. Always 0 for files that were read to the end."""
     interrupted: bool
-    """a signal ended the run: there was more to read, and this is what was read until then."""
+    """a signal ended the run before everything was read; the result covers what was read until then."""
     slices: int
     """slices reported."""
     empty_slices_omitted: int
@@ -126,8 +125,8 @@ class CountTotals:
     saturated_slices: int
     """slices that are `saturated`."""
     quantiles: dict[str, Any] | None
-    """quantiles of the distinct elements of a slice (by the exact set, else the estimate, else the raw count), over the
-        slices reported; null if none has a count."""
+    """quantiles of the distinct elements per slice (exact count if there is one, otherwise the estimate, otherwise the
+        raw count), over the reported slices; null if no slice has a count."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,12 +142,11 @@ class FlowsParameters:
     where: str | None
     """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
     from_: str | None
-    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
-        bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
     from_ns: int | None
     """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
     to: str | None
-    """packets from this time on took no part; null for no bound."""
+    """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     dns_ports: list[Any]
@@ -160,7 +158,7 @@ class FlowsParameters:
     memory_bytes: int
     """memory (bytes)."""
     anonymized: bool
-    """addresses are replaced, and Community IDs are those of the new ones ([privacy.md](privacy.md))."""
+    """addresses are replaced, and Community IDs are those of the new addresses ([privacy.md](privacy.md))."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,9 +184,9 @@ class FlowsTotals:
     dns_messages: int
     """DNS messages with a question."""
     interrupted: bool
-    """a signal ended the run: there was more to read, and this is what was read until then."""
+    """a signal ended the run before everything was read; the result covers what was read until then."""
     skipped: dict[str, Any]
-    """packets that are in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
+    """packets in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,12 +204,11 @@ class ExportParameters:
     where: str | None
     """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
     from_: str | None
-    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
-        bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
     from_ns: int | None
     """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
     to: str | None
-    """packets from this time on took no part; null for no bound."""
+    """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     dns_ports: list[Any]
@@ -243,7 +240,7 @@ class ExportTotals:
     late: int
     """rows of packets from a pipe that came after their slice was closed."""
     interrupted: bool
-    """a signal ended the run: there was more to read, and this is what was read until then."""
+    """a signal ended the run before everything was read; the result covers what was read until then."""
     skipped: dict[str, Any]
     """packets without a row, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
 
@@ -259,12 +256,11 @@ class DedupParameters:
     where: str | None
     """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
     from_: str | None
-    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
-        bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
     from_ns: int | None
     """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
     to: str | None
-    """packets from this time on took no part; null for no bound."""
+    """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     distinguish: dict[str, Any] | None
@@ -317,7 +313,7 @@ class DedupTotals:
     out_of_order: int
     """packets with an earlier time than the one before."""
     interrupted: bool
-    """a signal ended the run: there was more to read, and this is what was read until then."""
+    """a signal ended the run before everything was read; the result covers what was read until then."""
     outside_slices: int
     """packets in no slice, since there were more than 65,536."""
     left_early: int
@@ -351,12 +347,11 @@ class CompareParameters:
     where: str | None
     """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
     from_: str | None
-    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
-        bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
     from_ns: int | None
     """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
     to: str | None
-    """packets from this time on took no part; null for no bound."""
+    """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     slice_ns: int | None
@@ -370,8 +365,8 @@ class CompareParameters:
     asked: list[Any]
     """combinations of attributes that queries ask for, each a list of names; all attributes first."""
     expected_elements: int | None
-    """distinct elements in a slice for which the numbers of hash functions were chosen; null if none was known, and k =
-        4; null with `--each`, as the next two: each capture has its own."""
+    """distinct elements per slice for which the numbers of hash functions were chosen; null if none was known (then k =
+        4). Null with `--each`, like the next two: each capture has its own."""
     expected_from: str | None
     """`given` (`--expect`), `p95` (95 of 100 slices that end within the first 48 MiB of elements have no more; nearest
         rank), or `unknown`."""
@@ -447,16 +442,15 @@ class TopParameters:
     where: str | None
     """capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none."""
     from_: str | None
-    """packets before this time took no part: RFC 3339, or `+90s` after the first packet of a pipe; null for no
-        bound."""
+    """earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound."""
     from_ns: int | None
     """the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe (ns)."""
     to: str | None
-    """packets from this time on took no part; null for no bound."""
+    """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
     queries_only: bool
-    """of DNS only queries."""
+    """count DNS queries only."""
     dns_ports: list[Any]
     """DNS ports besides 53."""
     slice_ns: int | None
@@ -466,7 +460,7 @@ class TopParameters:
     memory_bytes: int
     """memory of one slice: half of it for the filter, half for the summary of the keys (bytes)."""
     seed: int
-    """seed of the digests; the one that was drawn, of `--seed random`."""
+    """seed of the digests; with `--seed random` the one that was drawn."""
     exact_limit_bytes: int | None
     """memory that the exact sets may take; null if they are off (bytes)."""
 
@@ -482,12 +476,12 @@ class TopTotals:
     elements: int
     """packets that have a key (DNS: messages)."""
     skipped: dict[str, Any]
-    """packets that have none, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
+    """packets without one, by reason (as for `count`); in JSON lines a list of `reason` and `packets`."""
     uncounted: int
-    """packets in no slice: of a pipe, those that came after their slice was closed; or the run was interrupted before
-        it could count them."""
+    """packets in no slice: packets from a pipe that came after their slice was closed, or packets that an interrupted
+        run did not get to."""
     interrupted: bool
-    """a signal ended the run: there was more to read, and this is what was read until then."""
+    """a signal ended the run before everything was read; the result covers what was read until then."""
     slices: int
     """slices with packets."""
     keys: int
@@ -495,8 +489,8 @@ class TopTotals:
     over_limit_slices: int
     """slices in which the exact set passed its limit."""
     crowded_slices: int
-    """slices in which the filter missed more than half of the new pairs in the end: estimates are unbiased, but with
-        large errors."""
+    """slices in which the filter finally missed more than half of the new pairs: estimates are unbiased, but with large
+        errors."""
     exact_keys: int | None
     """keys of the exact answer in slices that have one; else null."""
     found_keys: int | None
