@@ -263,6 +263,7 @@ impl CountPage {
         });
         let skipped: u64 = totals.skipped.values().sum();
         words.push(match skipped {
+            0 if totals.packets == 0 => "There were no packets.".to_owned(),
             0 => format!("All {} packets gave elements.", grouped(totals.packets)),
             _ => format!(
                 "{} of {} packets gave no element: {}.",
@@ -315,6 +316,11 @@ impl CountPage {
                 "{} distinct {plural} in {} packets.",
                 grouped(q.max),
                 grouped(totals.packets)
+            ),
+            slices if q.min == q.max => format!(
+                "{} distinct {plural} in each of {} slices.",
+                grouped(q.max),
+                grouped(slices)
             ),
             slices => format!(
                 "{} to {} distinct {plural} a slice (median {}), in {} slices.",

@@ -220,11 +220,8 @@ impl Layout {
         let one = "a wider terminal shows it, and so do files and pipes";
         match &self.gone[..] {
             [] => None,
-            [name] => Some(format!("not shown for want of room: {name}; {one}")),
-            names => Some(format!(
-                "not shown for want of room: {}; {all}",
-                names.join(", ")
-            )),
+            [name] => Some(format!("not shown: {name}; {one}")),
+            names => Some(format!("not shown: {}; {all}", names.join(", "))),
         }
     }
 }

@@ -91,7 +91,7 @@ fn columns_that_have_no_room_are_named_once() {
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
-    let remark = "not shown for want of room: elements, first, ± std error, lower, upper, observed FPR; \
+    let remark = "not shown: elements, first, ± std error, lower, upper, observed FPR; \
         a wider terminal shows them, and so do files and pipes";
     assert_eq!(words.matches(remark).count(), 1, "{text}");
     assert!(text.contains("\x1b[1mstart"), "{text:?}");
