@@ -5,7 +5,7 @@ use std::io;
 use std::mem::{replace, take};
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
 /// Rows of a chunk. Lines of so many rows go past the buffer of a file.
@@ -25,9 +25,13 @@ pub(super) struct Crew<R, M> {
     back: usize,
 }
 
+/// A thread, and the ends of its channels as functions: channels of every kind of row would make the program larger by half a
+/// megabyte.
 struct Worker<R, M> {
-    chunks: SyncSender<Vec<R>>,
-    made: Receiver<(M, Vec<R>)>,
+    /// Gives it a chunk; false if it has ended.
+    give: Box<dyn Fn(Vec<R>) -> bool + Send>,
+    /// Takes what it made, and the memory of the chunk; none if it has ended.
+    take: Box<dyn Fn() -> Option<(M, Vec<R>)> + Send>,
     thread: JoinHandle<()>,
 }
 
@@ -61,8 +65,8 @@ impl<R: Send + 'static, M: Send + 'static> Crew<R, M> {
             };
             let thread = thread::Builder::new().name("rows".to_owned());
             Ok(Worker {
-                chunks,
-                made,
+                give: Box::new(move |chunk| chunks.send(chunk).is_ok()),
+                take: Box::new(move || made.recv().ok()),
                 thread: thread.spawn(work)?,
             })
         };
@@ -112,7 +116,7 @@ impl<R, M> Crew<R, M> {
         let chunk = replace(&mut self.gathered, fresh);
         let worker = self.given % self.workers.len();
         self.given += 1;
-        if self.workers[worker].chunks.send(chunk).is_err() {
+        if !(self.workers[worker].give)(chunk) {
             self.panic();
         }
     }
@@ -120,24 +124,20 @@ impl<R, M> Crew<R, M> {
     fn receive(&mut self) -> M {
         let worker = self.back % self.workers.len();
         self.back += 1;
-        match self.workers[worker].made.recv() {
-            Ok((made, chunk)) => {
+        match (self.workers[worker].take)() {
+            Some((made, chunk)) => {
                 self.spare.push(chunk);
                 made
             }
-            Err(_) => self.panic(),
+            None => self.panic(),
         }
     }
 
     /// A worker ends only when it panics, and then so does this.
     fn panic(&mut self) -> ! {
         for worker in take(&mut self.workers) {
-            let Worker {
-                chunks,
-                made,
-                thread,
-            } = worker;
-            drop((chunks, made));
+            let Worker { give, take, thread } = worker;
+            drop((give, take));
             if let Err(panic) = thread.join() {
                 resume_unwind(panic);
             }
