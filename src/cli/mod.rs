@@ -97,6 +97,12 @@ fn color_of(words: impl IntoIterator<Item = OsString>) -> ColorChoice {
     choice.map_or(ColorChoice::Auto, |(.., choice)| *choice)
 }
 
+/// Whether the terminal understands no escape sequences. `anstream` writes them to such a terminal where `CI` is set.
+fn takes_no_color() -> bool {
+    let is_forced = env::var_os("CLICOLOR_FORCE").is_some_and(|value| !value.is_empty());
+    !is_forced && env::var_os("TERM").is_some_and(|name| name == "dumb")
+}
+
 const EXAMPLES: &str = "\
 Examples:
   Host pairs in each second of a capture:
@@ -362,7 +368,11 @@ impl Command {
 pub fn main() -> ExitCode {
     signals::outlive_file_limits();
     silence_refusals();
-    color_of(env::args_os()).write_global();
+    match color_of(env::args_os()) {
+        ColorChoice::Auto if takes_no_color() => ColorChoice::Never,
+        choice => choice,
+    }
+    .write_global();
     let words = env::args_os().map(|word| word.to_string_lossy().into_owned());
     if let Some(text) = topics::asked(&words.collect::<Vec<_>>()) {
         return printed(&text);

@@ -190,12 +190,16 @@ fn terminals_that_take_no_colours_get_none() {
     };
     assert!(usual);
     assert_eq!(bold("TERM=dumb", ""), Some(false));
+    // Also where programs are tested, and colours are welcome in files.
+    assert_eq!(bold("CI=true TERM=dumb", ""), Some(false));
+    assert_eq!(bold("CI=true", ""), Some(true));
     assert_eq!(bold("NO_COLOR=1", ""), Some(false));
     assert_eq!(bold("", "--color never"), Some(false));
     assert_eq!(bold("TERM=dumb", "--color always"), Some(true));
     // Help follows the option wherever it stands.
     let help = |line: &str| shown(80, line).unwrap().contains("\x1b[");
     assert!(help("flowsieve count --help"));
+    assert!(!help("CI=true TERM=dumb flowsieve count --help"));
     assert!(!help("flowsieve --color never count --help"));
     assert!(!help("flowsieve count --help --color=never"));
 }
