@@ -2,7 +2,8 @@
 
 use super::anonymize_args::AnonymizeArgs;
 use super::options::{
-    Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, RowsArgs, TunnelArgs, named, one_of,
+    Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, RowsArgs, ThreadArgs, TunnelArgs, named,
+    one_of,
 };
 use super::output::{Output, is_standard, unwritten};
 use super::run::{PARTIAL, Run};
@@ -99,6 +100,9 @@ pub(crate) struct DedupArgs {
 
     #[command(flatten, next_help_heading = "Output")]
     output: OutputArgs,
+
+    #[command(flatten, next_help_heading = "Speed and memory")]
+    threads: ThreadArgs,
 
     #[command(flatten)]
     quiet: QuietArgs,
@@ -342,6 +346,7 @@ impl DedupArgs {
             slice_ns: self.slice,
             // What is approximate depends on the seed, so it is the same every time.
             seed: self.seed.or(self.approximate.then_some(0)),
+            threads: self.threads.count(),
         })
     }
 }

@@ -24,8 +24,13 @@ fn writer(path: &Path, plan: &DedupPlan) -> CaptureWriter<File> {
     CaptureWriter::new(file, WriteFormat::of_name(path), plan.inputs.len() == 1).unwrap()
 }
 
-/// Runs a plan; kept and dropped packets go to two files of the folder.
+/// Runs a plan; kept and dropped packets go to two files of the folder. A run that writes nothing reports the same, with
+/// any number of threads.
 pub(crate) fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>, Vec<Frame>) {
+    let plan = &DedupPlan {
+        seed: Some(plan.seed.unwrap_or(5)),
+        ..plan.clone()
+    };
     let paths = ["kept.pcapng", "dropped.pcapng"].map(|name| folder.join(name));
     let mut writers = Writers {
         kept: Some(writer(&paths[0], plan)),
@@ -38,7 +43,41 @@ pub(crate) fn run(plan: &DedupPlan, folder: &Path) -> (DedupSummary, Vec<Frame>,
     let [kept, dropped] = paths.map(|path| frames(&path));
     assert_eq!(summary.totals.kept(), kept.len() as u64);
     assert_eq!(summary.totals.dropped(), dropped.len() as u64);
+    for threads in [1, 2, 4] {
+        let mut nowhere = Writers::<File> {
+            kept: None,
+            dropped: None,
+            anonymizer: None,
+        };
+        let plan = DedupPlan {
+            threads,
+            ..plan.clone()
+        };
+        let dry = dedup(&plan, &mut nowhere, &()).unwrap();
+        assert_eq!(said(&dry), said(&summary), "{threads} threads: {plan:?}");
+    }
     (summary, kept, dropped)
+}
+
+/// All that a summary says of packets.
+fn said(summary: &DedupSummary) -> String {
+    let DedupSummary {
+        totals,
+        not_compared,
+        out_of_order,
+        slices,
+        outside_slices,
+        window,
+        inputs,
+        interrupted,
+    } = summary;
+    let inputs: Vec<_> = inputs
+        .iter()
+        .map(|input| (input.packets, &input.path))
+        .collect();
+    format!(
+        "{totals:?} {not_compared} {out_of_order} {slices:?} {outside_slices} {window:?} {inputs:?} {interrupted}"
+    )
 }
 
 /// Time and bytes.

@@ -110,12 +110,8 @@ impl Approximate {
     }
 
     /// Takes in packets in order; says of each whether it seems to have been in the window.
-    pub(super) fn see_all(
-        &mut self,
-        packets: impl Iterator<Item = (u128, i64)>,
-        repeats: &mut Vec<bool>,
-    ) {
-        for (digest, stamp) in packets {
+    pub(super) fn see_all(&mut self, digests: &[u128], stamps: &[i64], repeats: &mut Vec<bool>) {
+        for (&digest, &stamp) in digests.iter().zip(stamps) {
             self.turn_to(stamp);
             if self.parts[0].packets >= self.parts[0].room {
                 self.grow();

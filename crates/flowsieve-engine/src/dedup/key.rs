@@ -16,8 +16,7 @@ use super::plan::{Difference, Sameness};
 use super::results::DropKind;
 use super::tcp::{Segment, TcpFlows};
 use crate::decode::{Addresses, Decoder, IpBytes, IpPacket, Tunnel, vlan_ids};
-use crate::trace::{LinkType, RecordBatch, erf_content};
-use std::ops::Range;
+use crate::trace::{LinkType, PacketRef, erf_content};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_secret};
 
 /// Bytes of the encodings that are put together.
@@ -26,14 +25,9 @@ const ENCODING_BYTES: usize = 64;
 /// Bytes of XXH3's secret.
 const SECRET_BYTES: usize = 192;
 
-/// Keys of a batch, by column.
-#[derive(Debug, Default)]
-pub(super) struct Keys {
-    /// One a packet.
-    pub(super) digests: Vec<u128>,
-    /// What the packet is dropped as, if one of the same digest was seen; none if it is kept anyway.
-    pub(super) kinds: Vec<Option<DropKind>>,
-}
+/// What is known of a packet, apart from its digest: what it is dropped as if one of the same digest was seen; none if it
+/// is kept anyway.
+pub(super) type Key = (u128, Option<DropKind>);
 
 /// Turns packets into keys.
 #[derive(Debug)]
@@ -42,7 +36,6 @@ pub(super) struct Keyer {
     distinguish: Difference,
     secret: [u8; SECRET_BYTES],
     decoder: Decoder,
-    tcp: TcpFlows,
 }
 
 impl Keyer {
@@ -57,38 +50,34 @@ impl Keyer {
             distinguish,
             secret,
             decoder: Decoder::new(tunnel),
-            tcp: TcpFlows::default(),
         }
     }
 
-    /// Replaces `keys` by those of some packets of a batch of this input.
-    pub(super) fn keys(
-        &mut self,
-        input: usize,
-        batch: &RecordBatch<'_>,
-        range: Range<usize>,
-        keys: &mut Keys,
-    ) {
-        keys.digests.clear();
-        keys.kinds.clear();
-        for index in range {
-            let packet = &batch.packets[index];
-            let frame = &batch.bytes[packet.start as usize..][..packet.captured as usize];
-            let frame = match packet.link {
-                LinkType::ERF => erf_content(frame),
-                _ => frame,
-            };
-            let (digest, kind) = match self.by {
-                Sameness::Packet => {
-                    let interface = || (input as u32, batch.record(index).interface);
-                    self.packet(packet.link, frame, interface)
-                }
-                Sameness::Frame => (self.digest(frame), Some(DropKind::Frame)),
-                Sameness::Retransmission => self.segment(packet.link, frame),
-                Sameness::Flow => self.flow(packet.link, frame),
-            };
-            keys.digests.push(digest);
-            keys.kinds.push(kind);
+    /// Whether a packet's key follows from its own bytes: not from its interface, and not from the packets before it.
+    pub(super) fn needs_bytes_only(&self) -> bool {
+        self.by != Sameness::Retransmission && !self.distinguish.interface
+    }
+
+    /// The key of a packet of a batch with these bytes. `interface` is its input and interface, and `flows` the TCP
+    /// connections of the packets before it.
+    #[inline]
+    pub(super) fn key(
+        &self,
+        packet: &PacketRef,
+        bytes: &[u8],
+        interface: impl Fn() -> (u32, u32),
+        flows: &mut TcpFlows,
+    ) -> Key {
+        let frame = &bytes[packet.start as usize..][..packet.captured as usize];
+        let frame = match packet.link {
+            LinkType::ERF => erf_content(frame),
+            _ => frame,
+        };
+        match self.by {
+            Sameness::Packet => self.packet(packet.link, frame, interface),
+            Sameness::Frame => (self.digest(frame), Some(DropKind::Frame)),
+            Sameness::Retransmission => self.segment(packet.link, frame, flows),
+            Sameness::Flow => self.flow(packet.link, frame),
         }
     }
 
@@ -98,18 +87,8 @@ impl Keyer {
     }
 
     #[inline]
-    fn packet(
-        &self,
-        link: LinkType,
-        frame: &[u8],
-        interface: impl Fn() -> (u32, u32),
-    ) -> (u128, Option<DropKind>) {
+    fn packet(&self, link: LinkType, frame: &[u8], interface: impl Fn() -> (u32, u32)) -> Key {
         let found = self.decoder.ip_bytes(link, frame);
-        let mut encoding = [0_u128; ENCODING_BYTES / 16];
-        if self.distinguish != Difference::default() {
-            let ip = found.as_ref().ok();
-            encoding[2] = self.differences(link, frame, ip, interface());
-        }
         let (head, rest, kind) = match &found {
             Ok(ip) => {
                 let (head, rest) = self.stable(ip.bytes);
@@ -118,9 +97,15 @@ impl Keyer {
             // The version's nibble cannot be 0 in an IP header.
             Err(_) => (u128::from(link.0) << 64, frame, DropKind::Frame),
         };
-        encoding[0] = head;
-        encoding[1] = self.digest(rest);
-        (self.digest(bytemuck::bytes_of(&encoding)), Some(kind))
+        let encoding = [head, self.digest(rest)];
+        let digest = if self.distinguish == Difference::default() {
+            self.digest(bytemuck::bytes_of(&encoding))
+        } else {
+            let ip = found.as_ref().ok();
+            let differences = self.differences(link, frame, ip, interface());
+            self.digest(bytemuck::bytes_of(&[encoding[0], encoding[1], differences]))
+        };
+        (digest, Some(kind))
     }
 
     /// Splits an IP packet into its first fields, without what changes on the way, and the rest.
@@ -178,7 +163,7 @@ impl Keyer {
         self.digest(&parts)
     }
 
-    fn flow(&self, link: LinkType, frame: &[u8]) -> (u128, Option<DropKind>) {
+    fn flow(&self, link: LinkType, frame: &[u8]) -> Key {
         let Ok(ip) = self.decoder.decode(link, frame) else {
             return (0, None);
         };
@@ -196,7 +181,7 @@ impl Keyer {
         self.digest(&encoding)
     }
 
-    fn segment(&mut self, link: LinkType, frame: &[u8]) -> (u128, Option<DropKind>) {
+    fn segment(&self, link: LinkType, frame: &[u8], flows: &mut TcpFlows) -> Key {
         let decoder = &self.decoder;
         let (Ok(whole), Ok(ip)) = (decoder.ip_bytes(link, frame), decoder.decode(link, frame))
         else {
@@ -209,7 +194,7 @@ impl Keyer {
         let (addresses, (from, to)) = (ip.addresses, segment.ports);
         let there = self.ends(addresses, ip.protocol, (from, to));
         let back = self.ends(addresses.reversed(), ip.protocol, (to, from));
-        let Some(kind) = self.tcp.see(there, back, &segment) else {
+        let Some(kind) = flows.see(there, back, &segment) else {
             return (0, None);
         };
         (self.payload(&ip, &segment, payload), Some(kind))

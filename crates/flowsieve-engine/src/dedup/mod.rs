@@ -15,6 +15,7 @@
 //! |---|---|
 //! | `plan` | what is asked for |
 //! | `key`, `tcp` | what makes two packets the same; what is known of TCP connections |
+//! | `batch` | packets by column, as the window takes them |
 //! | `window`, `window_filter` | the digests of the window; the filter that follows it |
 //! | `approximate` | the window without digests |
 //! | `run`, `slices`, `results` | the loop; what is reported |
@@ -25,11 +26,11 @@
 )]
 
 mod approximate;
+mod batch;
 mod key;
 mod plan;
 mod results;
 mod run;
-
 mod slices;
 mod tcp;
 mod window;

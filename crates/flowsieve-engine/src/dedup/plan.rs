@@ -1,9 +1,10 @@
 //! What is asked for, as data.
 
 use crate::decode::Tunnel;
+use crate::inputs::{Input, Merge, Watch};
 use crate::memory::is_given;
 use crate::selection::Selection;
-use crate::trace::InputFormat;
+use crate::trace::{Capture, InputFormat};
 use std::path::PathBuf;
 
 /// What makes two packets the same.
@@ -110,6 +111,9 @@ pub struct DedupPlan {
     /// Seed of the digests; none for a random one, on which no result depends as long as nothing is
     /// approximate.
     pub seed: Option<u64>,
+    /// Number of threads, where nothing is written and a packet alone says what it is compared by; otherwise there is one
+    /// that reads and compares. No result depends on it.
+    pub threads: usize,
 }
 
 /// Why a plan cannot be run.
@@ -146,6 +150,7 @@ impl DedupPlan {
             memory_bytes: 64 << 20,
             slice_ns: None,
             seed: None,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
 
@@ -184,6 +189,16 @@ impl DedupPlan {
                 _ => Ok(()),
             },
         }
+    }
+
+    /// The inputs in the order of time.
+    pub(super) fn merge<'a, I: Input>(
+        &self,
+        watch: &dyn Watch,
+        begin: impl FnMut(Capture, usize) -> I + 'a,
+    ) -> Merge<'a, I> {
+        let sources = self.selection.of(&self.inputs, self.input_format);
+        Merge::new(&sources, self.input_format, watch, begin)
     }
 
     /// Asks the system whether it would give the memory of an approximate window, which is taken at once.

@@ -1,20 +1,27 @@
 //! The loop: the packets that come next, their keys, the window's word on each, and where they go.
 
 use super::approximate::Approximate;
-use super::key::{Keyer, Keys};
+use super::batch::{KeyBatch, KeyMaker};
+use super::key::Keyer;
 use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
-use super::results::{DedupSummary, Drops};
+use super::results::{DedupSummary, DropKind, Drops};
 use super::slices::Slices;
+use super::tcp::TcpFlows;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
 use crate::guard::Broken;
-use crate::inputs::{InputResult, Merge, RecordInput, Rest, Watch};
+use crate::inputs::{Batch, Feed, InputResult, RecordInput, Rest, Watch};
 use crate::trace::write::{CaptureWriter, WriteError};
 use crate::trace::{RecordBatch, is_out_of_range};
 use ahash::RandomState;
 use std::cell::RefCell;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
+use std::thread;
+
+/// Packets whose memory stays in the first-level cache while they are compared and tallied.
+const AT_ONCE: usize = 256;
 
 /// Where packets go.
 #[derive(Debug)]
@@ -60,22 +67,62 @@ pub fn dedup<W: Write + Send + 'static>(
     watch: &dyn Watch,
 ) -> Result<DedupSummary, DedupError> {
     plan.check()?;
+    let seed = plan.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
+    let keyer = Keyer::new(plan.by, plan.tunnel, plan.distinguish, seed);
+    let writes = writers.kept.is_some() || writers.dropped.is_some();
+    if writes || !keyer.needs_bytes_only() {
+        filter(plan, &keyer, writers, watch)
+    } else {
+        tally(plan, keyer, watch)
+    }
+}
+
+/// Reads in this thread, for those who need the packets as they stand in the captures.
+fn filter<W: Write + Send + 'static>(
+    plan: &DedupPlan,
+    keyer: &Keyer,
+    writers: &mut Writers<W>,
+    watch: &dyn Watch,
+) -> Result<DedupSummary, DedupError> {
     let mut run = Run::new(plan);
+    let mut keys = KeyBatch::default();
+    let mut flows = TcpFlows::default();
     let rest = RefCell::default();
     let begin = |capture, _| RecordInput::with_annotations(capture, &rest);
-    let merge = Merge::new(
-        &plan.selection.of(&plan.inputs, plan.input_format),
-        plan.input_format,
-        watch,
-        begin,
-    );
-    let (inputs, interrupted) = merge.drain(watch, |number, input, count| {
-        let (batch, range) = input.next(count);
-        run.take(number, &batch, range, writers)
-    })?;
+    let (inputs, interrupted) = plan
+        .merge(watch, begin)
+        .drain(watch, |number, input, count| {
+            let (batch, range) = input.next(count);
+            keys.clear();
+            for index in range.clone() {
+                let packet = &batch.packets[index];
+                let interface = || (number as u32, batch.record(index).interface);
+                let key = keyer.key(packet, batch.bytes, interface, &mut flows);
+                keys.push(packet, key);
+            }
+            run.take(&mut keys, 0..count);
+            write_all(writers, number, &batch, range, &run.dropped)
+        })?;
     if writers.anonymizer.is_none() {
         end(writers, &rest.borrow())?;
     }
+    Ok(run.finish(inputs, interrupted))
+}
+
+/// Makes keys in the threads that read, where nothing is written.
+fn tally(plan: &DedupPlan, keyer: Keyer, watch: &dyn Watch) -> Result<DedupSummary, DedupError> {
+    let mut run = Run::new(plan);
+    let maker = Arc::new(KeyMaker(keyer));
+    let threads = plan.threads.saturating_sub(1);
+    let (inputs, interrupted) = thread::scope(|scope| {
+        let begin = |capture, open| Feed::start(scope, capture, &maker, threads, open);
+        plan.merge(watch, begin).drain(watch, |_, feed, count| {
+            let first = feed.cursor;
+            feed.cursor += count;
+            run.take(&mut feed.batch, first..feed.cursor);
+            Ok::<(), DedupError>(())
+        })
+    })?;
     Ok(run.finish(inputs, interrupted))
 }
 
@@ -86,7 +133,6 @@ enum Memory {
 
 /// What is kept from batch to batch.
 struct Run {
-    keyer: Keyer,
     memory: Memory,
     /// The window counts packets, so stamps are their numbers.
     by_number: bool,
@@ -95,16 +141,17 @@ struct Run {
     not_compared: u64,
     out_of_order: u64,
     last_ns: i64,
-    keys: Keys,
-    /// Of the packets that are compared: whether they are repeats.
+    /// Of the packets taken last: digests and stamps of those that are compared, and whether they are repeats.
+    digests: Vec<u128>,
+    stamps: Vec<i64>,
     repeats: Vec<bool>,
+    /// Which of the packets taken last are dropped.
+    dropped: Vec<bool>,
 }
 
 impl Run {
     fn new(plan: &DedupPlan) -> Self {
-        let seed = plan.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         Self {
-            keyer: Keyer::new(plan.by, plan.tunnel, plan.distinguish, seed),
             memory: if plan.approximate {
                 Memory::Approximate(Box::new(Approximate::new(plan.window, plan.memory_bytes)))
             } else {
@@ -120,76 +167,67 @@ impl Run {
             not_compared: 0,
             out_of_order: 0,
             last_ns: i64::MIN,
-            keys: Keys::default(),
+            digests: Vec::new(),
+            stamps: Vec::new(),
             repeats: Vec::new(),
+            dropped: Vec::new(),
         }
     }
 
-    fn take<W: Write + Send + 'static>(
-        &mut self,
-        input: usize,
-        batch: &RecordBatch<'_>,
-        range: Range<usize>,
-        writers: &mut Writers<W>,
-    ) -> Result<(), DedupError> {
-        self.keyer.keys(input, batch, range.clone(), &mut self.keys);
-        self.compare(batch, range.clone());
-        let mut anonymizer = writers.anonymizer.take();
-        let anonymized = anonymizer
-            .as_mut()
-            .map(|anonymizer| anonymizer.batch(input, batch, range.clone()));
-        let written = anonymized.as_ref().unwrap_or(batch);
-        // Runs of packets with the same fate are written in one piece.
-        let mut repeats = self.repeats.iter();
-        let mut run = range.start;
-        let mut fate = None;
-        for (index, kind) in range.clone().zip(&self.keys.kinds) {
-            let dropped = kind.filter(|_| repeats.next().copied().unwrap_or(false));
-            let packet = &batch.packets[index];
-            self.totals.add(packet.captured, dropped);
-            if let Some(slices) = &mut self.slices {
-                slices.add(packet.time_ns, packet.captured, dropped);
-            }
-            let is_dropped = dropped.is_some();
-            if fate != Some(is_dropped) {
-                write(writers, input, written, run..index, fate)?;
-                (run, fate) = (index, Some(is_dropped));
-            }
+    /// Takes packets in, and leaves in `dropped` which of them are repeats.
+    fn take(&mut self, keys: &mut KeyBatch, range: Range<usize>) {
+        self.dropped.clear();
+        for first in range.clone().step_by(AT_ONCE) {
+            self.take_some(keys, first..range.end.min(first + AT_ONCE));
         }
-        write(writers, input, written, run..range.end, fate)?;
-        writers.anonymizer = anonymizer;
-        Ok(())
+    }
+
+    fn take_some(&mut self, keys: &mut KeyBatch, range: Range<usize>) {
+        let times_ns = &keys.times_ns[range.clone()];
+        let captured = &keys.captured[range.clone()];
+        let kinds = &mut keys.kinds[range.clone()];
+        self.compare(times_ns, &keys.digests[range], kinds);
+        let mut repeats = self.repeats.iter();
+        for ((kind, &bytes), &time_ns) in kinds.iter().zip(captured).zip(times_ns) {
+            let dropped = kind.filter(|_| repeats.next().copied().unwrap_or(false));
+            self.totals.add(bytes, dropped);
+            if let Some(slices) = &mut self.slices {
+                slices.add(time_ns, bytes, dropped);
+            }
+            self.dropped.push(dropped.is_some());
+        }
     }
 
     /// Lets the window see the packets that can be repeats.
-    fn compare(&mut self, batch: &RecordBatch<'_>, range: Range<usize>) {
+    fn compare(&mut self, times_ns: &[i64], digests: &[u128], kinds: &mut [Option<DropKind>]) {
+        self.digests.clear();
+        self.stamps.clear();
         self.repeats.clear();
-        let packets = &batch.packets[range];
-        let by_number = self.by_number;
-        for (packet, kind) in packets.iter().zip(&mut self.keys.kinds) {
-            self.out_of_order += u64::from(packet.time_ns < self.last_ns);
-            self.last_ns = packet.time_ns;
+        let first = self.totals.packets;
+        for (((&time_ns, &digest), kind), number) in
+            times_ns.iter().zip(digests).zip(kinds).zip(first..)
+        {
+            self.out_of_order += u64::from(time_ns < self.last_ns);
+            self.last_ns = time_ns;
             // Times beyond the range all look the same, and may be any time apart.
-            if !by_number && is_out_of_range(packet.time_ns) {
+            if !self.by_number && is_out_of_range(time_ns) {
                 *kind = None;
             }
+            if kind.is_some() {
+                self.digests.push(digest);
+                self.stamps.push(if self.by_number {
+                    number.cast_signed()
+                } else {
+                    time_ns
+                });
+            }
         }
-        let first = self.totals.packets;
-        let keys = self.keys.digests.iter().zip(&self.keys.kinds);
-        let compared = keys.zip(packets).zip(first..);
-        let compared = compared.filter_map(|(((digest, kind), packet), number)| {
-            let stamp = if by_number {
-                number.cast_signed()
-            } else {
-                packet.time_ns
-            };
-            kind.map(|_| (*digest, stamp))
-        });
+        let (digests, stamps) = (&self.digests, &self.stamps);
         match &mut self.memory {
-            Memory::Exact(window) => window.see_all(compared, &mut self.repeats),
-            Memory::Approximate(window) => window.see_all(compared, &mut self.repeats),
+            Memory::Exact(window) => window.see_all(digests, stamps, &mut self.repeats),
+            Memory::Approximate(window) => window.see_all(digests, stamps, &mut self.repeats),
         }
-        self.not_compared += (packets.len() - self.repeats.len()) as u64;
+        self.not_compared += (times_ns.len() - self.repeats.len()) as u64;
     }
 
     fn finish(self, inputs: Vec<InputResult>, interrupted: bool) -> DedupSummary {
@@ -208,6 +246,28 @@ impl Run {
             },
         }
     }
+}
+
+/// Writes packets of a batch where they belong. Runs of packets with the same fate are written in one piece.
+fn write_all<W: Write + Send + 'static>(
+    writers: &mut Writers<W>,
+    input: usize,
+    batch: &RecordBatch<'_>,
+    range: Range<usize>,
+    dropped: &[bool],
+) -> Result<(), DedupError> {
+    let mut anonymizer = writers.anonymizer.take();
+    let anonymized = anonymizer
+        .as_mut()
+        .map(|anonymizer| anonymizer.batch(input, batch, range.clone()));
+    let written = anonymized.as_ref().unwrap_or(batch);
+    let mut at = range.start;
+    for run in dropped.chunk_by(|one, next| one == next) {
+        write(writers, input, written, at..at + run.len(), run[0])?;
+        at += run.len();
+    }
+    writers.anonymizer = anonymizer;
+    Ok(())
 }
 
 /// Writes the annotations behind the last packet.
@@ -231,7 +291,7 @@ fn write<W: Write + Send + 'static>(
     input: usize,
     batch: &RecordBatch<'_>,
     range: Range<usize>,
-    is_dropped: Option<bool>,
+    is_dropped: bool,
 ) -> Result<(), DedupError> {
     let Range { start, end } = range;
     let put = |writer: &mut CaptureWriter<W>, wanted: bool| {
@@ -242,10 +302,10 @@ fn write<W: Write + Send + 'static>(
         }
     };
     if let Some(writer) = &mut writers.kept {
-        put(writer, is_dropped == Some(false)).map_err(DedupError::Kept)?;
+        put(writer, !is_dropped).map_err(DedupError::Kept)?;
     }
     if let Some(writer) = &mut writers.dropped {
-        put(writer, is_dropped == Some(true)).map_err(DedupError::Dropped)?;
+        put(writer, is_dropped).map_err(DedupError::Dropped)?;
     }
     Ok(())
 }

@@ -33,6 +33,9 @@ const MOST_ROOM: u64 = 1 << 31;
 /// Bytes for each packet that there is room for: its entry, its bucket, its share of the filter.
 const BYTES_A_PACKET: u64 = size_of::<Entry>() as u64 + 4 + FILTER_BYTES_A_PACKET;
 
+/// Packets after which the window grows if it has to, and its filter may take its next turn.
+const STRIDE: u64 = 256;
+
 /// Room from which buckets are touched ahead: their table leaves the second-level cache.
 const TOUCH_FROM_ROOM: u64 = 1 << 17;
 
@@ -96,38 +99,51 @@ impl Window {
     }
 
     /// Takes in packets in order; says of each whether it was in the window.
-    pub(super) fn see_all(
-        &mut self,
-        packets: impl Iterator<Item = (u128, i64)> + Clone,
-        repeats: &mut Vec<bool>,
-    ) {
-        self.digests.clear();
-        self.digests
-            .extend(packets.clone().map(|(digest, _)| of_filter(digest)));
-        let Some((_, stamp)) = packets.clone().next() else {
-            return;
-        };
+    ///
+    /// The window grows, and its filters take turns, only every [`STRIDE`] packets: so what it reports does not depend on
+    /// how packets are divided among calls.
+    pub(super) fn see_all(&mut self, digests: &[u128], stamps: &[i64], repeats: &mut Vec<bool>) {
+        let mut at = 0;
+        while at < digests.len() {
+            let seen = self.next - 1;
+            if seen.is_multiple_of(STRIDE) {
+                self.prepare(stamps[at]);
+            }
+            let stride = (STRIDE - seen % STRIDE) as usize;
+            let end = digests.len().min(at + stride);
+            self.see_some(&digests[at..end], &stamps[at..end], repeats);
+            at = end;
+        }
+    }
+
+    /// Makes room for the packets of a stride, of which the first has this stamp.
+    fn prepare(&mut self, stamp: i64) {
         self.expire(stamp);
         // Before the filter is asked: in a larger window it is another one.
-        let wanted = self.next - self.front + self.digests.len() as u64;
+        let wanted = self.next - self.front + STRIDE;
         let room = wanted.next_power_of_two().min(self.most_room);
         if room > self.ring.len() as u64 {
             self.grow(room);
         }
+        self.filter.turn(self.next, self.front);
+    }
+
+    /// Takes in packets of one stride.
+    fn see_some(&mut self, digests: &[u128], stamps: &[i64], repeats: &mut Vec<bool>) {
+        self.digests.clear();
+        self.digests.extend(digests.iter().copied().map(of_filter));
         if self.ring.len() as u64 >= TOUCH_FROM_ROOM {
-            let touched = packets
-                .clone()
-                .map(|(digest, _)| self.heads[self.bucket(digest)]);
-            black_box(touched.fold(0, |all, head| all ^ head));
+            let heads = digests
+                .iter()
+                .map(|&digest| self.heads[self.bucket(digest)]);
+            black_box(heads.fold(0, |all, head| all ^ head));
         }
         self.sightings.clear();
-        let (position, front) = (self.next, self.front);
         self.filter
-            .insert_ahead(&self.digests, position, front, &mut self.sightings);
-        for (index, (digest, stamp)) in packets.enumerate() {
+            .insert_ahead(&self.digests, self.next, &mut self.sightings);
+        for (index, (&digest, &stamp)) in digests.iter().zip(stamps).enumerate() {
             let sighting = self.sightings.get(index).copied();
-            let repeat = self.see(digest, stamp, sighting);
-            repeats.push(repeat);
+            repeats.push(self.see(digest, stamp, sighting));
         }
     }
 
@@ -211,8 +227,7 @@ impl Window {
         let live = (front..next).map(|position| old[position as usize & (old.len() - 1)]);
         let digests: Vec<Digest> = live.clone().map(|entry| of_filter(entry.digest)).collect();
         let mut sightings = Vec::new();
-        self.filter
-            .insert_ahead(&digests, front, front, &mut sightings);
+        self.filter.insert_ahead(&digests, front, &mut sightings);
         for entry in live {
             let slot = self.slot(self.next);
             self.put_in(entry.digest, entry.stamp);

@@ -60,17 +60,24 @@ impl WindowFilter {
         }
     }
 
+    /// The next packets have positions from this one on, and everything before `front` has left the window: what is
+    /// due for them is done.
+    pub(super) fn turn(&mut self, position: u64, front: u64) {
+        if let Self::Rotating(rotating) = self {
+            rotating.turn(position, front);
+        }
+    }
+
     /// Takes in packets ahead of their turn in the window, if the filter is one that can; appends what
-    /// it says of each. The first has this position; everything before `front` has left the window.
+    /// it says of each. The first has this position.
     pub(super) fn insert_ahead(
         &mut self,
         digests: &[Digest],
         position: u64,
-        front: u64,
         sightings: &mut Vec<Sighting>,
     ) {
         if let Self::Rotating(rotating) = self {
-            rotating.insert_all(digests, position, front, sightings);
+            rotating.insert_all(digests, position, sightings);
         }
     }
 
@@ -96,7 +103,9 @@ pub(super) struct Rotating {
     /// Position of the first packet in the one that is filled.
     began: u64,
     /// Packets after which the next one's turn comes.
-    turn: u64,
+    turn_packets: u64,
+    /// Where the window began when this was asked last.
+    front: u64,
     /// Answers of one filter.
     known: Vec<bool>,
 }
@@ -108,7 +117,8 @@ impl Rotating {
             turns: std::array::from_fn(|_| BloomLineFilter::without_count(lines, PROBES)),
             ends: [0; TURNS],
             began: 0,
-            turn: (packets / 2).max(1),
+            turn_packets: (packets / 2).max(1),
+            front: 0,
             known: Vec::new(),
         }
     }
@@ -123,16 +133,15 @@ impl Rotating {
         }
     }
 
-    fn insert_all(
-        &mut self,
-        digests: &[Digest],
-        position: u64,
-        front: u64,
-        sightings: &mut Vec<Sighting>,
-    ) {
-        if position.saturating_sub(self.began) >= self.turn && self.ends[TURNS - 1] <= front {
+    fn turn(&mut self, position: u64, front: u64) {
+        self.front = front;
+        if position.saturating_sub(self.began) >= self.turn_packets && self.ends[TURNS - 1] <= front
+        {
             self.next_turn(position);
         }
+    }
+
+    fn insert_all(&mut self, digests: &[Digest], position: u64, sightings: &mut Vec<Sighting>) {
         self.ends[0] = position + digests.len() as u64;
         let columns = DigestColumns {
             whole: digests,
@@ -142,7 +151,7 @@ impl Rotating {
         let [now, before @ ..] = &mut self.turns;
         now.insert_batch(columns, sightings);
         for (filter, end) in before.iter().zip(&self.ends[1..]) {
-            if *end <= front {
+            if *end <= self.front {
                 continue;
             }
             self.known.clear();
