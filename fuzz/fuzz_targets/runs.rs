@@ -61,6 +61,7 @@ fn sieve(path: &Path, choice: u8) {
         memory_bytes: 256 << 10,
         slice_ns: None,
         seed: Some(0),
+        threads: 1 + usize::from(choice & 32 != 0),
     };
     let format = WriteFormat {
         container: CaptureFormat::Pcapng,
