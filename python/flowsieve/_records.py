@@ -96,7 +96,7 @@ class CountTotals:
     elements: int
     """elements seen, repeats included."""
     skipped: dict[str, Any]
-    """skipped packets, which gave no element, by reason (below); in JSON lines a list of `reason` and `packets`."""
+    """skipped packets, which had no element, by reason (below); in JSON lines a list of `reason` and `packets`."""
     late: int
     """packets that came after the row of their slice was written; they count, and the row was `revised`."""
     uncounted: int

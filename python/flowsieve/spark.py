@@ -29,7 +29,7 @@ from flowsieve._divided import BUDGET, TASK_BYTES, Divided, Share, words_of
 from flowsieve._errors import Error, UsageError
 from flowsieve._native import DividedJob
 from flowsieve._records import ExportParameters, ExportTotals, FlowsParameters, FlowsTotals
-from flowsieve._results import Counts, Top, _OfInputs
+from flowsieve._results import _P, _T, Counts, Top, _OfInputs
 from flowsieve._run import Command
 
 if TYPE_CHECKING:
@@ -100,51 +100,45 @@ def top(
         return Top(Command.over(run.report()))
 
 
-class FlowsOnSpark(_OfInputs[FlowsParameters, FlowsTotals]):
+class _RowsOnSpark(_OfInputs[_P, _T]):
+    """A result whose rows are in Spark."""
+
+    def __init__(self, command: Command, kept: DataFrame) -> None:
+        super().__init__(command)
+        # The report has no rows.
+        command.native.rows()
+        self._read_rest()
+        self._kept = kept
+
+    def unpersist(self) -> None:
+        """Frees what Spark keeps of the rows."""
+        self._kept.unpersist()
+
+
+class FlowsOnSpark(_RowsOnSpark[FlowsParameters, FlowsTotals]):
     """A list of flows in Spark."""
 
     _parameters = FlowsParameters
     _totals = FlowsTotals
 
-    def __init__(self, command: Command, kept: DataFrame) -> None:
-        super().__init__(command)
-        # The report has no rows: they are in Spark.
-        command.native.rows()
-        self._read_rest()
-        self._kept = kept
-
     @property
     def flows(self) -> DataFrame:
         """The flows in the order of their first packet, as a data frame: ``flows.write.parquet(…)`` has the workers write them."""
-        # The first column is the start, whatever its name.
+        # The first column is the start under any of its names.
         return _in_order(self._kept, 1)
 
-    def unpersist(self) -> None:
-        """Frees what Spark keeps of the list."""
-        self._kept.unpersist()
 
-
-class ExportOnSpark(_OfInputs[ExportParameters, ExportTotals]):
+class ExportOnSpark(_RowsOnSpark[ExportParameters, ExportTotals]):
     """Packets or elements in Spark."""
 
     _parameters = ExportParameters
     _totals = ExportTotals
-
-    def __init__(self, command: Command, kept: DataFrame) -> None:
-        super().__init__(command)
-        command.native.rows()
-        self._read_rest()
-        self._kept = kept
 
     @property
     def rows(self) -> DataFrame:
         """The rows by slice, and in a slice in the order of their first packet, as a data frame: ``rows.write.parquet(…)`` has the
         workers write them."""
         return _in_order(self._kept, 0)
-
-    def unpersist(self) -> None:
-        """Frees what Spark keeps of the rows."""
-        self._kept.unpersist()
 
 
 def _in_order(kept: DataFrame, first: int) -> DataFrame:

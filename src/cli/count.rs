@@ -306,7 +306,7 @@ impl CountArgs {
         self.who(&plan)?;
         if self.od.is_anonymized() && self.save_filter.is_some() {
             return Err(UsageError::of(
-                "a saved filter answers whether an address was seen, whatever its bytes look like; leave out --save-filter or --anonymize",
+                "a saved filter answers whether an address was seen, so it would reveal what is hidden; leave out --save-filter or --anonymize",
             ));
         }
         if let Some(path) = &self.save_filter {

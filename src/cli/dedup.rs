@@ -130,7 +130,7 @@ fn rules() -> impl TypedValueParser<Value = Sameness> {
         Sameness::name,
         |by| match by {
             Packet => {
-                "The IP packet, whatever happened to link header, VLAN, MPLS, TTL and header checksum"
+                "The IP packet, without its link header, VLAN tags, MPLS labels, TTL and header checksum"
             }
             Frame => "The captured bytes",
             Retransmission => "TCP segments with data that are sent again",

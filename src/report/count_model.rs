@@ -265,7 +265,7 @@ pub(super) fn total_columns(design: Option<&CountDesign>) -> Columns<Totals> {
         .field("elements", |totals| totals.elements)
         .doc("elements seen, repeats included")
         .field("skipped", |totals| tally(&totals.skipped))
-        .doc("skipped packets, which gave no element, by reason (below); in JSON lines a list of `reason` and `packets`")
+        .doc("skipped packets, which had no element, by reason (below); in JSON lines a list of `reason` and `packets`")
         .field("late", |totals| totals.late)
         .doc("packets that came after the row of their slice was written; they count, and the row was `revised`")
         .field("uncounted", |totals| totals.uncounted)

@@ -264,9 +264,9 @@ impl CountPage {
         let skipped: u64 = totals.skipped.values().sum();
         words.push(match skipped {
             0 if totals.packets == 0 => "There were no packets.".to_owned(),
-            0 => format!("All {} packets gave elements.", grouped(totals.packets)),
+            0 => format!("All {} packets had elements.", grouped(totals.packets)),
             _ => format!(
-                "{} of {} packets gave no element: {}.",
+                "{} of {} packets had no element: {}.",
                 grouped(skipped),
                 grouped(totals.packets),
                 reasons(&totals.skipped)

@@ -13,7 +13,7 @@ use std::ops::Range;
 pub struct ElementBatch {
     /// Time of each packet in nanoseconds since the epoch.
     pub times_ns: Vec<i64>,
-    /// Packets that gave no element, by their number in the batch, ascending.
+    /// Packets without an element, by their number in the batch, ascending.
     pub skipped: Vec<(u32, Skip)>,
     /// Packets that gave more than one (DNS over TCP), by their number, ascending: once for each
     /// further element.

@@ -163,7 +163,7 @@ pub struct InputPart {
     pub times_out_of_range: u64,
     /// Elements, repeats included.
     pub elements: u64,
-    /// Packets that gave no element, by reason.
+    /// Packets without an element, by reason.
     pub skipped: BTreeMap<Skip, u64>,
     /// Time of the latest packet.
     pub latest_ns: Option<i64>,

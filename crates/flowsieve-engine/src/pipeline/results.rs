@@ -109,7 +109,7 @@ pub struct Totals {
     pub ip_packets: u64,
     /// Elements seen, repeats included.
     pub elements: u64,
-    /// Packets that gave no element, by reason.
+    /// Packets without an element, by reason.
     pub skipped: BTreeMap<Skip, u64>,
     /// Packets that came when the row of their slice had been handed on. They are counted, and the row was revised.
     pub late: u64,

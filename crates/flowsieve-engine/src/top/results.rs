@@ -298,7 +298,7 @@ pub struct TopSummary {
     pub question: Question,
     /// What became of the inputs.
     pub inputs: Vec<InputResult>,
-    /// Packets, and why some gave no element.
+    /// Packets, and why some had no element.
     pub totals: Totals,
     /// Slices with packets.
     pub slices: u64,
