@@ -17,6 +17,7 @@
 //! | `key`, `tcp` | what makes two packets the same; what is known of TCP connections |
 //! | `window`, `window_filter` | the digests of the window; the filter that follows it |
 //! | `approximate` | the window without digests |
+//! | `cut` | packets that are written with fewer bytes |
 //! | `run`, `slices`, `results` | the loop; what is reported |
 
 #![cfg_attr(
@@ -25,17 +26,19 @@
 )]
 
 mod approximate;
+mod cut;
 mod key;
 mod plan;
 mod results;
 mod run;
-
 mod slices;
 mod tcp;
 mod window;
 mod window_filter;
 
 pub use crate::guard::Broken;
-pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, WindowFilterKind, WindowWidth};
+pub use plan::{
+    DedupPlan, DedupPlanError, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth,
+};
 pub use results::{DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
 pub use run::{DedupError, Writers, dedup};

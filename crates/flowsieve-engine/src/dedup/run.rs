@@ -1,8 +1,9 @@
 //! The loop: the packets that come next, their keys, the window's word on each, and where they go.
 
 use super::approximate::Approximate;
+use super::cut::Cutter;
 use super::key::{Keyer, Keys};
-use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
+use super::plan::{DedupPlan, DedupPlanError, SnapLength, WindowWidth};
 use super::results::{DedupSummary, Drops};
 use super::slices::Slices;
 use super::window::Window;
@@ -61,6 +62,11 @@ pub fn dedup<W: Write + Send + 'static>(
 ) -> Result<DedupSummary, DedupError> {
     plan.check()?;
     let mut run = Run::new(plan);
+    if let Some(SnapLength::Bytes(bytes)) = plan.snap_length {
+        for writer in writers.kept.iter_mut().chain(&mut writers.dropped) {
+            writer.limit_snap_length(bytes);
+        }
+    }
     let rest = RefCell::default();
     let begin = |capture, _| RecordInput::with_annotations(capture, &rest);
     let merge = Merge::new(
@@ -87,6 +93,7 @@ enum Memory {
 /// What is kept from batch to batch.
 struct Run {
     keyer: Keyer,
+    cutter: Option<Cutter>,
     memory: Memory,
     /// The window counts packets, so stamps are their numbers.
     by_number: bool,
@@ -105,6 +112,7 @@ impl Run {
         let seed = plan.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
         Self {
             keyer: Keyer::new(plan.by, plan.tunnel, plan.distinguish, seed),
+            cutter: plan.snap_length.map(|snap| Cutter::new(snap, plan.tunnel)),
             memory: if plan.approximate {
                 Memory::Approximate(Box::new(Approximate::new(plan.window, plan.memory_bytes)))
             } else {
@@ -138,7 +146,12 @@ impl Run {
         let anonymized = anonymizer
             .as_mut()
             .map(|anonymizer| anonymizer.batch(input, batch, range.clone()));
-        let written = anonymized.as_ref().unwrap_or(batch);
+        let whole = anonymized.as_ref().unwrap_or(batch);
+        let cut = self
+            .cutter
+            .as_mut()
+            .map(|cutter| cutter.batch(batch, whole, range.clone()));
+        let written = cut.as_ref().unwrap_or(whole);
         // Runs of packets with the same fate are written in one piece.
         let mut repeats = self.repeats.iter();
         let mut run = range.start;
