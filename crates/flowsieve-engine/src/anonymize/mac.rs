@@ -104,8 +104,10 @@ impl MacMap {
     }
 }
 
-fn to_number([a, b, c, d, e, f]: [u8; 6]) -> u64 {
-    u64::from_be_bytes([0, 0, a, b, c, d, e, f])
+fn to_number(address: [u8; 6]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[2..].copy_from_slice(&address);
+    u64::from_be_bytes(bytes)
 }
 
 impl std::fmt::Debug for MacMap {
