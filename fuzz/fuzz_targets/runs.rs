@@ -6,7 +6,7 @@ mod common;
 
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
-use flowsieve::dedup::{DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup};
+use flowsieve::dedup::{DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth, Writers, dedup};
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, list, list_unique};
 use flowsieve::selection::Selection;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteFormat};
@@ -59,6 +59,7 @@ fn sieve(path: &Path, choice: u8) {
         filter: WindowFilterKind::Rotating,
         approximate: choice & 16 != 0,
         memory_bytes: 256 << 10,
+        snap_length: (choice & 64 != 0).then_some(SnapLength::Headers),
         slice_ns: None,
         seed: Some(0),
         threads: 1 + usize::from(choice & 32 != 0),

@@ -210,8 +210,10 @@ def dedup(
     seed: Value | None = None,
     write: StrPath | None = None,
     dropped: StrPath | None = None,
+    snaplen: Value | None = None,
     anonymize: bool = False,
     anonymize_key: StrPath | None = None,
+    keep_vendors: bool = False,
     dry_run: bool = False,
     slice: Value | None = None,
     progress: Progress = None,
@@ -239,8 +241,10 @@ def dedup(
         seed: Seed of the digests [default: random; with --approximate: 0]
         write: Capture to write, whole or not at all; - is standard output.
         dropped: Write the packets that are dropped to a second capture.
+        snaplen: Cut the packets that are written: to so many bytes, or behind their headers.
         anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
         anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
+        keep_vendors: Keep the vendor in MAC addresses: replace only their last three bytes.
         dry_run: Report only.
         slice: Also report each time slice of this width, such as 1s.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
@@ -564,6 +568,7 @@ class Index:
         where: Value | None = None,
         anonymize: bool = False,
         anonymize_key: StrPath | None = None,
+        keep_vendors: bool = False,
         explain: bool = False,
         progress: Progress = None,
     ) -> Rows:
@@ -586,6 +591,7 @@ class Index:
             where: Write only packets that match a capture filter, too, such as 'greater 1000 and not arp'.
             anonymize: Replace IP addresses by others that keep prefixes (Crypto-PAn).
             anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
+            keep_vendors: Keep the vendor in MAC addresses: replace only their last three bytes.
             explain: Say what each level of the index ruled out; JSON always does.
             progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 

@@ -277,6 +277,10 @@ class DedupParameters:
     """memory that window and filter may take (bytes)."""
     slice_ns: int | None
     """width of a slice; null for none (ns)."""
+    snap_bytes: int | None
+    """bytes to which the packets that were written are cut; null if not to a number of bytes (bytes)."""
+    headers_only: bool
+    """the packets that were written are cut behind their headers."""
     anonymized: bool
     """addresses in the captures that were written are replaced ([privacy.md](privacy.md))."""
 

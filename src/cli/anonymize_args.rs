@@ -3,7 +3,7 @@
 use super::say::say;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use flowsieve::anonymize::{AnonymizeKey, KEY_BYTES};
+use flowsieve::anonymize::{AnonymizeKey, KEY_BYTES, VendorPart};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 pub(crate) struct AnonymizeArgs {
     /// Replace IP addresses by others that keep prefixes (Crypto-PAn)
     ///
-    /// Addresses of one network stay in one network, for IPv4 and IPv6. Host names, payload and link-layer addresses
-    /// are not IP addresses and stay. Without a key file the key is random, and results of different runs cannot be
-    /// joined.
+    /// Addresses of one network stay in one network, for IPv4 and IPv6. In packets that are written, MAC addresses are
+    /// replaced, too. Host names and payload stay. Without a key file the key is random, and results of different runs
+    /// cannot be joined.
     #[arg(long, hide_short_help = true)]
     anonymize: bool,
 
@@ -25,6 +25,28 @@ pub(crate) struct AnonymizeArgs {
     /// Make one with `head -c 32 /dev/urandom > key`, and keep it secret. Implies --anonymize.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     anonymize_key: Option<PathBuf>,
+}
+
+// What becomes of MAC addresses in packets that are written.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Privacy")]
+pub(crate) struct VendorArgs {
+    /// Keep the vendor in MAC addresses: replace only their last three bytes
+    ///
+    /// Addresses that were given locally name no vendor, and are replaced as a whole.
+    #[arg(long, requires = "AnonymizeArgs", hide_short_help = true)]
+    keep_vendors: bool,
+}
+
+impl VendorArgs {
+    /// What becomes of the vendor's part.
+    pub(crate) const fn part(self) -> VendorPart {
+        if self.keep_vendors {
+            VendorPart::Kept
+        } else {
+            VendorPart::Replaced
+        }
+    }
 }
 
 impl AnonymizeArgs {

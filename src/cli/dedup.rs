@@ -1,6 +1,6 @@
 //! `flowsieve dedup`: a capture without its duplicates.
 
-use super::anonymize_args::AnonymizeArgs;
+use super::anonymize_args::{AnonymizeArgs, VendorArgs};
 use super::options::{
     Choice, FormatArgs, InputArgs, OutputArgs, QuietArgs, RowsArgs, ThreadArgs, TunnelArgs, named,
     one_of,
@@ -18,7 +18,8 @@ use clap::Args;
 use clap::builder::TypedValueParser;
 use flowsieve::anonymize::PacketAnonymizer;
 use flowsieve::dedup::{
-    DedupError, DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup,
+    DedupError, DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth,
+    Writers, dedup,
 };
 use flowsieve::pipeline::InputResult;
 use flowsieve::report::DedupReport;
@@ -84,6 +85,9 @@ pub(crate) struct DedupArgs {
     #[command(flatten)]
     anonymize: AnonymizeArgs,
 
+    #[command(flatten)]
+    vendors: VendorArgs,
+
     /// Report only
     #[arg(long, conflicts_with_all = ["write", "dropped"], help_heading = "Output")]
     dry_run: bool,
@@ -121,6 +125,13 @@ struct CapturesArgs {
     /// Write the packets that are dropped to a second capture
     #[arg(long, value_name = "FILE")]
     dropped: Option<PathBuf>,
+
+    /// Cut the packets that are written: to so many bytes, or behind their headers
+    ///
+    /// `headers` keeps the headers of the link, of IP and of TCP, UDP and the like, with --tunnel inner those inside
+    /// tunnels, too, and nothing of what they carry. Packets are compared as they were captured.
+    #[arg(long, value_name = "BYTES|headers", value_parser = parse_snap_length, help_heading = "Privacy", hide_short_help = true)]
+    snaplen: Option<SnapLength>,
 }
 
 fn rules() -> impl TypedValueParser<Value = Sameness> {
@@ -173,6 +184,22 @@ fn parse_window(text: &str) -> Result<WindowWidth, String> {
     Ok(WindowWidth::Time(width))
 }
 
+fn parse_snap_length(text: &str) -> Result<SnapLength, String> {
+    if text == "headers" {
+        return Ok(SnapLength::Headers);
+    }
+    match parse_count(text)
+        .ok()
+        .and_then(|count| u32::try_from(count).ok())
+    {
+        Some(bytes @ 1..) => Ok(SnapLength::Bytes(bytes)),
+        _ => Err(
+            "packets are cut to a number of bytes, such as 96, or behind their headers: headers"
+                .into(),
+        ),
+    }
+}
+
 pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let mut run = Run::begin()?;
     let files = &args.captures;
@@ -184,6 +211,11 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     if args.dry_run && args.anonymize.is_wanted() {
         bail!(UsageError::of(
             "a report has no addresses that could be replaced; leave out --dry-run or --anonymize"
+        ));
+    }
+    if args.dry_run && files.snaplen.is_some() {
+        bail!(UsageError::of(
+            "--snaplen cuts packets that are written; leave out --dry-run or --snaplen"
         ));
     }
     let mut plan = args.plan(run.find(&args.input, false)?)?;
@@ -205,7 +237,9 @@ pub(crate) fn run(args: &DedupArgs) -> Result<Outcome> {
     let mut writers = Writers {
         kept: open(files.write.as_deref(), single)?,
         dropped: open(files.dropped.as_deref(), single)?,
-        anonymizer: key.as_ref().map(PacketAnonymizer::new),
+        anonymizer: key
+            .as_ref()
+            .map(|key| PacketAnonymizer::new(key, args.vendors.part())),
     };
     let mut output = Output::beside(files.write.as_deref(), args.output.path())?;
     let result = run.watch(args.quiet.quiet, &plan.inputs, |watch| {
@@ -343,6 +377,7 @@ impl DedupArgs {
             filter: self.filter,
             approximate: self.approximate,
             memory_bytes: self.memory,
+            snap_length: self.captures.snaplen,
             slice_ns: self.slice,
             // What is approximate depends on the seed, so it is the same every time.
             seed: self.seed.or(self.approximate.then_some(0)),

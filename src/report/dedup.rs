@@ -15,7 +15,9 @@ use super::table::Heading;
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
 use crate::decode::Tunnel;
-use crate::dedup::{DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, WindowWidth};
+use crate::dedup::{
+    DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, SnapLength, WindowWidth,
+};
 use std::io::{self, Write};
 
 /// Name and version of the document.
@@ -122,6 +124,13 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
         .doc("memory that window and filter may take")
         .field("slice_ns", |report| report.plan.slice_ns)
         .doc("width of a slice; null for none")
+        .field("snap_bytes", |report| match report.plan.snap_length {
+            Some(SnapLength::Bytes(bytes)) => Some(bytes),
+            _ => None,
+        })
+        .doc("bytes to which the packets that were written are cut; null if not to a number of bytes")
+        .field("headers_only", |report| report.plan.snap_length == Some(SnapLength::Headers))
+        .doc("the packets that were written are cut behind their headers")
         .field("anonymized", |report| report.anonymized)
         .doc("addresses in the captures that were written are replaced ([privacy.md](privacy.md))")
 }

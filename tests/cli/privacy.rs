@@ -1,7 +1,7 @@
 //! Addresses that are replaced: where, by which, and what stays.
 
 use super::{flowsieve, program};
-use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
+use flowsieve::anonymize::{AddressMap, AnonymizeKey, MacMap, PacketAnonymizer, VendorPart};
 use flowsieve::decode::{Decoder, Tunnel};
 use flowsieve::trace::{Capture, InputFormat, TraceBatch};
 use serde_json::Value;
@@ -170,6 +170,180 @@ fn captures_differ_in_their_addresses_and_checksums_alone() {
                 assert_images(Path::new(old), Path::new(new), &mut map);
             }
         }
+    }
+}
+
+/// The Ethernet addresses of every packet are their images; with their vendors, only the last three bytes are.
+#[test]
+fn mac_addresses_in_captures_are_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = key_in(folder.path());
+    let new = folder.path().join("new.pcapng");
+    let capture = CAPTURES[3];
+    for (more, vendor) in [
+        (&[][..], VendorPart::Replaced),
+        (&["--keep-vendors"], VendorPart::Kept),
+    ] {
+        let mut map = MacMap::new(&AnonymizeKey::new(KEY), vendor);
+        let line = ["dedup", "-q", "--window", "1p", capture, "-w"];
+        let line = [
+            &line[..],
+            &[new.to_str().unwrap(), "--anonymize-key", &key],
+            more,
+        ]
+        .concat();
+        flowsieve(&line).done();
+        let (old, new) = (packets(Path::new(capture)), packets(&new));
+        assert_eq!(old.len(), new.len());
+        let mut changed = 0;
+        for ((_, old, _), (_, new, _)) in old.iter().zip(&new) {
+            for at in [0, 6] {
+                let old: [u8; 6] = old[at..at + 6].try_into().unwrap();
+                assert_eq!(new[at..at + 6], map.image(old));
+                changed += u32::from(new[at..at + 6] != old);
+            }
+        }
+        assert!(changed > 100);
+    }
+    for (line, words) in [
+        (
+            &["dedup", capture, "-w", "x.pcap", "--keep-vendors"][..],
+            "--anonymize",
+        ),
+        (
+            &[
+                "index",
+                "search",
+                "x",
+                "--host",
+                "1.1.1.1",
+                "--anonymize",
+                "--keep-vendors",
+            ],
+            "goes with -w",
+        ),
+    ] {
+        let run = flowsieve(line);
+        assert_eq!(run.code, Some(2), "{}", run.err);
+        assert!(run.err.contains(words), "{}", run.err);
+    }
+}
+
+/// Length on the wire, bytes and link type of each packet, with its time.
+fn with_lengths(path: &Path) -> Vec<(i64, u32, Vec<u8>, flowsieve::trace::LinkType)> {
+    let mut capture = Capture::open(path, InputFormat::Auto).unwrap();
+    let mut all = Vec::new();
+    while let Some(batch) = capture.next_batch().unwrap() {
+        let TraceBatch::Packets { bytes, packets } = batch else {
+            panic!("no packets")
+        };
+        all.extend(packets.iter().map(|packet| {
+            let bytes = &bytes[packet.start as usize..][..packet.captured as usize];
+            (packet.time_ns, packet.wire, bytes.to_vec(), packet.link)
+        }));
+    }
+    all
+}
+
+/// Packets cut behind their headers read as before, and have no payload; all that stays is what was there, also where
+/// addresses are replaced.
+#[test]
+fn packets_are_cut_behind_their_headers() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = key_in(folder.path());
+    let has = |bytes: &[u8], word: &[u8]| bytes.windows(word.len()).any(|part| part == word);
+    for capture in CAPTURES {
+        for (end, more) in [
+            ("pcap", &[][..]),
+            ("pcapng", &[]),
+            ("pcap", &["--anonymize-key", &key]),
+        ] {
+            let path = |name: &str| folder.path().join(format!("{name}.{end}"));
+            let (whole, cut) = (path("whole"), path("cut"));
+            let line = [&["dedup", "-q", "--window", "1p", capture], more].concat();
+            flowsieve(&[&line[..], &["-w", whole.to_str().unwrap()]].concat()).done();
+            let snap = ["--snaplen", "headers", "-w", cut.to_str().unwrap()];
+            flowsieve(&[&line[..], &snap].concat()).done();
+            let (old, new) = (with_lengths(&whole), with_lengths(&cut));
+            assert_eq!(old.len(), new.len());
+            let (mut tcp, mut shorter) = (0, 0);
+            for ((time, wire, old, link), (new_time, new_wire, new, _)) in old.iter().zip(&new) {
+                assert_eq!((time, wire), (new_time, new_wire));
+                assert!(old.starts_with(new));
+                shorter += u32::from(new.len() < old.len());
+                let of = |frame| Decoder::default().decode(*link, frame);
+                let (Ok(old), Ok(new)) = (of(old), of(new)) else {
+                    continue;
+                };
+                assert_eq!((old.addresses, old.protocol), (new.addresses, new.protocol));
+                assert_eq!((old.ports(), old.bytes), (new.ports(), new.bytes));
+                if let Some(offset) = new.transport.get(12).filter(|_| new.protocol == 6) {
+                    assert_eq!(new.transport.len(), usize::from(offset >> 4) * 4);
+                    tcp += 1;
+                }
+                if new.protocol == 17 {
+                    assert_eq!(new.transport.len(), 8);
+                }
+            }
+            assert!(shorter > 0, "{capture}");
+            if capture.contains("web") {
+                assert!(tcp > 100);
+                let files = [&whole, &cut].map(|path| has(&fs::read(path).unwrap(), b"HTTP/1."));
+                assert_eq!(files, [true, false]);
+            }
+            assert!(fs::metadata(&cut).unwrap().len() < fs::metadata(&whole).unwrap().len());
+        }
+    }
+}
+
+/// Packets cut to a number of bytes; the file states that none is longer.
+#[test]
+fn packets_are_cut_to_a_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let capture = CAPTURES[3];
+    let old = with_lengths(Path::new(capture));
+    let word = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    for name in ["cut.pcap", "cut.pcapng"] {
+        let (out, dropped) = (path(name), path(&format!("dropped-{name}")));
+        let line = ["dedup", "-q", "--format", "json", "--by", "flow", capture];
+        let out_names = [
+            "-w",
+            out.to_str().unwrap(),
+            "--dropped",
+            dropped.to_str().unwrap(),
+        ];
+        let line = [&line[..], &out_names, &["--snaplen", "70"]].concat();
+        let report: Value = serde_json::from_str(&flowsieve(&line).done()).unwrap();
+        assert_eq!(report["parameters"]["snap_bytes"], 70);
+        assert_eq!(report["parameters"]["headers_only"], false);
+        let mut new = [with_lengths(&out), with_lengths(&dropped)].concat();
+        new.sort_by_key(|packet| packet.0);
+        assert_eq!(new.len(), old.len());
+        for (old, new) in old.iter().zip(&new) {
+            assert_eq!((old.0, old.1), (new.0, new.1));
+            assert_eq!(new.2, old.2[..old.2.len().min(70)]);
+        }
+        let bytes = fs::read(&out).unwrap();
+        // In the header of the file, and in that of the interface behind the section's block.
+        let stated = match name {
+            "cut.pcap" => word(&bytes, 16),
+            _ => word(&bytes, word(&bytes, 4) as usize + 12),
+        };
+        assert_eq!(stated, 70);
+    }
+    for (line, words) in [
+        (["--snaplen", "0", "-w", "x.pcap"], "such as 96"),
+        (
+            ["--snaplen", "header", "-w", "x.pcap"],
+            "behind their headers: headers",
+        ),
+        (["--snaplen", "99999999999", "-w", "x.pcap"], "such as 96"),
+        (["--snaplen", "headers", "--dry-run", "-q"], "leave out"),
+    ] {
+        let run = flowsieve(&[&["dedup", capture], &line[..]].concat());
+        assert_eq!(run.code, Some(2), "{}", run.err);
+        assert!(run.err.contains(words), "{}", run.err);
     }
 }
 
@@ -365,5 +539,7 @@ fn where_there_is_nothing_to_replace_it_is_refused() {
 fn keys_are_not_shown() {
     let key = AnonymizeKey::new(KEY);
     assert_eq!(format!("{key:?}"), "AnonymizeKey(…)");
-    assert!(!format!("{:?}", PacketAnonymizer::new(&key)).contains("116, 104"));
+    assert!(
+        !format!("{:?}", PacketAnonymizer::new(&key, VendorPart::Replaced)).contains("116, 104")
+    );
 }

@@ -5,7 +5,7 @@ use super::mutations::{Tell, damaged, in_parallel};
 use super::samples::all;
 use flowsieve::decode::Tunnel;
 use flowsieve::dedup::{
-    DedupPlan, Difference, Sameness, WindowFilterKind, WindowWidth, Writers, dedup,
+    DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth, Writers, dedup,
 };
 use flowsieve::elements::{ElementKind, ElementRule};
 use flowsieve::filters::{FilterKind, Sizing};
@@ -156,6 +156,11 @@ fn what_is_kept_of_a_damaged_capture_is_a_whole_capture() {
             filter: WindowFilterKind::Rotating,
             approximate: number & 512 != 0,
             memory_bytes: 256 << 10,
+            snap_length: match number >> 11 & 3 {
+                0 => None,
+                1 => Some(SnapLength::Bytes(60)),
+                _ => Some(SnapLength::Headers),
+            },
             slice_ns: Some(1_000_000_000),
             seed: Some(number),
             threads: 1 + (number % 3) as usize,

@@ -82,7 +82,7 @@ const TESTS: [Test; 8] = [
 /// Tests that are ignored where another program is missing.
 type TestWithPeer = (&'static str, fn(&Path) -> Completion);
 
-const TESTS_WITH_PEERS: [TestWithPeer; 4] = [
+const TESTS_WITH_PEERS: [TestWithPeer; 5] = [
     (
         "capture_filters::keep_what_tcpdump_keeps",
         capture_filters::keep_what_tcpdump_keeps,
@@ -90,6 +90,10 @@ const TESTS_WITH_PEERS: [TestWithPeer; 4] = [
     (
         "dedup::by_frame_keeps_what_editcap_keeps",
         dedup::by_frame_keeps_what_editcap_keeps,
+    ),
+    (
+        "dedup::headers_that_are_left_read_the_same_in_tshark",
+        dedup::headers_that_are_left_read_the_same_in_tshark,
     ),
     (
         "flows::packets_and_bytes_are_those_of_tshark",

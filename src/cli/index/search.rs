@@ -2,7 +2,7 @@
 
 use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::UsageError;
-use crate::cli::anonymize_args::AnonymizeArgs;
+use crate::cli::anonymize_args::{AnonymizeArgs, VendorArgs};
 use crate::cli::options::{FormatArgs, OutputArgs, RowsArgs, capture_filter};
 use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
@@ -11,7 +11,7 @@ use crate::cli::say::say;
 use crate::cli::units::{in_short, parse_port, parse_time_ns, with_values};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use flowsieve::anonymize::{AddressMap, AnonymizeKey, PacketAnonymizer};
+use flowsieve::anonymize::{AddressMap, PacketAnonymizer, VendorPart};
 use flowsieve::decode::Tunnel;
 use flowsieve::index::{
     AddressRange, CaptureEntry, Catalog, DomainRange, ExtractPlan, Hit, HitSink, IndexError,
@@ -97,6 +97,9 @@ pub(super) struct SearchArgs {
     #[command(flatten)]
     anonymize: AnonymizeArgs,
 
+    #[command(flatten)]
+    vendors: VendorArgs,
+
     /// Say what each level of the index ruled out; JSON always does
     #[arg(long, help_heading = "Output")]
     explain: bool,
@@ -150,6 +153,11 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         to_ns: args.to,
     };
     query.check().map_err(explained)?;
+    if args.write.is_none() && args.vendors.part() == VendorPart::Kept {
+        bail!(UsageError::of(
+            "answers have no MAC addresses: --keep-vendors goes with -w"
+        ));
+    }
     let selection = Selection {
         capture_filter: capture_filter(args.expression.as_deref(), Tunnel::Outer)?,
         ..Selection::default()
@@ -187,13 +195,16 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     if let Some(path) = &args.write {
         if !interrupted {
             let captures: Vec<CaptureEntry> = captures.into_values().collect();
-            let (archive, key) = (&args.index.archive, key.as_ref());
+            let archive = &args.index.archive;
+            let anonymizer = key
+                .as_ref()
+                .map(|key| PacketAnonymizer::new(key, args.vendors.part()));
             interrupted = write(
                 path,
                 archive,
                 (&query, &selection),
                 &captures,
-                key,
+                anonymizer,
                 run.stop(),
                 &mut problems,
             )?;
@@ -240,18 +251,17 @@ fn check_files(args: &SearchArgs) -> Result<()> {
     Ok(())
 }
 
-/// Writes the packets, with other addresses if there is a key; whether a signal ended that, and the capture is not there.
+/// Writes the packets, with other addresses if there is an anonymizer; whether a signal ended that, and the capture is not there.
 fn write(
     path: &Path,
     archive: &Path,
     (query, selection): (&IndexQuery, &Selection),
     captures: &[CaptureEntry],
-    key: Option<&AnonymizeKey>,
+    mut anonymizer: Option<PacketAnonymizer>,
     stop: &StopFlag,
     problems: &mut Vec<String>,
 ) -> Result<bool> {
     let output = Output::capture(path)?;
-    let mut anonymizer = key.map(PacketAnonymizer::new);
     let plan = ExtractPlan {
         query,
         selection,

@@ -23,6 +23,21 @@ impl AnonymizeKey {
     pub const fn new(bytes: [u8; KEY_BYTES]) -> Self {
         Self(bytes)
     }
+
+    /// A cipher for something else than IP addresses, whose key follows from this one and the purpose.
+    pub(super) fn cipher_for(&self, purpose: &[u8; 16]) -> Aes128 {
+        let (first, _) = self.0.split_at(KEY_BYTES / 2);
+        let mut derived = Block::from(*purpose);
+        Aes128::new(&block_of(first)).encrypt_block(&mut derived);
+        Aes128::new(&derived)
+    }
+}
+
+/// A block of 16 bytes.
+fn block_of(bytes: &[u8]) -> Block {
+    let mut block = Block::default();
+    block.copy_from_slice(bytes);
+    block
 }
 
 impl std::fmt::Debug for AnonymizeKey {
@@ -41,13 +56,8 @@ impl CryptoPan {
     /// The mapping that follows from a key.
     pub fn new(key: &AnonymizeKey) -> Self {
         let (first, second) = key.0.split_at(KEY_BYTES / 2);
-        let half = |bytes: &[u8]| {
-            let mut block = Block::default();
-            block.copy_from_slice(bytes);
-            block
-        };
-        let cipher = Aes128::new(&half(first));
-        let mut pad = half(second);
+        let cipher = Aes128::new(&block_of(first));
+        let mut pad = block_of(second);
         cipher.encrypt_block(&mut pad);
         Self {
             cipher,

@@ -1,11 +1,14 @@
-//! The addresses in a frame, replaced where they stand, with the checksums that they are part of.
+//! The addresses in a frame, IP and MAC, replaced where they stand, with the checksums that they are part of.
 //!
 //! Checksums change by as much as what they cover (RFC 1624), so they need not be captured as a whole, and
 //! one that was wrong stays wrong. Places are nested: from the innermost outwards, one running sum of all
 //! that changed so far is what changed within the next one.
 
+use super::crypto_pan::AnonymizeKey;
+use super::mac::{MacMap, VendorPart};
 use super::mapping::AddressMap;
-use crate::decode::{Carried, Elsewhere, Place};
+use super::messages;
+use crate::decode::{Carried, Elsewhere, Hardware, Place};
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
@@ -18,25 +21,42 @@ const UDP_LITE: u8 = 136;
 /// One's complement sums are numbers modulo this.
 const MODULUS: u64 = 0xffff;
 
+/// By what addresses are replaced.
+#[derive(Debug)]
+pub(super) struct Images {
+    pub(super) ip: AddressMap,
+    pub(super) mac: MacMap,
+}
+
+impl Images {
+    pub(super) fn new(key: &AnonymizeKey, vendor: VendorPart) -> Self {
+        Self {
+            ip: AddressMap::new(key),
+            mac: MacMap::new(key, vendor),
+        }
+    }
+}
+
 /// A frame being rewritten, and the change of the sum of its bytes so far: those at even offsets count 256
 /// times.
-struct Rewrite<'a> {
-    frame: &'a mut [u8],
+pub(super) struct Rewrite<'a> {
+    pub(super) frame: &'a mut [u8],
     change: u64,
 }
 
 /// Replaces the addresses at all places of a frame.
-pub(super) fn rewrite(frame: &mut [u8], places: &[Place], map: &mut AddressMap) {
+pub(super) fn rewrite(frame: &mut [u8], places: &[Place], images: &mut Images) {
     let mut rewrite = Rewrite { frame, change: 0 };
     for place in places.iter().rev() {
         match *place {
-            Place::Ipv4 { at, carried } => rewrite.v4(at, carried, map),
+            Place::Ipv4 { at, carried } => rewrite.v4(at, carried, images),
             Place::Ipv6 {
                 at,
                 carried,
                 elsewhere,
-            } => rewrite.v6(at, carried, elsewhere, map),
-            Place::Arp { at } => rewrite.arp(at, map),
+            } => rewrite.v6(at, carried, elsewhere, images),
+            Place::Arp { at } => rewrite.arp(at, images),
+            Place::Hardware { at, kind } => rewrite.hardware(at, kind, &mut images.mac),
             Place::Unreadable { at, v6 } => {
                 let addresses = if v6 { 8..40 } else { 12..20 };
                 rewrite.blank(at + addresses.start, addresses.len());
@@ -46,13 +66,17 @@ pub(super) fn rewrite(frame: &mut [u8], places: &[Place], map: &mut AddressMap) 
 }
 
 impl Rewrite<'_> {
-    fn v4(&mut self, at: usize, carried: Carried, map: &mut AddressMap) {
+    fn v4(&mut self, at: usize, carried: Carried, images: &mut Images) {
         const CHECKSUM: usize = 10;
+        let map = &mut images.ip;
         if carried.protocol == ICMP && !carried.later_fragment {
             // The gateway of a redirect.
             if self.kind(carried) == Some(5) {
                 self.map_v4(carried, 4, map);
             }
+        }
+        if carried.protocol == UDP && !carried.later_fragment {
+            messages::dhcp(self, carried, &mut images.mac);
         }
         let Some((source, destination)) = self.array(at + 12).zip(self.array(at + 16)) else {
             return;
@@ -65,9 +89,10 @@ impl Rewrite<'_> {
         self.fix(at + CHECKSUM, change, false);
     }
 
-    fn v6(&mut self, at: usize, carried: Carried, elsewhere: Elsewhere, map: &mut AddressMap) {
+    fn v6(&mut self, at: usize, carried: Carried, elsewhere: Elsewhere, images: &mut Images) {
         const TARGET: usize = 8;
         const REDIRECTED: usize = 24;
+        let map = &mut images.ip;
         if carried.protocol == ICMPV6 && !carried.later_fragment {
             // Groups that are listened to, neighbours that are looked for, and redirects.
             let kind = self.kind(carried);
@@ -77,6 +102,7 @@ impl Rewrite<'_> {
             if kind == Some(137) {
                 self.map_v6(carried, REDIRECTED, map);
             }
+            messages::neighbour(self, kind, carried, &mut images.mac);
         }
         let Some((source, destination)) = self.array(at + 8).zip(self.array(at + 24)) else {
             return;
@@ -95,20 +121,36 @@ impl Rewrite<'_> {
         self.put(at + 24, &new_destination);
     }
 
-    /// Address resolution of IPv4: hardware and protocol addresses of sender and target in turn.
-    fn arp(&mut self, at: usize, map: &mut AddressMap) {
+    /// Address resolution: hardware and protocol addresses of sender and target in turn. Protocol addresses are
+    /// replaced if they are those of IPv4.
+    fn arp(&mut self, at: usize, images: &mut Images) {
         let Some([_, _, high, low, hardware, protocol]) = self.array(at) else {
             return;
         };
-        if [high, low, protocol] != [8, 0, 4] {
-            return;
-        }
-        let hardware = usize::from(hardware);
-        for address in [at + 8 + hardware, at + 12 + 2 * hardware] {
-            match self.array(address) {
-                Some(old) => self.put(address, &map.v4(old)),
-                None => self.blank(address, 4),
+        let (bytes, kind) = (usize::from(hardware), Hardware::of_length(hardware));
+        let protocol_bytes = usize::from(protocol);
+        for sender_or_target in [at + 8, at + 8 + bytes + protocol_bytes] {
+            self.hardware(sender_or_target, kind, &mut images.mac);
+            if [high, low, protocol] == [8, 0, 4] {
+                let address = sender_or_target + bytes;
+                match self.array(address) {
+                    Some(old) => self.put(address, &images.ip.v4(old)),
+                    None => self.blank(address, 4),
+                }
             }
+        }
+    }
+
+    /// A link-layer address: a MAC address is replaced, anything else becomes zeros.
+    pub(super) fn hardware(&mut self, at: usize, kind: Hardware, macs: &mut MacMap) {
+        let reverse = |address: [u8; 6]| address.map(u8::reverse_bits);
+        match (kind, self.array(at)) {
+            (Hardware::Mac, Some(old)) => self.put(at, &macs.image(old)),
+            (Hardware::ReversedMac, Some(old)) => {
+                self.put(at, &reverse(macs.image(reverse(old))));
+            }
+            (Hardware::Mac | Hardware::ReversedMac, None) => self.blank(at, 6),
+            (Hardware::Other(length), _) => self.blank(at, length.into()),
         }
     }
 
@@ -174,7 +216,7 @@ impl Rewrite<'_> {
         self.put(at, &(new as u16).to_be_bytes());
     }
 
-    fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+    pub(super) fn array<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
         self.frame.get(at..)?.first_chunk().copied()
     }
 
@@ -188,10 +230,9 @@ impl Rewrite<'_> {
     }
 
     /// Zeros where an address was cut off or cannot be distinguished from others.
-    fn blank(&mut self, at: usize, length: usize) {
-        let end = (at + length).min(self.frame.len());
-        if at < end {
-            self.put(at, &[0; 32][..end - at]);
+    pub(super) fn blank(&mut self, at: usize, length: usize) {
+        for place in at..(at + length).min(self.frame.len()) {
+            self.put(place, &[0]);
         }
     }
 }

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `crypto_pan` | the mapping of addresses |
 //! | `mapping` | the same with a memory, for whole headers |
+//! | `mac` | the mapping of MAC addresses, with a memory |
+//! | `messages` | addresses in messages of DHCP and neighbour discovery |
 //! | `frame` | the addresses in a frame, with the checksums that they are part of |
 //! | `packets` | batches of packets on their way to a writer |
 
@@ -18,11 +20,14 @@
 
 mod crypto_pan;
 mod frame;
+mod mac;
 mod mapping;
+mod messages;
 mod packets;
 #[cfg(test)]
 mod tests;
 
 pub use crypto_pan::{AnonymizeKey, CryptoPan, KEY_BYTES};
+pub use mac::{MacMap, VendorPart};
 pub use mapping::AddressMap;
 pub use packets::PacketAnonymizer;

@@ -1,8 +1,8 @@
 //! Batches of packets on their way to a writer, with the addresses in them replaced.
 
 use super::crypto_pan::AnonymizeKey;
-use super::frame::rewrite;
-use super::mapping::AddressMap;
+use super::frame::{Images, rewrite};
+use super::mac::VendorPart;
 use crate::decode::{Place, address_places};
 use crate::trace::{InterfaceInfo, RecordBatch, RecordRef};
 use std::ops::Range;
@@ -13,7 +13,7 @@ const RECORD_HEADER_BYTES: usize = 16;
 /// Replaces the addresses in packets, and leaves away what captures say besides them in words.
 #[derive(Debug)]
 pub struct PacketAnonymizer {
-    map: AddressMap,
+    images: Images,
     /// Copy of the pieces of a batch that are written, where they stand in the batch.
     bytes: Vec<u8>,
     records: Vec<RecordRef>,
@@ -24,9 +24,9 @@ pub struct PacketAnonymizer {
 
 impl PacketAnonymizer {
     /// Replaces addresses as the key says.
-    pub fn new(key: &AnonymizeKey) -> Self {
+    pub fn new(key: &AnonymizeKey, vendor: VendorPart) -> Self {
         Self {
-            map: AddressMap::new(key),
+            images: Images::new(key, vendor),
             bytes: Vec::new(),
             records: Vec::new(),
             interfaces: Vec::new(),
@@ -60,7 +60,7 @@ impl PacketAnonymizer {
             let frame = packet.start as usize..(packet.start + packet.captured) as usize;
             let frame = &mut self.bytes[frame];
             address_places(packet.link, frame, &mut self.places);
-            rewrite(frame, &self.places, &mut self.map);
+            rewrite(frame, &self.places, &mut self.images);
             if let Some(own) = self.records.get_mut(index) {
                 // Comments may name anything.
                 *own = RecordRef {

@@ -1,7 +1,7 @@
 //! Wireless frames: the headers that capturing drivers add, and 802.11 itself.
 
 use super::Skip;
-use super::bytes::{array, be32, byte, from, le16, le32};
+use super::bytes::{array, be16, be32, byte, from, le16, le32};
 use super::layer::{Layer, Step};
 
 /// Radiotap: a bitmap of fields, of which only the flags matter here.
@@ -66,25 +66,45 @@ pub(super) enum Form {
     Swapped,
 }
 
-/// An 802.11 frame; of use are data frames that are neither empty nor encrypted.
-pub(super) fn frame(bytes: &[u8], form: Form) -> Step<'_> {
-    const DATA: u8 = 2;
-    const NO_DATA: u8 = 0x40;
-    const WITH_QUALITY: u8 = 0x80;
-    const TO_DISTRIBUTION: u8 = 0x01;
-    const FROM_DISTRIBUTION: u8 = 0x02;
-    const PROTECTED: u8 = 0x40;
-    const ORDER: u8 = 0x80;
-    const AGGREGATE: u8 = 0x80;
-    const AGGREGATE_HEADER: usize = 14;
+const DATA: u8 = 2;
+const NO_DATA: u8 = 0x40;
+const WITH_QUALITY: u8 = 0x80;
+const TO_DISTRIBUTION: u8 = 0x01;
+const FROM_DISTRIBUTION: u8 = 0x02;
+const PROTECTED: u8 = 0x40;
+const ORDER: u8 = 0x80;
 
-    let [mut control, mut flags] = array(bytes, 0)?;
-    if form == Form::Swapped {
-        (control, flags) = (flags, control);
-    }
+/// Type and subtype, and the flags.
+fn control(bytes: &[u8], form: Form) -> Result<[u8; 2], Skip> {
+    let [first, second] = array(bytes, 0)?;
+    let [control, flags] = match form {
+        Form::Swapped => [second, first],
+        _ => [first, second],
+    };
+    // The version.
     if control & 3 != 0 {
         return Err(Skip::BadLinkHeader);
     }
+    Ok([control, flags])
+}
+
+/// An 802.11 frame; of use are data frames that are neither empty nor encrypted.
+pub(super) fn frame(bytes: &[u8], form: Form) -> Step<'_> {
+    const AGGREGATE_HEADER: usize = 14;
+    // Of several packets in one frame the first counts.
+    let (header, aggregate) = behind_header(bytes, form)?;
+    let header = if aggregate {
+        header + AGGREGATE_HEADER
+    } else {
+        header
+    };
+    Ok((Layer::Llc, from(bytes, header)?))
+}
+
+/// Where what a data frame carries begins, and whether it is several packets, each with a header of its own.
+fn behind_header(bytes: &[u8], form: Form) -> Result<(usize, bool), Skip> {
+    const AGGREGATE: u8 = 0x80;
+    let [control, flags] = control(bytes, form)?;
     if control >> 2 & 3 != DATA || control & NO_DATA != 0 {
         return Err(Skip::WlanNoData);
     }
@@ -114,9 +134,48 @@ pub(super) fn frame(bytes: &[u8], form: Form) -> Step<'_> {
     if form == Form::Padded {
         header = header.next_multiple_of(4);
     }
-    if aggregate {
-        // Of several packets in one frame the first counts.
-        header += AGGREGATE_HEADER;
+    Ok((header, aggregate))
+}
+
+/// Shows where addresses stand: those that frames of its type have, and those of each packet of several in one
+/// frame.
+pub(super) fn addresses(bytes: &[u8], form: Form, mut see: impl FnMut(usize)) {
+    let count = address_count(bytes, form);
+    [4, 10, 16, 24].into_iter().take(count).for_each(&mut see);
+    let Ok((mut at, true)) = behind_header(bytes, form) else {
+        return;
+    };
+    // Destination, source, length; the next packet is aligned to four bytes of what is carried.
+    let start = at;
+    while at < bytes.len() {
+        see(at);
+        see(at + 6);
+        let Ok(length) = be16(bytes, at + 12) else {
+            return;
+        };
+        at = start + (at - start + 14 + usize::from(length)).next_multiple_of(4);
     }
-    Ok((Layer::Llc, from(bytes, header)?))
+}
+
+/// How many addresses the header of a frame has.
+fn address_count(bytes: &[u8], form: Form) -> usize {
+    const MANAGEMENT: u8 = 0;
+    const CONTROL: u8 = 1;
+    const BOTH: u8 = TO_DISTRIBUTION | FROM_DISTRIBUTION;
+    let Ok([control, flags]) = control(bytes, form) else {
+        return 0;
+    };
+    match (control >> 2 & 3, control >> 4) {
+        (DATA, _) if flags & BOTH == BOTH => 4,
+        (DATA | MANAGEMENT, _) => 3,
+        // A wrapper, CTS, acknowledgement: the receiver's alone.
+        (CONTROL, 7 | 12 | 13) => 1,
+        (CONTROL, _) => 2,
+        _ => 1,
+    }
+}
+
+/// Bytes of the header of a frame that carries nothing readable: up to its addresses and its sequence number.
+pub(super) fn header_bytes(bytes: &[u8], form: Form) -> usize {
+    [0, 10, 16, 24, 30][address_count(bytes, form)]
 }

@@ -5,6 +5,7 @@ use super::bytes::{array, be16, byte, from, le16, le32};
 use super::cooked;
 use super::layer::{Layer, Step};
 use crate::trace::LinkType;
+use std::ops::Range;
 
 /// A frame of a link type that does not carry itself, so that it cannot be nested.
 fn carried(own: u16, number: u32, bytes: &[u8]) -> Step<'_> {
@@ -33,29 +34,43 @@ pub(super) fn pktap(bytes: &[u8]) -> Step<'_> {
 /// Linux's netfilter log: family, then attributes in the byte order of the machine that captured.
 pub(super) fn nflog(bytes: &[u8]) -> Step<'_> {
     let number = byte(bytes, 0)?;
-    let attributes = from(bytes, 4)?;
-    let payload = attribute_payload(attributes, u16::from_le_bytes)
-        .or_else(|| attribute_payload(attributes, u16::from_be_bytes))
+    from(bytes, 4)?;
+    let payload = attributes(bytes)
+        .find(|(kind, _)| *kind == PAYLOAD)
         .ok_or(Skip::NotIp)?;
-    cooked::family(number.into(), payload)
+    // Cut short by the snapshot length, perhaps.
+    cooked::family(number.into(), &bytes[payload.1])
 }
 
-/// The payload among netlink attributes: length (with its own header), kind, value, padding.
-fn attribute_payload(mut bytes: &[u8], number: fn([u8; 2]) -> u16) -> Option<&[u8]> {
-    const PAYLOAD: u16 = 9;
+const PAYLOAD: u16 = 9;
+
+/// The attributes of a netfilter log's record, each with its place, in the byte order in which there is a payload among
+/// them; if it was cut off, in that in which the first one is shorter.
+pub(super) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, Range<usize>)> {
+    let orders = [u16::from_le_bytes, u16::from_be_bytes];
+    let has_payload = |number| attributes_as(bytes, number).any(|(kind, _)| kind == PAYLOAD);
+    let number = orders.into_iter().find(|&number| has_payload(number));
+    let number = number.unwrap_or_else(|| match array(bytes, 4) {
+        Ok([low, high]) if high > low => u16::from_be_bytes,
+        _ => u16::from_le_bytes,
+    });
+    attributes_as(bytes, number)
+}
+
+/// Netlink attributes behind a header of four bytes: length (with its own header), kind, value, padding.
+fn attributes_as(
+    bytes: &[u8],
+    number: fn([u8; 2]) -> u16,
+) -> impl Iterator<Item = (u16, Range<usize>)> {
     const HEADER: usize = 4;
-    loop {
-        let length = usize::from(number(array(bytes, 0).ok()?));
-        let kind = number(array(bytes, 2).ok()?);
-        if length < HEADER {
-            return None;
-        }
-        if kind == PAYLOAD {
-            // Cut short by the snapshot length, perhaps.
-            return bytes.get(HEADER..length.min(bytes.len()));
-        }
-        bytes = bytes.get(length.next_multiple_of(4)..)?;
-    }
+    let mut at = 4;
+    std::iter::from_fn(move || {
+        let length = usize::from(number(array(bytes, at).ok()?));
+        let kind = number(array(bytes, at + 2).ok()?);
+        let value = at + HEADER..(at + length).min(bytes.len());
+        at += length.next_multiple_of(4);
+        (length >= HEADER).then_some((kind, value))
+    })
 }
 
 /// Network service header: lengths in its first word, then the kind of packet that it steers.

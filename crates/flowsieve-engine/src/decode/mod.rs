@@ -15,7 +15,8 @@
 //! | `ip` | IPv4 and IPv6 with extension headers |
 //! | `tunnel`, `udp_tunnel` | what may stand inside an IP packet |
 //! | `network` | where the network layer begins, and what stands before it |
-//! | `places` | where in a frame addresses stand, for those who replace them |
+//! | `places`, `hardware` | where in a frame addresses stand, for those who replace them; those of link layers |
+//! | `headers` | where the headers of a frame end, for those who cut it there |
 //! | `whole` | an IP packet as bytes, and the VLANs before it |
 //! | `dns`, `dns_name` | DNS messages, names |
 //! | `skip` | the reasons why there is nothing to count |
@@ -31,6 +32,8 @@ mod cooked;
 mod dns;
 mod dns_name;
 mod ethernet;
+mod hardware;
+mod headers;
 mod ieee80211;
 mod ip;
 mod layer;
@@ -56,6 +59,8 @@ mod tunnel_tests;
 
 pub use dns::{DNS_PORT, DnsMessage, dns_message, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text, push_dotted};
+pub use hardware::Hardware;
+pub use headers::headers_end;
 pub use ip::Elsewhere;
 #[doc(hidden)]
 pub use logged::logged_addresses;

@@ -1,10 +1,10 @@
-//! Where in a frame addresses stand: in every IP header on the way inwards, and in address resolution.
+//! Where in a frame addresses stand: in every header on the way inwards, and in address resolution.
 
 use super::bytes::place_in;
 use super::ethernet::{ARP, REVERSE_ARP};
 use super::ip::Elsewhere;
 use super::layer::{Layer, STEPS_MAX, step};
-use super::{IpPacket, ip, tunnel};
+use super::{Hardware, IpPacket, hardware, ip, tunnel};
 use crate::trace::LinkType;
 
 /// A place with addresses; places come from the outermost inwards, each inside what the one before
@@ -39,6 +39,13 @@ pub enum Place {
         /// Where in the frame it begins.
         at: usize,
     },
+    /// A link-layer address, perhaps cut off.
+    Hardware {
+        /// Where in the frame it begins.
+        at: usize,
+        /// What it is.
+        kind: Hardware,
+    },
 }
 
 /// What an IP packet carries behind its header and extension headers.
@@ -55,7 +62,7 @@ pub struct Carried {
 }
 
 /// Finds the addresses of a frame that begins as `link` says, tunnels and the headers that ICMP errors
-/// quote included. `places` is cleared first.
+/// quote included: those of IP and of the link layers. `places` is cleared first.
 pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
     places.clear();
     // What a step leaves is a piece of the frame, or empty.
@@ -71,13 +78,19 @@ pub fn address_places(link: LinkType, frame: &[u8], places: &mut Vec<Place>) {
                 places.push(Place::Arp { at });
                 return;
             }
-            other => match step(other, bytes) {
-                Ok(next) => {
-                    (layer, bytes) = next;
-                    continue;
+            other => {
+                hardware::addresses(other, bytes, |within, kind| {
+                    let at = at + within;
+                    places.push(Place::Hardware { at, kind });
+                });
+                match step(other, bytes) {
+                    Ok(next) => {
+                        (layer, bytes) = next;
+                        continue;
+                    }
+                    Err(_) => return,
                 }
-                Err(_) => return,
-            },
+            }
         };
         let Ok(packet) = packet else {
             places.push(Place::Unreadable { at, v6 });

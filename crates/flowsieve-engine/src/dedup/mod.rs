@@ -18,6 +18,7 @@
 //! | `batch` | packets by column, as the window takes them |
 //! | `window`, `window_filter` | the digests of the window; the filter that follows it |
 //! | `approximate` | the window without digests |
+//! | `cut` | packets that are written with fewer bytes |
 //! | `run`, `slices`, `results` | the loop; what is reported |
 
 #![cfg_attr(
@@ -27,6 +28,7 @@
 
 mod approximate;
 mod batch;
+mod cut;
 mod key;
 mod plan;
 mod results;
@@ -37,6 +39,8 @@ mod window;
 mod window_filter;
 
 pub use crate::guard::Broken;
-pub use plan::{DedupPlan, DedupPlanError, Difference, Sameness, WindowFilterKind, WindowWidth};
+pub use plan::{
+    DedupPlan, DedupPlanError, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth,
+};
 pub use results::{DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
 pub use run::{DedupError, Writers, dedup};

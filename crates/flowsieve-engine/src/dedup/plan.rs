@@ -58,6 +58,16 @@ pub enum WindowWidth {
     Packets(u64),
 }
 
+/// How much of each packet is written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SnapLength {
+    /// At most so many bytes.
+    Bytes(u32),
+    /// The headers: of the link, of IP with its extension headers, and of what IP carries; with [`Tunnel::Inner`] those
+    /// inside tunnels, too.
+    Headers,
+}
+
 /// The filter that follows the window.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WindowFilterKind {
@@ -106,6 +116,8 @@ pub struct DedupPlan {
     pub approximate: bool,
     /// Memory of the window and its filter, in bytes.
     pub memory_bytes: u64,
+    /// How much of each packet is written; none for all that was captured. Packets are compared as they were captured.
+    pub snap_length: Option<SnapLength>,
     /// Width of the slices that are reported, in nanoseconds; none if none are.
     pub slice_ns: Option<i64>,
     /// Seed of the digests; none for a random one, on which no result depends as long as nothing is
@@ -148,6 +160,7 @@ impl DedupPlan {
             filter: WindowFilterKind::Rotating,
             approximate: false,
             memory_bytes: 64 << 20,
+            snap_length: None,
             slice_ns: None,
             seed: None,
             threads: std::thread::available_parallelism().map_or(1, usize::from),

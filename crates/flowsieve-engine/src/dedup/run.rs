@@ -2,8 +2,9 @@
 
 use super::approximate::Approximate;
 use super::batch::{KeyBatch, KeyMaker};
+use super::cut::Cutter;
 use super::key::Keyer;
-use super::plan::{DedupPlan, DedupPlanError, WindowWidth};
+use super::plan::{DedupPlan, DedupPlanError, SnapLength, WindowWidth};
 use super::results::{DedupSummary, DropKind, Drops};
 use super::slices::Slices;
 use super::tcp::TcpFlows;
@@ -85,6 +86,12 @@ fn filter<W: Write + Send + 'static>(
     watch: &dyn Watch,
 ) -> Result<DedupSummary, DedupError> {
     let mut run = Run::new(plan);
+    if let Some(SnapLength::Bytes(bytes)) = plan.snap_length {
+        for writer in writers.kept.iter_mut().chain(&mut writers.dropped) {
+            writer.limit_snap_length(bytes);
+        }
+    }
+    let mut cutter = plan.snap_length.map(|snap| Cutter::new(snap, plan.tunnel));
     let mut keys = KeyBatch::default();
     let mut flows = TcpFlows::default();
     let rest = RefCell::default();
@@ -101,7 +108,7 @@ fn filter<W: Write + Send + 'static>(
                 keys.push(packet, key);
             }
             run.take(&mut keys, 0..count);
-            write_all(writers, number, &batch, range, &run.dropped)
+            write_all(writers, &mut cutter, number, &batch, range, &run.dropped)
         })?;
     if writers.anonymizer.is_none() {
         end(writers, &rest.borrow())?;
@@ -251,6 +258,7 @@ impl Run {
 /// Writes packets of a batch where they belong. Runs of packets with the same fate are written in one piece.
 fn write_all<W: Write + Send + 'static>(
     writers: &mut Writers<W>,
+    cutter: &mut Option<Cutter>,
     input: usize,
     batch: &RecordBatch<'_>,
     range: Range<usize>,
@@ -260,7 +268,11 @@ fn write_all<W: Write + Send + 'static>(
     let anonymized = anonymizer
         .as_mut()
         .map(|anonymizer| anonymizer.batch(input, batch, range.clone()));
-    let written = anonymized.as_ref().unwrap_or(batch);
+    let whole = anonymized.as_ref().unwrap_or(batch);
+    let cut = cutter
+        .as_mut()
+        .map(|cutter| cutter.batch(batch, whole, range.clone()));
+    let written = cut.as_ref().unwrap_or(whole);
     let mut at = range.start;
     for run in dropped.chunk_by(|one, next| one == next) {
         write(writers, input, written, at..at + run.len(), run[0])?;

@@ -11,7 +11,7 @@
 
 use super::places::{GROUP, Group};
 use super::{Bucket, DleftFilter, SUBTABLES};
-use crate::hashing::{Digest, HalfProducts, Products, WholeProducts};
+use crate::hashing::{Digest, Products, WholeProducts};
 use std::hint::black_box;
 
 /// Groups whose buckets are touched before they are compared: enough for all loads that a core has under
@@ -69,7 +69,8 @@ impl<B: Bucket> Query<'_, B> {
 /// The query for machines with vectors of eight and of four words.
 #[cfg(target_arch = "x86_64")]
 mod vectors {
-    use super::{Bucket, HalfProducts, Query, WholeProducts};
+    use super::{Bucket, Query, WholeProducts};
+    use crate::hashing::HalfProducts;
     use pulp::NullaryFnOnce;
 
     pub(super) struct Eight<'a, B: Bucket>(pub(super) Query<'a, B>);

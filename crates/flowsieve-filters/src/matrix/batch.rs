@@ -13,7 +13,9 @@
 
 use super::MatrixFilter;
 use super::layout::{Layout, Way};
-use crate::hashing::{Digest, HalfProducts, NumberedProbes, Products, WholeProducts};
+#[cfg(target_arch = "x86_64")]
+use crate::hashing::HalfProducts;
+use crate::hashing::{Digest, NumberedProbes, Products, WholeProducts};
 use crate::matrix_sizing::MAX_ATTRIBUTES;
 
 /// Elements that are asked for together: their numbers fit in a byte.

@@ -94,6 +94,15 @@ pub enum WriteError {
     Time(i64),
 }
 
+/// The snapshot length to be stated where an input states one, of which 0 is none, and packets may be cut besides.
+fn snap_length(stated: u32, limit: Option<u32>) -> u32 {
+    match (stated, limit) {
+        (stated, None) => stated,
+        (0, Some(limit)) => limit,
+        (stated, Some(limit)) => stated.min(limit),
+    }
+}
+
 /// The annotations before packets `from..to` of a batch, and those behind its last packet if that is among them.
 fn between<'a>(batch: &RecordBatch<'a>, from: usize, to: usize) -> &'a [Annotation] {
     let all = batch.annotations;
@@ -152,6 +161,15 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
             annotates: single_input && format.container == CaptureFormat::Pcapng,
             written: Written::default(),
         })
+    }
+
+    /// States that no captured length exceeds this; to be called before packets come. The packets are the caller's.
+    #[doc(hidden)]
+    pub fn limit_snap_length(&mut self, bytes: u32) {
+        match &mut self.container {
+            Container::Pcap(writer) => writer.snap_limit = Some(bytes),
+            Container::Pcapng(writer) => writer.snap_limit = Some(bytes),
+        }
     }
 
     /// Writes packets `from..to` of a batch of the input with this number. Interfaces that are new are

@@ -5,8 +5,8 @@ use std::io::Write;
 use super::super::packet::{LinkType, PacketRef};
 use super::super::record::{InterfaceInfo, RecordBatch};
 use super::super::time::NANOS_PER_SECOND;
-use super::WriteError;
 use super::behind::Behind;
+use super::{WriteError, snap_length};
 
 const MICROSECONDS: u32 = 0xa1b2_c3d4;
 const NANOSECONDS: u32 = 0xa1b2_3c4d;
@@ -20,6 +20,8 @@ const LARGEST_SNAP_LENGTH: u32 = 262_144;
 #[derive(Debug)]
 pub(super) struct PcapWriter {
     single_input: bool,
+    /// No captured length exceeds this.
+    pub(super) snap_limit: Option<u32>,
     head: Option<Head>,
     /// The first interface met: the head of a file without packets.
     first: Option<InterfaceInfo>,
@@ -37,6 +39,7 @@ impl PcapWriter {
     pub(super) fn new(single_input: bool) -> Self {
         Self {
             single_input,
+            snap_limit: None,
             head: None,
             first: None,
         }
@@ -116,7 +119,8 @@ impl PcapWriter {
         out: &mut Behind<W>,
     ) -> Result<Head, WriteError> {
         let microseconds = only.is_some_and(|only| only.resolution() == 6);
-        let snap_length = only.map_or(LARGEST_SNAP_LENGTH, |only| only.snap_length);
+        let stated = only.map_or(LARGEST_SNAP_LENGTH, |only| only.snap_length);
+        let snap_length = snap_length(stated, self.snap_limit);
         let flags = only.map_or(0, |only| only.pcap_flags);
         let magic = if microseconds {
             MICROSECONDS

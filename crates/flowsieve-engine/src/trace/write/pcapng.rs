@@ -7,7 +7,7 @@ use super::super::packet::LinkType;
 use super::super::record::{InterfaceInfo, RecordBatch};
 use super::behind::Behind;
 use super::options::{self, Block};
-use super::{WriteError, between};
+use super::{WriteError, between, snap_length};
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
@@ -26,6 +26,8 @@ const MICROSECONDS: u8 = 6;
 #[derive(Debug, Default)]
 pub(super) struct PcapngWriter {
     begun: bool,
+    /// No captured length exceeds this.
+    pub(super) snap_limit: Option<u32>,
     interfaces: u32,
     /// For each input, the number here of each of its interfaces.
     numbers: Vec<Vec<u32>>,
@@ -127,7 +129,8 @@ impl PcapngWriter {
         out: &mut Behind<W>,
     ) -> Result<(), WriteError> {
         self.start(INTERFACE);
-        self.words(&[interface.link.0.into(), interface.snap_length]);
+        let snap_length = snap_length(interface.snap_length, self.snap_limit);
+        self.words(&[interface.link.0.into(), snap_length]);
         let before = self.block.len();
         let (bytes, big_endian) = (&interface.options, interface.big_endian);
         let resolution = INTERFACE_RESOLUTION;
