@@ -206,7 +206,7 @@ async function redrawn(page) {
     const found = time.levels(time.extents(data, 0, data.at.length), times);
     const ticks = found.ticks.map(([, text]) => text);
     same([...new Set(up)].sort(), [...new Set(times.strips ? [ticks[0], ticks[ticks.length - 1]] : ticks)].sort(), "the vertical axis");
-    const { ticks: clock, day } = time.timeTicks([times.from, times.to], times.steps);
+    const { ticks: clock, day } = time.timeTicks([times.from, times.to], times);
     const name = across.pop();
     same(name, times.label + (day ? " (" + day + ")" : ""), "the name of the axis");
     holds(across.length > 0 && across.every((text) => clock.some(([, other]) => other === text)), "the time axis: " + across);

@@ -63,7 +63,7 @@ mod rows;
 pub use flowsieve_engine::{anonymize, comparison, decode};
 #[doc(inline)]
 pub use flowsieve_engine::{
-    capture_filter, dedup, elements, export, flows, pieces, pipeline, selection, top, trace,
+    capture_filter, dedup, elements, export, flows, pieces, pipeline, selection, top, trace, zone,
 };
 
 // The program's module speaks of the library as others do.

@@ -4,9 +4,12 @@ use crate::table::Table;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{Float64Type, TimestampNanosecondType, UInt64Type};
 use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Field};
+use flowsieve::cli::zone_named;
 use flowsieve::elements::ElementKind;
 use flowsieve::pipeline::{SliceResult, SliceSink as _};
 use flowsieve::report::{CountPage, svg};
+use flowsieve::zone::Zone;
 use pyo3::prelude::*;
 
 /// The figure of distinct elements over time, as SVG; empty if there is one slice.
@@ -22,11 +25,22 @@ pub(crate) fn draw_count(py: Python<'_>, rows: &Table, element: &str, filter: &s
         }
         let mut kinds = ElementKind::ALL.into_iter();
         let kind = kinds.find(|kind| kind.name() == element);
-        let figure = page.figure(kind.map_or(element, |kind| kind.plural()), filter);
+        let plural = kind.map_or(element, |kind| kind.plural());
+        let figure = page.figure(plural, filter, zone_of(rows));
         figure
             .map(|figure| svg::standalone(&figure))
             .unwrap_or_default()
     })
+}
+
+/// The zone of the times in these rows.
+fn zone_of(rows: &Table) -> Zone {
+    let first = rows.batches().first();
+    let field = first.and_then(|batch| batch.schema().field_with_name("start_ns").ok().cloned());
+    match field.as_ref().map(Field::data_type) {
+        Some(DataType::Timestamp(_, Some(name))) => zone_named(name).unwrap_or_default(),
+        _ => Zone::UTC,
+    }
 }
 
 /// What the figure shows of these rows.

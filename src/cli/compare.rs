@@ -301,7 +301,10 @@ impl CompareArgs {
                 .selection(self.trace.elements.packets.headers.tunnel)?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
-            slicing: self.trace.slices.slicing(),
+            slicing: self
+                .trace
+                .slices
+                .slicing(self.trace.input.selection.zone.zone()),
             contenders,
             memories: self.conditions.memory.clone(),
             combinations,

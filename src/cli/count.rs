@@ -229,13 +229,16 @@ impl SliceSink for Sinks {
 impl CountArgs {
     /// The same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
-        refuse([
-            (self.live.follow, "--follow"),
-            (self.od.is_asked(), "--html, --svg or --od"),
-            (self.od.is_anonymized(), "--anonymize"),
-            (self.top.is_some(), "--top"),
-            (self.save_filter.is_some(), "--save-filter"),
-        ])?;
+        refuse(
+            self.trace.input.selection.zone,
+            [
+                (self.live.follow, "--follow"),
+                (self.od.is_asked(), "--html, --svg or --od"),
+                (self.od.is_anonymized(), "--anonymize"),
+                (self.top.is_some(), "--top"),
+                (self.save_filter.is_some(), "--save-filter"),
+            ],
+        )?;
         Ok(DividedRun {
             plan: DividedPlan::Count(self.plan(&self.trace.input.captures)?),
             format: self.format.format,
@@ -292,7 +295,10 @@ impl CountArgs {
                 .selection(self.trace.elements.packets.headers.tunnel)?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
-            slicing: self.trace.slices.slicing(),
+            slicing: self
+                .trace
+                .slices
+                .slicing(self.trace.input.selection.zone.zone()),
             counter,
             exact_limit_bytes: self.exact.limit_bytes(),
             seed: self.filter.seed.seed,

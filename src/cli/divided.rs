@@ -1,5 +1,6 @@
 //! Runs that other machines help with: what their command lines ask for.
 
+use super::timezone::ZoneArgs;
 use super::{Command, Failure, UsageError, parse};
 use flowsieve::export::ExportPlan;
 use flowsieve::flows::FlowPlan;
@@ -122,7 +123,16 @@ impl PiecePlan for DividedPlan {
 }
 
 /// Refuses what needs all packets in one place, by the names of the options that were given.
-pub(super) fn refuse<const N: usize>(whole: [(bool, &str); N]) -> Result<(), UsageError> {
+/// Refuses a zone that may be another one on each machine.
+pub(super) fn refuse<const N: usize>(
+    zone: ZoneArgs,
+    whole: [(bool, &str); N],
+) -> Result<(), UsageError> {
+    if zone.is_of_this_machine() {
+        return Err(UsageError::of(
+            "each machine has a time zone of its own, so `--timezone local` does not go with a run that is divided among machines; name the zone",
+        ));
+    }
     match whole.into_iter().find(|(is_given, _)| *is_given) {
         None => Ok(()),
         Some((_, name)) => Err(UsageError::of(format!(

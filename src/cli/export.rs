@@ -1,6 +1,6 @@
 //! `flowsieve export`: packets, or the elements of slices, for programs.
 
-use super::divided::{DividedPlan, DividedRun};
+use super::divided::{DividedPlan, DividedRun, refuse};
 use super::flows::NAMES;
 use super::options::{
     Choice, FormatArgs, InputArgs, OutputArgs, PacketArgs, SliceArgs, SpeechArgs, ThreadArgs,
@@ -204,6 +204,7 @@ impl ExportArgs {
                 ));
             }
         };
+        refuse(self.input.selection.zone, [])?;
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
         let parameters = ExportParameters::new(&plan, self.names);
@@ -239,7 +240,7 @@ impl ExportArgs {
                 kind: self.element,
                 undirected: self.undirected,
                 queries_only: self.queries_only,
-                slicing: self.slices.slicing(),
+                slicing: self.slices.slicing(self.input.selection.zone.zone()),
                 memory_bytes: self.memory,
             }
         };

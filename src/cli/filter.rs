@@ -4,6 +4,7 @@ use super::options::{FormatArgs, OutputArgs};
 use super::output::Output;
 use super::run::{PARTIAL, Run, UNWRITTEN};
 use super::same_file::keep_apart;
+use super::timezone::ZoneArgs;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, Subcommand};
@@ -70,6 +71,9 @@ struct InfoArgs {
     /// Saved filters
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+
+    #[command(flatten)]
+    zone: ZoneArgs,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -146,7 +150,7 @@ fn info(args: &InfoArgs, run: &mut Run) -> Result<()> {
     keep_apart([("--output", args.output.path())], &args.files)?;
     args.format.check(&args.output)?;
     let output = args.output.open()?;
-    let mut info = FilterInfo::default();
+    let mut info = FilterInfo::in_zone(args.zone.zone());
     for path in &args.files {
         if run.stop().is_set() {
             break;

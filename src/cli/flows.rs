@@ -198,11 +198,14 @@ const LEAST_MEMORY: u64 = (512 << 10) / 3 * 4 + 4;
 impl FlowsArgs {
     /// The same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
-        refuse([
-            (self.live.follow, "--follow"),
-            (self.unique, "--unique"),
-            (self.anonymize.is_wanted(), "--anonymize"),
-        ])?;
+        refuse(
+            self.input.selection.zone,
+            [
+                (self.live.follow, "--follow"),
+                (self.unique, "--unique"),
+                (self.anonymize.is_wanted(), "--anonymize"),
+            ],
+        )?;
         self.check()?;
         let plan = self.plan(&self.input.captures)?;
         let parameters = FlowParameters::new(&plan, self.memory, false, self.names);

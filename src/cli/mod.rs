@@ -30,6 +30,7 @@ mod same_file;
 mod say;
 mod signals;
 mod structure;
+mod timezone;
 mod top;
 mod topics;
 mod units;
@@ -54,6 +55,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, io};
+pub use timezone::named as zone_named;
 use topics::EXIT_CODES;
 use units::VALUES;
 

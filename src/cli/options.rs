@@ -5,8 +5,9 @@
 
 use super::UsageError;
 use super::output::{Output, is_shown, is_standard};
+use super::timezone::ZoneArgs;
 use super::units::{
-    UnitError, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
+    TypedBound, UnitError, parse_bound, parse_delay_ns, parse_seed, parse_size, parse_width_ns,
 };
 use anyhow::Result;
 use clap::Args;
@@ -18,6 +19,7 @@ use flowsieve::pipeline::{Align, Slicing};
 use flowsieve::report::ReportFormat;
 use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::trace::{DnstapTypes, InputFormat, Source};
+use flowsieve::zone::Zone;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
@@ -81,21 +83,26 @@ pub(super) struct SelectionArgs {
 
     /// Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min
     ///
-    /// RFC 3339, a date, seconds since 1970, a duration after the first packet (+90s), or one before the last packet of
+    /// RFC 3339, a date or a time of --timezone, seconds since 1970, a duration after the first packet (+90s), or one before the last packet of
     /// files (-5min).
     #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true, hide_short_help = true)]
-    from: Option<TimeBound>,
+    from: Option<TypedBound>,
 
     /// Only packets before this time
     #[arg(long, value_name = "TIME", value_parser = parse_bound, allow_hyphen_values = true, hide_short_help = true)]
-    to: Option<TimeBound>,
+    to: Option<TypedBound>,
+
+    #[command(flatten)]
+    pub(super) zone: ZoneArgs,
 }
 
 impl SelectionArgs {
     /// What the user wants, with times that may be relative to the captures.
     /// A capture filter asks this IP header.
     pub(super) fn selection(&self, tunnel: Tunnel) -> Result<Selection, UsageError> {
-        if let (Some(TimeBound::At(from)), Some(TimeBound::At(to))) = (self.from, self.to)
+        let zone = self.zone.zone();
+        let [from, to] = [self.from, self.to].map(|bound| Some(bound?.in_zone(zone)));
+        if let (Some(TimeBound::At(from)), Some(TimeBound::At(to))) = (from, to)
             && from >= to
         {
             return Err(UsageError::of(
@@ -104,8 +111,9 @@ impl SelectionArgs {
         }
         Ok(Selection {
             capture_filter: capture_filter(self.expression.as_deref(), tunnel)?,
-            from: self.from,
-            to: self.to,
+            from,
+            to,
+            zone,
         })
     }
 }
@@ -337,7 +345,9 @@ fn boundaries() -> impl TypedValueParser<Value = Align> {
         &[Align::Epoch, Align::First],
         Align::name,
         |align| match align {
-            Align::Epoch => "Multiples of the width since 1970",
+            Align::Epoch | Align::Local(_) => {
+                "Multiples of the width since 1970 began in --timezone"
+            }
             Align::First => "Multiples of the width since the first packet",
         },
     )
@@ -358,11 +368,14 @@ fn parse_slice(text: &str) -> Result<SliceWidth, String> {
 }
 
 impl<const WHOLE: bool> SliceArgs<WHOLE> {
-    /// Time slices.
-    pub(super) fn slicing(&self) -> Slicing {
+    /// Time slices, in local time of this zone.
+    pub(super) fn slicing(&self, zone: Zone) -> Slicing {
         Slicing {
             width_ns: self.slice.0,
-            align: self.align,
+            align: match self.align {
+                Align::Epoch if !zone.is_utc() => Align::Local(zone),
+                align => align,
+            },
         }
     }
 }

@@ -172,7 +172,10 @@ impl TopSink for Sinks {
 impl TopArgs {
     /// The same for machines to divide.
     pub(super) fn divided(&self) -> Result<DividedRun, UsageError> {
-        refuse([(self.page.is_wanted(), "--html or --svg")])?;
+        refuse(
+            self.input.selection.zone,
+            [(self.page.is_wanted(), "--html or --svg")],
+        )?;
         Ok(DividedRun {
             plan: DividedPlan::Top(self.plan(&self.input.captures)?),
             format: self.format.format,
@@ -208,7 +211,7 @@ impl TopArgs {
             tunnel: asked.packets.headers.tunnel,
             dns_ports: asked.packets.dns.dns_port.clone(),
             queries_only: asked.queries_only,
-            slicing: self.slices.slicing(),
+            slicing: self.slices.slicing(self.input.selection.zone.zone()),
             most: number.or(asked.min.is_none().then_some(USUAL_KEYS)),
             least: asked.min.unwrap_or(USUAL_LEAST),
             memory_bytes: self.memory,

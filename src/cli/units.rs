@@ -7,6 +7,7 @@ use chrono::{NaiveDate, NaiveDateTime};
 use flowsieve::capture_filter::port_of_name;
 use flowsieve::selection::TimeBound;
 use flowsieve::trace::time_from_text;
+use flowsieve::zone::Zone;
 use std::hash::{BuildHasher, RandomState};
 
 /// What options take, as `flowsieve --help` says it.
@@ -15,7 +16,7 @@ Values:
   SIZE      bytes (65536), or 64KiB, 64K (powers of two), 64kB, 64KB (powers of ten); also M, G, T
   COUNT     2500, 10k, 1.5M, 2G
   DURATION  seconds (60, 0.5), or with a unit: ns, us, ms, s, min or m, h, d or day
-  TIME      2014-01-01 and 2014-01-01T12:30 (UTC), RFC 3339, or seconds since 1970";
+  TIME      2014-01-01 and 2014-01-01T12:30 (of --timezone), RFC 3339, or seconds since 1970";
 
 /// A port, by its number or its name.
 pub(crate) fn parse_port(text: &str) -> Result<u16, String> {
@@ -69,7 +70,7 @@ pub(crate) enum UnitError {
          short) or kB, MB, GB, TB (powers of ten), such as 64KiB"
     )]
     Size,
-    /// See [`parse_time_ns`].
+    /// See [`parse_time`].
     #[error(
         "a time is a date such as 2014-01-01, RFC 3339 such as 2026-11-20T12:00:00Z, or a number of \
          seconds since 1970"
@@ -142,9 +143,25 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, UnitError> {
     parse(text, unit).ok_or(UnitError::Size)
 }
 
-/// `2014-01-01`, `2014-01-01T12:30`, RFC 3339 and seconds since 1970, in nanoseconds since 1970. Where nothing
-/// says otherwise a time is UTC, and a date the time at which it begins.
-pub(crate) fn parse_time_ns(text: &str) -> Result<i64, UnitError> {
+/// A time as it was typed, in nanoseconds since 1970 began: in UTC, or on the clocks of a zone that is known later.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum TypedTime {
+    Utc(i64),
+    Local(i64),
+}
+
+impl TypedTime {
+    /// In nanoseconds since the epoch.
+    pub(crate) fn in_zone(self, zone: Zone) -> i64 {
+        match self {
+            Self::Utc(time_ns) => time_ns,
+            Self::Local(local_ns) => zone.time_ns(local_ns),
+        }
+    }
+}
+
+/// `2014-01-01`, `2014-01-01T12:30`, RFC 3339 and seconds since 1970. A date is the time at which it begins.
+pub(crate) fn parse_time(text: &str) -> Result<TypedTime, UnitError> {
     let civil = || {
         let at_begin = |day: NaiveDate| day.and_hms_opt(0, 0, 0);
         let of_day = || at_begin(text.parse().ok()?);
@@ -153,7 +170,7 @@ pub(crate) fn parse_time_ns(text: &str) -> Result<i64, UnitError> {
         let minutes = || to_the("%Y-%m-%dT%H:%M").or_else(|| to_the("%Y-%m-%d %H:%M"));
         of_day().or_else(seconds).or_else(minutes)
     };
-    let utc = || {
+    let local = || {
         let time = civil()?.and_utc();
         let beyond = if time.timestamp() < 0 {
             i64::MIN
@@ -162,19 +179,38 @@ pub(crate) fn parse_time_ns(text: &str) -> Result<i64, UnitError> {
         };
         Some(time.timestamp_nanos_opt().unwrap_or(beyond))
     };
-    time_from_text(text).or_else(utc).ok_or(UnitError::Time)
+    let utc = time_from_text(text).map(TypedTime::Utc);
+    utc.or_else(|| local().map(TypedTime::Local))
+        .ok_or(UnitError::Time)
 }
 
-/// An end of a range of time: a time as [`parse_time_ns`] reads it, or `+90s` after the first packet, or `-5min` before the last.
-pub(crate) fn parse_bound(text: &str) -> Result<TimeBound, UnitError> {
+/// An end of a range of time as it was typed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum TypedBound {
+    Time(TypedTime),
+    Relative(TimeBound),
+}
+
+impl TypedBound {
+    /// The end, where times without an offset are of this zone.
+    pub(crate) fn in_zone(self, zone: Zone) -> TimeBound {
+        match self {
+            Self::Time(time) => TimeBound::At(time.in_zone(zone)),
+            Self::Relative(bound) => bound,
+        }
+    }
+}
+
+/// An end of a range of time: a time as [`parse_time`] reads it, or `+90s` after the first packet, or `-5min` before the last.
+pub(crate) fn parse_bound(text: &str) -> Result<TypedBound, UnitError> {
     let relative = |sign| parse_delay_ns(text.strip_prefix(sign)?).ok();
     if let Some(after) = relative('+') {
-        Ok(TimeBound::AfterStart(after))
+        Ok(TypedBound::Relative(TimeBound::AfterStart(after)))
     } else if let Some(before) = relative('-') {
-        Ok(TimeBound::BeforeEnd(before))
+        Ok(TypedBound::Relative(TimeBound::BeforeEnd(before)))
     } else {
-        parse_time_ns(text)
-            .map(TimeBound::At)
+        parse_time(text)
+            .map(TypedBound::Time)
             .map_err(|_| UnitError::Bound)
     }
 }
@@ -218,6 +254,10 @@ fn parse(text: &str, unit: impl Fn(&str) -> Option<u64>) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn parse_time_ns(text: &str) -> Result<i64, UnitError> {
+        parse_time(text).map(|time| time.in_zone(Zone::UTC))
+    }
 
     fn check(
         parser: fn(&str) -> Result<u64, UnitError>,
@@ -376,6 +416,23 @@ mod tests {
             let number = text.parse::<f64>().is_ok();
             assert_eq!(parse_time_ns(text).is_ok(), number, "{text}");
         }
+    }
+
+    #[test]
+    fn times_without_an_offset_are_of_the_zone() {
+        const NEW_YEAR: i64 = 1_388_534_400_000_000_000;
+        const HOUR: i64 = 3_600_000_000_000;
+        let zone = Zone::new("two hours ahead", vec![(0, 7_200)]);
+        let time = |text| parse_time(text).map(|time| time.in_zone(zone));
+        for text in ["2014-01-01", "2014-01-01T00:00", "2014-01-01 00:00:00"] {
+            assert_eq!(time(text), Ok(NEW_YEAR - 2 * HOUR), "{text}");
+        }
+        for text in ["1388534400", "2014-01-01T00:00Z", "2013-12-31T19:00-05:00"] {
+            assert_eq!(time(text), Ok(NEW_YEAR), "{text}");
+        }
+        let bound = |text| parse_bound(text).map(|bound| bound.in_zone(zone));
+        assert_eq!(bound("2014-01-01"), Ok(TimeBound::At(NEW_YEAR - 2 * HOUR)));
+        assert_eq!(bound("+2h"), Ok(TimeBound::AfterStart(2 * HOUR)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::{CountParameters, FlowParameters};
 use crate::export::{ExportRows, ExportSink};
 use crate::flows::{FlowRecord, FlowSink};
 use crate::pipeline::{SliceResult, SliceSink};
+use crate::zone::Zone;
 use arrow_array::builder::{
     ArrayBuilder, BooleanBuilder, Float64Builder, Int64Builder, StringBuilder,
     TimestampNanosecondBuilder, UInt64Builder,
@@ -34,7 +35,7 @@ const BATCH_TEXT_BYTES: usize = 16 << 20;
 
 /// Gathers rows and hands them on, at most 65,536 at a time, so memory is bounded however many there are.
 ///
-/// Names are those of the fields in `docs/output.md`. Times are `Timestamp(Nanosecond, "UTC")`, whole numbers `Int64` or
+/// Names are those of the fields in `docs/output.md`. Times are `Timestamp(Nanosecond, zone)`, whole numbers `Int64` or
 /// `UInt64`, other numbers `Float64`, switches `Boolean`. All else is `Utf8`, lists and objects as in CSV.
 ///
 /// ```
@@ -70,14 +71,16 @@ impl<R, F> fmt::Debug for RecordBatches<R, F> {
 impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<SliceResult, F> {
     /// The slices of a count.
     pub fn of_slices(parameters: &CountParameters, take: F) -> Self {
-        Self::begin(all_slice_columns(parameters.design.as_ref(), true), take)
+        let columns = all_slice_columns(parameters.design.as_ref(), true);
+        Self::begin(columns, parameters.selected.zone, take)
     }
 }
 
 impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<FlowRecord, F> {
     /// Flows.
     pub fn of_flows(parameters: &FlowParameters, take: F) -> Self {
-        Self::begin(flow_columns(parameters.shape(), parameters.names), take)
+        let columns = flow_columns(parameters.shape(), parameters.names);
+        Self::begin(columns, parameters.selected.zone, take)
     }
 }
 
@@ -85,13 +88,13 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<Row, F> {
     /// Packets, or elements of slices.
     pub fn of_export(parameters: &ExportParameters, take: F) -> Self {
         let columns = export_columns(parameters.kind, parameters.names);
-        Self::begin(columns, take)
+        Self::begin(columns, parameters.selected.zone, take)
     }
 }
 
 impl<R, F: FnMut(RecordBatch) -> io::Result<()>> RecordBatches<R, F> {
-    fn begin(columns: Columns<R>, take: F) -> Self {
-        let columns = columns.flat();
+    fn begin(columns: Columns<R>, zone: Zone, take: F) -> Self {
+        let columns = columns.flat().in_zone(zone);
         Self {
             gathered: Gathered::begin(&columns),
             columns,
@@ -144,7 +147,7 @@ impl Gathered {
         Self {
             values: columns
                 .iter()
-                .map(|column| Values::of(&column.kind))
+                .map(|column| Values::of(&column.kind, column.zone))
                 .collect(),
             schema: Arc::new(Schema::new(fields)),
             rows: 0,
@@ -249,7 +252,11 @@ impl<F: FnMut(RecordBatch) -> io::Result<()>> ExportSink for RecordBatches<Row, 
 
 fn field<R>(column: &Column<R>) -> Field {
     let name = column.name.as_ref();
-    Field::new(name, Values::of(&column.kind).data_type(), column.nullable)
+    Field::new(
+        name,
+        Values::of(&column.kind, column.zone).data_type(column.zone),
+        column.nullable,
+    )
 }
 
 /// The values of a column that wait for their batch.
@@ -264,9 +271,11 @@ enum Values {
 }
 
 impl Values {
-    fn of(kind: &Kind) -> Self {
+    fn of(kind: &Kind, zone: Zone) -> Self {
         match kind {
-            Kind::Time(_) => Self::Time(TimestampNanosecondBuilder::new().with_timezone("UTC")),
+            Kind::Time(_) => {
+                Self::Time(TimestampNanosecondBuilder::new().with_timezone(zone.name()))
+            }
             Kind::I64 => Self::I64(Int64Builder::new()),
             Kind::U64 => Self::U64(UInt64Builder::new()),
             Kind::F64 | Kind::Decimal | Kind::Whole | Kind::Seconds => {
@@ -279,9 +288,9 @@ impl Values {
         }
     }
 
-    fn data_type(&self) -> DataType {
+    fn data_type(&self, zone: Zone) -> DataType {
         match self {
-            Self::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
+            Self::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, Some(zone.name().into())),
             Self::I64(_) => DataType::Int64,
             Self::U64(_) => DataType::UInt64,
             Self::F64(_) => DataType::Float64,

@@ -1,5 +1,6 @@
 //! The values of results and their types, in all formats.
 
+use crate::zone::Zone;
 use std::borrow::Cow;
 
 /// A name: our own, or made of those of attributes.
@@ -35,8 +36,8 @@ pub(super) enum Clock {
     Nanoseconds,
     /// In seconds.
     Seconds,
-    /// In RFC 3339.
-    Rfc3339,
+    /// In RFC 3339, as the time of this zone.
+    Rfc3339(Zone),
 }
 
 /// A value of a row.
@@ -165,11 +166,11 @@ fn twin(name: &Name) -> Name {
     }
 }
 
-/// The cell that a time in nanoseconds has beside it.
-pub(super) const fn twin_of(kind: &Kind, cell: &Cell) -> Option<Cell> {
+/// The cell that a time in nanoseconds has beside it, in this zone.
+pub(super) const fn twin_of(kind: &Kind, cell: &Cell, zone: Zone) -> Option<Cell> {
     match (kind, cell) {
         (Kind::Time(Clock::Nanoseconds), Cell::Time(ns, _)) => {
-            Some(Cell::Time(*ns, Clock::Rfc3339))
+            Some(Cell::Time(*ns, Clock::Rfc3339(zone)))
         }
         (Kind::Time(Clock::Nanoseconds), _) => Some(Cell::Null),
         _ => None,
@@ -178,10 +179,35 @@ pub(super) const fn twin_of(kind: &Kind, cell: &Cell) -> Option<Cell> {
 
 /// Appends a field of an object, and its twin if it is a time.
 pub(super) fn push_field(fields: &mut Vec<(Name, Cell)>, name: &Name, kind: &Kind, cell: Cell) {
-    let second = twin_of(kind, &cell);
+    let second = twin_of(kind, &cell, Zone::UTC);
     fields.push((name.clone(), cell));
     if let Some(second) = second {
         fields.push((twin(name), second));
+    }
+}
+
+impl Cell {
+    /// With the texts of times in this zone.
+    pub(super) fn in_zone(self, zone: Zone) -> Self {
+        if zone.is_utc() {
+            return self;
+        }
+        match self {
+            Self::Time(ns, Clock::Rfc3339(_)) => Self::Time(ns, Clock::Rfc3339(zone)),
+            Self::List(cells, between) => {
+                let cells = cells.into_iter().map(|cell| cell.in_zone(zone));
+                Self::List(cells.collect(), between)
+            }
+            Self::Object(fields) => {
+                let fields = fields.into_iter();
+                Self::Object(
+                    fields
+                        .map(|(name, cell)| (name, cell.in_zone(zone)))
+                        .collect(),
+                )
+            }
+            cell => cell,
+        }
     }
 }
 

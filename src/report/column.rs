@@ -3,10 +3,11 @@
 //! `docs/output.md`.
 
 use super::cell::{Cell, IntoCell, Kind, Name, Time, names_in_text, push_field};
-use super::number::{grouped, percent};
+use super::number::{grouped, offset_width, percent, time};
 use super::table::Heading;
 use super::values::{ColumnValue, RowBatch, Values};
 use crate::export::Texts;
+use crate::zone::Zone;
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,13 +41,15 @@ pub(super) struct Column<R: ?Sized> {
     parts: Vec<Column<R>>,
     pub(super) heading: Option<Heading>,
     text: Option<Text<R>>,
-    /// The same where there is little room.
-    short: Option<Text<R>>,
+    /// Of a time: the zone in which texts show it.
+    pub(super) zone: Zone,
+    /// Of a time: decimals of the second that people read, and those where there is little room.
+    decimals: (usize, usize),
 }
 
 impl<R: ?Sized> Column<R> {
     pub(super) fn cell(&self, row: &R) -> Cell {
-        (self.cell)(row)
+        (self.cell)(row).in_zone(self.zone)
     }
 
     /// What appends the text of a row, if the column has that.
@@ -151,7 +154,8 @@ impl<R: ?Sized> Columns<R> {
             parts: Vec::new(),
             heading: None,
             text: None,
-            short: None,
+            zone: Zone::UTC,
+            decimals: (9, 9),
         });
         self
     }
@@ -289,9 +293,22 @@ impl<R: ?Sized> Columns<R> {
         self
     }
 
-    /// How they read them where there is little room.
-    pub(super) fn short(mut self, text: impl Fn(&R) -> String + Send + Sync + 'static) -> Self {
-        self.last().short = Some(Box::new(text));
+    /// Of a time: decimals of the second that people read, and those where there is little room.
+    pub(super) fn decimals(mut self, wide: usize, tight: usize) -> Self {
+        self.last().decimals = (wide, tight);
+        self
+    }
+
+    /// With the texts of times in this zone.
+    pub(super) fn in_zone(mut self, zone: Zone) -> Self {
+        for column in &mut self.0 {
+            column.zone = zone;
+            let heading = column.heading.take();
+            column.heading = heading.map(|heading| match column.kind {
+                Kind::Time(_) => heading.wider(offset_width(zone)),
+                _ => heading,
+            });
+        }
         self
     }
 
@@ -370,7 +387,8 @@ impl<R: ?Sized> Columns<R> {
         for column in &self.0 {
             push_field(&mut fields, &column.name, &column.kind, column.cell(row));
         }
-        Cell::Object(fields)
+        let zone = self.0.first().map_or(Zone::UTC, |column| column.zone);
+        Cell::Object(fields).in_zone(zone)
     }
 
     /// A whole number of a row.
@@ -445,12 +463,15 @@ impl<R: RowBatch> Columns<R> {
 impl<R: ?Sized> Column<R> {
     /// What people read; `tight` where there is little room.
     pub(super) fn for_people(&self, row: &R, tight: bool) -> String {
-        let short = self.short.as_ref().filter(|_| tight);
-        if let Some(text) = short.or(self.text.as_ref()) {
+        if let Some(text) = &self.text {
             return text(row);
         }
         match self.cell(row) {
             Cell::Null => "–".to_owned(),
+            Cell::Time(ns, _) => {
+                let (wide, narrow) = self.decimals;
+                time(ns, if tight { narrow } else { wide }, self.zone)
+            }
             Cell::U64(number) => grouped(number),
             Cell::F64(share) if self.unit == "share" => percent(share),
             Cell::F64(number) => grouped(number.round() as u64),

@@ -259,6 +259,7 @@ impl<'a> EachReport<'a> {
                 .map(|&memory| Block::Table(self.data(memory))),
         );
         Page {
+            zone: self.plan.selection.zone,
             title: self.title(),
             summary: self.sentences(),
             warnings: Vec::new(),

@@ -54,6 +54,7 @@ impl CompareReport<'_> {
         sections.push(PageSection::new("What was read", self.read()));
         Page {
             title: capitalised(&title(self)),
+            zone: self.plan.selection.zone,
             summary: {
                 // That filters were full is a warning here.
                 let full = full_filters(self);
@@ -131,7 +132,7 @@ impl CompareReport<'_> {
                 "{counted}: how far it is from the exact one, as a share of that. The lower curve is the nearer one."
             ),
             Drawing::Lines {
-                x: Axis::new("time (UTC)", Scale::Time),
+                x: Axis::time("beginning of the slice", self.plan.selection.zone),
                 y: Axis::new("error of the count", Scale::Percent),
                 series: series.into(),
             },
@@ -162,7 +163,7 @@ impl CompareReport<'_> {
             title: format!("Distinct {elements} over time, {} each", size(memory)),
             caption: "Each structure by its unbiased estimate with its standard error, or by its raw count where it has no estimate. The grey band is the exact count.".into(),
             drawing: Drawing::Lines {
-                x: Axis::new("time (UTC)", Scale::Time),
+                x: Axis::time("beginning of the slice", self.plan.selection.zone),
                 y: Axis::new(elements, Scale::Count),
                 series: std::iter::once(exact)
                     .chain(counting.map(of))

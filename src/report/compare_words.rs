@@ -4,6 +4,7 @@ use super::compare_model::CompareReport;
 use super::compare_pair::{PairRow, SliceWords};
 use super::number::{grouped, size, slices_of};
 use super::selection::Selected;
+use super::selection::zone_words;
 use crate::comparison::{Contender, Entry, ExpectedFrom, Negatives};
 
 /// An error that is called small: 1 %.
@@ -22,9 +23,10 @@ pub(super) fn title(report: &CompareReport<'_>) -> String {
         ""
     };
     format!(
-        "distinct {direction}{} {slices}: {} structures at equal memory",
+        "distinct {direction}{} {slices}: {} structures at equal memory{}",
         plan.rule.kind.plural(),
-        plan.contenders.len()
+        plan.contenders.len(),
+        zone_words(plan.selection.zone)
     )
 }
 

@@ -5,6 +5,7 @@ use super::figure::{Axis, DataTable, Drawing, Figure, Scale, Series as Curve, Se
 use super::number::{grouped, percent, time};
 use super::over_time::{Place, curve};
 use crate::pipeline::SliceResult;
+use crate::zone::Zone;
 use hdrhistogram::Histogram;
 
 /// Bars of a distribution, about.
@@ -23,6 +24,7 @@ pub(super) struct Series<'a> {
     pub(super) has_filter: bool,
     pub(super) has_exact: bool,
     pub(super) filter: &'a str,
+    pub(super) zone: Zone,
 }
 
 impl Series<'_> {
@@ -58,6 +60,7 @@ impl Series<'_> {
             ));
         }
         figure(
+            self.zone,
             "elements-over-time",
             format!("Distinct {} in each slice", self.plural),
             caption.join(" "),
@@ -95,6 +98,7 @@ impl Series<'_> {
             (first_error_of(slice), None)
         }));
         Some(figure(
+            self.zone,
             "error-over-time",
             "How far from exact".to_owned(),
             "Error of each slice's count, as a share of the exact count.".to_owned(),
@@ -121,6 +125,7 @@ impl Series<'_> {
             );
         }
         figure(
+            self.zone,
             "packets-over-time",
             "Packets in each slice".to_owned(),
             String::new(),
@@ -171,6 +176,7 @@ impl Series<'_> {
             _ => "Distinct values of combinations in each slice".to_owned(),
         };
         Some(figure(
+            self.zone,
             "combinations-over-time",
             title,
             caption.join(" "),
@@ -203,6 +209,7 @@ impl Series<'_> {
 
 /// A figure over time.
 fn figure(
+    zone: Zone,
     name: &str,
     title: String,
     caption: String,
@@ -215,7 +222,7 @@ fn figure(
         title,
         caption,
         drawing: Drawing::Lines {
-            x: Axis::new("beginning of the slice, UTC", Scale::Time),
+            x: Axis::time("beginning of the slice", zone),
             y: Axis { label, scale },
             series,
         },
@@ -277,13 +284,13 @@ fn round_width(least: u64) -> u64 {
 }
 
 /// Slices as a table, where there are too few for a figure.
-pub(super) fn slices_of(slices: &[SliceResult]) -> DataTable {
+pub(super) fn slices_of(slices: &[SliceResult], zone: Zone) -> DataTable {
     let number = |n: Option<u64>| n.map_or_else(|| "\u{2013}".to_owned(), grouped);
     let share = |n: Option<f64>| n.map_or_else(|| "\u{2013}".to_owned(), percent);
     let rows = slices.iter().map(|slice| {
         vec![
-            time(slice.start_ns, 3),
-            time(slice.end_ns, 3),
+            time(slice.start_ns, 3, zone),
+            time(slice.end_ns, 3, zone),
             grouped(slice.packets),
             number(slice.exact),
             number(slice.estimate.map(|n| n.round() as u64)),

@@ -4,7 +4,7 @@ use super::cell::{Cell, Tally, Time};
 use super::column::Columns;
 use super::count_combinations::{CountDesign, combination_columns, design_columns};
 use super::inputs::{inputs_cell, inputs_section};
-use super::number::{grouped, time};
+use super::number::grouped;
 use super::rows::{Frame, Section};
 use super::selection::{Selected, selection_columns};
 use super::table::Heading;
@@ -140,7 +140,7 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .field("start_ns", |slice: &SliceResult| Time(slice.start_ns))
         .doc("first nanosecond of the slice; for one slice over everything the time of the first packet")
         .heading(Heading::left(0, width, "start"))
-        .text(move |slice| time(slice.start_ns, decimals))
+        .decimals(decimals, decimals)
         .field("end_ns", |slice| Time(slice.end_ns))
         .doc("first nanosecond after the slice; for one slice over everything the time of the last packet")
         .field("packets", |slice| slice.packets)
@@ -314,6 +314,7 @@ pub(super) fn frame(parameters: &CountParameters) -> Frame {
         tail: vec![inputs_section(), Section::of("totals", "totals", &totals)],
         ..Frame::of_rows("flowsieve.count/1", "slices", "slice")
     }
+    .in_zone(parameters.selected.zone)
     .with("parameters", columns.object_of(parameters))
 }
 

@@ -14,6 +14,7 @@ use super::traffic_page::{skipped, who_talks};
 use super::who_page::who;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink, Totals, Traffic};
 use crate::top::{Question, TopSlice};
+use crate::zone::Zone;
 use hdrhistogram::Histogram;
 use std::io;
 
@@ -114,7 +115,7 @@ impl CountPage {
     }
 
     /// The figure of counts over time alone, of what the parameters name `element` and `filter`; none of a single slice.
-    pub fn figure(mut self, elements_plural: &str, filter: &str) -> Option<Figure> {
+    pub fn figure(mut self, elements_plural: &str, filter: &str, zone: Zone) -> Option<Figure> {
         while self.kept.len() > MOST_SLICES {
             halve(&mut self.kept);
         }
@@ -125,6 +126,7 @@ impl CountPage {
             has_filter: self.kept.iter().any(|slice| slice.first.is_some()),
             has_exact: self.kept.iter().any(|slice| slice.exact.is_some()),
             filter,
+            zone,
         };
         (self.kept.len() > 1).then(|| series.counts())
     }
@@ -174,12 +176,13 @@ impl CountPage {
             summary: self.words(parameters, summary),
             warnings: self.warnings(summary),
             sections,
+            zone: parameters.selected.zone,
         }
     }
 
     fn over_time(&self, parameters: &CountParameters) -> PageSection {
         if self.kept.len() < 2 {
-            let table = slices_of(&self.kept);
+            let table = slices_of(&self.kept, parameters.selected.zone);
             return PageSection::new("The count", vec![Block::Table(table)]);
         }
         let series = self.series(parameters);
@@ -208,6 +211,7 @@ impl CountPage {
             has_filter: parameters.memory_bytes.is_some(),
             has_exact: parameters.exact_limit_bytes.is_some(),
             filter: parameters.filter,
+            zone: parameters.selected.zone,
         }
     }
 
@@ -241,6 +245,7 @@ impl CountPage {
                 parameters.filter
             ),
             Some((error, at)) => {
+                let zone = parameters.selected.zone;
                 let largest = share(error);
                 let overall = totals.estimate.zip(totals.exact.filter(|&n| n > 0));
                 let overall = overall.map_or_else(String::new, |(estimate, exact)| {
@@ -250,9 +255,9 @@ impl CountPage {
                 match self.seen {
                     1 => format!("The {} filter's {what} is off by {largest}.", parameters.filter),
                     _ => format!(
-                        "The largest error of the {} filter's {what} in a slice is {largest}, at {} UTC.{overall}",
+                        "The largest error of the {} filter's {what} in a slice is {largest}, at {} {zone}.{overall}",
                         parameters.filter,
-                        written(Scale::Time, at as f64 / 1e9)
+                        written(Scale::Time(zone), at as f64 / 1e9)
                     ),
                 }
             }
@@ -360,7 +365,8 @@ fn title(parameters: &CountParameters, summary: &CountSummary) -> String {
         ),
         inputs => format!("{} captures", grouped(inputs.len() as u64)),
     };
-    format!("Distinct {plural} of {what}, {slices}")
+    let zone = parameters.selected.zone_words();
+    format!("Distinct {plural} of {what}, {slices}{zone}")
 }
 
 fn inputs(summary: &CountSummary) -> DataTable {

@@ -151,7 +151,8 @@ fn shown_columns(parameters: &CountParameters) -> Columns<SliceResult> {
     let counter = parameters.memory_bytes.is_some();
     // The counter says which elements are new.
     let filter = parameters.probes.is_some();
-    let mut columns = slice_columns(decimals(parameters.slice_ns));
+    let zone = parameters.selected.zone;
+    let mut columns = slice_columns(decimals(parameters.slice_ns)).in_zone(zone);
     for (name, shown) in [
         ("exact", exact),
         ("first", filter),
@@ -282,8 +283,9 @@ fn title(parameters: &CountParameters) -> String {
         ""
     };
     format!(
-        "distinct {direction}{} {slices}; {counter}{seed}",
-        parameters.elements_plural
+        "distinct {direction}{} {slices}; {counter}{seed}{}",
+        parameters.elements_plural,
+        parameters.selected.zone_words()
     )
 }
 

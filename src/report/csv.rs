@@ -123,7 +123,7 @@ fn push_row<R>(columns: &Columns<R>, row: &R, line: &mut String) {
             let cell = column.cell(row);
             push_separator(line, number);
             cell.write_text(line);
-            if let Some(second) = twin_of(&column.kind, &cell) {
+            if let Some(second) = twin_of(&column.kind, &cell, column.zone) {
                 line.push(',');
                 second.write_text(line);
             }
@@ -182,8 +182,8 @@ impl Cell {
             Self::Null => Ok(()),
             Self::Time(ns, Clock::Nanoseconds) => out.write_str(itoa::Buffer::new().format(*ns)),
             Self::Time(ns, Clock::Seconds) => out.write_str(&seconds((*ns).into())),
-            Self::Time(ns, Clock::Rfc3339) => {
-                write_rfc3339(*ns, out);
+            Self::Time(ns, Clock::Rfc3339(zone)) => {
+                write_rfc3339(*ns, *zone, out);
                 Ok(())
             }
             Self::Seconds(ns) => out.write_str(&seconds(*ns)),
@@ -211,6 +211,7 @@ mod tests {
 
     use super::super::cell::{Joined, Time};
     use super::*;
+    use crate::zone::Zone;
     use proptest::prelude::*;
 
     type Row = (String, Option<u64>, i64, Vec<u64>);
@@ -239,7 +240,7 @@ mod tests {
                 text,
                 &number.map_or(String::new(), |number| number.to_string()),
                 &time_ns.to_string(),
-                &super::super::number::rfc3339(*time_ns),
+                &super::super::number::rfc3339(*time_ns, Zone::UTC),
                 &list.join(","),
                 text,
             ])

@@ -10,7 +10,7 @@ use super::json::{Layout, object, write_document};
 use super::look::Look;
 use super::number::{duration, grouped, percent, size, time};
 use super::rows::{Frame, RowWriter, Section};
-use super::selection::{Selected, selection_columns};
+use super::selection::{Selected, selection_columns, zone_words};
 use super::table::Heading;
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
@@ -18,6 +18,7 @@ use crate::decode::Tunnel;
 use crate::dedup::{
     DedupPlan, DedupSlice, DedupSummary, Difference, DropKind, Drops, SnapLength, WindowWidth,
 };
+use crate::zone::Zone;
 use std::io::{self, Write};
 
 /// Name and version of the document.
@@ -64,6 +65,7 @@ impl DedupReport<'_> {
             ],
             ..Frame::of_rows(SCHEMA, "slices", "slice")
         }
+        .in_zone(plan.selection.zone)
         .with("parameters", parameter_columns().object_of(self));
         let mut columns = row_columns(0);
         if format == ReportFormat::Csv && plan.slice_ns.is_none() {
@@ -81,7 +83,9 @@ impl DedupReport<'_> {
 
     fn document(&self) -> Cell {
         let rows = self.rows();
-        let slices = rows.map_or(Cell::Null, |rows| row_columns(0).list_of(&rows));
+        let slices = rows
+            .map_or(Cell::Null, |rows| row_columns(0).list_of(&rows))
+            .in_zone(self.plan.selection.zone);
         object([
             ("schema", Cell::Text(SCHEMA.into())),
             ("parameters", parameter_columns().object_of(self)),
@@ -168,11 +172,12 @@ pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
     Columns::default()
         .field("start_ns", |row: &Row| row.times.map(|times| Time(times.0)))
         .doc("first nanosecond of the slice; null for everything")
-        .heading(Heading::left(0, time(0, decimals).len(), "start"))
-        .text(move |row| {
-            row.times
-                .map_or_else(String::new, |times| time(times.0, decimals))
-        })
+        .heading(Heading::left(
+            0,
+            time(0, decimals, Zone::UTC).len(),
+            "start",
+        ))
+        .decimals(decimals, decimals)
         .field("end_ns", |row| row.times.map(|times| Time(times.1)))
         .doc("first nanosecond behind it")
         .part(None, &drop_columns(), |row| Some(row.drops))
@@ -258,9 +263,10 @@ fn write_table(
         Tunnel::Inner => " inside tunnels",
     };
     let title = format!(
-        "duplicates by {}{inside} in a window of {window}; {} filter, {how}",
+        "duplicates by {}{inside} in a window of {window}; {} filter, {how}{}",
         plan.by.name(),
-        plan.filter.name()
+        plan.filter.name(),
+        zone_words(plan.selection.zone)
     );
     look.sentence(out, &title)?;
     if let Some(width) = plan.slice_ns {
@@ -268,7 +274,7 @@ fn write_table(
             .into_iter()
             .find(|(unit, _)| width % unit == 0)
             .map_or(9, |(_, decimals)| decimals);
-        let columns = TableColumns::of(row_columns(decimals), look);
+        let columns = TableColumns::of(row_columns(decimals).in_zone(plan.selection.zone), look);
         let mut rows = TableRows::of(look);
         columns.head(out)?;
         for slice in &summary.slices {

@@ -12,6 +12,7 @@ use super::selection::{Selected, selection_columns};
 use super::values::RowBatch;
 use crate::elements::ElementKind;
 use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportWhat};
+use crate::zone::Zone;
 
 /// What an export depends on, and how it is written.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -220,9 +221,11 @@ fn under_names(columns: Columns<Row>, names: FlowNames) -> Columns<Row> {
             }),
         FlowNames::Ecs => columns
             .renamed(1)
-            .retyped("event.start", Kind::Time(Clock::Rfc3339), |row| {
-                Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339)
-            })
+            .retyped(
+                "event.start",
+                Kind::Time(Clock::Rfc3339(Zone::UTC)),
+                |row| Cell::Time(row.rows.start_ns[row.at], Clock::Rfc3339(Zone::UTC)),
+            )
             .retyped("dns.question.type", Kind::Text, |row| {
                 dns_type_name(row).cell()
             })
@@ -294,6 +297,7 @@ pub(super) fn frame(parameters: &ExportParameters) -> Frame {
         rows_only: parameters.names != FlowNames::Flowsieve,
         ..Frame::of_rows("flowsieve.export/1", "rows", "row")
     }
+    .in_zone(parameters.selected.zone)
     .with("parameters", parameter_columns().object_of(parameters))
 }
 

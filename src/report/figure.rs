@@ -1,6 +1,8 @@
 //! What a page shows, as plain data: figures, tables and text. Results become these; [`super`]'s writers
 //! make SVG, HTML and Markdown of them, and know nothing of results.
 
+use crate::zone::Zone;
+
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -73,8 +75,8 @@ pub enum Scale {
     Linear,
     /// By their logarithm; what is not above zero is left out.
     Log,
-    /// Evenly, as seconds since the epoch, written as times of day (UTC).
-    Time,
+    /// Evenly, as seconds since the epoch, written as times of day in this zone.
+    Time(Zone),
     /// By their logarithm, as sizes in bytes, written `4 KiB`.
     Bytes,
     /// Evenly, as shares, written in per cent.
@@ -142,6 +144,8 @@ pub struct Page {
     pub warnings: Vec<String>,
     /// Everything else.
     pub sections: Vec<PageSection>,
+    /// The zone in which it shows times.
+    pub zone: Zone,
 }
 
 /// A part of a page.
@@ -212,6 +216,13 @@ impl Axis {
             label: label.to_owned(),
             scale,
         }
+    }
+}
+
+impl Axis {
+    /// An axis of time in this zone, with what lies there: its name stands behind that.
+    pub(super) fn time(what: &str, zone: Zone) -> Self {
+        Self::new(&format!("{what}, {zone}"), Scale::Time(zone))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::elements::ElementLabel;
 use crate::filters::saved::SavedFilter;
 use crate::filters::{CounterStats, Estimate, FilterKind, FilterSpec, FilterStats};
 use crate::pipeline::CombinationResult;
+use crate::zone::Zone;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -21,8 +22,9 @@ use std::path::Path;
 const SCHEMA: &str = "flowsieve.filter-info/1";
 
 /// Saved filters and where they stand.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FilterInfo {
+    zone: Zone,
     rows: Vec<FilterRow>,
 }
 
@@ -160,6 +162,14 @@ impl StoredRow {
 }
 
 impl FilterInfo {
+    /// Nothing yet; times will be shown in this zone.
+    pub fn in_zone(zone: Zone) -> Self {
+        Self {
+            zone,
+            rows: Vec::new(),
+        }
+    }
+
     /// Adds a filter.
     pub fn add(&mut self, path: &Path, filter: &SavedFilter) {
         let label = ElementLabel::parse(filter.label());
@@ -185,7 +195,7 @@ impl FilterInfo {
             ReportFormat::Table => self.write_table(&mut out)?,
             ReportFormat::Json => write_document(&mut out, Layout::Sorted, &self.document())?,
             _ => {
-                let frame = Frame::of_rows(SCHEMA, "filters", "filter");
+                let frame = Frame::of_rows(SCHEMA, "filters", "filter").in_zone(self.zone);
                 let frame = frame.followed_by(format, || self.document());
                 out = RowWriter::write_all(
                     format,
@@ -202,7 +212,7 @@ impl FilterInfo {
     }
 
     fn document(&self) -> Cell {
-        let filters = filter_columns().list_of(&self.rows);
+        let filters = filter_columns().in_zone(self.zone).list_of(&self.rows);
         object([("schema", Cell::Text(SCHEMA.into())), ("filters", filters)])
     }
 
@@ -212,7 +222,7 @@ impl FilterInfo {
                 writeln!(out)?;
             }
             writeln!(out, "{}", row.path)?;
-            for (name, value) in lines(row) {
+            for (name, value) in lines(row, self.zone) {
                 writeln!(out, "  {name:<11} {value}")?;
             }
             for stored in &row.combinations {
@@ -224,12 +234,12 @@ impl FilterInfo {
     }
 }
 
-fn lines(row: &FilterRow) -> Vec<(&'static str, String)> {
+fn lines(row: &FilterRow, zone: Zone) -> Vec<(&'static str, String)> {
     let shards = if row.shards == 1 { "shard" } else { "shards" };
     let mut lines = vec![
         (
             "elements",
-            row.of_label(described)
+            row.of_label(|label| described(label, zone))
                 .unwrap_or_else(|| "of an unknown kind".to_owned()),
         ),
         ("structure", row.spec.name().to_owned()),
@@ -282,7 +292,7 @@ fn lines(row: &FilterRow) -> Vec<(&'static str, String)> {
     lines
 }
 
-fn described(label: &ElementLabel) -> String {
+fn described(label: &ElementLabel, zone: Zone) -> String {
     let rule = &label.rule;
     let undirected = if rule.undirected { "undirected " } else { "" };
     let mut text = format!("{undirected}{}", rule.kind.plural());
@@ -302,7 +312,7 @@ fn described(label: &ElementLabel) -> String {
     }
     for (word, time) in [("from", label.part.from_ns), ("before", label.part.to_ns)] {
         if let Some(time) = time {
-            text.extend([", ", word, " ", &rfc3339(time)]);
+            text.extend([", ", word, " ", &rfc3339(time, zone)]);
         }
     }
     text

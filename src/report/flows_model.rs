@@ -4,11 +4,11 @@ use super::cell::{Cell, Clock, IntoCell as _, Kind, Time};
 use super::column::Columns;
 use super::count_model::{tally, tunnel_name};
 use super::inputs::{inputs_cell, inputs_section};
-use super::number::time;
 use super::rows::{Frame, Section};
 use super::selection::{Selected, selection_columns};
 use super::table::Heading;
 use crate::flows::{Direction, Ended, EndedFlows, FlowPlan, FlowRecord, FlowSummary};
+use crate::zone::Zone;
 use etherparse::IpNumber;
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
@@ -127,8 +127,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .doc("time of the earliest packet")
         .elsewhere(["ts", "event.start", "flowStartNanoseconds"])
         .heading(Heading::left(0, 27, "start").tight(20, "start"))
-        .text(|flow| time(flow.start_ns, DECIMALS))
-        .short(|flow| time(flow.start_ns, 0));
+        .decimals(DECIMALS, 0);
     if !is(FlowShape::Unique) {
         columns = columns
             .field("end_ns", |flow| Time(flow.end_ns))
@@ -211,11 +210,13 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
             }),
         FlowNames::Ecs => columns
             .renamed(1)
-            .retyped("event.start", Kind::Time(Clock::Rfc3339), |flow| {
-                Cell::Time(flow.start_ns, Clock::Rfc3339)
-            })
-            .retyped("event.end", Kind::Time(Clock::Rfc3339), |flow| {
-                Cell::Time(flow.end_ns, Clock::Rfc3339)
+            .retyped(
+                "event.start",
+                Kind::Time(Clock::Rfc3339(Zone::UTC)),
+                |flow| Cell::Time(flow.start_ns, Clock::Rfc3339(Zone::UTC)),
+            )
+            .retyped("event.end", Kind::Time(Clock::Rfc3339(Zone::UTC)), |flow| {
+                Cell::Time(flow.end_ns, Clock::Rfc3339(Zone::UTC))
             }),
     }
 }
@@ -429,6 +430,7 @@ pub(super) fn frame(parameters: &FlowParameters) -> Frame {
         rows_only: parameters.names != FlowNames::Flowsieve,
         ..Frame::of_rows("flowsieve.flows/1", "flows", "flow")
     }
+    .in_zone(parameters.selected.zone)
     .with("parameters", parameter_columns().object_of(parameters))
 }
 

@@ -23,7 +23,7 @@ pub(super) struct FlowTable<W: Write> {
 impl<W: Write> FlowTable<W> {
     pub(super) fn begin(mut out: W, parameters: &FlowParameters, look: Look) -> io::Result<Self> {
         let columns = flow_columns(parameters.shape(), parameters.names);
-        let columns = TableColumns::of(columns, look);
+        let columns = TableColumns::of(columns.in_zone(parameters.selected.zone), look);
         look.sentence(&mut out, &title(parameters))?;
         columns.head(&mut out)?;
         Ok(Self {
@@ -109,7 +109,8 @@ fn title(parameters: &FlowParameters) -> String {
     if parameters.anonymized {
         title += ", addresses replaced";
     }
-    title + &format!("; memory {}", size(parameters.memory_bytes))
+    let memory = size(parameters.memory_bytes);
+    title + &format!("; memory {memory}{}", parameters.selected.zone_words())
 }
 
 /// `1 flow`, `2 flows`.

@@ -10,6 +10,7 @@ use super::table::hanging;
 use super::table_rows::TableRows;
 use crate::decode::dotted;
 use crate::index::{Explained, Hit, HitSink, Record};
+use crate::zone::Zone;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
@@ -135,6 +136,7 @@ pub(super) fn explained_columns() -> Columns<Explained> {
 pub struct SearchReport<W: Write> {
     writer: Writer<W>,
     hits: u64,
+    zone: Zone,
     explain: bool,
     look: Look,
 }
@@ -156,6 +158,7 @@ impl<W: Write> SearchReport<W> {
         format: ReportFormat,
         explain: bool,
         anonymized: bool,
+        zone: Zone,
         look: Look,
         out: W,
     ) -> io::Result<Self> {
@@ -170,6 +173,8 @@ impl<W: Write> SearchReport<W> {
                 between: "",
                 ..Frame::of_rows(SCHEMA, "hits", "hit")
             }
+            .in_zone(zone)
+            .with("timezone", Cell::Text(zone.name().into()))
             .with("anonymized", Cell::Bool(anonymized));
             let rows = RowWriter::begin(format, frame, answer_columns(), out)?;
             Writer::Rows(Box::new(rows))
@@ -178,6 +183,7 @@ impl<W: Write> SearchReport<W> {
             writer,
             hits: 0,
             explain,
+            zone,
             look,
         })
     }
@@ -221,11 +227,15 @@ impl<W: Write> HitSink for SearchReport<W> {
                     hit.capture.path.display(),
                     hit.number + 1,
                     hit.capture.regions.len(),
-                    time(hit.region.start_ns, DECIMALS),
-                    time(hit.region.end_ns, DECIMALS)
+                    time(hit.region.start_ns, DECIMALS, self.zone),
+                    time(hit.region.end_ns, DECIMALS, self.zone)
                 );
                 let above = lines(&above, "", self.look);
-                rows.row(out, Some(&above), lines(&line(hit.record), "  ", self.look))
+                rows.row(
+                    out,
+                    Some(&above),
+                    lines(&line(hit.record, self.zone), "  ", self.look),
+                )
             }
         }
     }
@@ -251,7 +261,7 @@ fn lines(text: &str, indent: &str, look: Look) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn line(record: &Record) -> String {
+fn line(record: &Record, zone: Zone) -> String {
     let end = |address: IpAddr, port: u16| match port {
         0 => address.to_string(),
         port => SocketAddr::new(address, port).to_string(),
@@ -261,7 +271,7 @@ fn line(record: &Record) -> String {
     let seconds = (i128::from(record.end_ns) - i128::from(record.start_ns)) as f64 / 1e9;
     let when = format!(
         "{} +{seconds:.3}s  {src} > {}",
-        time(record.start_ns, DECIMALS),
+        time(record.start_ns, DECIMALS, zone),
         end(record.dst, record.dst_port)
     );
     let [forward, reverse] = record.packets;

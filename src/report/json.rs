@@ -2,6 +2,7 @@
 
 use super::cell::{Cell, Clock, Kind, Name, names_in_text};
 use super::number::{rfc3339, seconds};
+use crate::zone::Zone;
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -45,7 +46,7 @@ impl Serialize for Cell {
             Self::Null => serializer.serialize_unit(),
             Self::Time(ns, Clock::Nanoseconds) | Self::I64(ns) => serializer.serialize_i64(*ns),
             Self::Time(ns, Clock::Seconds) => decimal((*ns).into()).serialize(serializer),
-            Self::Time(ns, Clock::Rfc3339) => serializer.serialize_str(&rfc3339(*ns)),
+            Self::Time(ns, Clock::Rfc3339(zone)) => serializer.serialize_str(&rfc3339(*ns, *zone)),
             Self::Seconds(ns) => decimal(*ns).serialize(serializer),
             Self::U64(number) => serializer.serialize_u64(*number),
             Self::Whole(number) if *number < 2.0_f64.powi(63) => {
@@ -78,6 +79,8 @@ pub(super) struct JsonLines<W: Write> {
     out: W,
     /// For each record the fields that it does not have, as they end its line.
     rest: BTreeMap<&'static str, String>,
+    /// The zone in which texts show times.
+    zone: Zone,
 }
 
 impl<W: Write> JsonLines<W> {
@@ -119,18 +122,27 @@ impl<W: Write> JsonLines<W> {
         Ok(Self {
             out,
             rest: rest.collect(),
+            zone: Zone::UTC,
         })
     }
 
     /// Lines of rows alone, for programs that know their fields.
     pub(super) fn bare(out: W) -> Self {
-        let rest = BTreeMap::new();
-        Self { out, rest }
+        Self {
+            out,
+            rest: BTreeMap::new(),
+            zone: Zone::UTC,
+        }
+    }
+
+    /// With the texts of times in this zone.
+    pub(super) fn in_zone(self, zone: Zone) -> Self {
+        Self { zone, ..self }
     }
 
     /// Writes a line about a row.
     pub(super) fn line(&mut self, record: &'static str, row: Cell) -> io::Result<()> {
-        let row = serde_json::to_vec(&row.of_one_type())?;
+        let row = serde_json::to_vec(&row.of_one_type().in_zone(self.zone))?;
         let Some(rest) = self.rest.get(record) else {
             self.out.write_all(&row)?;
             return writeln!(self.out);

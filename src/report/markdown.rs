@@ -68,6 +68,7 @@ mod tests {
     #[test]
     fn text_stays_text() {
         let page = Page {
+            zone: crate::zone::Zone::UTC,
             warnings: Vec::new(),
             title: "<b> & [x](y)".into(),
             summary: vec!["a|b".into()],

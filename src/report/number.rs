@@ -1,5 +1,7 @@
 //! Numbers, sizes and times as people read them.
 
+use crate::zone::Zone;
+
 /// `1234567` as `1,234,567`.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -65,30 +67,58 @@ pub(super) fn slices_of(width_ns: Option<i64>) -> String {
     }
 }
 
-/// A time as RFC 3339 with this many decimals of the second, at most nine; further ones are cut off.
-pub(super) fn time(ns: i64, decimals: usize) -> String {
-    const SECONDS: usize = "0000-00-00T00:00:00".len();
-    let mut text = rfc3339(ns);
-    text.truncate(if decimals == 0 {
-        SECONDS
-    } else {
-        SECONDS + 1 + decimals
-    });
-    text.push('Z');
+/// A time of this zone as RFC 3339 with this many decimals of the second, at most nine; further ones are cut off.
+pub(super) fn time(ns: i64, decimals: usize, zone: Zone) -> String {
+    let mut text = rfc3339(ns, zone);
+    let point = usize::from(decimals > 0);
+    text.replace_range(SECONDS + point + decimals..SECONDS + 10, "");
     text
 }
 
-/// A time as RFC 3339 to the nanosecond.
-pub(super) fn rfc3339(ns: i64) -> String {
-    let mut text = String::with_capacity(30);
-    write_rfc3339(ns, &mut text);
+/// Letters of a day and of a time of day with seconds.
+const SECONDS: usize = "0000-00-00T00:00:00".len();
+
+/// How much longer times of this zone are than those of UTC: `+01:00` stands in the place of `Z`.
+pub(super) fn offset_width(zone: Zone) -> usize {
+    if zone.is_utc() { 0 } else { 5 }
+}
+
+/// The day and the time of day that clocks show in this zone, with this many decimals of the second.
+pub(super) fn civil(ns: i64, decimals: usize, zone: Zone) -> String {
+    let mut text = time(ns, decimals, zone);
+    text.truncate(text.len() - 1 - offset_width(zone));
     text
 }
 
-/// Appends a time as RFC 3339 to the nanosecond. This is written for every row, so it does without the generality
-/// of a calendar and of formatting.
-pub(super) fn write_rfc3339(ns: i64, out: &mut String) {
-    let (days, in_day) = (ns.div_euclid(DAY_NS), ns.rem_euclid(DAY_NS));
+/// A time of this zone as RFC 3339 to the nanosecond.
+pub(super) fn rfc3339(ns: i64, zone: Zone) -> String {
+    let mut text = String::with_capacity(35);
+    write_rfc3339(ns, zone, &mut text);
+    text
+}
+
+/// Appends a time of this zone as RFC 3339 to the nanosecond. This is written for every row, so it does without the
+/// generality of a calendar and of formatting.
+pub(super) fn write_rfc3339(ns: i64, zone: Zone, out: &mut String) {
+    if zone.is_utc() {
+        write_clock(ns, 0, out);
+        out.push('Z');
+        return;
+    }
+    // RFC 3339 has whole minutes, and the first offsets of most zones have seconds: the time stays the same.
+    let minutes = (zone.offset_ns(ns) as f64 / MINUTE_NS as f64).round() as i64;
+    write_clock(ns, minutes * MINUTE_NS, out);
+    let sign = if minutes < 0 { '-' } else { '+' };
+    let (hours, minutes) = (minutes.abs() / 60, minutes.abs() % 60);
+    let digits = [hours / 10, hours % 10, minutes / 10, minutes % 10];
+    let [a, b, c, d] = digits.map(|digit| char::from(b'0' + digit as u8));
+    out.extend([sign, a, b, ':', c, d]);
+}
+
+/// Appends what clocks show that are so much ahead of UTC, by less than a day.
+fn write_clock(ns: i64, ahead_ns: i64, out: &mut String) {
+    let (days, in_day) = (ns.div_euclid(DAY_NS), ns.rem_euclid(DAY_NS) + ahead_ns);
+    let (days, in_day) = (days + in_day.div_euclid(DAY_NS), in_day.rem_euclid(DAY_NS));
     // Years begin in March here, so that the day of a leap year is the last: 400 years have 146,097 days.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
@@ -99,7 +129,7 @@ pub(super) fn write_rfc3339(ns: i64, out: &mut String) {
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = era * 400 + year + i64::from(month <= 2);
     let (second, ns) = (in_day / 1_000_000_000, in_day % 1_000_000_000);
-    let mut text = *b"0000-00-00T00:00:00.000000000Z";
+    let mut text = *b"0000-00-00T00:00:00.000000000";
     // All of it lies between the years 1677 and 2262. Two digits at a time.
     let (year, ns) = (year as u32, ns as u32);
     let second = second as u32;
@@ -124,6 +154,7 @@ pub(super) fn write_rfc3339(ns: i64, out: &mut String) {
 }
 
 const DAY_NS: i64 = 86_400_000_000_000;
+const MINUTE_NS: i64 = 60_000_000_000;
 
 /// Nanoseconds as decimal seconds, exact.
 pub(super) fn seconds(ns: i128) -> String {
@@ -146,8 +177,20 @@ mod tests {
     proptest! {
         #[test]
         fn times_are_those_of_the_calendar(ns: i64) {
-            prop_assert_eq!(rfc3339(ns), by_the_calendar(ns));
-            prop_assert_eq!(time(ns, 9), by_the_calendar(ns));
+            prop_assert_eq!(rfc3339(ns, Zone::UTC), by_the_calendar(ns));
+            prop_assert_eq!(time(ns, 9, Zone::UTC), by_the_calendar(ns));
+        }
+
+        /// Another crate reads the same time out of it, in any zone.
+        #[test]
+        fn times_of_any_zone_are_the_same_times(ns: i64, ahead in -86_399..86_400_i32) {
+            let zone = Zone::new("any", vec![(0, ahead)]);
+            let text = rfc3339(ns, zone);
+            let read = DateTime::parse_from_rfc3339(&text).expect("this is RFC 3339");
+            let since = i128::from(read.timestamp()) * 1_000_000_000;
+            prop_assert_eq!(since + i128::from(read.timestamp_subsec_nanos()), ns.into(), "{}", text);
+            let off = (read.offset().local_minus_utc() - ahead).abs();
+            prop_assert!(off <= 30, "{} is {} s off", text, off);
         }
     }
 
@@ -161,7 +204,7 @@ mod tests {
             951_868_799_999_999_999,
             i64::MAX,
         ] {
-            assert_eq!(rfc3339(ns), by_the_calendar(ns));
+            assert_eq!(rfc3339(ns, Zone::UTC), by_the_calendar(ns));
         }
     }
 
@@ -178,11 +221,21 @@ mod tests {
         assert_eq!(size(1_500), "1,500 B");
         assert_eq!(duration(500_000_000), "500 ms");
         assert_eq!(duration(90_000_000_000), "90 s");
-        assert_eq!(time(1_700_000_000_250_000_000, 0), "2023-11-14T22:13:20Z");
         assert_eq!(
-            time(1_700_000_000_250_000_000, 3),
+            time(1_700_000_000_250_000_000, 0, Zone::UTC),
+            "2023-11-14T22:13:20Z"
+        );
+        assert_eq!(
+            time(1_700_000_000_250_000_000, 3, Zone::UTC),
             "2023-11-14T22:13:20.250Z"
         );
-        assert_eq!(time(-1, 0), "1969-12-31T23:59:59Z");
+        assert_eq!(time(-1, 0, Zone::UTC), "1969-12-31T23:59:59Z");
+        let kolkata = Zone::new("Asia/Kolkata", vec![(0, 19_800)]);
+        assert_eq!(time(-1, 0, kolkata), "1970-01-01T05:29:59+05:30");
+        assert_eq!(time(-1, 3, kolkata), "1970-01-01T05:29:59.999+05:30");
+        assert_eq!(civil(-1, 3, kolkata), "1970-01-01T05:29:59.999");
+        let monrovia = Zone::new("Africa/Monrovia", vec![(0, -2_670)]);
+        // 44 minutes and 30 seconds behind UTC, of which RFC 3339 takes 44 or 45.
+        assert_eq!(time(0, 0, monrovia), "1969-12-31T23:15:00-00:45");
     }
 }

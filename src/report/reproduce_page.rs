@@ -18,6 +18,7 @@ pub(super) fn page(report: &ReproduceReport<'_>) -> Page {
             .then(super::interrupted_sentence)
             .into_iter()
             .collect(),
+        zone: crate::zone::Zone::UTC,
         sections: report
             .experiments
             .iter()

@@ -12,6 +12,7 @@ use super::json::{Layout, write_document};
 #[cfg(feature = "parquet")]
 use super::parquet::ParquetTable;
 use super::values::RowBatch;
+use crate::zone::Zone;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub(super) struct Frame {
     pub(super) between: &'static str,
     /// Lines are of rows only, without a field `record`.
     pub(super) rows_only: bool,
+    /// The zone in which texts show times.
+    pub(super) zone: Zone,
     /// The document of the result, where rows in a stream are followed by it and it says more than head and tail.
     pub(super) document: Option<Cell>,
 }
@@ -45,8 +48,14 @@ impl Frame {
             tail: Vec::new(),
             between: "\n",
             rows_only: false,
+            zone: Zone::UTC,
             document: None,
         }
+    }
+
+    /// With the texts of times in this zone.
+    pub(super) fn in_zone(self, zone: Zone) -> Self {
+        Self { zone, ..self }
     }
 
     /// With this document behind the rows, if the format has one there.
@@ -122,7 +131,7 @@ impl<W: Write, R> RowWriter<W, R> {
         } else {
             columns
         };
-        let columns = Arc::new(columns);
+        let columns = Arc::new(columns.in_zone(frame.zone));
         let form = match format {
             ReportFormat::Table | ReportFormat::Csv => {
                 Form::Csv(Box::new(CsvRows::begin(out, &columns)))
@@ -224,6 +233,8 @@ impl<W: Write, R> RowWriter<W, R> {
 
     /// Ends with the sections that were announced, in their order, and gives the writer back.
     pub(super) fn finish(self, tail: Vec<Cell>) -> io::Result<W> {
+        let tail = tail.into_iter().map(|cell| cell.in_zone(self.frame.zone));
+        let tail: Vec<Cell> = tail.collect();
         let between = self.frame.between;
         let sections = |tail| self.frame.tail.iter().zip::<Vec<Cell>>(tail);
         match self.form {

@@ -5,6 +5,7 @@ use super::column::Columns;
 use super::number::{grouped, rfc3339};
 use crate::pipeline::InputResult;
 use crate::selection::{SelectedPart, Selection, TimeBound};
+use crate::zone::Zone;
 
 /// Which packets took part, as results say it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Selected {
     pub from: Option<TimeBound>,
     /// Its end.
     pub to: Option<TimeBound>,
+    /// The zone in which times are shown.
+    pub zone: Zone,
 }
 
 impl From<&Selection> for Selected {
@@ -24,15 +27,16 @@ impl From<&Selection> for Selected {
             expression: filter.map(|filter| filter.text().to_owned()),
             from: selection.from,
             to: selection.to,
+            zone: selection.zone,
         }
     }
 }
 
-/// A bound as RFC 3339 in UTC, or in seconds after the beginning (`+90s`), or before the end (`-300s`).
-fn bound(bound: TimeBound) -> String {
+/// A bound as RFC 3339 in this zone, or in seconds after the beginning (`+90s`), or before the end (`-300s`).
+fn bound(bound: TimeBound, zone: Zone) -> String {
     const SECOND: i64 = 1_000_000_000;
     let (sign, ns) = match bound {
-        TimeBound::At(time_ns) => return rfc3339(time_ns),
+        TimeBound::At(time_ns) => return rfc3339(time_ns, zone),
         TimeBound::AfterStart(ns) => ('+', ns),
         TimeBound::BeforeEnd(ns) => ('-', ns),
     };
@@ -46,14 +50,16 @@ pub(super) fn selection_columns() -> Columns<Selected> {
     Columns::default()
         .field("where", |selected: &Selected| selected.expression.clone())
         .doc("capture filter that packets had to match ([capture-filters.md](capture-filters.md)); null for none")
-        .field("from", |selected| selected.from.map(bound))
+        .field("from", Selected::begin_text)
         .doc("earlier packets were not selected: RFC 3339, or `+90s` after the first packet of a pipe; null for no bound")
         .field("from_ns", |selected| selected.from.and_then(nanoseconds))
         .doc("the same in nanoseconds since the epoch; null for no bound, and where it is relative to a pipe")
-        .field("to", |selected| selected.to.map(bound))
+        .field("to", Selected::end_text)
         .doc("packets at this time or later were not selected; null for no bound")
         .field("to_ns", |selected| selected.to.and_then(nanoseconds))
         .doc("the same in nanoseconds since the epoch")
+        .field("timezone", |selected| selected.zone.name())
+        .doc("zone in which times are shown (`--timezone`)")
 }
 
 /// A bound in nanoseconds since the epoch, if it is known.
@@ -65,12 +71,25 @@ fn nanoseconds(bound: TimeBound) -> Option<i64> {
 }
 
 impl Selected {
+    fn begin_text(&self) -> Option<String> {
+        self.from.map(|from| bound(from, self.zone))
+    }
+
+    fn end_text(&self) -> Option<String> {
+        self.to.map(|to| bound(to, self.zone))
+    }
+
+    /// `; times of Europe/Berlin`, unless they are of UTC.
+    pub(super) fn zone_words(&self) -> String {
+        zone_words(self.zone)
+    }
+
     /// Which packets took part, and how many did not; none if all did by design.
     pub(super) fn words(&self, inputs: &[InputResult]) -> Option<String> {
         let parts = [
             ("where", self.expression.clone()),
-            ("from", self.from.map(bound)),
-            ("before", self.to.map(bound)),
+            ("from", self.begin_text()),
+            ("before", self.end_text()),
         ];
         let parts = parts.into_iter();
         let parts: Vec<String> = parts
@@ -92,6 +111,15 @@ impl Selected {
             "only packets {}: {left_out} other {packets} left out{unread}",
             parts.join(", ")
         ))
+    }
+}
+
+/// What headings say of the zone: `; times of Europe/Berlin`, and nothing of UTC.
+pub(super) fn zone_words(zone: Zone) -> String {
+    if zone.is_utc() {
+        String::new()
+    } else {
+        format!("; times of {zone}")
     }
 }
 

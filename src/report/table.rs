@@ -64,6 +64,15 @@ impl Heading {
         }
     }
 
+    /// With so many more letters in its cells.
+    pub(super) fn wider(self, by: usize) -> Self {
+        Self {
+            width: self.width + by,
+            tight: self.tight.map(|(text, width)| (text, width + by)),
+            ..self
+        }
+    }
+
     /// Cells are of any length, and most of them need so much room.
     pub(super) fn room(self, room: usize) -> Self {
         Self { room, ..self }

@@ -183,6 +183,7 @@ pub(super) fn frame(parameters: &TopParameters) -> Frame {
         ],
         ..Frame::of_rows("flowsieve.top/1", "keys", "key")
     }
+    .in_zone(parameters.selected.zone)
     .with("parameters", parameter_columns().object_of(parameters))
 }
 

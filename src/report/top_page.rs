@@ -156,7 +156,8 @@ impl TopPage {
         };
         let subject = subject(parameters);
         Page {
-            title: format!("{name}: {subject}"),
+            title: format!("{name}: {subject}{}", parameters.selected.zone_words()),
+            zone: parameters.selected.zone,
             summary: self.words(parameters, summary),
             warnings: {
                 let limits = limits(summary).into_iter();
@@ -222,7 +223,7 @@ impl TopPage {
                 (self.kept[at].pairs - drawn).max(0.0)
             })
             .collect();
-        let x = || Axis::new("beginning of the slice, UTC", Scale::Time);
+        let x = || Axis::time("beginning of the slice", parameters.selected.zone);
         let others = &parameters.others_plural;
         let mut blocks = Vec::new();
         if self.each > 1 {
@@ -337,7 +338,10 @@ impl TopPage {
                 };
                 let slice = match parameters.slice_ns {
                     Some(_) if self.seen > 1 => {
-                        format!(" in the slice that begins at {}", time(largest.start_ns, 3))
+                        format!(
+                            " in the slice that begins at {}",
+                            time(largest.start_ns, 3, parameters.selected.zone)
+                        )
                     }
                     _ => String::new(),
                 };

@@ -82,10 +82,13 @@ impl<W: Write> TopTable<W> {
             Some(exact) => grouped(exact),
             None => format!("about {}", grouped(slice.distinct.round() as u64)),
         };
+        let zone = self.parameters.selected.zone;
         let when = match self.parameters.slice_ns {
             None => String::new(),
-            Some(width) if width % 1_000_000_000 == 0 => format!("{}: ", time(slice.start_ns, 0)),
-            Some(_) => format!("{}: ", time(slice.start_ns, 9)),
+            Some(width) if width % 1_000_000_000 == 0 => {
+                format!("{}: ", time(slice.start_ns, 0, zone))
+            }
+            Some(_) => format!("{}: ", time(slice.start_ns, 9, zone)),
         };
         let (listed, plural) = (
             grouped(slice.keys.len() as u64),
@@ -302,9 +305,10 @@ fn title(parameters: &TopParameters) -> String {
     };
     let each = parameters.slice_ns.map_or("", |_| " a slice");
     format!(
-        "{}; filter and summary {}{each}, {exact}{seed}",
+        "{}; filter and summary {}{each}, {exact}{seed}{}",
         subject(parameters),
-        size(parameters.memory_bytes)
+        size(parameters.memory_bytes),
+        parameters.selected.zone_words()
     )
 }
 

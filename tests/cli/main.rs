@@ -33,6 +33,7 @@ mod selection;
 mod shell;
 mod signals;
 mod terminal;
+mod timezone;
 mod top;
 mod trouble;
 mod usage;

@@ -13,7 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("decode", &["trace"]),
     ("anonymize", &["decode", "trace"]),
     ("capture_filter", &["decode", "trace"]),
-    ("selection", &["capture_filter", "decode", "trace"]),
+    ("selection", &["zone", "capture_filter", "decode", "trace"]),
     (
         "elements",
         &["selection", "decode", "hashing", "memory", "trace"],
@@ -21,6 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "pipeline",
         &[
+            "zone",
             "selection",
             "memory",
             "decode",
@@ -54,6 +55,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "dedup",
         &[
+            "zone",
             "selection",
             "memory",
             "anonymize",
@@ -160,6 +162,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "report",
         &[
+            "zone",
             "selection",
             "comparison",
             "decode",

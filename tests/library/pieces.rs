@@ -21,6 +21,7 @@ use flowsieve::report::{
 use flowsieve::selection::{Selection, TimeBound};
 use flowsieve::top::{Question, TopPlan, top};
 use flowsieve::trace::{Capture, InputFormat};
+use flowsieve::zone::Zone;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -427,6 +428,7 @@ pub(super) fn plan() -> impl Strategy<Value = CountPlan> {
     )
         .prop_map(
             |((structure, memory, shards), (kind, flags), (width_ns, seed, threads, selected))| {
+                let kolkata = Zone::new("Asia/Kolkata", vec![(0, 19_800)]);
                 let kind = ElementKind::ALL[kind];
                 let shards = if structure == 2 { 1 } else { shards };
                 let counter = counter(structure, kind, shards, u64::from(shards) << memory);
@@ -447,7 +449,11 @@ pub(super) fn plan() -> impl Strategy<Value = CountPlan> {
                     },
                     slicing: Slicing {
                         width_ns,
-                        align: if flags[3] { Align::First } else { Align::Epoch },
+                        align: match seed % 3 {
+                            _ if flags[3] => Align::First,
+                            0 => Align::Local(kolkata),
+                            _ => Align::Epoch,
+                        },
                     },
                     exact_limit_bytes: (flags[4] || counter.is_none()).then_some(1 << 30),
                     counter,

@@ -110,6 +110,7 @@ fn selection(expression: &str, times: &Range<i64>) -> Selection {
         capture_filter: filter,
         from: (times.start > i64::MIN).then_some(TimeBound::At(times.start)),
         to: (times.end < i64::MAX).then_some(TimeBound::At(times.end)),
+        ..Selection::default()
     }
 }
 

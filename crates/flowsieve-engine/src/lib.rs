@@ -25,6 +25,7 @@ mod sorted;
 mod threads;
 pub mod top;
 pub mod trace;
+pub mod zone;
 
 /// For the crate `flowsieve` alone.
 #[doc(hidden)]

@@ -8,7 +8,8 @@ use crate::cli::output::{Output, folder_of, is_standard, unwritten};
 use crate::cli::run::{PARTIAL, Run};
 use crate::cli::same_file::{keep_apart, within_index};
 use crate::cli::say::say;
-use crate::cli::units::{in_short, parse_port, parse_time_ns, with_values};
+use crate::cli::timezone::ZoneArgs;
+use crate::cli::units::{TypedTime, in_short, parse_port, parse_time, with_values};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use flowsieve::anonymize::{AddressMap, PacketAnonymizer, VendorPart};
@@ -71,12 +72,12 @@ pub(super) struct SearchArgs {
     domain: Option<DomainRange>,
 
     /// Earliest time, such as 2014-01-01 or 2014-01-01T12:30:00Z
-    #[arg(long, value_name = "TIME", value_parser = parse_time_ns, allow_negative_numbers = true, help_heading = "What to look for")]
-    from: Option<i64>,
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true, help_heading = "What to look for")]
+    from: Option<TypedTime>,
 
     /// Latest time (exclusive)
-    #[arg(long, value_name = "TIME", value_parser = parse_time_ns, allow_negative_numbers = true, help_heading = "What to look for")]
-    to: Option<i64>,
+    #[arg(long, value_name = "TIME", value_parser = parse_time, allow_negative_numbers = true, help_heading = "What to look for")]
+    to: Option<TypedTime>,
 
     /// Write the matching packets to this capture, in order of time
     ///
@@ -106,6 +107,9 @@ pub(super) struct SearchArgs {
 
     #[command(flatten)]
     format: FormatArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    zone: ZoneArgs,
 
     #[command(flatten, next_help_heading = "Output")]
     rows: RowsArgs,
@@ -142,6 +146,7 @@ impl<W: io::Write> HitSink for Noting<W> {
 const UNWRITTEN: &str = "cannot write the answers";
 
 pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
+    let zone = args.zone.zone();
     let query = IndexQuery {
         src: args.src,
         dst: args.dst,
@@ -149,8 +154,8 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
         dst_port: args.dst_port,
         port: args.port,
         domain: args.domain.clone(),
-        from_ns: args.from,
-        to_ns: args.to,
+        from_ns: args.from.map(|time| time.in_zone(zone)),
+        to_ns: args.to.map(|time| time.in_zone(zone)),
     };
     query.check().map_err(explained)?;
     if args.write.is_none() && args.vendors.part() == VendorPart::Kept {
@@ -169,7 +174,7 @@ pub(super) fn run(args: &SearchArgs) -> Result<Outcome> {
     let output = args.output.open()?;
     let look = output.look(args.rows.shown());
     let (format, is_anonymized) = (args.format.format, key.is_some());
-    let report = SearchReport::begin(format, args.explain, is_anonymized, look, output);
+    let report = SearchReport::begin(format, args.explain, is_anonymized, zone, look, output);
     let mut noting = Noting {
         report: report.context(UNWRITTEN)?,
         addresses: key.as_ref().map(AddressMap::new),

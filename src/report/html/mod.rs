@@ -135,15 +135,13 @@ fn body(html: &mut Markup, page: &Page) -> BTreeMap<String, svg::Geometry> {
     }
     html.close("main");
     html.line();
-    html.leaf(
-        "footer",
-        &[],
-        concat!(
-            "Made by flowsieve ",
-            env!("CARGO_PKG_VERSION"),
-            ". This page is one file and asks nothing of the network. Times are UTC."
-        ),
+    let about = concat!(
+        "Made by flowsieve ",
+        env!("CARGO_PKG_VERSION"),
+        ". This page is one file and asks nothing of the network. Times are"
     );
+    let of = if page.zone.is_utc() { "" } else { "of " };
+    html.leaf("footer", &[], format!("{about} {of}{}.", page.zone));
     html.line();
     places
 }

@@ -306,7 +306,7 @@ function chart(figure, at, zoom) {
       const label = (parent, x, y, anchor, text) => {
         shape("text", { class: "quiet", x: px(x), y: px(y), "text-anchor": anchor }, parent).textContent = text;
       };
-      const { ticks, day } = timeTicks(range, times.steps);
+      const { ticks, day } = timeTicks(range, times);
       let path = "";
       for (const [time, text] of ticks) {
         const x = view.place(time);
@@ -384,7 +384,7 @@ function chart(figure, at, zoom) {
         const found = levels(extents(data, first, end), times);
         view = scaled(range);
         view.x = places.slice(first, end).map((time) => Math.round(view.place(time) * 10) / 10);
-        view.rows = view.x.map((_, i) => [tableTime(places[first + i]), ...texts.map((list) => list[first + i])]);
+        view.rows = view.x.map((_, i) => [tableTime(places[first + i], times), ...texts.map((list) => list[first + i])]);
         if (dense) dense.hidden = end - first <= times.many;
         axes(range, found);
         curves(first, end, found);
@@ -425,7 +425,7 @@ function chart(figure, at, zoom) {
 }
 
 // A time as the tables have it.
-const tableTime = (time) => writeTime(time).slice(0, -1).replace("T", " ");
+const tableTime = (time, { offsets }) => writeClock(time, offsets).join(" ");
 
 // The whole time in small, above all figures: which part of it they show.
 function overview(main, zoom, times) {
@@ -470,9 +470,9 @@ function overview(main, zoom, times) {
   function follow(range) {
     const shown = range || zoom.whole;
     mark(shown.map(place));
-    const text = shown.map(tableTime);
+    const text = shown.map((time) => tableTime(time, times));
     const sameDay = text[0].slice(0, 10) === text[1].slice(0, 10);
-    words.textContent = (range ? "" : "Whole time: ") + text[0] + " to " + (sameDay ? text[1].slice(11) : text[1]) + " UTC" + (range ? "" : "; drag here or over a figure to see a part of it");
+    words.textContent = (range ? "" : "Whole time: ") + text[0] + " to " + (sameDay ? text[1].slice(11) : text[1]) + " " + times.zone + (range ? "" : "; drag here or over a figure to see a part of it");
     back.hidden = !range;
     box.classList.toggle("zoomed", Boolean(range));
   }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::report::figure::{Axis, PageSection, Point, Scale, Series, SeriesStyle};
+use crate::zone::Zone;
 use roxmltree::{Document, Node, ParsingOptions};
 
 const HOSTILE: &str = "</script></style><img src=x onerror=alert(1)>\"'&lt;<!--\u{2028}";
@@ -25,6 +26,7 @@ fn example() -> Page {
         })
     };
     Page {
+        zone: Zone::UTC,
         title: HOSTILE.into(),
         summary: vec![HOSTILE.into()],
         warnings: vec![HOSTILE.into()],
@@ -33,7 +35,7 @@ fn example() -> Page {
             blocks: vec![
                 Block::Text(HOSTILE.into()),
                 figure(Drawing::Lines {
-                    x: axis(Scale::Time),
+                    x: axis(Scale::Time(Zone::UTC)),
                     y: axis(Scale::Linear),
                     series: vec![
                         Series {

@@ -30,6 +30,17 @@ function writeTime(time, decimals) {
   return new Date(second * 1000).toISOString().slice(0, 19) + (tail ? "." + tail : "") + "Z";
 }
 
+// By how much the clocks of a zone are ahead of UTC at a time: `offsets` has from when on by how much, in order.
+function ahead(time, offsets) {
+  const found = offsets.findLast(([from]) => from <= time);
+  return (found || offsets[0])[1];
+}
+
+// What these clocks show, as a day and a time of day.
+function writeClock(time, offsets, decimals) {
+  return writeTime(time + ahead(time, offsets), decimals).slice(0, -1).split("T");
+}
+
 // A part of the whole: within it, no narrower than `least`, in whole microseconds. Null is the whole.
 function within([from, to], [first, last], least) {
   const width = Math.max(to - from, least);
@@ -73,14 +84,17 @@ function stepOf(width) {
   return [1, 2, 5, 10].find((factor) => factor * power >= rough * (1 - 1e-9)) * power;
 }
 
-// Ticks of a time axis: the least of the steps that gives at most six, else whole days, else beginnings of years.
-function timeTicks([from, to], steps) {
+// Ticks of a time axis: the least of the steps that gives at most six, else whole days, else beginnings of years, as
+// clocks show them. Where clocks change, ticks go on with the other offset.
+function timeTicks([from, to], { steps, offsets }) {
+  const parts = offsets.map(([begin, ahead], i) => [i ? Math.max(begin, from) : from, offsets[i + 1] ? offsets[i + 1][0] - 1 : to, ahead]);
   const year = 365.25 * 86400e6;
   if (to - from > 3 * year) {
     const step = Math.max(1, stepOf((0.7 * (to - from)) / year));
     const ticks = [];
     for (let n = Math.floor((from / year + 1970) / step) * step; n <= to / year + 1971; n += step) {
-      const begin = Date.UTC(n, 0, 1) * 1000;
+      const local = Date.UTC(n, 0, 1) * 1000;
+      const begin = local - ahead(local, offsets);
       if (begin >= from && begin <= to) ticks.push([begin, String(n)]);
     }
     return { ticks, day: "" };
@@ -90,12 +104,14 @@ function timeTicks([from, to], steps) {
   const step = steps.find((step) => step >= rough) || Math.max(1, Math.ceil(rough / day)) * day;
   const ticks = [];
   const micros = Math.round(step * 1e6);
-  for (let time = Math.ceil(from / micros) * micros; time <= to; time += micros) {
-    const decimals = step < 1 ? Math.max(1, Math.ceil(-Math.log10(step) - 1e-9)) : 0;
-    const [date, clock] = writeTime(time, decimals).slice(0, -1).split("T");
-    ticks.push([time, step >= day ? date : step >= 60 ? clock.slice(0, 5) : clock]);
+  const decimals = step < 1 ? Math.max(1, Math.ceil(-Math.log10(step) - 1e-9)) : 0;
+  for (const [begin, end, ahead] of parts) {
+    for (let local = Math.ceil((begin + ahead) / micros) * micros; local - ahead <= Math.min(end, to); local += micros) {
+      const [date, clock] = writeClock(local - ahead, offsets, decimals);
+      ticks.push([local - ahead, step >= day ? date : step >= 60 ? clock.slice(0, 5) : clock]);
+    }
   }
-  const [first, last] = [from, to].map((time) => writeTime(time, 0).slice(0, 10));
+  const [first, last] = [from, to].map((time) => writeClock(time, offsets, 0)[0]);
   return { ticks, day: step >= day ? "" : first === last ? first : first + " to " + last };
 }
 

@@ -1,7 +1,8 @@
 //! Where a number lies on an axis, where its ticks are, and how numbers are written.
 
 use crate::report::figure::Scale;
-use crate::report::number::{grouped, size, time};
+use crate::report::number::{civil, grouped, size};
+use crate::zone::Zone;
 use chrono::NaiveDate;
 use std::cmp::Ordering;
 
@@ -85,7 +86,7 @@ impl Span {
             // One number alone: it lies in the middle, or above zero.
             let room = match scale {
                 Scale::Log | Scale::PercentLog | Scale::Bytes => 0.5,
-                Scale::Time => 1.0,
+                Scale::Time(_) => 1.0,
                 _ if low == 0.0 => 1.0,
                 _ => low.abs() * 0.1,
             };
@@ -110,7 +111,7 @@ impl Span {
                     high = high.ceil().max(0.0);
                     low = low.floor().clamp(high - DECADES, high - 1.0);
                 }
-                Scale::Time | Scale::Bytes => {}
+                Scale::Time(_) | Scale::Bytes => {}
             }
         }
         let zero = zeros && from_zero && scale == Scale::PercentLog;
@@ -162,8 +163,8 @@ impl Span {
             Scale::Linear | Scale::Percent | Scale::Count => {
                 self.even(even_step(self.scale, self.high - self.low))
             }
-            Scale::Time if self.high - self.low > 3.0 * YEAR => self.years(),
-            Scale::Time => self.even(time_step(self.high - self.low)),
+            Scale::Time(zone) if self.high - self.low > 3.0 * YEAR => self.years(zone),
+            Scale::Time(zone) => self.times(zone, time_step(self.high - self.low)),
             Scale::Log | Scale::PercentLog => self.decades(),
             Scale::Bytes => {
                 let step = ((self.high - self.low) / TICKS).ceil().max(1.0);
@@ -176,11 +177,14 @@ impl Span {
 
     /// The day, or the first and the last one, of a time axis whose ticks do not say it.
     pub(super) fn day(&self) -> Option<String> {
-        if self.scale != Scale::Time || time_step(self.high - self.low) >= DAY {
+        let Scale::Time(zone) = self.scale else {
+            return None;
+        };
+        if time_step(self.high - self.low) >= DAY {
             return None;
         }
         let [first, last] = [self.low, self.high].map(|seconds| {
-            let text = time(nanoseconds(seconds), 0);
+            let text = civil(nanoseconds(seconds), 0, zone);
             text.split('T').next().unwrap_or("").to_owned()
         });
         Some(if first == last {
@@ -190,15 +194,35 @@ impl Span {
         })
     }
 
+    /// Multiples of the step on the clocks of a zone. Where clocks change, they go on with the other offset: so an hour
+    /// that comes twice has its ticks twice, and one that is skipped has none.
+    fn times(&self, zone: Zone, step: f64) -> Vec<Tick> {
+        let slack = step * 1e-6;
+        let offsets = zone.offsets(nanoseconds(self.low), nanoseconds(self.high));
+        let ends = offsets.iter().skip(1).map(|&(from, _)| seconds(from));
+        let ends = ends.chain([f64::INFINITY]);
+        let mut ticks = Vec::new();
+        for (&(from, ahead), end) in offsets.iter().zip(ends) {
+            let (begin, ahead) = (seconds(from).max(self.low - slack), f64::from(ahead));
+            let first = ((begin + ahead) / step).ceil();
+            let places = (0..200_u32).map(|i| (first + f64::from(i)) * step - ahead);
+            let places = places.take_while(|&at| at <= self.high + slack && at < end);
+            ticks.extend(places.map(|at| self.tick(at, clock(at, step, zone))));
+        }
+        ticks.truncate(200);
+        ticks
+    }
+
     /// Beginnings of years, at most a few hundred.
-    fn years(&self) -> Vec<Tick> {
+    fn years(&self, zone: Zone) -> Vec<Tick> {
         // A few more ticks than elsewhere: years are short.
         let step = step_of(0.7 * (self.high - self.low) / YEAR).max(1.0);
         let first = ((self.low / YEAR + 1970.0) / step).floor() * step;
         let years = (0..200_u32).map(|i| first + f64::from(i) * step);
         let ticks = years.filter_map(|year| {
             let midnight = NaiveDate::from_ymd_opt(year as i32, 1, 1)?.and_hms_opt(0, 0, 0)?;
-            let begin = midnight.and_utc().timestamp() as f64;
+            let local_ns = midnight.and_utc().timestamp().saturating_mul(1_000_000_000);
+            let begin = seconds(zone.time_ns(local_ns));
             (begin >= self.low && begin <= self.high).then(|| self.tick(begin, year.to_string()))
         });
         ticks.collect()
@@ -212,7 +236,6 @@ impl Span {
 
     fn label(&self, number: f64, step: f64) -> String {
         match self.scale {
-            Scale::Time => clock(number, step),
             Scale::Percent => format!("{} %", decimal(number, step)),
             _ => decimal(number, step),
         }
@@ -287,7 +310,7 @@ fn coordinate(scale: Scale, number: f64) -> f64 {
         Scale::PercentLog => (number * 100.0).min(FAR).log10(),
         Scale::Bytes => number.log2(),
         Scale::Percent => (number * 100.0).clamp(-FAR, FAR),
-        Scale::Linear | Scale::Count | Scale::Time => number.clamp(-FAR, FAR),
+        Scale::Linear | Scale::Count | Scale::Time(_) => number.clamp(-FAR, FAR),
     }
 }
 
@@ -327,11 +350,15 @@ fn nanoseconds(seconds: f64) -> i64 {
     ((seconds * 1e6).round() as i64).saturating_mul(1000)
 }
 
+fn seconds(nanoseconds: i64) -> f64 {
+    nanoseconds as f64 / 1e9
+}
+
 /// A time of day with as many decimals as the step needs, or a day.
-fn clock(seconds: f64, step: f64) -> String {
+fn clock(seconds: f64, step: f64, zone: Zone) -> String {
     let decimals = decimals(step).min(9);
-    let text = time(nanoseconds(seconds), decimals);
-    let Some((day, clock)) = text.trim_end_matches('Z').split_once('T') else {
+    let text = civil(nanoseconds(seconds), decimals, zone);
+    let Some((day, clock)) = text.split_once('T') else {
         return text;
     };
     match step {
@@ -385,10 +412,9 @@ pub(in crate::report) fn written(scale: Scale, number: f64) -> String {
         return "\u{2013}".to_owned();
     }
     match scale {
-        Scale::Time => {
-            let ns = nanoseconds(number);
-            let text = time(ns, 6);
-            let text = text.trim_end_matches('Z').trim_end_matches('0');
+        Scale::Time(zone) => {
+            let text = civil(nanoseconds(number), 6, zone);
+            let text = text.trim_end_matches('0');
             text.trim_end_matches('.').replace('T', " ")
         }
         Scale::Bytes if number >= 0.0 => size(number as u64),
@@ -474,17 +500,63 @@ mod tests {
             ]
         );
         assert_eq!(
-            labels(Scale::Time, &[1_700_000_000.0, 1_700_000_019.0], false),
+            labels(
+                Scale::Time(Zone::UTC),
+                &[1_700_000_000.0, 1_700_000_019.0],
+                false
+            ),
             ["22:13:20", "22:13:25", "22:13:30", "22:13:35"]
         );
         assert_eq!(
-            labels(Scale::Time, &[1_700_000_000.0, 1_700_700_000.0], false)[0],
+            labels(
+                Scale::Time(Zone::UTC),
+                &[1_700_000_000.0, 1_700_700_000.0],
+                false
+            )[0],
             // The first midnight of an even number of days since 1970: 19,676.
             "2023-11-15"
         );
         assert_eq!(
-            labels(Scale::Time, &[0.0, 1_700_000_000.0], false),
+            labels(Scale::Time(Zone::UTC), &[0.0, 1_700_000_000.0], false),
             ["1970", "1980", "1990", "2000", "2010", "2020"]
+        );
+    }
+
+    #[test]
+    fn ticks_of_time_are_those_of_the_zone() {
+        // Summer time begins at 1:00 UTC on 2024-03-31, and ends at 1:00 UTC on 2024-10-27.
+        let changes = [(0, 1), (1_711_846_800, 2), (1_729_990_800, 1)];
+        let offsets = changes.map(|(second, hours)| (second * 1_000_000_000, hours * 3_600));
+        let time = Scale::Time(Zone::new("Europe/Berlin", offsets.to_vec()));
+        let ticks = |from: f64, hours: f64| labels(time, &[from, from + hours * 3_600.0], false);
+        // Half-hours, in front of and behind the hour that is skipped.
+        assert_eq!(
+            ticks(1_711_843_200.0, 2.5),
+            ["01:00", "01:30", "03:00", "03:30", "04:00", "04:30"]
+        );
+        // The hour that comes twice.
+        assert_eq!(
+            ticks(1_729_987_200.0, 2.5),
+            ["02:00", "02:30", "02:00", "02:30", "03:00", "03:30"]
+        );
+        // Midnights over the change: 23 hours lie between two of them.
+        let days = Span::over(time, [1_711_753_200.0, 1_712_181_600.0].into_iter(), false);
+        let at: Vec<f64> = days.ticks().iter().map(|tick| tick.at).collect();
+        let labels: Vec<String> = days.ticks().into_iter().map(|tick| tick.label).collect();
+        assert_eq!(labels[..3], ["2024-03-30", "2024-03-31", "2024-04-01"]);
+        let hours = (at[2] - at[1]) * (1_712_181_600.0 - 1_711_753_200.0) / 3_600.0;
+        assert!((hours - 23.0).abs() < 1e-6, "{hours}");
+        let day = Span::over(time, [1_711_753_200.0, 1_711_760_000.0].into_iter(), false).day();
+        assert_eq!(day.as_deref(), Some("2024-03-30"));
+        assert_eq!(written(time, 1_711_846_800.0), "2024-03-31 03:00:00");
+        // Years begin an hour before they do in UTC.
+        let years = Span::over(time, [1_388_534_400.0, 1_748_534_400.0].into_iter(), false);
+        let year = years.ticks().remove(0);
+        assert_eq!(year.label, "2016");
+        let second = 1_388_534_400.0 + year.at * 360_000_000.0;
+        assert!(
+            (second - (1_451_606_400.0 - 3_600.0)).abs() < 1e-3,
+            "{second}"
         );
     }
 
@@ -527,8 +599,9 @@ mod tests {
 
     #[test]
     fn an_axis_over_midnight_has_both_days() {
-        let day =
-            |low: f64, high: f64| Span::over(Scale::Time, [low, high].into_iter(), false).day();
+        let day = |low: f64, high: f64| {
+            Span::over(Scale::Time(Zone::UTC), [low, high].into_iter(), false).day()
+        };
         assert_eq!(day(1_700_000_000.0, 1_700_000_009.0).unwrap(), "2023-11-14");
         assert_eq!(
             day(1_700_000_000.0, 1_700_009_000.0).unwrap(),
@@ -563,7 +636,7 @@ mod tests {
         for scale in [
             Scale::Linear,
             Scale::Log,
-            Scale::Time,
+            Scale::Time(Zone::UTC),
             Scale::Bytes,
             Scale::Percent,
             Scale::Count,
@@ -588,10 +661,13 @@ mod tests {
         assert_eq!(written(Scale::Percent, 0.012_34), "1.234 %");
         assert_eq!(written(Scale::Bytes, 65_536.0), "64 KiB");
         assert_eq!(
-            written(Scale::Time, 1_700_000_000.25),
+            written(Scale::Time(Zone::UTC), 1_700_000_000.25),
             "2023-11-14 22:13:20.25"
         );
-        assert_eq!(written(Scale::Time, 1_700_000_000.0), "2023-11-14 22:13:20");
+        assert_eq!(
+            written(Scale::Time(Zone::UTC), 1_700_000_000.0),
+            "2023-11-14 22:13:20"
+        );
         assert_eq!(written(Scale::Linear, f64::NAN), "\u{2013}");
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::report::figure::{Axis, Point, Scale, Series, SeriesStyle};
+use crate::zone::Zone;
 use roxmltree::{Document, Node};
 
 const HOSTILE: &str = "\"/><script>alert('x')</script>&amp;\u{202e}\u{0}]]>";
@@ -82,7 +83,7 @@ fn every_scale_and_style_is_drawn() {
     for x in [
         Scale::Linear,
         Scale::Log,
-        Scale::Time,
+        Scale::Time(Zone::UTC),
         Scale::Bytes,
         Scale::Percent,
     ] {
@@ -209,9 +210,9 @@ fn shades_grow_with_the_values() {
 
 #[test]
 fn what_is_empty_is_drawn_empty() {
-    drawn(&lines(Scale::Time, Scale::Log, Vec::new()));
+    drawn(&lines(Scale::Time(Zone::UTC), Scale::Log, Vec::new()));
     drawn(&lines(
-        Scale::Time,
+        Scale::Time(Zone::UTC),
         Scale::Log,
         vec![series("a", SeriesStyle::Line, &[])],
     ));
@@ -337,7 +338,7 @@ fn labels_at_the_ends_are_within_the_picture() {
     for to in [1_700_000_019.0, 1_700_000_020.0, 1_700_000_001.5] {
         let points = [(1_700_000_000.0, 1.0, 0.0), (to, 1.0, 0.0)];
         let curve = series("a", SeriesStyle::Line, &points);
-        let svg = drawn(&lines(Scale::Time, Scale::Count, vec![curve])).0;
+        let svg = drawn(&lines(Scale::Time(Zone::UTC), Scale::Count, vec![curve])).0;
         let document = Document::parse(&svg).unwrap();
         let axis = document.descendants();
         let axis = axis.filter(|n| n.attribute("class") == Some("axis-x"));

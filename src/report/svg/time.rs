@@ -39,13 +39,19 @@ pub(super) struct Times {
     column: f64,
     /// Seconds between ticks.
     steps: &'static [f64],
+    /// The zone, and by how many microseconds it is ahead of UTC from which microsecond on.
+    zone: &'static str,
+    offsets: Vec<(i64, i64)>,
 }
 
 impl Times {
     /// The values of curves over time; nothing where the axes are others.
     pub(super) fn of((x, y): (&Axis, &Axis), series: &[Series], ends: (f64, f64)) -> Option<Self> {
         let even = matches!(y.scale, Scale::Linear | Scale::Percent | Scale::Count);
-        if x.scale != Scale::Time || !even {
+        let Scale::Time(zone) = x.scale else {
+            return None;
+        };
+        if !even {
             return None;
         }
         let most = MOST_PLACES.min(MOST_VALUES / series.len().max(1));
@@ -80,6 +86,15 @@ impl Times {
             many: MANY,
             column: COLUMN,
             steps: &TIME_STEPS,
+            zone: zone.name(),
+            offsets: zone
+                .offsets(
+                    micros(ends.0).saturating_mul(1000),
+                    micros(ends.1).saturating_mul(1000),
+                )
+                .into_iter()
+                .map(|(from, ahead)| (from / 1000, i64::from(ahead) * 1_000_000))
+                .collect(),
         })
     }
 }
@@ -96,10 +111,11 @@ fn greatest_common_divisor(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::report::figure::{Point, SeriesStyle};
+    use crate::zone::Zone;
 
     fn times(points: Vec<Point>, copies: usize) -> Option<Times> {
         let axes = (
-            &Axis::new("time", Scale::Time),
+            &Axis::new("time", Scale::Time(Zone::UTC)),
             &Axis::new("n", Scale::Percent),
         );
         let series = Series {

@@ -169,7 +169,9 @@ impl Run {
                 )))
             },
             by_number: matches!(plan.window, WindowWidth::Packets(_)),
-            slices: plan.slice_ns.map(Slices::new),
+            slices: plan
+                .slice_ns
+                .map(|width| Slices::new(width, plan.selection.zone)),
             totals: Drops::default(),
             not_compared: 0,
             out_of_order: 0,

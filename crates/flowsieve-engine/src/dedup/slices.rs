@@ -1,6 +1,7 @@
 //! Packets by time slice.
 
 use super::results::{DedupSlice, DropKind, Drops};
+use crate::zone::Zone;
 use std::collections::BTreeMap;
 
 /// Slices that are kept; a capture whose clock is broken could have any number.
@@ -10,6 +11,9 @@ const MOST_SLICES: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Slices {
     width_ns: i64,
+    zone: Zone,
+    /// Where the slice with number 0 begins: known from the first packet on, as for `Align::Local`.
+    origin_ns: Option<i64>,
     by_index: BTreeMap<i64, Drops>,
     /// The slice of the packet before, apart from the others.
     index: i64,
@@ -19,9 +23,12 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    pub(super) fn new(width_ns: i64) -> Self {
+    /// Slices at whole multiples of the width since 1970 began in this zone.
+    pub(super) fn new(width_ns: i64, zone: Zone) -> Self {
         Self {
             width_ns,
+            zone,
+            origin_ns: None,
             by_index: BTreeMap::new(),
             index: 0,
             current: Drops::default(),
@@ -30,7 +37,11 @@ impl Slices {
     }
 
     pub(super) fn add(&mut self, time_ns: i64, bytes: u32, dropped: Option<DropKind>) {
-        let index = time_ns.div_euclid(self.width_ns);
+        let origin_ns = *self
+            .origin_ns
+            .get_or_insert_with(|| -self.zone.offset_ns(time_ns));
+        let since_ns = time_ns.saturating_sub(origin_ns);
+        let index = since_ns.div_euclid(self.width_ns);
         if index != self.index {
             self.put_back();
             self.current = self.by_index.remove(&index).unwrap_or_default();
@@ -52,9 +63,9 @@ impl Slices {
 
     pub(super) fn finish(mut self) -> (Vec<DedupSlice>, u64) {
         self.put_back();
-        let width = self.width_ns;
+        let (width, origin) = (self.width_ns, self.origin_ns.unwrap_or(0));
         let slices = self.by_index.into_iter().map(|(index, drops)| {
-            let start_ns = index.saturating_mul(width);
+            let start_ns = index.saturating_mul(width).saturating_add(origin);
             DedupSlice {
                 start_ns,
                 end_ns: start_ns.saturating_add(width),

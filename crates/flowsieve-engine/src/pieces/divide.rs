@@ -171,7 +171,7 @@ pub fn divide_by(
     pieces
 }
 
-/// The slices of a plan. If they begin with the first packet, all inputs are read up to the first that takes part.
+/// The slices of a plan. If where they begin depends on the first packet, all inputs are read up to the first that takes part.
 ///
 /// # Errors
 ///
@@ -186,7 +186,7 @@ pub fn grid_of(plan: &impl PiecePlan) -> Result<SliceGrid, PieceError> {
     }
     let slicing = plan.slicing;
     let first_ns = match (slicing.width_ns, slicing.align) {
-        (Some(_), Align::First) => {
+        (Some(_), Align::First | Align::Local(_)) => {
             let inputs = plan.selection.of(plan.inputs, plan.input_format);
             let times = inputs
                 .iter()

@@ -1,6 +1,7 @@
 //! Tumbling windows of packet time, and which of them are open.
 
 use super::slice_set::SliceSet;
+use crate::zone::Zone;
 use std::ops::Range;
 
 /// Where slice boundaries lie.
@@ -9,6 +10,9 @@ pub enum Align {
     /// At whole multiples of the width since the epoch.
     #[default]
     Epoch,
+    /// The same in local time: at whole multiples of the width since 1970 began in this zone, as far from UTC as its
+    /// clocks are at the first packet. Slices have one width, so where clocks change later, boundaries stay.
+    Local(Zone),
     /// At multiples of the width since the first packet.
     First,
 }
@@ -17,7 +21,7 @@ impl Align {
     /// The name in the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Epoch => "epoch",
+            Self::Epoch | Self::Local(_) => "epoch",
             Self::First => "first",
         }
     }
@@ -33,7 +37,7 @@ pub struct SliceGrid {
 
 impl SliceGrid {
     /// Slices of `width_ns` nanoseconds, or one for everything; `first_ns` is the time of the trace's first
-    /// packet, which only [`Align::First`] looks at.
+    /// packet, which [`Align::First`] and [`Align::Local`] look at.
     ///
     /// # Panics
     ///
@@ -47,6 +51,7 @@ impl SliceGrid {
             width_ns,
             origin_ns: match align {
                 Align::Epoch => 0,
+                Align::Local(zone) => -zone.offset_ns(first_ns),
                 Align::First => first_ns,
             },
         }

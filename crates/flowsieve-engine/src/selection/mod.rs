@@ -17,6 +17,7 @@ pub use part::SelectedPart;
 
 use crate::capture_filter::CaptureFilter;
 use crate::trace::{InputFormat, Select, Source};
+use crate::zone::Zone;
 use choose::Choose;
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,6 +31,8 @@ pub struct Selection {
     pub from: Option<TimeBound>,
     /// Time before which they take part.
     pub to: Option<TimeBound>,
+    /// In which zone results show times. It changes nothing about the packets.
+    pub zone: Zone,
 }
 
 impl Selection {

@@ -46,6 +46,7 @@ impl SelectedPart {
             capture_filter: filter.transpose()?,
             from: self.from_ns.map(TimeBound::At),
             to: self.to_ns.map(TimeBound::At),
+            ..Selection::default()
         })
     }
 
