@@ -3,7 +3,8 @@
 use super::options::named;
 use clap::builder::TypedValueParser;
 use flowsieve::comparison::Contender;
-use flowsieve::filters::{FilterKind, Structure};
+use flowsieve::filters::Structure;
+use flowsieve::index::RegionFilter;
 
 /// A filter, another counter, or the exact set alone.
 pub(crate) fn structures() -> impl TypedValueParser<Value = Structure> {
@@ -17,9 +18,8 @@ pub(crate) fn contenders() -> impl TypedValueParser<Value = Contender> {
     named(&all, Contender::name, Contender::summary)
 }
 
-/// A filter that knows the attributes of its elements.
-pub(crate) fn filters_of_attributes() -> impl TypedValueParser<Value = FilterKind> {
-    let kinds = FilterKind::ALL.iter().copied();
-    let kinds: Vec<_> = kinds.filter(|kind| !kind.is_of_whole()).collect();
-    named(&kinds, FilterKind::name, FilterKind::summary)
+/// A filter of a region in an index.
+pub(crate) fn filters_of_regions() -> impl TypedValueParser<Value = RegionFilter> {
+    let all: Vec<_> = RegionFilter::all().collect();
+    named(&all, RegionFilter::name, RegionFilter::summary)
 }

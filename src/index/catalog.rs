@@ -15,9 +15,8 @@
 
 use super::IndexError;
 use super::disk::{self, FileMark};
-use super::path_text;
+use super::{RegionFilter, path_text};
 use crate::decode::Tunnel;
-use crate::filters::{FilterKind, Structure};
 use crate::selection::{SelectedPart, Selection};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,7 +25,10 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Name and version of the format.
-pub(super) const SCHEMA: &str = "flowsieve.index/1";
+const SCHEMA: &str = "flowsieve.index/2";
+
+/// The version without ribbon filters: still read, and written where none are wanted.
+const SCHEMA_WITHOUT_RIBBONS: &str = "flowsieve.index/1";
 
 /// Numbers that no index reaches, with room for sums.
 const MOST: u64 = 1 << 48;
@@ -77,26 +79,27 @@ pub struct Settings {
     pub region_ns: i64,
     /// Structure of the regions' filters.
     #[serde(with = "by_name")]
-    pub filter: FilterKind,
+    pub filter: RegionFilter,
     /// Ports on which DNS is spoken, besides 53.
     pub dns_ports: Vec<u16>,
 }
 
 /// A kind of filter by its name.
 mod by_name {
-    use super::{FilterKind, Structure};
+    use super::RegionFilter;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-    pub(super) fn serialize<S: Serializer>(kind: &FilterKind, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(kind.name())
+    pub(super) fn serialize<S: Serializer>(of: &RegionFilter, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(of.name())
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<FilterKind, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        input: D,
+    ) -> Result<RegionFilter, D::Error> {
         let name = String::deserialize(input)?;
-        let kind = Structure::named(&name).and_then(Structure::filter);
-        kind.filter(|kind| !kind.is_of_whole())
+        RegionFilter::named(&name)
             .ok_or_else(|| D::Error::custom(format!("no filter of a region is called {name:?}")))
     }
 }
@@ -106,7 +109,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             region_ns: 300_000_000_000,
-            filter: FilterKind::Subset,
+            filter: RegionFilter::default(),
             dns_ports: Vec::new(),
         }
     }
@@ -321,7 +324,10 @@ impl Catalog {
         let failed = |error: serde_json::Error| IndexError::io(&path)(error.into());
         let inner = serde_json::value::to_raw_value(self).map_err(failed)?;
         let envelope = Envelope {
-            schema: SCHEMA.to_owned(),
+            schema: match self.settings.filter {
+                RegionFilter::Ribbon => SCHEMA.to_owned(),
+                RegionFilter::Structure(_) => SCHEMA_WITHOUT_RIBBONS.to_owned(),
+            },
             checksum: FileMark::of(inner.get().as_bytes()).checksum,
             catalog: &inner,
         };
@@ -404,7 +410,7 @@ pub fn index_around(folder: &Path) -> Option<PathBuf> {
 }
 
 fn check_schema(path: &Path, found: String) -> Result<(), IndexError> {
-    if found == SCHEMA {
+    if [SCHEMA, SCHEMA_WITHOUT_RIBBONS].contains(&found.as_str()) {
         return Ok(());
     }
     Err(IndexError::Newer {

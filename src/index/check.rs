@@ -6,7 +6,7 @@ use super::lists::{self, Lists};
 use super::node_filter::{NodeFilter, keys_of};
 use super::packed;
 use super::region::{elements_of, read_records};
-use super::region_filter::{self, may_have};
+use super::region_filter;
 use super::{IndexError, disk};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -146,15 +146,8 @@ fn verify_region(
         for (family, length) in Family::ALL.into_iter().zip(region.filters.bytes) {
             let (of_family, rest) = bytes.split_at(length as usize);
             bytes = rest;
-            let filter =
-                region_filter::read(of_family).map_err(|error| IndexError::damaged(path, error))?;
-            let holds = |element: &[_; 3]| {
-                let attributes = element.map(Some);
-                filter.as_ref().is_some_and(|filter| {
-                    may_have(&attributes, |pattern| filter.contains_where(pattern))
-                })
-            };
-            if !elements[family as usize].iter().all(holds) {
+            let has_all = region_filter::has_all(of_family, &elements[family as usize]);
+            if !has_all.map_err(|error| IndexError::damaged(path, error))? {
                 return Err(IndexError::damaged(
                     path,
                     "a filter lacks what the lists hold",

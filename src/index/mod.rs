@@ -48,6 +48,7 @@ pub use error::IndexError;
 pub use extract::{ExtractPlan, Extracted, extract};
 pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};
+pub use region_filter::RegionFilter;
 pub use search::{Explained, Hit, HitSink, search};
 #[doc(hidden)]
 pub use writer::cannot_be_indexed;

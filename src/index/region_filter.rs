@@ -1,13 +1,14 @@
 //! The filter of a region over all combinations of attributes that questions ask for.
 //!
-//! Its memory is 12 bits for each distinct value of each combination, whatever the structure, so that
-//! structures compare.
+//! A region never changes, so its filter may be a [`RibbonFilter`] of all distinct values of each combination, which is
+//! the default. Any structure for elements of several attributes takes its place on request, with 12 bits for each of
+//! these values, whatever the structure, so that structures compare.
 
 use super::elements::{Element, FULL, Family, REGION_MASKS, SEED};
 use crate::filters::saved::{FilterInPlace, LoadError, SavedFilter};
 use crate::filters::{
-    DigestColumns, FilterKind, FilterSpec, Pattern, PatternAnswer, Reach, Sizing, SpecError,
-    SubsetSpec, Workload,
+    DigestColumns, FilterKind, FilterSpec, Pattern, PatternAnswer, Reach, RibbonFilter,
+    RibbonInPlace, Sizing, SpecError, Structure, SubsetSpec, Workload,
 };
 use crate::hashing::Digest;
 use std::collections::HashSet;
@@ -15,12 +16,66 @@ use std::collections::HashSet;
 /// Bits for each value of each combination.
 const BITS_A_VALUE: u64 = 12;
 
+/// Bits of a fingerprint in a ribbon filter.
+const FINGERPRINT_BITS: u32 = 10;
+
+/// Structure of the filters of regions.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum RegionFilter {
+    /// A ribbon filter, made of all values of a region at once.
+    #[default]
+    Ribbon,
+    /// One that takes elements one by one, of several attributes.
+    Structure(FilterKind),
+}
+
+impl RegionFilter {
+    /// All that there are.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let kinds = FilterKind::ALL.iter().copied();
+        let kinds = kinds.filter(|kind| !kind.is_of_whole());
+        std::iter::once(Self::Ribbon).chain(kinds.map(Self::Structure))
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        if name == Self::Ribbon.name() {
+            return Some(Self::Ribbon);
+        }
+        let kind = Structure::named(name).and_then(Structure::filter);
+        kind.filter(|kind| !kind.is_of_whole()).map(Self::Structure)
+    }
+
+    /// Its name in options and in the catalogue.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ribbon => "ribbon",
+            Self::Structure(kind) => kind.name(),
+        }
+    }
+
+    /// What it is, in a few words.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Ribbon => {
+                "Ribbon filter, made at once and never changed (Dillinger and Walzer 2021)"
+            }
+            Self::Structure(kind) => kind.summary(),
+        }
+    }
+}
+
+impl From<FilterKind> for RegionFilter {
+    fn from(kind: FilterKind) -> Self {
+        Self::Structure(kind)
+    }
+}
+
 /// Bits of a cache line.
 const LINE_BITS: u64 = 512;
 
 /// Parameters of a filter of this structure for these elements.
 fn spec(kind: FilterKind, elements: &HashSet<Element>) -> Result<FilterSpec, SpecError> {
-    let masks = || std::iter::once(FULL).chain(REGION_MASKS);
     let values = masks().map(|mask| (mask, distinct(elements, mask)));
     let values: Vec<(u32, usize)> = values.collect();
     let all: usize = values.iter().map(|&(_, values)| values).sum();
@@ -46,13 +101,21 @@ fn spec(kind: FilterKind, elements: &HashSet<Element>) -> Result<FilterSpec, Spe
 
 /// A saved filter of these elements of a family; nothing if there are none.
 pub(super) fn build(
-    kind: FilterKind,
+    filter: RegionFilter,
     family: Family,
     elements: &HashSet<Element>,
 ) -> Result<Vec<u8>, SpecError> {
     if elements.is_empty() {
         return Ok(Vec::new());
     }
+    let kind = match filter {
+        RegionFilter::Ribbon => {
+            let keys = masks().flat_map(|mask| elements.iter().map(move |of| joined(of, mask)));
+            let keys: Vec<Digest> = keys.collect();
+            return Ok(RibbonFilter::build(&keys, FINGERPRINT_BITS)?.save());
+        }
+        RegionFilter::Structure(kind) => kind,
+    };
     let label = match family {
         Family::Flow => b"index: src,dst,port".to_vec(),
         Family::Dns => b"index: src,dst,domain".to_vec(),
@@ -76,16 +139,34 @@ fn whole(element: &Element) -> Digest {
     Digest::join(FULL, element.iter().copied())
 }
 
+/// All combinations.
+fn masks() -> impl Iterator<Item = u32> {
+    std::iter::once(FULL).chain(REGION_MASKS)
+}
+
+/// The values of a combination as one.
+fn joined(element: &Element, mask: u32) -> Digest {
+    let members = (0..3).filter(|attribute| mask >> attribute & 1 == 1);
+    Digest::join(mask, members.map(|attribute| element[attribute]))
+}
+
 fn distinct(elements: &HashSet<Element>, mask: u32) -> usize {
-    let joined = elements.iter().map(|element| {
-        let members = (0..3).filter(|attribute| mask >> attribute & 1 == 1);
-        Digest::join(mask, members.map(|attribute| element[attribute]))
-    });
+    let joined = elements.iter().map(|element| joined(element, mask));
     joined.collect::<HashSet<_>>().len()
 }
 
+/// Whether a ribbon filter may have an element with these values.
+fn ribbon_may_have(filter: RibbonInPlace<'_>, attributes: &[Option<Digest>; 3]) -> bool {
+    let given = attributes
+        .iter()
+        .zip(0..)
+        .filter(|(value, _)| value.is_some());
+    let mask = given.fold(0_u32, |mask, (_, attribute)| mask | 1 << attribute);
+    mask == 0 || filter.contains(Digest::join(mask, attributes.iter().copied().flatten()))
+}
+
 /// Whether a filter may have an element with these values.
-pub(super) fn may_have(
+fn may_have(
     attributes: &[Option<Digest>; 3],
     contains_where: impl Fn(Pattern<'_>) -> PatternAnswer,
 ) -> bool {
@@ -100,8 +181,25 @@ pub(super) fn may_have(
     contains_where(pattern) != PatternAnswer::Absent
 }
 
+/// Whether a saved filter has all of these elements, with its checksums compared.
+pub(super) fn has_all(bytes: &[u8], elements: &HashSet<Element>) -> Result<bool, LoadError> {
+    let questions = elements.iter().map(|element| element.map(Some));
+    if RibbonInPlace::is_one(bytes) {
+        let filter = RibbonInPlace::check(bytes)?;
+        return Ok(questions
+            .into_iter()
+            .all(|values| ribbon_may_have(filter, &values)));
+    }
+    let filter = read(bytes)?;
+    let has = |values: &[Option<Digest>; 3]| {
+        let of = filter.as_ref();
+        of.is_some_and(|filter| may_have(values, |pattern| filter.contains_where(pattern)))
+    };
+    Ok(questions.into_iter().all(|values| has(&values)))
+}
+
 /// Reads a saved filter; none where nothing was saved.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<SavedFilter>, LoadError> {
+fn read(bytes: &[u8]) -> Result<Option<SavedFilter>, LoadError> {
     if bytes.is_empty() {
         return Ok(None);
     }
@@ -122,6 +220,11 @@ pub(super) fn may_have_any<'q>(
     bytes: &[u8],
     mut questions: impl Iterator<Item = &'q [Option<Digest>; 3]>,
 ) -> bool {
+    if RibbonInPlace::is_one(bytes) {
+        return RibbonInPlace::open(bytes).map_or(true, |filter| {
+            questions.any(|attributes| ribbon_may_have(filter, attributes))
+        });
+    }
     let mut any = |contains_where: &dyn Fn(Pattern<'_>) -> PatternAnswer| {
         questions.any(|attributes| may_have(attributes, contains_where))
     };

@@ -33,7 +33,7 @@ fn index() -> (TempDir, PathBuf) {
     let archive = folder.path().join("archive");
     let settings = Settings {
         region_ns: 3_600_000_000_000,
-        filter: FilterKind::Subset,
+        filter: FilterKind::Subset.into(),
         dns_ports: Vec::new(),
     };
     let mut writer = IndexWriter::create(&archive, settings, &[]).unwrap();

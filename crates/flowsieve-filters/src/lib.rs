@@ -77,6 +77,7 @@ mod martingale;
 pub mod matrix;
 pub mod matrix_sizing;
 pub mod mdbf;
+pub mod ribbon;
 pub mod saved;
 pub mod scalable;
 pub mod sizing;
@@ -103,6 +104,7 @@ pub use lines::{WeighingFilter, Weight};
 pub use martingale::DistinctCounter;
 pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
 pub use mdbf::{Mdbf, MdbfSpec};
+pub use ribbon::{RibbonFilter, RibbonInPlace};
 pub use scalable::{Refill, ScalableFilter, ScalableSpec};
 pub use spec::{
     FilterKind, FilterSpec, Known, Query, Reach, Search, Shape, Sizing, SpecError, Structure,

@@ -8,13 +8,14 @@ use crate::cli::output::is_standard;
 use crate::cli::progress::Progress;
 use crate::cli::run::{Run, outcome};
 use crate::cli::say::say;
-use crate::cli::structure::filters_of_attributes;
+use crate::cli::structure::filters_of_regions;
 use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::decode::Tunnel;
-use flowsieve::filters::FilterKind;
-use flowsieve::index::{Added, IndexWriter, LEAST_MEMORY_BYTES, Settings, cannot_be_indexed};
+use flowsieve::index::{
+    Added, IndexWriter, LEAST_MEMORY_BYTES, RegionFilter, Settings, cannot_be_indexed,
+};
 use flowsieve::pipeline::Watch;
 use flowsieve::selection::Selection;
 use flowsieve::trace::{InputFormat, StopFlag};
@@ -49,8 +50,8 @@ pub(super) struct BuildArgs {
     region: i64,
 
     /// Structure of the regions' filters
-    #[arg(long, value_parser = filters_of_attributes(), value_name = "STRUCTURE", default_value = "subset")]
-    filter: FilterKind,
+    #[arg(long, value_parser = filters_of_regions(), value_name = "STRUCTURE", default_value = RegionFilter::default().name())]
+    filter: RegionFilter,
 
     /// Storage directories, new or empty, over which regions are spread [default: in the index]
     #[arg(long, value_name = "DIR,...", value_delimiter = ',')]

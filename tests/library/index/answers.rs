@@ -4,7 +4,7 @@ use super::questions::{Question, questions};
 use super::scan::{Packet, scan};
 use super::{ask, build, repository_captures, settings, writer};
 use flowsieve::filters::FilterKind;
-use flowsieve::index::{Ends, Record, Settings, stats, verify};
+use flowsieve::index::{Ends, Record, RegionFilter, Settings, stats, verify};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -110,6 +110,8 @@ pub(crate) fn compare_with_scan(
 fn answers_are_those_of_a_scan() {
     let captures = repository_captures();
     assert!(captures.len() >= 4);
+    compare_with_scan(&captures, settings(RegionFilter::Ribbon, 1), 1, 400);
+    compare_with_scan(&captures, settings(RegionFilter::Ribbon, 300), 3, 1500);
     compare_with_scan(&captures, settings(FilterKind::Subset, 1), 1, 400);
     compare_with_scan(&captures, settings(FilterKind::Subset, 300), 3, 1500);
     compare_with_scan(&captures, settings(FilterKind::Cbfm, 2), 1, 1500);

@@ -84,11 +84,11 @@ fn damage_is_named_and_the_rest_is_searched() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(
         &path,
-        text.replace("flowsieve.index/1", "flowsieve.index/2"),
+        text.replace("flowsieve.index/1", "flowsieve.index/3"),
     )
     .unwrap();
     let error = verify(&archive).unwrap_err();
-    assert!(matches!(&error, IndexError::Newer { found, .. } if found == "flowsieve.index/2"));
+    assert!(matches!(&error, IndexError::Newer { found, .. } if found == "flowsieve.index/3"));
     fs::write(&path, text.replacen("\"packets\":4", "\"packets\":5", 1)).unwrap();
     let error = verify(&archive).unwrap_err();
     assert!(matches!(error, IndexError::Catalog { .. }), "{error}");

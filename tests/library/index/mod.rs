@@ -12,7 +12,8 @@ mod signals;
 
 use flowsieve::filters::FilterKind;
 use flowsieve::index::{
-    Added, Explained, Hit, HitSink, IndexError, IndexQuery, IndexWriter, Record, Settings, search,
+    Added, Explained, Hit, HitSink, IndexError, IndexQuery, IndexWriter, Record, RegionFilter,
+    Settings, search,
 };
 use flowsieve::trace::StopFlag;
 use std::collections::BTreeMap;
@@ -35,10 +36,10 @@ impl HitSink for Kept {
     }
 }
 
-pub(crate) fn settings(filter: FilterKind, region_s: i64) -> Settings {
+pub(crate) fn settings(filter: impl Into<RegionFilter>, region_s: i64) -> Settings {
     Settings {
         region_ns: region_s * 1_000_000_000,
-        filter,
+        filter: filter.into(),
         dns_ports: Vec::new(),
     }
 }

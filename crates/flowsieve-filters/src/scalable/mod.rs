@@ -107,7 +107,9 @@
 //! Reference: the SCBF paper's scalable form; Almeida, Baquero, Preguiça, Hutchison, "Scalable Bloom
 //! filters", Information Processing Letters 101(6), 2007, for chains.
 
+mod large_rate;
 mod rate;
+mod small_rate;
 mod spec;
 mod state;
 mod union;

@@ -250,3 +250,98 @@ fn removals_from_a_union_make_no_false_negatives() {
         assert_eq!(union.distinct(), Some(Estimate::default()));
     }
 }
+
+/// Mean rate of chains after so many elements, exactly for what each of them has stored, and its standard error.
+fn simulated(spec: &ScalableSpec, elements: u32, runs: u32) -> (f64, f64) {
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for run in 0..runs {
+        let mut filter = ScalableFilter::new(
+            spec.part,
+            spec.probes,
+            spec.counter_bits,
+            spec.most_links,
+            spec.refill,
+        );
+        let digester = Digester::new(0x51_0000 + u64::from(run));
+        for element in 0..elements {
+            filter.insert(whole(&digester.digest(&element.to_le_bytes())));
+        }
+        let rate = repeat_probability(&filter.links);
+        sum += rate;
+        squares += rate * rate;
+    }
+    let runs = f64::from(runs);
+    let mean = sum / runs;
+    (
+        mean,
+        ((squares / runs - mean * mean).max(0.0) / (runs - 1.0)).sqrt(),
+    )
+}
+
+/// Compares predicted rates with those of so many simulated chains; the largest difference in standard errors.
+fn check_rates(parts: &[u64], functions: &[u32], loads: &[f64], runs: impl Fn(u64) -> u32) {
+    let (mut cells, mut worst) = (0_u32, 0.0_f64);
+    for &part in parts {
+        let mut worst_here = 0.0_f64;
+        for &probes in functions {
+            for most_links in [1, 3, 8] {
+                for load in loads {
+                    let capacity = part as f64 * std::f64::consts::LN_2 * f64::from(most_links);
+                    let elements = (load * capacity) as u32;
+                    let spec = ScalableSpec {
+                        part,
+                        probes,
+                        counter_bits: 4,
+                        most_links,
+                        refill: Refill::default(),
+                    };
+                    let predicted = rate::chain_fpr(part, probes, most_links, elements.into());
+                    let (mean, error) = simulated(&spec, elements, runs(part));
+                    // Where less than one counter is left on average, few chains have one, each 1 / m off: perhaps none
+                    // of those seen. Few elements leave nothing to chance, and a sum its last digits.
+                    let (left, m) = (1.0 - predicted, part as f64);
+                    let rare = if left * m < 1.0 { left / m } else { 0.0 };
+                    let least = (rare / f64::from(runs(part))).sqrt().max(1e-12 * predicted);
+                    let errors = (mean - predicted) / error.max(least);
+                    let cell = format!(
+                        "m = {part}, k = {probes}, {most_links} links, {load} of the capacity: \
+                         {mean:.6} ± {error:.6}, predicted {predicted:.6}, {errors:+.2} errors"
+                    );
+                    println!("{cell}");
+                    assert!(errors.abs() < 4.0, "{cell}");
+                    cells += 1;
+                    worst_here = worst_here.max(errors.abs());
+                }
+            }
+        }
+        println!(
+            "m = {part}: {worst_here:.2} standard errors at most, {} runs",
+            runs(part)
+        );
+        worst = worst.max(worst_here);
+    }
+    println!("{cells} cells, {worst:.2} standard errors at most");
+}
+
+/// On both sides of the border between following every number and following means.
+#[test]
+fn predicted_rates_hold_near_the_capacity_and_beyond() {
+    check_rates(&[64, 129], &[2, 4, 7], &[0.5, 0.95, 1.5, 3.0], |_| 200);
+}
+
+/// `cargo test --release -p flowsieve-filters --lib predicted_rates_hold_in_a_wide_grid -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes in a release build"]
+fn predicted_rates_hold_in_a_wide_grid() {
+    let loads = [0.2, 0.5, 0.8, 0.95, 1.0, 1.1, 1.5, 2.0, 3.0];
+    let parts = [8, 64, rate::SMALL, rate::SMALL + 1, 256, 512, 1024, 4096];
+    check_rates(&parts, &[1, 2, 4, 7, 12], &loads, |part| {
+        if part <= rate::SMALL {
+            20_000
+        } else if part <= 512 {
+            3_000
+        } else {
+            500
+        }
+    });
+}

@@ -1,0 +1,504 @@
+//! Ribbon filter: a set that never changes, in hardly more bits than its false-positive rate asks for.
+//!
+//! # Memory
+//!
+//! ```text
+//!     element ──► digest ──► start s, row of w = 128 coefficients (the first is 1), fingerprint of r bits
+//!
+//!     column 1:  b b b b [b b b b b b] b b b b …      m bits: the XOR of those that the row selects from s on
+//!     column 2:  b b b b [b b b b b b] b b b b …      is bit 1 of the fingerprint, …
+//!       …
+//!     column r:  b b b b [b b b b b b] b b b b …      … and bit r
+//! ```
+//!
+//! Each element is an equation for each column, and the filter is a solution of all of them: m r bits, with m a few
+//! percent above the number of elements n. A Bloom filter takes 1.44 r n bits for the same rate, one in cache lines
+//! more; a binary fuse filter takes 1.13 r n for millions of elements, and 1.3 to 1.45 r n for a few hundred or thousand.
+//!
+//! # Operations
+//!
+//! - build: Gaussian elimination from all elements at once, in O(n w) and fast, since a row meets few others. If there is
+//!   no solution, it is tried again with other hash functions, and with some more slots. The result depends on
+//!   nothing but the set of elements.
+//! - contains: r windows of w bits, which lie in r cache lines if the filter is large.
+//!
+//! # Formulas
+//!
+//! The false-positive rate is 2^-r, whatever the elements.
+//!
+//! # What it cannot do
+//!
+//! Take further elements, forget any, count them, or be united with another one: a solution says nothing of the elements
+//! that it is made for.
+//!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::RibbonFilter;
+//! use flowsieve_filters::hashing::Digester;
+//!
+//! let hasher = Digester::new(0);
+//! let words: Vec<_> = (0..1000_u32).map(|i| hasher.digest(&i.to_le_bytes())).collect();
+//! let filter = RibbonFilter::build(&words, 8)?;
+//! assert!(words.iter().all(|&word| filter.contains(word)));
+//! assert!(filter.memory_bytes() < 1100);
+//! # Ok::<(), flowsieve_filters::SpecError>(())
+//! ```
+//!
+//! Reference: Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021; binary fuse filters: Graf, Lemire,
+//! "Binary fuse filters: fast and smaller than xor filters", ACM Journal of Experimental Algorithmics 27, 2022.
+
+use super::saved::LoadError;
+use super::spec::SpecError;
+use crate::hashing::{Checksum, Digest, mix, reduce};
+
+/// Coefficients of a row (w).
+const WIDTH: u64 = 128;
+
+/// Most bits of a fingerprint.
+const MAX_FINGERPRINT: u32 = 32;
+
+/// Hash functions that are tried with as many slots.
+const TRIES: u32 = 4;
+
+/// Most numbers of slots that are tried.
+const GROWTHS: u32 = 64;
+
+/// Most elements: their slots are numbers of 32 bits with room for growth.
+const MAX_ELEMENTS: usize = 1 << 31;
+
+/// Streams of hash functions begin here, away from those of other structures.
+const FIRST_STREAM: u64 = 0x2000_0000;
+
+const MARK: [u8; 8] = *b"\x89FRIBBO\n";
+const VERSION: u16 = 1;
+
+/// Bytes of a saved filter before its columns, and the checksum behind them.
+const HEAD: usize = 32;
+const TAIL: usize = 8;
+
+/// What the columns are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shape {
+    /// Number of the hash functions.
+    functions: u32,
+    /// Bits of a fingerprint (r), and columns.
+    fingerprint: u32,
+    /// Bits of a column (m).
+    slots: u64,
+    /// Elements (n).
+    elements: u64,
+}
+
+/// A set of elements that is made at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RibbonFilter {
+    shape: Shape,
+    /// The columns, one behind the other.
+    columns: Vec<u8>,
+}
+
+/// A saved ribbon filter, asked where it lies.
+#[derive(Clone, Copy, Debug)]
+pub struct RibbonInPlace<'a> {
+    shape: Shape,
+    columns: &'a [u8],
+}
+
+/// An element's equation.
+#[derive(Clone, Copy, Debug)]
+struct Equation {
+    start: u64,
+    row: u128,
+    fingerprint: u32,
+}
+
+impl Shape {
+    fn equation(self, digest: Digest) -> Equation {
+        let first = FIRST_STREAM + u64::from(self.functions) * 4;
+        let number = |stream: u64| mix(digest, first + stream);
+        let row = u128::from(number(1)) << 64 | u128::from(number(2)) | 1;
+        let fingerprint = number(3) >> (64 - self.fingerprint);
+        let (start, row) = if self.slots > WIDTH {
+            (reduce(number(0), self.slots - WIDTH + 1), row)
+        } else {
+            (0, row & (u128::MAX >> (WIDTH - self.slots)))
+        };
+        Equation {
+            start,
+            row,
+            fingerprint: fingerprint as u32,
+        }
+    }
+
+    const fn column_bytes(self) -> u64 {
+        (self.slots * self.fingerprint as u64).div_ceil(8)
+    }
+
+    fn contains(self, columns: &[u8], digest: Digest) -> bool {
+        if self.elements == 0 {
+            return false;
+        }
+        let Equation {
+            start,
+            row,
+            fingerprint,
+        } = self.equation(digest);
+        (0..self.fingerprint).all(|column| {
+            let window = window(columns, u64::from(column) * self.slots + start);
+            (window & row).count_ones() & 1 == fingerprint >> column & 1
+        })
+    }
+}
+
+/// The bits from a place on; beyond the end there are none.
+fn window(bytes: &[u8], at: u64) -> u128 {
+    let (first, shift) = ((at / 8) as usize, at % 8);
+    let from = bytes.get(first..).unwrap_or_default();
+    let (low, high) = match from.first_chunk::<17>() {
+        Some(&[ref low @ .., high]) => (u128::from_le_bytes(*low), high),
+        None => {
+            let mut padded = [0; 17];
+            padded[..from.len().min(17)].copy_from_slice(&from[..from.len().min(17)]);
+            let [low @ .., high] = padded;
+            (u128::from_le_bytes(low), high)
+        }
+    };
+    if shift == 0 {
+        low
+    } else {
+        low >> shift | u128::from(high) << (128 - shift)
+    }
+}
+
+impl RibbonFilter {
+    /// The filter of these elements, which may come in any order and several times, with a false-positive rate of
+    /// 2^-`fingerprint_bits` (1 to 32).
+    ///
+    /// # Errors
+    ///
+    /// There cannot be such fingerprints, or there are more than 2^31 elements.
+    pub fn build(elements: &[Digest], fingerprint_bits: u32) -> Result<Self, SpecError> {
+        if fingerprint_bits == 0 || fingerprint_bits > MAX_FINGERPRINT {
+            return Err(SpecError::new(format!(
+                "a fingerprint has 1 to {MAX_FINGERPRINT} bits, not {fingerprint_bits}; 8 works"
+            )));
+        }
+        if elements.len() > MAX_ELEMENTS {
+            return Err(SpecError::new(format!(
+                "a ribbon filter has at most {MAX_ELEMENTS} elements, not {}; divide them among several",
+                elements.len()
+            )));
+        }
+        let mut distinct = elements.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let elements = distinct.len() as u64;
+        let mut shape = Shape {
+            functions: 0,
+            fingerprint: fingerprint_bits,
+            slots: first_slots(elements),
+            elements,
+        };
+        for _ in 0..GROWTHS {
+            for functions in 0..TRIES {
+                shape.functions = functions;
+                if let Some(columns) = solve(shape, &distinct) {
+                    return Ok(Self { shape, columns });
+                }
+            }
+            shape.slots += 1 + shape.slots / 100;
+        }
+        Err(SpecError::new(
+            "no ribbon filter holds these elements, whose digests are not as random as digests are; use another seed",
+        ))
+    }
+
+    /// Whether an element is in the set, or taken for one that is.
+    pub fn contains(&self, element: Digest) -> bool {
+        self.shape.contains(&self.columns, element)
+    }
+
+    /// Distinct elements.
+    pub const fn elements(&self) -> u64 {
+        self.shape.elements
+    }
+
+    /// Bytes of the columns.
+    pub const fn memory_bytes(&self) -> u64 {
+        self.columns.len() as u64
+    }
+
+    /// Probability that an element that is not in the set is taken for one that is.
+    pub fn rate(&self) -> f64 {
+        if self.shape.elements == 0 {
+            return 0.0;
+        }
+        0.5_f64.powi(self.shape.fingerprint as i32)
+    }
+
+    /// The filter as bytes, for [`RibbonInPlace::open`].
+    pub fn save(&self) -> Vec<u8> {
+        let Shape {
+            functions,
+            fingerprint,
+            slots,
+            elements,
+        } = self.shape;
+        let mut bytes = Vec::with_capacity(HEAD + self.columns.len() + TAIL);
+        bytes.extend(MARK);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend((fingerprint as u16).to_le_bytes());
+        bytes.extend(functions.to_le_bytes());
+        bytes.extend(slots.to_le_bytes());
+        bytes.extend(elements.to_le_bytes());
+        bytes.extend(&self.columns);
+        let checksum = checksum(&bytes);
+        bytes.extend(checksum.to_le_bytes());
+        bytes
+    }
+}
+
+fn checksum(bytes: &[u8]) -> u64 {
+    let mut checksum = Checksum::new();
+    checksum.update(bytes);
+    checksum.value()
+}
+
+impl<'a> RibbonInPlace<'a> {
+    /// Whether these bytes begin as a saved ribbon filter does.
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(&MARK)
+    }
+
+    /// The filter that `bytes` are. Its columns are not compared with their checksum: see [`RibbonInPlace::check`].
+    ///
+    /// # Errors
+    ///
+    /// It is no filter of a known version, or has another length than its head says.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, LoadError> {
+        let damaged = |offset, reason| LoadError::Damaged { offset, reason };
+        let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
+            return Err(damaged(0, "it is too short for a ribbon filter"));
+        };
+        if head[..8] != MARK {
+            return Err(damaged(0, "it is no ribbon filter"));
+        }
+        let short = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
+        let [functions, ..] = head[12..16].as_chunks::<4>().0 else {
+            unreachable!("a head has as many bytes")
+        };
+        let [slots, elements] = head[16..].as_chunks::<8>().0 else {
+            unreachable!("a head has as many bytes")
+        };
+        let shape = Shape {
+            functions: u32::from_le_bytes(*functions),
+            fingerprint: short(10).into(),
+            slots: u64::from_le_bytes(*slots),
+            elements: u64::from_le_bytes(*elements),
+        };
+        if short(8) != VERSION {
+            return Err(damaged(8, "it is a ribbon filter of an unknown version"));
+        }
+        if shape.fingerprint == 0 || shape.fingerprint > MAX_FINGERPRINT {
+            return Err(damaged(10, "fingerprints have 1 to 32 bits"));
+        }
+        if shape.slots == 0 || shape.slots > 2 * MAX_ELEMENTS as u64 {
+            return Err(damaged(16, "so many slots cannot be"));
+        }
+        if rest.len() as u64 != shape.column_bytes() + TAIL as u64 {
+            return Err(damaged(0, "its length is not what its parameters say"));
+        }
+        Ok(Self {
+            shape,
+            columns: &rest[..rest.len() - TAIL],
+        })
+    }
+
+    /// The same with the checksum of all bytes compared.
+    ///
+    /// # Errors
+    ///
+    /// As [`RibbonInPlace::open`], or the bytes are not those that were saved.
+    pub fn check(bytes: &'a [u8]) -> Result<Self, LoadError> {
+        let filter = Self::open(bytes)?;
+        let (before, stored) = bytes.split_at(bytes.len() - TAIL);
+        if checksum(before).to_le_bytes() != stored {
+            return Err(LoadError::Damaged {
+                offset: before.len() as u64,
+                reason: "its checksum is another one",
+            });
+        }
+        Ok(filter)
+    }
+
+    /// Whether an element is in the set, or taken for one that is.
+    pub fn contains(&self, element: Digest) -> bool {
+        self.shape.contains(self.columns, element)
+    }
+}
+
+/// Slots that are tried first: some percent more than elements, and more where many rows may meet.
+fn first_slots(elements: u64) -> u64 {
+    let n = elements.max(1) as f64;
+    (n * (1.0 + n.log2() / 1000.0)) as u64 + 8
+}
+
+/// The columns in which each element's equation holds, if there are any.
+fn solve(shape: Shape, elements: &[Digest]) -> Option<Vec<u8>> {
+    let slots = shape.slots as usize;
+    // Rows that begin with the coefficient of their slot; 0 where there is none.
+    let mut rows = vec![(0_u128, 0_u32); slots];
+    for &element in elements {
+        let mut equation = shape.equation(element);
+        let mut at = equation.start as usize;
+        loop {
+            // Rows that the last slots cut off have no coefficient there.
+            let (row, fingerprint) = &mut rows[at];
+            if *row == 0 {
+                (*row, *fingerprint) = (equation.row, equation.fingerprint);
+                break;
+            }
+            equation.row ^= *row;
+            equation.fingerprint ^= *fingerprint;
+            if equation.row == 0 {
+                if equation.fingerprint != 0 {
+                    return None;
+                }
+                break;
+            }
+            let zeros = equation.row.trailing_zeros();
+            equation.row >>= zeros;
+            at += zeros as usize;
+        }
+    }
+    let mut columns = vec![0; shape.column_bytes() as usize];
+    // Of each column the slots behind the present one, the nearest lowest.
+    let mut behind = vec![0_u128; shape.fingerprint as usize];
+    for (at, &(row, fingerprint)) in rows.iter().enumerate().rev() {
+        for (column, behind) in behind.iter_mut().enumerate() {
+            let parity = (row >> 1 & *behind).count_ones() & 1;
+            let bit = if row == 0 {
+                0
+            } else {
+                parity ^ (fingerprint >> column & 1)
+            };
+            *behind = *behind << 1 | u128::from(bit);
+            let place = column * slots + at;
+            columns[place / 8] |= (bit as u8) << (place % 8);
+        }
+    }
+    Some(columns)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        reason = "a test that unwraps fails where it should"
+    )]
+
+    use super::*;
+    use crate::hashing::Digester;
+
+    fn digests(seed: u64, count: u64) -> Vec<Digest> {
+        let digester = Digester::new(seed);
+        (0..count)
+            .map(|number| digester.digest(&number.to_le_bytes()))
+            .collect()
+    }
+
+    /// Every number of elements up to some hundreds, and some larger ones.
+    #[test]
+    fn every_element_is_found() {
+        for count in (0..400).chain([511, 512, 513, 1000, 10_000, 100_000]) {
+            let elements = digests(count, count);
+            let fingerprint = 1 + (count % 32) as u32;
+            let filter = RibbonFilter::build(&elements, fingerprint).unwrap();
+            let found = |element: &Digest| filter.contains(*element);
+            assert!(elements.iter().all(found), "{count}");
+            let saved = filter.save();
+            let in_place = RibbonInPlace::check(&saved).unwrap();
+            assert!(
+                elements.iter().all(|&element| in_place.contains(element)),
+                "{count}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_in_an_empty_set() {
+        let filter = RibbonFilter::build(&[], 8).unwrap();
+        assert!(
+            digests(0, 1000)
+                .iter()
+                .all(|&element| !filter.contains(element))
+        );
+        assert_eq!(filter.rate().to_bits(), 0.0_f64.to_bits());
+    }
+
+    #[test]
+    fn strangers_are_found_as_often_as_the_rate_says() {
+        for (count, fingerprint) in [(10, 3), (300, 5), (3000, 8), (20_000, 11)] {
+            let (mut wrong, mut asked) = (0_u64, 0_u64);
+            let mut rate = 0.0;
+            for run in 0..40 {
+                let filter = RibbonFilter::build(&digests(run, count), fingerprint).unwrap();
+                rate = filter.rate();
+                let strangers = digests(1000 + run, 20_000);
+                asked += strangers.len() as u64;
+                wrong += strangers
+                    .iter()
+                    .filter(|&&stranger| filter.contains(stranger))
+                    .count() as u64;
+            }
+            let expected = asked as f64 * rate;
+            let errors = (wrong as f64 - expected) / (expected * (1.0 - rate)).sqrt();
+            println!(
+                "{count} elements, {fingerprint} bits: {wrong} of {asked}, {errors:+.2} errors"
+            );
+            assert!(errors.abs() < 4.0, "{count} {fingerprint}: {errors}");
+        }
+    }
+
+    #[test]
+    fn it_depends_on_nothing_but_the_set() {
+        let elements = digests(5, 3000);
+        let filter = RibbonFilter::build(&elements, 9).unwrap();
+        let mut others = elements.clone();
+        others.reverse();
+        others.extend(&elements[100..200]);
+        assert_eq!(RibbonFilter::build(&others, 9).unwrap(), filter);
+        // The solution does not depend on the order of the equations.
+        assert_eq!(solve(filter.shape, &elements).unwrap(), filter.columns);
+    }
+
+    #[test]
+    fn slots_are_few_percent_more_than_elements() {
+        for (count, most) in [(100, 1.2), (450, 1.06), (3000, 1.04), (100_000, 1.05)] {
+            let filter = RibbonFilter::build(&digests(1, count), 8).unwrap();
+            let slots = filter.shape.slots as f64 / count as f64;
+            println!(
+                "{count}: {slots:.4} slots an element, functions {}",
+                filter.shape.functions
+            );
+            assert!(slots < most, "{count}: {slots}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_saved_is_refused() {
+        let saved = RibbonFilter::build(&digests(1, 300), 7).unwrap().save();
+        assert!(RibbonInPlace::check(&saved).is_ok());
+        for at in 0..saved.len() {
+            let mut other = saved.clone();
+            other[at] ^= 1 << (at % 8);
+            assert!(RibbonInPlace::check(&other).is_err(), "{at}");
+            if let Ok(filter) = RibbonInPlace::open(&other) {
+                // An answer of some kind.
+                filter.contains(digests(2, 1)[0]);
+            }
+            assert!(RibbonInPlace::open(&saved[..at]).is_err(), "{at}");
+        }
+    }
+}
