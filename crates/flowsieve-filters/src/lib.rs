@@ -43,6 +43,7 @@
 //! | [`counting`], [`split_counting`] | yes | no | yes | until something is removed |
 //! | [`scalable`] | yes, and grows | no | yes | until something is removed |
 //! | [`dleft`] | yes | no | yes | until something is removed |
+//! | [`ribbon`] | yes, made at once | no | no | no |
 //! | [`hll`], [`ell`] | no | no | no | of elements |
 //!
 //! Counts hold at any load, also when a filter is full ([`DistinctCounter`]), and have bounds ([`Estimate`]). Each count

@@ -10,7 +10,6 @@ mod retention;
 mod scan;
 mod signals;
 
-use flowsieve::filters::FilterKind;
 use flowsieve::index::{
     Added, Explained, Hit, HitSink, IndexError, IndexQuery, IndexWriter, Record, RegionFilter,
     Settings, search,
