@@ -232,21 +232,11 @@ pub(super) fn write_read(out: &mut dyn Write, totals: &Totals, look: Look) -> io
     look.sentence(out, &format!("without an element: {reasons}"))
 }
 
-/// The reason in words.
-fn skip_words(skip: Skip) -> String {
-    let name = skip.name();
-    let words = name.split('_').map(|word| match word {
-        "arp" | "dns" | "ip" | "tcp" | "udp" => word.to_uppercase(),
-        word => word.to_owned(),
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
 /// Packets by reason, in a sentence.
 pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
     let reasons = skipped.iter();
     let reasons: Vec<String> = reasons
-        .map(|(skip, &count)| format!("{} {}", grouped(count), skip_words(*skip)))
+        .map(|(skip, &count)| format!("{} {}", grouped(count), skip.words()))
         .collect();
     reasons.join(", ")
 }

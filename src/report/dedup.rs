@@ -68,8 +68,8 @@ impl DedupReport<'_> {
         .in_zone(plan.selection.zone)
         .with("parameters", parameter_columns().object_of(self));
         let mut columns = row_columns(0);
-        if format == ReportFormat::Csv && plan.slice_ns.is_none() {
-            // The whole has no time, and a person who reads its line no use for empty columns.
+        if plan.slice_ns.is_none() {
+            // The whole is no slice, so it has no times.
             columns = columns.without("start_ns").without("end_ns");
         }
         RowWriter::write_all(format, frame, columns, &rows, tail, out)?.flush()
@@ -171,7 +171,9 @@ impl From<&DedupSlice> for Row {
 pub(super) fn row_columns(decimals: usize) -> Columns<Row> {
     Columns::default()
         .field("start_ns", |row: &Row| row.times.map(|times| Time(times.0)))
-        .doc("first nanosecond of the slice; null for everything")
+        .doc(
+            "first nanosecond of the slice; the row of everything, without `--slice`, has no times",
+        )
         .heading(Heading::left(
             0,
             time(0, decimals, Zone::UTC).len(),

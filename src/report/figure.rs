@@ -73,7 +73,7 @@ pub struct Axis {
 pub enum Scale {
     /// Evenly.
     Linear,
-    /// By their logarithm; what is not above zero is left out.
+    /// By their logarithm; zero has a place of its own below all others, and what is below zero is left out.
     Log,
     /// Evenly, as seconds since the epoch, written as times of day in this zone.
     Time(Zone),

@@ -114,7 +114,7 @@ impl Span {
                 Scale::Time(_) | Scale::Bytes => {}
             }
         }
-        let zero = zeros && from_zero && scale == Scale::PercentLog;
+        let zero = zeros && from_zero && matches!(scale, Scale::Log | Scale::PercentLog);
         Self {
             scale,
             low,
@@ -595,6 +595,22 @@ mod tests {
         assert_eq!(span.place(0.001), Some(ZERO));
         assert_eq!(span.place(1.0), Some(1.0));
         assert_eq!(span.place(-1.0), None);
+    }
+
+    #[test]
+    fn zero_has_a_place_below_any_logarithmic_axis_from_zero() {
+        let numbers = [0.0, 1e-7, 1e-3];
+        let labels = labels(Scale::Log, &numbers, true);
+        assert_eq!(labels, ["0", "10⁻⁷", "10⁻⁶", "10⁻⁵", "0.0001", "0.001"]);
+        let span = Span::over(Scale::Log, numbers.into_iter(), true);
+        assert_eq!(span.place(0.0), Some(0.0));
+        assert_eq!(span.place(1e-7), Some(ZERO));
+        assert_eq!(span.place(1e-3), Some(1.0));
+        // An axis without a zero begins at its lowest power, and one that is not from zero has none.
+        let without = Span::over(Scale::Log, [1e-7, 1e-3].into_iter(), true);
+        assert_eq!((without.place(0.0), without.place(1e-7)), (None, Some(0.0)));
+        let beside = Span::over(Scale::Log, numbers.into_iter(), false);
+        assert_eq!(beside.place(0.0), None);
     }
 
     #[test]

@@ -241,7 +241,7 @@ fn a_formula_has_the_colour_of_what_was_measured() {
             },
             Point {
                 x: 2.0,
-                y: 0.0,
+                y: -0.1,
                 error: 0.1,
             },
         ],

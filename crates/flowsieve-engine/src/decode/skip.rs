@@ -7,9 +7,9 @@ use crate::trace::LinkType;
 /// First code of the unsupported link types; the codes below it are fieldless reasons.
 const LINK_CODES: u32 = 256;
 
-/// Declares the enum, its names and codes from one table, so that they cannot drift apart.
+/// Declares the enum, its names, phrases and codes from one table, so that they cannot drift apart.
 macro_rules! skips {
-    ($($(#[$doc:meta])* $variant:ident = $code:literal $name:literal $has_ip:literal,)*) => {
+    ($($(#[$doc:meta])* $variant:ident = $code:literal $name:literal $words:literal $has_ip:literal,)*) => {
         /// Why a frame yields no IP packet, or an IP packet no element.
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         #[non_exhaustive]
@@ -31,6 +31,17 @@ macro_rules! skips {
                         Some(name) => Cow::Owned(format!("link_type_{name}")),
                         None => Cow::Owned(format!("link_type_{}", link.0)),
                     },
+                }
+            }
+
+            /// The packets with this reason, as people name them behind their number: `3 DNS responses`.
+            pub fn words(self) -> Cow<'static, str> {
+                match self {
+                    $(Self::$variant => Cow::Borrowed($words),)*
+                    Self::UnsupportedLink(link) => Cow::Owned(match link.name() {
+                        Some(name) => format!("of the link type {name}"),
+                        None => format!("of the link type {}", link.0),
+                    }),
                 }
             }
 
@@ -67,57 +78,57 @@ macro_rules! skips {
 
 skips! {
     /// The captured bytes end before the end of the fixed IP header.
-    CutShort = 1 "cut_short" false,
+    CutShort = 1 "cut_short" "cut short before the end of the IP header" false,
     /// An address resolution message (ARP, RARP).
-    Arp = 2 "arp" false,
+    Arp = 2 "arp" "ARP" false,
     /// An `EtherType` that is neither IP nor known to carry it.
-    NotIpEthertype = 3 "not_ip_ethertype" false,
+    NotIpEthertype = 3 "not_ip_ethertype" "with an EtherType other than IP" false,
     /// An 802.2 LLC frame of another protocol (spanning tree, IS-IS, `NetBIOS` and the like).
-    NotIpLlc = 4 "not_ip_llc" false,
+    NotIpLlc = 4 "not_ip_llc" "LLC frames of another protocol" false,
     /// A PPP frame of another protocol (link control, authentication, compressed headers).
-    NotIpPpp = 5 "not_ip_ppp" false,
+    NotIpPpp = 5 "not_ip_ppp" "PPP frames of another protocol" false,
     /// Any other carrier that says it carries another protocol.
-    NotIp = 6 "not_ip" false,
+    NotIp = 6 "not_ip" "of another protocol than IP" false,
     /// An 802.11 management or control frame, or one without data.
-    WlanNoData = 7 "wlan_no_data" false,
+    WlanNoData = 7 "wlan_no_data" "Wi-Fi frames without data" false,
     /// The contents of the frame are encrypted.
-    Encrypted = 8 "encrypted" false,
+    Encrypted = 8 "encrypted" "encrypted below IP" false,
     /// A later piece of a frame that was fragmented below IP.
-    LinkFragment = 9 "link_fragment" false,
+    LinkFragment = 9 "link_fragment" "later fragments of frames" false,
     /// A link or tunnel header that contradicts itself.
-    BadLinkHeader = 10 "bad_link_header" false,
+    BadLinkHeader = 10 "bad_link_header" "with a malformed link or tunnel header" false,
     /// What should be an IP header has another version, or lengths that cannot be.
-    BadIpHeader = 11 "bad_ip_header" false,
+    BadIpHeader = 11 "bad_ip_header" "with a malformed IP header" false,
     /// More nested headers than are followed.
-    TooDeep = 12 "too_deep" false,
+    TooDeep = 12 "too_deep" "with too many nested headers" false,
     /// An IP packet that is no DNS traffic: not UDP or TCP, or other ports.
-    NotDns = 32 "not_dns" true,
+    NotDns = 32 "not_dns" "not DNS" true,
     /// A fragment other than the first: there is no transport header.
-    LaterFragment = 33 "later_fragment" true,
+    LaterFragment = 33 "later_fragment" "later IP fragments" true,
     /// The ports are those of DNS, but there is no payload (TCP handshakes, acknowledgements).
-    DnsNoPayload = 34 "dns_no_payload" true,
+    DnsNoPayload = 34 "dns_no_payload" "on a DNS port without payload" true,
     /// A DNS message, or a record of one in a log, without a question.
-    DnsNoQuestion = 35 "dns_no_question" true,
+    DnsNoQuestion = 35 "dns_no_question" "DNS messages without a question" true,
     /// A DNS message that breaks off, as captured, before the end of its first question.
-    DnsCutShort = 36 "dns_cut_short" true,
+    DnsCutShort = 36 "dns_cut_short" "DNS messages cut short in the question" true,
     /// A DNS message whose first question is not well formed.
-    DnsMalformed = 37 "dns_malformed" true,
+    DnsMalformed = 37 "dns_malformed" "DNS messages with a malformed question" true,
     /// A DNS answer, where only queries are counted.
-    DnsResponse = 38 "dns_response" true,
+    DnsResponse = 38 "dns_response" "DNS responses" true,
     /// A record of a log with an IPv4 and an IPv6 address.
-    MixedFamilies = 39 "mixed_families" true,
+    MixedFamilies = 39 "mixed_families" "log records with IPv4 and IPv6 at once" true,
     /// A record of a log that does not say which protocol and ports there were.
-    NoTransportInLog = 40 "no_transport_in_log" true,
+    NoTransportInLog = 40 "no_transport_in_log" "log records without protocol and ports" true,
     /// A record of a log, where packets are wanted.
-    LogRecord = 41 "log_record" false,
+    LogRecord = 41 "log_record" "log records instead of packets" false,
     /// A packet without ports, or whose ports were not captured, where ports are asked for.
-    NoPorts = 42 "no_ports" true,
+    NoPorts = 42 "no_ports" "without ports" true,
     /// A record of a log that lacks an address which the element has.
-    NoAddressInLog = 48 "no_address_in_log" true,
+    NoAddressInLog = 48 "no_address_in_log" "log records without an address" true,
     /// A record of a flow, where DNS messages are wanted: it does not have all names.
-    FlowRecord = 49 "flow_record" true,
+    FlowRecord = 49 "flow_record" "flow records instead of DNS messages" true,
     /// A dnstap message of a type that was not asked for.
-    DnstapType = 50 "dnstap_type" true,
+    DnstapType = 50 "dnstap_type" "dnstap messages of other types" true,
 }
 
 #[cfg(test)]
@@ -128,7 +139,7 @@ mod tests {
 
     #[test]
     fn codes_and_names_are_unique_and_codes_come_back() {
-        let mut names = HashSet::new();
+        let (mut names, mut phrases) = (HashSet::new(), HashSet::new());
         for &skip in Skip::ALL {
             assert!(skip.code() < LINK_CODES);
             assert_eq!(Skip::from_code(skip.code()), Some(skip));
@@ -138,6 +149,7 @@ mod tests {
                 "{name}"
             );
             assert!(names.insert(name));
+            assert!(phrases.insert(skip.words()));
         }
         for link in [0, 1, 147, u16::MAX] {
             let skip = Skip::UnsupportedLink(LinkType(link));
@@ -154,6 +166,10 @@ mod tests {
         assert_eq!(
             Skip::UnsupportedLink(LinkType(189)).name(),
             "link_type_usb_linux"
+        );
+        assert_eq!(
+            Skip::UnsupportedLink(LinkType(189)).words(),
+            "of the link type usb_linux"
         );
         assert_eq!(
             Skip::UnsupportedLink(LinkType(60_000)).name(),
