@@ -29,6 +29,7 @@ def compare(
     where: Value | None = None,
     from_: Value | None = None,
     to: Value | None = None,
+    timezone: Value = "UTC",
     element: Literal["host-pair", "flow", "dns", "src", "dst"] = "host-pair",
     undirected: bool = False,
     queries_only: bool = False,
@@ -70,6 +71,7 @@ def compare(
         where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
+        timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
         element: What is counted. Default: host-pair.
         undirected: Count both directions as one.
         queries_only: Count DNS queries only.
@@ -111,6 +113,7 @@ def count(
     where: Value | None = None,
     from_: Value | None = None,
     to: Value | None = None,
+    timezone: Value = "UTC",
     element: Literal["host-pair", "flow", "dns", "src", "dst"] = "host-pair",
     undirected: bool = False,
     queries_only: bool = False,
@@ -156,6 +159,7 @@ def count(
         where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
+        timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
         element: What is counted. Default: host-pair.
         undirected: Count both directions as one.
         queries_only: Count DNS queries only.
@@ -200,6 +204,7 @@ def dedup(
     where: Value | None = None,
     from_: Value | None = None,
     to: Value | None = None,
+    timezone: Value = "UTC",
     by: Literal["packet", "frame", "retransmission", "flow"] = "packet",
     tunnel: Literal["outer", "inner"] = "outer",
     distinguish: Values | None = None,
@@ -216,6 +221,7 @@ def dedup(
     keep_vendors: bool = False,
     dry_run: bool = False,
     slice: Value | None = None,
+    threads: Value | None = None,
     progress: Progress = None,
 ) -> Dedup:
     """Write captures without their duplicates.
@@ -231,6 +237,7 @@ def dedup(
         where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
+        timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
         by: What makes two packets the same. Default: packet.
         tunnel: Which IP header of tunnelled packets counts. Default: outer.
         distinguish: Keep packets that differ only in this.
@@ -247,6 +254,7 @@ def dedup(
         keep_vendors: Keep the vendor in MAC addresses: replace only their last three bytes.
         dry_run: Report only.
         slice: Also report each time slice of this width, such as 1s.
+        threads: Threads; results do not depend on them [default: all processors]
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
     Raises:
@@ -263,6 +271,7 @@ def export(
     where: Value | None = None,
     from_: Value | None = None,
     to: Value | None = None,
+    timezone: Value = "UTC",
     all: bool = False,
     element: Literal["host-pair", "flow", "dns", "src", "dst"] = "flow",
     undirected: bool = False,
@@ -290,6 +299,7 @@ def export(
         where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
+        timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
         all: Export each packet, and not each element once per slice.
         element: What an element is. Default: flow.
         undirected: Export both directions as one, with the ends of its first packet.
@@ -312,12 +322,14 @@ def export(
 def filter_info(
     files: Paths,
     *,
+    timezone: Value = "UTC",
     progress: Progress = None,
 ) -> Rows:
     """Say what a saved filter is and how many distinct elements it holds.
 
     Args:
         files: Saved filters.
+        timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
         progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
     Raises:
@@ -382,6 +394,7 @@ def flows(
     where: Value | None = None,
     from_: Value | None = None,
     to: Value | None = None,
+    timezone: Value = "UTC",
     bidirectional: bool = False,
     idle: Value | None = None,
     active: Value | None = None,
@@ -412,6 +425,7 @@ def flows(
         where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
+        timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
         bidirectional: Both directions are one flow, its originator the sender of its first packet.
         idle: A flow ends when no packet comes for longer than this, such as 15s [default: never]
         active: A flow is cut when it goes on for longer than this, such as 5min [default: never]
@@ -493,13 +507,14 @@ class Index:
         captures: Paths,
         *,
         region: Value = "5min",
-        filter: Literal["subset", "mdbf", "cmdbf", "cartesian", "bfm", "cbfm", "wcbfm"] = "subset",
+        filter: Literal["ribbon", "subset", "mdbf", "cmdbf", "cartesian", "bfm", "cbfm", "wcbfm"] = "ribbon",
         nodes: Paths | None = None,
         dns_port: Values | None = None,
         memory: Value = "256MiB",
         where: Value | None = None,
         from_: Value | None = None,
         to: Value | None = None,
+        timezone: Value = "UTC",
         progress: Progress = None,
     ) -> Index:
         """Make an index of captures.
@@ -510,13 +525,14 @@ class Index:
         Args:
             captures: Captures, or directories of captures.
             region: Length of a region; flows that last longer are cut. Default: 5min.
-            filter: Structure of the regions' filters. Default: subset.
+            filter: Structure of the regions' filters. Default: ribbon.
             nodes: Storage directories, new or empty, over which regions are spread [default: in the index]
             dns_port: Another DNS port besides 53.
             memory: Memory for the flows of a capture; with less, long flows are in more parts. Default: 256MiB.
             where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
             from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
             to: Only packets before this time.
+            timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
             progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
         Raises:
@@ -533,6 +549,7 @@ class Index:
         where: Value | None = None,
         from_: Value | None = None,
         to: Value | None = None,
+        timezone: Value = "UTC",
         progress: Progress = None,
     ) -> Text:
         """Add captures to an index; what is in it already is skipped.
@@ -546,6 +563,7 @@ class Index:
             where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
             from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
             to: Only packets before this time.
+            timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
             progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
         Raises:
@@ -570,6 +588,7 @@ class Index:
         anonymize_key: StrPath | None = None,
         keep_vendors: bool = False,
         explain: bool = False,
+        timezone: Value = "UTC",
         progress: Progress = None,
     ) -> Rows:
         """Search an index: captures, regions, times and flows that match.
@@ -593,6 +612,7 @@ class Index:
             anonymize_key: The secret that the replacement follows from: a file of 32 random bytes.
             keep_vendors: Keep the vendor in MAC addresses: replace only their last three bytes.
             explain: Say what each level of the index ruled out; JSON always does.
+            timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
             progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
         Raises:
@@ -668,6 +688,7 @@ def plan(
     where: Value | None = None,
     from_: Value | None = None,
     to: Value | None = None,
+    timezone: Value = "UTC",
     exact_limit: Value = "4GiB",
     want: Values | None = None,
     cuts: Value | None = None,
@@ -701,6 +722,7 @@ def plan(
         where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
+        timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
         exact_limit: Memory of the exact count; a slice that needs more has none. Default: 4GiB.
         want: A combination that queries ask for, and its weight, such as src,dst:3 or all.
         cuts: Your own cuts of CBFM and WCBFM, such as '1,3;1,2' or 'src,domain;dst,domain'.
@@ -767,6 +789,7 @@ def top(
     where: Value | None = None,
     from_: Value | None = None,
     to: Value | None = None,
+    timezone: Value = "UTC",
     by: Values = "src",
     distinct: Values = "dst",
     number: Value | None = None,
@@ -799,6 +822,7 @@ def top(
         where: Only packets that match a capture filter, such as 'tcp port 80 and net 10.0.0.0/8'.
         from_: Only packets from this time on, such as 2014-01-01T12:30, +90s or -5min.
         to: Only packets before this time.
+        timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
         by: Keys to rank, such as src, dst/24 or src,dst. Default: src.
         distinct: What is counted for each key, such as dst or dst-port. Default: dst.
         number: Keys listed per slice at most [default: 20; with --min: all]

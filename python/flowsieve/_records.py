@@ -63,6 +63,8 @@ class CountParameters:
     """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
+    timezone: str | None
+    """zone in which times are shown (`--timezone`)."""
     slice_ns: int | None
     """width of a slice; null for one slice over everything (ns)."""
     align: str
@@ -149,6 +151,8 @@ class FlowsParameters:
     """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
+    timezone: str | None
+    """zone in which times are shown (`--timezone`)."""
     dns_ports: list[Any]
     """DNS ports besides 53."""
     idle_ns: int | None
@@ -211,6 +215,8 @@ class ExportParameters:
     """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
+    timezone: str | None
+    """zone in which times are shown (`--timezone`)."""
     dns_ports: list[Any]
     """DNS ports besides 53."""
     slice_ns: int | None
@@ -263,6 +269,8 @@ class DedupParameters:
     """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
+    timezone: str | None
+    """zone in which times are shown (`--timezone`)."""
     distinguish: dict[str, Any] | None
     """what counts as a difference."""
     window_ns: int | None
@@ -358,6 +366,8 @@ class CompareParameters:
     """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
+    timezone: str | None
+    """zone in which times are shown (`--timezone`)."""
     slice_ns: int | None
     """As the field before it (ns)."""
     align: str
@@ -453,6 +463,8 @@ class TopParameters:
     """packets at this time or later were not selected; null for no bound."""
     to_ns: int | None
     """the same in nanoseconds since the epoch (ns)."""
+    timezone: str | None
+    """zone in which times are shown (`--timezone`)."""
     queries_only: bool
     """count DNS queries only."""
     dns_ports: list[Any]
