@@ -155,15 +155,13 @@ impl Shape {
 fn window(bytes: &[u8], at: u64) -> u128 {
     let (first, shift) = ((at / 8) as usize, at % 8);
     let from = bytes.get(first..).unwrap_or_default();
-    let (low, high) = match from.first_chunk::<17>() {
-        Some(&[ref low @ .., high]) => (u128::from_le_bytes(*low), high),
-        None => {
-            let mut padded = [0; 17];
-            padded[..from.len().min(17)].copy_from_slice(&from[..from.len().min(17)]);
-            let [low @ .., high] = padded;
-            (u128::from_le_bytes(low), high)
-        }
-    };
+    let chunk = from.first_chunk::<17>().copied().unwrap_or_else(|| {
+        let mut padded = [0; 17];
+        padded[..from.len().min(17)].copy_from_slice(&from[..from.len().min(17)]);
+        padded
+    });
+    let [low @ .., high] = chunk;
+    let low = u128::from_le_bytes(low);
     if shift == 0 {
         low
     } else {
