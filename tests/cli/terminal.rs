@@ -270,7 +270,7 @@ fn ports_of_a_search_have_names() {
 fn small_numbers_and_names_are_written_for_people() {
     let table = flowsieve(&["count", "-q", "--element", "dns", "traces/netns-dns.pcap"]).done();
     assert!(
-        table.contains("2 ARP, 13 not DNS, 146 DNS no payload"),
+        table.contains("2 ARP, 13 not DNS, 146 on a DNS port without payload"),
         "{table}"
     );
     let dedup = [
