@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::{TimeZone, db};
 
 /// The name that stands for the zone of the system.
-const LOCAL: &str = "local";
+const LOCAL: &str = Zone::UNNAMED;
 
 /// Names that are less similar than this to what was typed are not offered.
 const SIMILAR: f64 = 0.6;

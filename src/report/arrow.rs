@@ -270,11 +270,20 @@ enum Values {
     Text(StringBuilder),
 }
 
+/// The zone of a column of times. A reader looks the name up in its own table, so one without a name is UTC: the instants are the
+/// same.
+fn name_of(zone: Zone) -> &'static str {
+    match zone.name() {
+        Zone::UNNAMED => Zone::UTC.name(),
+        name => name,
+    }
+}
+
 impl Values {
     fn of(kind: &Kind, zone: Zone) -> Self {
         match kind {
             Kind::Time(_) => {
-                Self::Time(TimestampNanosecondBuilder::new().with_timezone(zone.name()))
+                Self::Time(TimestampNanosecondBuilder::new().with_timezone(name_of(zone)))
             }
             Kind::I64 => Self::I64(Int64Builder::new()),
             Kind::U64 => Self::U64(UInt64Builder::new()),
@@ -290,7 +299,7 @@ impl Values {
 
     fn data_type(&self, zone: Zone) -> DataType {
         match self {
-            Self::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, Some(zone.name().into())),
+            Self::Time(_) => DataType::Timestamp(TimeUnit::Nanosecond, Some(name_of(zone).into())),
             Self::I64(_) => DataType::Int64,
             Self::U64(_) => DataType::UInt64,
             Self::F64(_) => DataType::Float64,

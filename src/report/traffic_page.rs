@@ -35,7 +35,7 @@ pub(super) fn skipped<'a>(
     reasons: impl Iterator<Item = (&'a Skip, &'a u64)>,
 ) -> Figure {
     let (names, counts) = reasons
-        .map(|(skip, &count)| (skip.name().into_owned(), Some(count as f64)))
+        .map(|(skip, &count)| (skip.words().into_owned(), Some(count as f64)))
         .unzip();
     Figure {
         name: name.to_owned(),

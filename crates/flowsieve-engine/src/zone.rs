@@ -65,7 +65,10 @@ impl Zone {
         self.0.is_none()
     }
 
-    /// Its name: `UTC`, or that of the table of zones, such as `Europe/Berlin`.
+    /// The name of a system's zone that is in no table of zones.
+    pub const UNNAMED: &'static str = "local";
+
+    /// Its name: `UTC`, or that of the table of zones, such as `Europe/Berlin`, or [`Zone::UNNAMED`].
     pub fn name(self) -> &'static str {
         self.0.map_or("UTC", |table| &table.name)
     }
