@@ -34,20 +34,21 @@ pub(super) fn title(report: &CompareReport<'_>) -> String {
 pub(super) fn basis(report: &CompareReport<'_>) -> String {
     let comparison = report.comparison;
     let elements = report.plan.rule.kind.plural();
+    let amount = |n| match n {
+        1 => format!("1 {}", elements.trim_end_matches('s')),
+        _ => format!("{} {elements}", grouped(n)),
+    };
     let large = |n, slices| match slices {
-        1 => format!(
-            "{} {elements} a slice, as many as the first slice has",
-            grouped(n)
-        ),
+        1 => format!("{} a slice, as many as the first slice has", amount(n)),
         _ => format!(
-            "{} {elements} a slice, the 95th percentile of the first {} slices",
-            grouped(n),
+            "{} a slice, the 95th percentile of the first {} slices",
+            amount(n),
             grouped(slices)
         ),
     };
     let made = match (comparison.expected.elements, comparison.expected.from) {
         (Some(n), ExpectedFrom::Given) => {
-            format!("k chosen for {} {elements} a slice, as given", grouped(n))
+            format!("k chosen for {} a slice, as given", amount(n))
         }
         (Some(n), ExpectedFrom::Percentile95(slices)) => {
             format!("k chosen for {}", large(n, slices))
@@ -63,10 +64,10 @@ pub(super) fn basis(report: &CompareReport<'_>) -> String {
     let judged = comparison.slices.iter().filter_map(|slice| slice.exact);
     let (slices, distinct) = (judged.clone().count() as u64, judged.sum::<u64>());
     format!(
-        "{made}; judged by the exact sets of {} slice{} with {} {elements} in all",
+        "{made}; judged by the exact sets of {} slice{} with {} in all",
         grouped(slices),
         if slices == 1 { "" } else { "s" },
-        grouped(distinct)
+        amount(distinct)
     )
 }
 

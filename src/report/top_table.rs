@@ -256,7 +256,8 @@ pub(super) fn recall(parameters: &TopParameters, summary: &TopSummary) -> Option
         let mut text = if recall.keys == 1 && recall.found == 1 {
             format!("the summary alone ({memory}) finds the same key")
         } else if recall.keys == recall.found {
-            format!("the summary alone ({memory}) finds all {keys} keys of the exact answer")
+            let all = if recall.keys == 2 { "both".to_owned() } else { format!("all {keys}") };
+            format!("the summary alone ({memory}) finds {all} keys of the exact answer")
         } else {
             let share = recall.found as f64 / recall.keys as f64;
             format!(

@@ -426,6 +426,11 @@ fn the_first_sentence_says_which_of_the_pair_was_nearer() {
     assert!(alone.starts_with("cmdbf's raw count was nearer to the truth than mdbf's over the whole trace, by 15 points: 28 % off against 44 %"), "{alone}");
     let equal = table(&["--memory", "64KiB", "--pair", "bloom,subset"]);
     assert!(equal.starts_with("bloom's raw count and subset's raw count were equally near to the truth in all 8 seconds (mean error 0 % against 0 %"), "{equal}");
+    let one = table(&["--memory", "512", "--expect", "1"]);
+    assert!(
+        one.contains("k chosen for 1 host pair a slice, as given"),
+        "{one}"
+    );
     let unfit = table(&["--memory", "8"]);
     assert!(
         unfit.starts_with("mdbf and cmdbf cannot be compared at 8 B; mdbf: "),
