@@ -23,7 +23,7 @@ use super::last::LastFlows;
 use super::lines::{FlowLine as _, Line, Lines};
 use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
-use crate::memory::is_given;
+use crate::memory::{MEMORY_REFUSED, is_given};
 use std::hint::black_box;
 
 /// Memory of a flow: its line and what is beside it, and its share of the index, which is at least 3/8 full and is there
@@ -194,8 +194,12 @@ impl FlowTable {
         Ok(at)
     }
 
-    /// Makes room for another flow, never for more than memory allows; false if the system does not give it, while there are
-    /// flows to be ended.
+    /// Makes room for another flow, never for more than memory allows; false if the system does not give it, and flows have to
+    /// end.
+    ///
+    /// # Panics
+    ///
+    /// If the system does not give the memory of a single flow.
     fn has_room(&mut self, packet: &FlowPacket) -> bool {
         let most = usize::try_from(self.memory_bytes / FLOW_BYTES).unwrap_or(usize::MAX);
         let has_far = packet.key.split().1.is_some();
@@ -205,10 +209,11 @@ impl FlowTable {
             .make_room(places, most, self.bidirectional, has_far)
             && self.index.make_room();
         if !can_grow {
+            assert!(!self.index.is_empty(), "{MEMORY_REFUSED}");
             // It is not asked again for every flow.
             self.memory_bytes = self.index.len() as u64 * FLOW_BYTES + self.names_bytes;
         }
-        can_grow || self.index.is_empty()
+        can_grow
     }
 
     /// Ends one flow, which leaves a free place.
