@@ -3,8 +3,9 @@
 use super::climb::{Sized, best_families};
 use super::complex::Stored;
 use super::matrix::{Candidate, Matrix};
+use super::recommend::NEGLIGIBLE;
 use super::weights::best_weights;
-use super::{Design, PlanRequest, PlanRow, Structure, Target};
+use super::{Design, Origin, PlanRequest, PlanRow, Structure, Target};
 use crate::filters::matrix_sizing::attribute_size;
 use crate::filters::{
     CartesianSpec, FilterKind, FilterSpec, IndexMap, MAX_COMBINATIONS, MatrixSpec,
@@ -128,6 +129,16 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
             "the values of the sample are unevenly spread, for which the formula of a matrix does not hold: its rate is higher".into(),
         );
     }
+    let apart = occurring_apart(request, &row);
+    if !holds(&row, apart) {
+        let share = match apart {
+            0.01.. => format!("{:.0} %", 100.0 * apart),
+            _ => format!("{apart:.0e}"),
+        };
+        row.notes.push(format!(
+            "all stored parts of at least {share} of the negatives occur in the sample: to these its answer is yes"
+        ));
+    }
     let parts = matrix.asked.iter().filter(|asked| asked.len() > 1);
     if parts.flatten().any(|part| part.count_ones() > 1) {
         row.notes.push(
@@ -147,6 +158,46 @@ fn matrix_row(matrix: &Matrix<'_>, chosen: &Candidate) -> PlanRow {
         ));
     }
     row
+}
+
+/// Share of the negatives, weighted, all of whose stored parts occur, if values come together by chance: a lower bound from what
+/// was measured in a sample, and 0 without one. A matrix that answers a combination by its parts says yes to these.
+pub(super) fn occurring_apart(request: &PlanRequest, row: &PlanRow) -> f64 {
+    let Some(Design::Filter(FilterSpec::Matrix(spec))) = &row.design else {
+        return 0.0;
+    };
+    let (elements, stored) = (&request.elements, Stored::new(spec.sizes.len(), &spec.cuts));
+    let singles = |part: u32| {
+        (0..u32::BITS)
+            .map(|bit| 1 << bit)
+            .filter(move |one| part & one != 0)
+    };
+    let occurs = |part: u32| {
+        if singles(part).any(|one| elements.origin(one) != Origin::Measured) {
+            return 0.0;
+        }
+        let values = singles(part).map(|one| elements.of(one));
+        let least = match elements.origin(part) {
+            Origin::Bound => values.clone().fold(1.0, f64::max),
+            Origin::Given | Origin::Measured => elements.of(part),
+        };
+        least / values.product::<f64>()
+    };
+    let rates = request.wanted.iter().map(|wanted| {
+        let parts = stored.maximal_subsets(wanted.mask);
+        let known = request.known.powi(wanted.mask.count_ones() as i32);
+        Some(match parts.len() {
+            0 | 1 => 0.0,
+            _ => known * parts.iter().map(|&part| occurs(part)).product::<f64>(),
+        })
+    });
+    let rates: Vec<_> = rates.collect();
+    request.with_workload(|asked| asked.weighted(&rates, Some(1.0)))
+}
+
+/// Whether a row's predicted rate can hold if the parts of so many negatives occur.
+pub(super) fn holds(row: &PlanRow, apart: f64) -> bool {
+    apart <= row.weighted.unwrap_or(1.0).max(NEGLIGIBLE)
 }
 
 /// The largest number of elements by the rule of the paper's tables, not rounded: m real, all

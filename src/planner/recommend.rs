@@ -1,5 +1,6 @@
 //! Which of the structures to take, and why.
 
+use super::matrices::{holds, occurring_apart};
 use super::{Goal, PlanRequest, PlanRow, RateRule, Structure};
 use crate::filters::FilterKind;
 use std::fmt::Write as _;
@@ -18,12 +19,14 @@ const MATRIX_MARGIN: f64 = 10.0;
 const SUBSET_MARGIN: f64 = 1.5;
 
 /// Rates below this one are as good as none.
-const NEGLIGIBLE: f64 = 1e-9;
+pub(super) const NEGLIGIBLE: f64 = 1e-9;
 
 pub(super) fn recommend(request: &PlanRequest, rows: &[PlanRow]) -> Recommendation {
     let able = rows.iter().filter(|row| is_able(row));
     let best = able
-        .filter(|row| !(request.skewed && is_matrix(row)))
+        .filter(|row| {
+            !is_matrix(row) || !request.skewed && holds(row, occurring_apart(request, row))
+        })
         .min_by(|a, b| cost(request, a).total_cmp(&cost(request, b)));
     let Some(best) = best else {
         return Recommendation {

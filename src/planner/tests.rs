@@ -373,6 +373,35 @@ fn a_matrix_is_not_recommended_where_values_are_skewed() {
     assert_eq!(recommended(&request), None);
 }
 
+/// One destination and one protocol: whoever knows the source knows three attributes, and a cut between the source and the
+/// port leaves nothing to say no.
+#[test]
+fn a_matrix_is_not_recommended_where_all_its_parts_occur() {
+    let goal = Goal::Memory { bytes: 5000 };
+    let values = [(15, 4000), (1, 2800), (2, 1), (4, 1), (8, 3900)];
+    let with = |origin: Origin| {
+        let known = values.map(|(mask, n)| (mask, n, origin));
+        let name = |mask: u32| format!("{mask:b}");
+        let mut request = request(4, &[(15, 1.0)], &values, goal);
+        request.elements = Elements::new(&[None; 4], &known, None, name).unwrap();
+        request.structures = [FilterKind::Subset, FilterKind::Cbfm]
+            .map(Structure::Filter)
+            .into();
+        plan(&request).unwrap()
+    };
+    let (given, sampled) = (with(Origin::Given), with(Origin::Measured));
+    let name = |plan: &Plan| plan.recommended.map(Structure::name);
+    assert_eq!(name(&given), Some("cbfm"));
+    assert_eq!(name(&sampled), Some("subset"));
+    let note = "all stored parts of at least 100 % of the negatives occur";
+    assert!(
+        sampled.rows[1].notes[0].starts_with(note),
+        "{:?}",
+        sampled.rows[1].notes
+    );
+    assert!(!given.rows[1].notes[0].starts_with(note));
+}
+
 #[test]
 fn many_attributes_are_planned_too() {
     let wanted: Vec<(u32, f64)> = vec![((1 << 12) - 1, 1.0), (3, 1.0)];
