@@ -10,6 +10,7 @@ use super::rows::{Frame, RowWriter, Section};
 use super::selection::part_columns;
 use super::table::hanging;
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
+use crate::zone::Zone;
 use std::io::{self, Write};
 
 /// Name and version of the document.
@@ -116,7 +117,7 @@ pub(super) fn capture_columns() -> Columns<CaptureEntry> {
 }
 
 /// Writes what an index holds. Rows are of its nodes; with `captures` of its captures, which the table and
-/// the document have beside the nodes. `look` is that of the table.
+/// the document have beside the nodes. Times are in `zone`; `look` is that of the table.
 ///
 /// # Errors
 ///
@@ -125,6 +126,7 @@ pub fn write_index_stats<W: Write>(
     stats: &IndexStats,
     format: ReportFormat,
     captures: bool,
+    zone: Zone,
     look: Look,
     mut out: W,
 ) -> io::Result<W> {
@@ -142,14 +144,15 @@ pub fn write_index_stats<W: Write>(
             }
             fields.push(("nodes".into(), node_columns().list_of(&stats.nodes)));
             if captures {
-                let list = capture_columns().list_of(&stats.captures);
+                let list = capture_columns().in_zone(zone).list_of(&stats.captures);
                 fields.push(("capture_list".into(), list));
             }
             write_document(&mut out, Layout::Pretty, &Cell::Object(fields))?;
         }
         _ if captures => {
             let (frame, rows) = (frame("captures", "capture"), &stats.captures);
-            out = RowWriter::write_all(format, frame, capture_columns(), rows, vec![whole], out)?;
+            let columns = capture_columns().in_zone(zone);
+            out = RowWriter::write_all(format, frame, columns, rows, vec![whole], out)?;
         }
         _ => {
             let (frame, rows) = (frame("nodes", "node"), &stats.nodes);

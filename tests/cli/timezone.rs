@@ -284,6 +284,18 @@ fn archives_and_saved_filters_are_asked_in_the_zone() {
     assert!(info(&kolkata).contains("from 2023-11-15T03:43:21.000000000+05:30"));
     assert!(info(&[]).contains("from 2023-11-14T22:13:21.000000000Z"));
     assert!(info(&["--format", "csv", "--timezone", "Asia/Kolkata"]).contains("+05:30"));
+    let part = path("part");
+    out(&[
+        &["index", "build", &part, capture, "-q"][..],
+        &from,
+        &kolkata,
+    ]
+    .concat());
+    let stats = |more: &[&str]| json(&[&["index", "stats", "--captures", &part], more].concat());
+    let beginning = |stats: &Value| stats["capture_list"][0]["from"].clone();
+    let (there, utc) = (beginning(&stats(&kolkata)), beginning(&stats(&[])));
+    assert_eq!((hours_ahead(&there), hours_ahead(&utc)), (5.5, 0.0));
+    assert_eq!(at(&there), at(&utc));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::{ArchiveArgs, Outcome, explained};
 use crate::cli::options::{FormatArgs, OutputArgs};
 use crate::cli::output::Output;
 use crate::cli::run::outcome;
+use crate::cli::timezone::ZoneArgs;
 use anyhow::Result;
 use clap::Args;
 use flowsieve::index::{stats as of_index, verify as verified};
@@ -46,6 +47,9 @@ pub(super) struct StatsArgs {
     captures: bool,
 
     #[command(flatten)]
+    zone: ZoneArgs,
+
+    #[command(flatten)]
     results: ResultArgs,
 }
 
@@ -60,7 +64,15 @@ pub(super) fn stats(args: &StatsArgs) -> Result<Outcome> {
     let (format, output) = args.results.open()?;
     let stats = of_index(&args.index.archive).map_err(explained)?;
     let look = output.look(None);
-    write_index_stats(&stats, format, args.captures, look, output)?.commit()?;
+    write_index_stats(
+        &stats,
+        format,
+        args.captures,
+        args.zone.zone(),
+        look,
+        output,
+    )?
+    .commit()?;
     Ok(outcome(&stats.problems))
 }
 
