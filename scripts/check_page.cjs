@@ -390,9 +390,77 @@ async function long() {
   });
 }
 
+// The same capture in the time of a zone: what a reader sees is what clocks there show.
+async function zoned() {
+  await open(join(folder, "zoned.html"), { ...wide, fragment: "#from=2023-11-14T22:13:22Z&to=2023-11-14T22:13:25Z" }, async (page) => {
+    await picture(page, "zoned");
+    const figure = page.locator("figure", { has: page.locator("svg.zoomable") }).first();
+    holds((await page.title()).includes("Europe/Berlin"), "the title names the zone: " + await page.title());
+    const axis = await figure.locator(".axis-x").textContent();
+    holds(/23:13:2/.test(axis) && !/22:13/.test(axis), "the axis has local times: " + axis);
+    await figure.locator("summary").click();
+    const places = await figure.locator("tbody tr").evaluateAll((rows) => rows.map((row) => row.cells[0].textContent));
+    holds(places.length > 1 && places.every((place) => /23:13:2[2-5]/.test(place)), "the table of the part, too: " + places[0]);
+    await figure.locator(".plot").focus();
+    await page.keyboard.press("0");
+    same(await page.evaluate(() => location.hash), "", "0 shows the whole");
+    await page.keyboard.press("+");
+    holds(/from=2023-11-1[45]T2[23]/.test(await page.evaluate(() => location.hash)), "the address has a range");
+  });
+}
+
+// With a finger: the overview chooses a part, a figure scrolls, and two taps show the whole again.
+async function touched() {
+  await open(join(folder, "page.html"), { viewport: { width: 400, height: 800 }, hasTouch: true, isMobile: true }, async (page) => {
+    const finger = await page.context().newCDPSession(page);
+    const touch = (type, at) => finger.send("Input.dispatchTouchEvent", {
+      type, touchPoints: at ? [{ x: at[0], y: at[1] }] : [],
+    });
+    const drag = async (from, to) => {
+      await touch("touchStart", from);
+      for (const part of [0.25, 0.5, 0.75, 1]) {
+        await touch("touchMove", from.map((start, i) => start + (to[i] - start) * part));
+        await page.waitForTimeout(30);
+      }
+      await touch("touchEnd");
+      await page.waitForTimeout(100);
+    };
+    const fragment = () => page.evaluate(() => location.hash);
+    const overview = page.locator(".overview svg");
+    await overview.scrollIntoViewIfNeeded();
+    let box = await overview.boundingBox();
+    const middle = box.y + box.height / 2;
+    await drag([box.x + box.width * 0.3, middle], [box.x + box.width * 0.7, middle]);
+    const range = time.parseRange(await fragment());
+    holds(range && range[0] < range[1], "a finger on the overview chooses a part: " + (await fragment()));
+    const svg = page.locator("svg.zoomable").first();
+    await svg.scrollIntoViewIfNeeded();
+    box = await svg.boundingBox();
+    const at = [Math.min(box.x + 150, 350), box.y + box.height / 2];
+    const scrolled = () => page.evaluate(() => scrollY);
+    const before = await scrolled();
+    await drag(at, [at[0], at[1] - 150]);
+    holds((await scrolled()) > before, "a finger on a figure scrolls");
+    same(time.parseRange(await fragment()), range, "and leaves the part as it is");
+    await svg.scrollIntoViewIfNeeded();
+    box = await svg.boundingBox();
+    const tap = [Math.min(box.x + 150, 350), box.y + box.height / 2];
+    for (let taps = 0; taps < 2; taps++) {
+      await touch("touchStart", tap);
+      await touch("touchEnd");
+      await page.waitForTimeout(80);
+    }
+    await page.waitForTimeout(400);
+    same(await fragment(), "", "two taps show the whole");
+    await picture(page, "touched");
+  });
+}
+
 async function main() {
   numbers();
   await long();
+  await zoned();
+  await touched();
   const file = join(folder, "page.html");
   let light;
   await open(file, { ...wide, colorScheme: "light" }, async (page) => {
