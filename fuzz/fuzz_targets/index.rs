@@ -8,7 +8,7 @@
 
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::hashing::Checksum;
-use flowsieve::filters::FilterKind;
+use flowsieve::index::RegionFilter;
 use flowsieve::index::{
     Hit, HitSink, IndexQuery, IndexWriter, Settings, search, stats, verify,
 };
@@ -129,7 +129,7 @@ impl Template {
         let archive = folder.path().join("archive");
         let settings = Settings {
             region_ns: 30_000_000_000,
-            filter: FilterKind::Subset,
+            filter: RegionFilter::default(),
             dns_ports: Vec::new(),
         };
         let mut writer = IndexWriter::create(&archive, settings, &[]).expect("an index is made");
