@@ -139,6 +139,7 @@ pub(crate) fn measure(
             seed,
             shards: memory.shards,
             threads: 1,
+            every_ns: None,
             delay_ns: None,
         };
         count(&plan, CountExtras::default(), coverage, &())?;

@@ -45,7 +45,8 @@ pub struct Count {
     rule: ElementRule,
     tunnel: Tunnel,
     slicing: Slicing,
-    structure: Structure,
+    every: Option<Duration>,
+    structure: Option<Structure>,
     memory_bytes: u64,
     fpr: Option<f64>,
     expected: Option<u64>,
@@ -69,7 +70,8 @@ impl Count {
                 width_ns: Some(1_000_000_000),
                 align: Align::Epoch,
             },
-            structure: Structure::Filter(FilterKind::Subset),
+            every: None,
+            structure: None,
             memory_bytes: DEFAULT_MEMORY_BYTES,
             fpr: None,
             expected: None,
@@ -150,6 +152,27 @@ impl Count {
         self
     }
 
+    /// Windows slide: one ends at each multiple of this duration, of which the width of a slice is a multiple, and counts what came
+    /// in that width before its end. Only the exact set and a bitmap of its own can count them, so no filter is chosen.
+    ///
+    /// ```
+    /// use flowsieve::Count;
+    /// use std::time::Duration;
+    ///
+    /// let counted = Count::of(["traces/generated.pcap"])
+    ///     .slice(Duration::from_secs(4))
+    ///     .every(Duration::from_secs(1))
+    ///     .run()?;
+    /// let [.., last] = &counted.slices[..] else { unreachable!("there are eight") };
+    /// assert_eq!((counted.slices.len(), last.packets), (8, 4_000));
+    /// # Ok::<(), flowsieve::pipeline::RunError>(())
+    /// ```
+    #[must_use]
+    pub fn every(mut self, step: Duration) -> Self {
+        self.every = Some(step);
+        self
+    }
+
     /// One slice for everything.
     #[must_use]
     pub fn one_slice(mut self) -> Self {
@@ -167,28 +190,28 @@ impl Count {
     /// The filter that counts; [`FilterKind::Subset`] by default.
     #[must_use]
     pub fn filter(mut self, kind: FilterKind) -> Self {
-        self.structure = Structure::Filter(kind);
+        self.structure = Some(Structure::Filter(kind));
         self
     }
 
     /// `HyperLogLog` counts, which says of no element whether it is new.
     #[must_use]
     pub fn hyper_log_log(mut self) -> Self {
-        self.structure = Structure::Hll;
+        self.structure = Some(Structure::Hll);
         self
     }
 
     /// `ExaLogLog` counts: as `HyperLogLog`, with a smaller error in the same memory.
     #[must_use]
     pub fn exa_log_log(mut self) -> Self {
-        self.structure = Structure::Ell;
+        self.structure = Some(Structure::Ell);
         self
     }
 
     /// Only the exact set counts.
     #[must_use]
     pub fn exact_only(mut self) -> Self {
-        self.structure = Structure::Exact;
+        self.structure = Some(Structure::Exact);
         self
     }
 
@@ -271,7 +294,11 @@ impl Count {
             },
         };
         let attributes = self.rule.kind.attributes().len();
-        let (counter, shards) = counter(self.structure, attributes, sizing, self.shards)?;
+        let nanoseconds =
+            |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
+        let every_ns = self.every.map(nanoseconds);
+        let panes = self.slicing.panes(every_ns)?;
+        let (counter, shards) = counter(self.structure, panes, attributes, sizing, self.shards)?;
         let plan = CountPlan {
             inputs: self.inputs.clone(),
             input_format: self.input_format,
@@ -283,14 +310,13 @@ impl Count {
             rule: self.rule.clone(),
             tunnel: self.tunnel,
             slicing: self.slicing,
+            every_ns,
             counter,
             exact_limit_bytes: self.exact_limit_bytes,
             seed: self.seed,
             shards,
             threads: self.threads,
-            delay_ns: self
-                .delay
-                .map(|delay| i64::try_from(delay.as_nanos()).unwrap_or(i64::MAX)),
+            delay_ns: self.delay.map(nanoseconds),
         };
         plan.check()?;
         Ok(plan)
@@ -339,13 +365,22 @@ impl Count {
 }
 
 /// The counter of each shard, sized by the rules of its structure, and the number of shards, which follows from the
-/// structure if it is not given.
+/// structure if it is not given. `panes` is how many panes a window has, if windows slide.
 pub(crate) fn counter(
-    structure: Structure,
+    structure: Option<Structure>,
+    panes: Option<u16>,
     attributes: usize,
     sizing: Sizing,
     shards: Option<u32>,
 ) -> Result<(Option<CounterChoice>, u32), PlanError> {
+    let structure = match (structure, panes) {
+        (Some(structure), _) => structure,
+        (None, None) => Structure::Filter(FilterKind::Subset),
+        (None, Some(panes)) => {
+            let shards = shards.unwrap_or(DEFAULT_SHARDS);
+            return Ok((Some(CounterChoice::sliding(sizing, panes, shards)?), shards));
+        }
+    };
     let shards = shards.unwrap_or(match structure {
         Structure::Exact | Structure::Filter(FilterKind::Subset) => DEFAULT_SHARDS,
         _ => 1,

@@ -121,7 +121,8 @@ def count(
     dns_port: Values | None = None,
     slice: Value = "1s",
     align: Literal["epoch", "first"] = "epoch",
-    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] = "subset",
+    every: Value | None = None,
+    filter: Literal["subset", "bloom", "mdbf", "cmdbf", "cartesian", "bfm", "cbfm", "wcbfm", "counting", "split-counting", "scalable", "dleft", "exact", "hll", "ell"] | None = None,
     memory: Value | None = None,
     fpr: Value | None = None,
     expect: Values | None = None,
@@ -167,7 +168,8 @@ def count(
         dns_port: Another DNS port besides 53.
         slice: Width of a time slice, such as 500ms or 5min, or `all`. Default: 1s.
         align: Where slices begin. Default: epoch.
-        filter: The structure that counts. Default: subset.
+        every: Slide the slices: a row every so often, for the --slice before it.
+        filter: The structure that counts [default: subset]
         memory: Memory of the filter for one slice, such as 64KiB [default: 256KiB]
         fpr: Size the filter for this false-positive rate at --expect elements.
         expect: Distinct elements expected per slice; with --want also src=5k for one combination.
@@ -658,12 +660,14 @@ class Index:
         self,
         *,
         captures: bool = False,
+        timezone: Value = "UTC",
         progress: Progress = None,
     ) -> Rows:
         """Show what an index holds and how large it is.
 
         Args:
             captures: List the captures as well.
+            timezone: Zone of times, such as Europe/Berlin; `local` is that of this machine. Default: UTC.
             progress: ``True`` for a bar of tqdm, a bar, or a function of bytes read, packets and all bytes.
 
         Raises:

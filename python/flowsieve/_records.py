@@ -67,14 +67,18 @@ class CountParameters:
     """zone in which times are shown (`--timezone`)."""
     slice_ns: int | None
     """width of a slice; null for one slice over everything (ns)."""
+    every_ns: int | None
+    """with `--every`: how often a window ends that is as wide as a slice; null if slices do not overlap (ns)."""
     align: str
     """`epoch` or `first`: where slices begin."""
     filter: str
-    """the structure that counts: a filter, `hll`, `ell`, or `exact` for the exact set alone."""
+    """the structure that counts: a filter, `hll`, `ell`, `sliding` (with `--every`), or `exact` for the exact set
+        alone."""
     memory_bytes: int | None
-    """memory of the filters (of the registers of `hll` and `ell`) of one slice, over all shards (bytes)."""
+    """memory of the filters (of the registers of `hll` and `ell`, and of the bitmaps of `sliding`) of one slice, over
+        all shards (bytes)."""
     probes: int | None
-    """hash functions (k) of a whole element; null for `hll`, `ell` and `exact`."""
+    """hash functions (k) of a whole element; null for `hll`, `ell`, `sliding` and `exact`."""
     shards: int
     """partitions of the elements, each with a filter of its own."""
     open_slices: int

@@ -11,14 +11,14 @@ use super::output::{Output, is_standard};
 use super::run::{PARTIAL, Run, UNWRITTEN, explained};
 use super::same_file::keep_apart;
 use super::structure::structures;
-use super::units::{in_short, parse_count, parse_size, with_values};
+use super::units::{in_short, parse_count, parse_size, parse_width_ns, with_values};
 use super::wanted::parse_expected;
 use super::{Outcome, UsageError};
 use crate::count::{DEFAULT_MEMORY_BYTES, counter};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::{ElementKind, ElementLabel};
-use flowsieve::filters::{Sizing, Structure};
+use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::pipeline::{
     Beside, CountExtras, CountPlan, CounterChoice, SliceResult, SliceSink, count,
 };
@@ -47,6 +47,14 @@ Examples:
 pub(crate) struct CountArgs {
     #[command(flatten)]
     trace: TraceArgs,
+
+    /// Slide the slices: a row every so often, for the --slice before it
+    ///
+    /// With --slice 60s --every 1s each second has a row for the minute that ends with it. --slice is a multiple of --every, at
+    /// most 4096 times as long. Windows are counted by the exact set and by a bitmap of their own: a filter cannot forget what
+    /// leaves a window.
+    #[arg(long, value_name = "DURATION", value_parser = parse_width_ns, help_heading = "What to count", hide_short_help = true)]
+    every: Option<i64>,
 
     #[command(flatten, next_help_heading = "Filter")]
     filter: FilterArgs,
@@ -100,9 +108,9 @@ pub(crate) struct CountArgs {
 
 #[derive(Args, Clone, Debug)]
 struct FilterArgs {
-    /// The structure that counts
-    #[arg(long, value_name = "NAME", default_value = "subset", value_parser = structures())]
-    filter: Structure,
+    /// The structure that counts [default: subset]
+    #[arg(long, value_name = "NAME", value_parser = structures())]
+    filter: Option<Structure>,
 
     /// Memory of the filter for one slice, such as 64KiB [default: 256KiB]
     ///
@@ -233,6 +241,7 @@ impl CountArgs {
             self.trace.input.selection.zone,
             [
                 (self.live.follow, "--follow"),
+                (self.every.is_some(), "--every"),
                 (self.od.is_asked(), "--html, --svg or --od"),
                 (self.od.is_anonymized(), "--anonymize"),
                 (self.top.is_some(), "--top"),
@@ -280,10 +289,15 @@ impl CountArgs {
         let written = [("--output", self.output.path()), html, pairs, saved];
         keep_apart(written, inputs)?;
         let kind = self.trace.elements.element;
+        let slicing = self
+            .trace
+            .slices
+            .slicing(self.trace.input.selection.zone.zone());
+        let panes = slicing.panes(self.every).map_err(UsageError::of)?;
         let (counter, shards) = if self.filter.design.is_asked() {
             (Some(self.filter.designed(kind)?), 1)
         } else {
-            self.filter.usual(kind)?
+            self.filter.usual(kind, panes)?
         };
         let plan = CountPlan {
             inputs: self.live.sources(inputs),
@@ -295,10 +309,8 @@ impl CountArgs {
                 .selection(self.trace.elements.packets.headers.tunnel)?,
             rule: self.trace.elements.rule(),
             tunnel: self.trace.elements.packets.headers.tunnel,
-            slicing: self
-                .trace
-                .slices
-                .slicing(self.trace.input.selection.zone.zone()),
+            slicing,
+            every_ns: self.every,
             counter,
             exact_limit_bytes: self.exact.limit_bytes(),
             seed: self.filter.seed.seed,
@@ -329,7 +341,11 @@ impl CountArgs {
 
 impl FilterArgs {
     /// The counter of each shard, sized by the rules of its structure, and the number of shards.
-    fn usual(&self, kind: ElementKind) -> Result<(Option<CounterChoice>, u32), UsageError> {
+    fn usual(
+        &self,
+        kind: ElementKind,
+        panes: Option<u16>,
+    ) -> Result<(Option<CounterChoice>, u32), UsageError> {
         let sizing = match (self.fpr, self.expected()?) {
             (Some(fpr), Some(expected)) => Sizing::Rate { fpr, expected },
             (_, expected) => Sizing::Memory {
@@ -337,7 +353,14 @@ impl FilterArgs {
                 expected,
             },
         };
-        counter(self.filter, kind.attributes().len(), sizing, self.shards).map_err(UsageError::of)
+        counter(
+            self.filter,
+            panes,
+            kind.attributes().len(),
+            sizing,
+            self.shards,
+        )
+        .map_err(UsageError::of)
     }
 
     /// The only number of `--expect`.
@@ -364,6 +387,8 @@ impl FilterArgs {
                 bytes: self.memory.unwrap_or(DEFAULT_MEMORY_BYTES),
             },
         };
-        self.design.counter(self.filter, kind, &self.expect, goal)
+        let default = Structure::Filter(FilterKind::Subset);
+        self.design
+            .counter(self.filter.unwrap_or(default), kind, &self.expect, goal)
     }
 }

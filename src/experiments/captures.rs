@@ -211,6 +211,7 @@ pub(super) fn count_with(
         seed: 0,
         shards: 1,
         threads: 1,
+        every_ns: None,
         delay_ns: None,
     };
     count(&plan, extras, &mut Taker(take), &())

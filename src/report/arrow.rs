@@ -452,6 +452,7 @@ mod tests {
             seed: 0,
             shards: 8,
             threads: 1,
+            every_ns: None,
             delay_ns: None,
         }
     }

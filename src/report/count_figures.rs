@@ -22,6 +22,8 @@ pub(super) struct Series<'a> {
     pub(super) seen: u64,
     pub(super) plural: &'a str,
     pub(super) has_filter: bool,
+    /// What a row is called.
+    pub(super) slice: &'static str,
     pub(super) has_exact: bool,
     pub(super) filter: &'a str,
     pub(super) zone: Zone,
@@ -42,9 +44,11 @@ impl Series<'_> {
                     (slice.estimate, slice.std_error)
                 }));
             }
-            series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
-                (slice.first.map(|n| n as f64), None)
-            }));
+            if self.has_raw() {
+                series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
+                    (slice.first.map(|n| n as f64), None)
+                }));
+            }
         }
         let mut caption = Vec::new();
         if self.has_exact && self.has_filter {
@@ -53,7 +57,7 @@ impl Series<'_> {
         if self.has_estimate() {
             caption.push("The estimate has no bias; bars are its standard error.".to_owned());
         }
-        if self.has_filter {
+        if self.has_raw() {
             caption.push(format!(
                 "The raw count is what the {} filter called new: it lacks its false positives.",
                 self.filter
@@ -62,9 +66,9 @@ impl Series<'_> {
         figure(
             self.zone,
             "elements-over-time",
-            format!("Distinct {} in each slice", self.plural),
+            format!("Distinct {} in each {}", self.plural, self.slice),
             caption.join(" "),
-            format!("distinct {} a slice", self.plural),
+            format!("distinct {} a {}", self.plural, self.slice),
             Scale::Count,
             series,
         )
@@ -72,6 +76,10 @@ impl Series<'_> {
 
     fn has_estimate(&self) -> bool {
         self.slices.iter().any(|slice| slice.estimate.is_some())
+    }
+
+    fn has_raw(&self) -> bool {
+        self.slices.iter().any(|slice| slice.first.is_some())
     }
 
     /// The raw count stands behind the estimate, if there is one.
@@ -94,14 +102,19 @@ impl Series<'_> {
                 (slice.rel_error(), None)
             }));
         }
-        series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
-            (first_error_of(slice), None)
-        }));
+        if self.has_raw() {
+            series.push(self.curve("raw count (first)", self.raw_style(), |slice| {
+                (first_error_of(slice), None)
+            }));
+        }
         Some(figure(
             self.zone,
             "error-over-time",
             "How far from exact".to_owned(),
-            "Error of each slice's count, as a share of the exact count.".to_owned(),
+            format!(
+                "Error of each {}'s count, as a share of the exact count.",
+                self.slice
+            ),
             "relative error".to_owned(),
             Scale::Percent,
             series,
@@ -127,9 +140,9 @@ impl Series<'_> {
         figure(
             self.zone,
             "packets-over-time",
-            "Packets in each slice".to_owned(),
+            format!("Packets in each {}", self.slice),
             String::new(),
-            "packets a slice".to_owned(),
+            format!("packets a {}", self.slice),
             Scale::Count,
             series,
         )

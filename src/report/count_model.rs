@@ -32,6 +32,8 @@ pub struct CountParameters {
     pub selected: Selected,
     /// Width of a time slice; null for one slice.
     pub slice_ns: Option<i64>,
+    /// Where windows slide: how often one ends.
+    pub every_ns: Option<i64>,
     /// Where slice boundaries lie.
     pub align: &'static str,
     /// Structure that counts; `exact` if only the exact set does.
@@ -65,6 +67,7 @@ impl From<&CountPlan> for CountParameters {
             tunnel: tunnel_name(plan.tunnel),
             selected: Selected::from(&plan.selection),
             slice_ns: plan.slicing.width_ns,
+            every_ns: plan.every_ns.filter(|_| plan.panes().is_some()),
             align: plan.slicing.align.name(),
             filter: plan.counter.as_ref().map_or("exact", |c| c.name),
             memory_bytes: plan.counter_bytes(),
@@ -79,6 +82,24 @@ impl From<&CountPlan> for CountParameters {
             exact_limit_bytes: plan.exact_limit_bytes,
             anonymized: false,
             design: CountDesign::of(plan),
+        }
+    }
+}
+
+impl CountParameters {
+    /// What people call a row.
+    pub(super) const fn slice(&self) -> &'static str {
+        match self.every_ns {
+            Some(_) => "window",
+            None => "slice",
+        }
+    }
+
+    /// What people call the structure that counts.
+    pub(super) const fn counter(&self) -> &'static str {
+        match self.probes {
+            Some(_) => "filter",
+            None => "counter",
         }
     }
 }
@@ -107,14 +128,16 @@ pub(super) fn parameter_columns(with_design: bool) -> Columns<CountParameters> {
         .part(None, &selection_columns(), |p| Some(p.selected.clone()))
         .field("slice_ns", |p| p.slice_ns)
         .doc("width of a slice; null for one slice over everything")
+        .field("every_ns", |p| p.every_ns)
+        .doc("with `--every`: how often a window ends that is as wide as a slice; null if slices do not overlap")
         .field("align", |p| p.align)
         .doc("`epoch` or `first`: where slices begin")
         .field("filter", |p| p.filter)
-        .doc("the structure that counts: a filter, `hll`, `ell`, or `exact` for the exact set alone")
+        .doc("the structure that counts: a filter, `hll`, `ell`, `sliding` (with `--every`), or `exact` for the exact set alone")
         .field("memory_bytes", |p| p.memory_bytes)
-        .doc("memory of the filters (of the registers of `hll` and `ell`) of one slice, over all shards")
+        .doc("memory of the filters (of the registers of `hll` and `ell`, and of the bitmaps of `sliding`) of one slice, over all shards")
         .field("probes", |p| p.probes)
-        .doc("hash functions (k) of a whole element; null for `hll`, `ell` and `exact`")
+        .doc("hash functions (k) of a whole element; null for `hll`, `ell`, `sliding` and `exact`")
         .field("shards", |p| p.shards)
         .doc("partitions of the elements, each with a filter of its own")
         .field("open_slices", |p| p.open_slices)
@@ -159,7 +182,7 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .field("exact_over_limit", |slice| slice.exact_over_limit)
         .doc("the exact set reached its limit in this slice")
         .field("first", |slice| slice.first)
-        .doc("elements that the filter saw as new: never too many, and too few by its false positives; null for `hll` and `ell`, which cannot say")
+        .doc("elements that the filter saw as new: never too many, and too few by its false positives; null for `hll`, `ell` and `sliding`, which cannot say")
         .heading(Heading::right(4, 11, "first").tight(9, "first").goes(2))
         .field("estimate", |slice| slice.estimate)
         .doc("unbiased estimate of the distinct elements; null if the structure has none (`mdbf`)")
@@ -179,7 +202,7 @@ pub(super) fn slice_columns(decimals: usize) -> Columns<SliceResult> {
         .unit("share")
         .heading(Heading::right(9, 11, "rel. error").tight(9, "rel. err.").goes(6))
         .field("observed_fpr", |slice| slice.observed_fpr)
-        .doc("new elements that the filter took for repeats / new elements; null for `hll` and `ell`")
+        .doc("new elements that the filter took for repeats / new elements; null for `hll`, `ell` and `sliding`")
         .unit("share")
         .heading(Heading::right(10, 13, "observed FPR").tight(8, "obs. FPR").goes(3))
         .field("saturated", |slice| slice.saturated)

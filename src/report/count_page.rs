@@ -7,7 +7,7 @@ use super::count_figures::{Series, distribution, error_of, slices_of};
 use super::count_model::CountParameters;
 use super::count_table::{full_filters, late, over_limit, reasons};
 use super::figure::{Block, DataTable, Figure, Page, PageSection, Scale};
-use super::number::{capitalised, grouped, percent, size, slices_of as slices_of_width};
+use super::number::{capitalised, grouped, percent, size, windows_of};
 use super::over_time::troubles;
 use super::svg::written;
 use super::traffic_page::{skipped, who_talks};
@@ -123,7 +123,12 @@ impl CountPage {
             slices: &self.kept,
             seen: self.seen,
             plural: elements_plural,
-            has_filter: self.kept.iter().any(|slice| slice.first.is_some()),
+            has_filter: (self.kept.iter())
+                .any(|slice| slice.first.is_some() || slice.estimate.is_some()),
+            slice: match &self.kept[..] {
+                [one, next, ..] if next.start_ns < one.end_ns => "window",
+                _ => "slice",
+            },
             has_exact: self.kept.iter().any(|slice| slice.exact.is_some()),
             filter,
             zone,
@@ -150,7 +155,7 @@ impl CountPage {
         }
         if let Some(figure) = distribution(&self.counts, parameters.elements_plural) {
             sections.push(PageSection::new(
-                "How large slices are",
+                &format!("How large {}s are", parameters.slice()),
                 vec![Block::Figure(figure)],
             ));
         }
@@ -209,6 +214,7 @@ impl CountPage {
             seen: self.seen,
             plural: parameters.elements_plural,
             has_filter: parameters.memory_bytes.is_some(),
+            slice: parameters.slice(),
             has_exact: parameters.exact_limit_bytes.is_some(),
             filter: parameters.filter,
             zone: parameters.selected.zone,
@@ -238,25 +244,29 @@ impl CountPage {
     fn words(&self, parameters: &CountParameters, summary: &CountSummary) -> Vec<String> {
         let (totals, plural) = (&summary.totals, parameters.elements_plural);
         let mut words = Vec::new();
-        words.push(self.answer(totals, plural));
+        words.push(self.answer(totals, plural, parameters.slice()));
         words.push(match self.worst {
             Some((0.0, _)) => format!(
-                "The {} filter's count was right in every slice.",
-                parameters.filter
+                "The {} {}'s count was right in every {}.",
+                parameters.filter,
+                parameters.counter(),
+                parameters.slice()
             ),
             Some((error, at)) => {
                 let zone = parameters.selected.zone;
                 let largest = share(error);
+                let counter = parameters.counter();
                 let overall = totals.estimate.zip(totals.exact.filter(|&n| n > 0));
                 let overall = overall.map_or_else(String::new, |(estimate, exact)| {
                     format!(" Over all slices it is {}.", share((estimate - exact as f64) / exact as f64))
                 });
-                let what = if totals.estimate.is_some() { "estimate" } else { "raw count" };
+                let what = if totals.first.is_some() && totals.estimate.is_none() { "raw count" } else { "estimate" };
                 match self.seen {
-                    1 => format!("The {} filter's {what} is off by {largest}.", parameters.filter),
+                    1 => format!("The {} {counter}'s {what} is off by {largest}.", parameters.filter),
                     _ => format!(
-                        "The largest error of the {} filter's {what} in a slice is {largest}, at {} {zone}.{overall}",
+                        "The largest error of the {} {counter}'s {what} in a {} is {largest}, at {} {zone}.{overall}",
                         parameters.filter,
+                        parameters.slice(),
                         written(Scale::Time(zone), at as f64 / 1e9)
                     ),
                 }
@@ -300,7 +310,7 @@ impl CountPage {
         words
     }
 
-    fn answer(&self, totals: &Totals, plural: &str) -> String {
+    fn answer(&self, totals: &Totals, plural: &str, slice: &str) -> String {
         let Some(q) = totals.quantiles else {
             return match totals.packets {
                 0 => "There was nothing to count: no packet was read.".to_owned(),
@@ -323,12 +333,12 @@ impl CountPage {
                 grouped(totals.packets)
             ),
             slices if q.min == q.max => format!(
-                "{} distinct {plural} in each of {} slices.",
+                "{} distinct {plural} in each of {} {slice}s.",
                 grouped(q.max),
                 grouped(slices)
             ),
             slices => format!(
-                "{} to {} distinct {plural} a slice (median {}), in {} slices.",
+                "{} to {} distinct {plural} a {slice} (median {}), in {} {slice}s.",
                 grouped(q.min),
                 grouped(q.max),
                 grouped(q.p50),
@@ -356,7 +366,7 @@ fn without(totals: &Totals, parameters: &CountParameters) -> Vec<Block> {
 }
 
 fn title(parameters: &CountParameters, summary: &CountSummary) -> String {
-    let slices = slices_of_width(parameters.slice_ns);
+    let slices = windows_of(parameters.slice_ns, parameters.every_ns);
     let plural = parameters.elements_plural;
     let what = match summary.inputs.as_slice() {
         [input] => input.path.file_name().map_or_else(
@@ -414,22 +424,27 @@ fn described(parameters: &CountParameters, totals: &Totals) -> DataTable {
             grouped(totals.ip_packets),
         ),
         ("elements seen, repeats included", grouped(totals.elements)),
-        (
-            "sum of the exact counts of the slices",
-            number(totals.exact),
-        ),
-        ("sum of the raw counts", number(totals.first)),
-        (
-            "sum of the estimates",
-            number(totals.estimate.map(|n| n.round() as u64)),
-        ),
-        (
-            "observed false-positive rate",
-            totals
-                .observed_fpr
-                .map_or_else(|| "\u{2013}".to_owned(), percent),
-        ),
     ]);
+    // Windows overlap.
+    if parameters.every_ns.is_none() {
+        rows.extend([
+            (
+                "sum of the exact counts of the slices",
+                number(totals.exact),
+            ),
+            ("sum of the raw counts", number(totals.first)),
+            (
+                "sum of the estimates",
+                number(totals.estimate.map(|n| n.round() as u64)),
+            ),
+        ]);
+    }
+    rows.extend([(
+        "observed false-positive rate",
+        totals
+            .observed_fpr
+            .map_or_else(|| "\u{2013}".to_owned(), percent),
+    )]);
     let rows = rows
         .into_iter()
         .map(|(name, value)| vec![name.to_owned(), value]);

@@ -5,7 +5,7 @@ use super::column::Columns;
 use super::count_combinations::{CountDesign, cell, heading, remark};
 use super::count_model::{CountParameters, slice_columns};
 use super::look::Look;
-use super::number::{duration, grouped, size, slices_of};
+use super::number::{duration, grouped, size, windows_of};
 use super::selection::Selected;
 use super::sparkline::Sparkline;
 use super::table_columns::TableColumns;
@@ -27,6 +27,8 @@ pub(super) struct CountTable<W: Write> {
     /// Slices whose exact set passed its limit.
     over_limit: u64,
     selected: Selected,
+    /// Windows slide.
+    slides: bool,
 }
 
 impl<W: Write> CountTable<W> {
@@ -44,6 +46,7 @@ impl<W: Write> CountTable<W> {
             last_end_ns: None,
             over_limit: 0,
             selected: parameters.selected.clone(),
+            slides: parameters.every_ns.is_some(),
         })
     }
 
@@ -100,8 +103,9 @@ impl<W: Write> CountTable<W> {
         if let Some(q) = totals.quantiles.filter(|_| totals.slices > 1) {
             let [min, p50, p90, p99, max] = [q.min, q.p50, q.p90, q.p99, q.max].map(grouped);
             let elements = self.elements;
+            let slice = if self.slides { "window" } else { "slice" };
             said.push(format!(
-                "{elements} a slice: min {min}, median {p50}, p90 {p90}, p99 {p99}, max {max}"
+                "{elements} a {slice}: min {min}, median {p50}, p90 {p90}, p99 {p99}, max {max}"
             ));
         }
         said.extend(remark(&totals.combinations).map(str::to_owned));
@@ -140,7 +144,12 @@ impl<W: Write> CountTable<W> {
             combinations: totals.combinations.clone(),
             revised: false,
         };
-        let label = format!("sum of {} slices", grouped(totals.slices));
+        let slices = grouped(totals.slices);
+        let label = if self.slides {
+            format!("in {slices} windows")
+        } else {
+            format!("sum of {slices} slices")
+        };
         writeln!(self.out, "{}", self.columns.row(&sum, Some(label)))
     }
 }
@@ -242,7 +251,7 @@ pub(super) fn reasons(skipped: &BTreeMap<Skip, u64>) -> String {
 }
 
 fn title(parameters: &CountParameters) -> String {
-    let slices = slices_of(parameters.slice_ns);
+    let slices = windows_of(parameters.slice_ns, parameters.every_ns);
     let counter = parameters.memory_bytes.map_or_else(
         || "exact set only".to_owned(),
         |bytes| {
@@ -255,9 +264,10 @@ fn title(parameters: &CountParameters) -> String {
                 None => ("counter", String::new()),
             };
             format!(
-                "{} {what}, {} a slice in {} shard{}{probes}",
+                "{} {what}, {} {} in {} shard{}{probes}",
                 parameters.filter,
                 size(bytes),
+                parameters.every_ns.map_or("a slice", |_| "a window"),
                 parameters.shards,
                 if parameters.shards == 1 { "" } else { "s" }
             )

@@ -67,6 +67,17 @@ pub(super) fn slices_of(width_ns: Option<i64>) -> String {
     }
 }
 
+/// The same where windows slide: `in windows of 60 s, one every 1 s`.
+pub(super) fn windows_of(width_ns: Option<i64>, every_ns: Option<i64>) -> String {
+    match width_ns.zip(every_ns) {
+        Some((width, every)) => {
+            let [width, every] = [width, every].map(duration);
+            format!("in windows of {width}, one every {every}")
+        }
+        None => slices_of(width_ns),
+    }
+}
+
 /// A time of this zone as RFC 3339 with this many decimals of the second, at most nine; further ones are cut off.
 pub(super) fn time(ns: i64, decimals: usize, zone: Zone) -> String {
     let mut text = rfc3339(ns, zone);

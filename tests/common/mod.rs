@@ -50,6 +50,7 @@ pub(crate) fn plan(inputs: &[PathBuf], kind: ElementKind) -> CountPlan {
         seed: 0,
         shards,
         threads: 1,
+        every_ns: None,
         delay_ns: None,
     }
 }

@@ -104,6 +104,7 @@ fn damaged_captures_are_counted_as_far_as_they_are_read() {
             seed: number,
             shards: 2,
             threads: 1 + number as usize % 4,
+            every_ns: None,
             delay_ns: None,
         };
         let mut sums = Sums::default();

@@ -21,3 +21,4 @@ mod pieces_of_exports;
 mod pipeline;
 mod planned_filters;
 mod selection;
+mod windows;

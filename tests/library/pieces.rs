@@ -460,6 +460,7 @@ pub(super) fn plan() -> impl Strategy<Value = CountPlan> {
                     seed,
                     shards,
                     threads,
+                    every_ns: None,
                     delay_ns: None,
                 }
             },

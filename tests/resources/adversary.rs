@@ -43,6 +43,7 @@ fn plan(path: &Path, kind: FilterKind, bytes: u64, shards: u32, seed: u64) -> Co
         seed,
         shards,
         threads: 1,
+        every_ns: None,
         delay_ns: None,
     }
 }

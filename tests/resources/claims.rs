@@ -276,6 +276,7 @@ fn a_clock_that_jumps_by_a_billion_seconds_opens_one_slice_a_jump() {
         seed: 0,
         shards: 8,
         threads: 1,
+        every_ns: None,
         delay_ns: None,
     };
     let measured = Measured::start();

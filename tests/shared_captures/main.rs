@@ -22,6 +22,7 @@ mod order;
 mod packets;
 mod top;
 mod wanted;
+mod windows;
 
 // Their own tests are left out here; what they are made with is used.
 #[allow(dead_code, unused_imports, reason = "used by the tests")]
@@ -44,7 +45,7 @@ const FOLDER: &str = "FLOWSIEVE_TRACES";
 
 type Test = (&'static str, fn(&Path));
 
-const TESTS: [Test; 8] = [
+const TESTS: [Test; 9] = [
     (
         "comparison::the_truth_is_the_manifests",
         comparison::the_truth_is_the_manifests,
@@ -76,6 +77,10 @@ const TESTS: [Test; 8] = [
     (
         "wanted::combinations_are_counted",
         wanted::combinations_are_counted,
+    ),
+    (
+        "windows::are_what_a_range_of_time_has",
+        windows::are_what_a_range_of_time_has,
     ),
 ];
 

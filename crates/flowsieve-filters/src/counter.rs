@@ -3,7 +3,7 @@
 
 use super::{
     CombinationCount, DigestColumns, Estimate, ExaLogLog, FilterSpec, HyperLogLog,
-    MembershipFilter, Sighting, Structure,
+    MembershipFilter, PaneBitmap, Sighting, SlidingBitmap, Structure,
 };
 
 /// What counter is wanted, as plain data.
@@ -23,6 +23,13 @@ pub enum CounterSpec {
         /// [`ExaLogLog::MAX_PRECISION`].
         precision: u8,
     },
+    /// A [`SlidingBitmap`]: what is built is a pane of it.
+    Sliding {
+        /// Cells of the window.
+        cells: u64,
+        /// Panes of the window.
+        panes: u16,
+    },
 }
 
 /// A counter that is fed with digests.
@@ -34,6 +41,8 @@ pub enum Counter {
     HyperLogLog(HyperLogLog),
     /// Registers with more in them.
     ExaLogLog(ExaLogLog),
+    /// A pane of a window.
+    Pane(PaneBitmap),
 }
 
 impl CounterSpec {
@@ -47,6 +56,7 @@ impl CounterSpec {
             Self::Filter(ref spec) => Counter::Filter(spec.build()),
             Self::HyperLogLog { precision } => Counter::HyperLogLog(HyperLogLog::new(precision)),
             Self::ExaLogLog { precision } => Counter::ExaLogLog(ExaLogLog::new(precision)),
+            Self::Sliding { cells, .. } => Counter::Pane(PaneBitmap::new(cells as usize)),
         }
     }
 
@@ -74,7 +84,7 @@ impl CounterSpec {
     pub const fn filter(&self) -> Option<&FilterSpec> {
         match self {
             Self::Filter(spec) => Some(spec),
-            Self::HyperLogLog { .. } | Self::ExaLogLog { .. } => None,
+            Self::HyperLogLog { .. } | Self::ExaLogLog { .. } | Self::Sliding { .. } => None,
         }
     }
 
@@ -84,6 +94,7 @@ impl CounterSpec {
             Self::Filter(ref spec) => spec.memory_bytes(),
             Self::HyperLogLog { precision } => 1 << precision,
             Self::ExaLogLog { precision } => ExaLogLog::bytes_of(precision),
+            Self::Sliding { cells, .. } => SlidingBitmap::bytes_of(cells),
         }
     }
 
@@ -119,6 +130,11 @@ impl Counter {
                     registers.insert(digest);
                 }
             }
+            Self::Pane(pane) => {
+                for &digest in elements.whole {
+                    pane.insert(digest);
+                }
+            }
         }
     }
 
@@ -128,6 +144,7 @@ impl Counter {
             Self::Filter(filter) => filter.distinct(),
             Self::HyperLogLog(registers) => Some(registers.estimate()),
             Self::ExaLogLog(registers) => Some(registers.estimate()),
+            Self::Pane(pane) => Some(pane.estimate()),
         }
     }
 
@@ -137,6 +154,7 @@ impl Counter {
             Self::Filter(filter) => filter.stats().memory_bytes,
             Self::HyperLogLog(registers) => registers.memory_bytes(),
             Self::ExaLogLog(registers) => registers.memory_bytes(),
+            Self::Pane(pane) => pane.memory_bytes(),
         }
     }
 
@@ -144,7 +162,7 @@ impl Counter {
     pub fn combination(&self, mask: u32) -> CombinationCount {
         let filter = match self {
             Self::Filter(filter) => filter.as_multi_attribute(),
-            Self::HyperLogLog(_) | Self::ExaLogLog(_) => None,
+            Self::HyperLogLog(_) | Self::ExaLogLog(_) | Self::Pane(_) => None,
         };
         CombinationCount::of(filter, mask)
     }
@@ -176,6 +194,7 @@ impl Counter {
             Self::Filter(filter) => filter.clear(),
             Self::HyperLogLog(registers) => registers.clear(),
             Self::ExaLogLog(registers) => registers.clear(),
+            Self::Pane(pane) => pane.clear(),
         }
     }
 
@@ -183,7 +202,7 @@ impl Counter {
     pub fn into_filter(self) -> Option<Box<dyn MembershipFilter>> {
         match self {
             Self::Filter(filter) => Some(filter),
-            Self::HyperLogLog(_) | Self::ExaLogLog(_) => None,
+            Self::HyperLogLog(_) | Self::ExaLogLog(_) | Self::Pane(_) => None,
         }
     }
 }

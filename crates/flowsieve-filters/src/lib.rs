@@ -45,6 +45,7 @@
 //! | [`dleft`] | yes | no | yes | until something is removed |
 //! | [`ribbon`] | yes, made at once | no | no | no |
 //! | [`hll`], [`ell`] | no | no | no | of elements |
+//! | [`sliding`] | no | no | no | of the elements of the last panes of time |
 //!
 //! Counts hold at any load, also when a filter is full ([`DistinctCounter`]), and have bounds ([`Estimate`]). Each count
 //! takes half a KiB of registers besides the filter's memory.
@@ -82,6 +83,7 @@ pub mod ribbon;
 pub mod saved;
 pub mod scalable;
 pub mod sizing;
+pub mod sliding;
 mod spec;
 pub mod split_counting;
 pub mod subset;
@@ -107,6 +109,7 @@ pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
 pub use mdbf::{Mdbf, MdbfSpec};
 pub use ribbon::{RibbonFilter, RibbonInPlace};
 pub use scalable::{Refill, ScalableFilter, ScalableSpec};
+pub use sliding::{PaneBitmap, PaneCounts, SlidingBitmap};
 pub use spec::{
     FilterKind, FilterSpec, Known, Query, Reach, Search, Shape, Sizing, SpecError, Structure,
     Workload,

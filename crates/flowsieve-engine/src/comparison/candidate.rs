@@ -304,9 +304,11 @@ impl State {
         match self {
             Self::Counter(Counter::Filter(filter), _) => positives(filter.as_ref(), set, full),
             // A sketch answers nothing, and the exact set is not asked: it is how negatives are known.
-            Self::Counter(Counter::HyperLogLog(_) | Counter::ExaLogLog(_), _) | Self::Exact(_) => {
-                None
-            }
+            Self::Counter(
+                Counter::HyperLogLog(_) | Counter::ExaLogLog(_) | Counter::Pane(_),
+                _,
+            )
+            | Self::Exact(_) => None,
         }
     }
 }

@@ -49,6 +49,7 @@ pub fn compare(
             .into_iter()
             .map(|traffic| traffic as &mut dyn Beside)
             .collect(),
+        panes: None,
         recalls: false,
         delay_ns: None,
     };

@@ -30,7 +30,7 @@ impl ShardCount {
     ///
     /// The plan contradicts itself.
     pub fn new(plan: &CountPlan) -> Result<Self, PieceError> {
-        plan.check()?;
+        PiecePlan::check(plan)?;
         Ok(Self {
             shard: Shard::new(ShardSpec::of(plan, 1, false)),
             kind: plan.rule.kind,
@@ -68,7 +68,7 @@ impl ShardCount {
             self.take(shard, key)?;
         }
         self.hand_over()?;
-        tally.counts = guarded(|| self.shard.close(0))?;
+        tally.counts = guarded(|| self.shard.close(0, slice))?;
         Ok(tally)
     }
 

@@ -102,6 +102,11 @@ const NO_SLICES: Slicing = Slicing {
 
 impl PiecePlan for CountPlan {
     fn check(&self) -> Result<(), PlanError> {
+        if self.panes().is_some() {
+            return Err(PlanError::new(
+                "windows that slide over the borders of pieces cannot be counted in pieces; leave out --every",
+            ));
+        }
         self.check()
     }
 

@@ -22,7 +22,7 @@ impl<'a> SliceSums<'a> {
         let spec = ShardSpec::of(plan, 1, false);
         Self {
             collector: Collector::new(
-                Rows::new(sink, spec.empty_tally(), grid),
+                Rows::new(sink, spec.empty_tally(), grid, None),
                 plan.shards as usize,
             ),
             spec,

@@ -9,6 +9,7 @@
 
 mod beside;
 mod by_slice;
+mod byte_map;
 mod collector;
 mod combination_sums;
 mod cursor;
@@ -28,6 +29,8 @@ mod slice_set;
 mod slice_sum;
 mod time_slice;
 mod traffic;
+mod window;
+mod window_rows;
 mod workers;
 
 pub use crate::decode::{Skip, Tunnel};

@@ -3,7 +3,9 @@
 use super::time_slice::Align;
 use crate::decode::Tunnel;
 use crate::elements::{ElementRule, Extractor};
-use crate::filters::{CounterSpec, FilterKind, FilterSpec, Sizing, SpecError, Structure};
+use crate::filters::{
+    CounterSpec, FilterKind, FilterSpec, Sizing, SlidingBitmap, SpecError, Structure,
+};
 use crate::hashing::Digester;
 use crate::memory::is_given;
 use crate::selection::{RelativeTime, Selection};
@@ -16,6 +18,36 @@ pub struct Slicing {
     pub width_ns: Option<i64>,
     /// Where boundaries lie.
     pub align: Align,
+}
+
+impl Slicing {
+    /// Of windows that slide, one ending at each multiple of `every_ns`: how many panes, which are as wide as that, one of them
+    /// has. None if it has one, or if windows do not slide.
+    ///
+    /// # Errors
+    ///
+    /// A width that is no multiple of `every_ns`, or too large a one.
+    pub fn panes(self, every_ns: Option<i64>) -> Result<Option<u16>, PlanError> {
+        const MOST: u16 = SlidingBitmap::MAX_PANES;
+        let Some(every_ns) = every_ns else {
+            return Ok(None);
+        };
+        let error = |rule: String| Err(PlanError(format!("{rule}; --slice 60s --every 1s works")));
+        match self.width_ns {
+            None => error("--every needs slices of a width, and not --slice all".into()),
+            Some(width) if every_ns < 1 || width % every_ns != 0 => {
+                error("--slice is a multiple of --every".into())
+            }
+            Some(width) => match u16::try_from(width / every_ns) {
+                Ok(0 | 1) => Ok(None),
+                Ok(panes @ ..=MOST) => Ok(Some(panes)),
+                _ => error(format!(
+                    "--slice is at most {MOST} times as long as --every, not {} times",
+                    width / every_ns
+                )),
+            },
+        }
+    }
 }
 
 /// What counts in each shard, beside the exact set.
@@ -46,6 +78,9 @@ pub struct CountPlan {
     pub tunnel: Tunnel,
     /// Time slices.
     pub slicing: Slicing,
+    /// With this the slices are windows that slide: one ends at each multiple of this many nanoseconds, of which the width
+    /// of a slice is a multiple, and counts what came in that width before its end. `None` is one slice after the other.
+    pub every_ns: Option<i64>,
     /// A filter or another counter; `None` counts exactly only.
     pub counter: Option<CounterChoice>,
     /// Bytes that all exact sets may take together; `None` switches them off.
@@ -161,6 +196,34 @@ impl CounterChoice {
         Self::registers(Structure::Ell, sizing, shards)
     }
 
+    /// The [`SlidingBitmap`] of each of `shards` shards, for windows of `panes` panes, within this memory for all of
+    /// them together.
+    ///
+    /// # Errors
+    ///
+    /// Too little memory, or a false-positive rate, which it does not have.
+    pub fn sliding(sizing: Sizing, panes: u16, shards: u32) -> Result<Self, PlanError> {
+        let Sizing::Memory { bytes, .. } = sizing else {
+            return Err(PlanError(
+                "windows that slide are counted without a filter, so there is no false-positive rate; size them with --memory".into(),
+            ));
+        };
+        check_most_memory(bytes)?;
+        check_shards(shards)?;
+        let least = SlidingBitmap::MIN_BYTES * u64::from(shards);
+        if bytes < least {
+            return Err(PlanError(format!(
+                "windows that slide need at least {least} bytes with {shards} shards, not {bytes}; ask for --memory {least} or more"
+            )));
+        }
+        let cells = SlidingBitmap::cells_within(bytes / u64::from(shards));
+        Ok(Self {
+            name: "sliding",
+            shard: CounterSpec::Sliding { cells, panes },
+            combinations: None,
+        })
+    }
+
     fn registers(structure: Structure, sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
         let name = structure.name();
         let Sizing::Memory { bytes, .. } = sizing else {
@@ -228,6 +291,7 @@ impl CountPlan {
             ));
         }
         check_shards(self.shards)?;
+        self.check_windows()?;
         if self.shards > 1 && !self.combinations().is_empty() {
             return Err(PlanError(format!(
                 "elements are divided among shards, and the values of a combination with them, so that no shard could count them: a filter of combinations has 1 shard, not {}",
@@ -240,6 +304,38 @@ impl CountPlan {
             ));
         }
         Ok(())
+    }
+
+    fn check_windows(&self) -> Result<(), PlanError> {
+        let Some(panes) = self.slicing.panes(self.every_ns)? else {
+            return Ok(());
+        };
+        match &self.counter {
+            Some(CounterChoice {
+                shard: CounterSpec::Sliding { panes: own, .. },
+                ..
+            }) if *own == panes => Ok(()),
+            Some(CounterChoice { name, .. }) => Err(PlanError(format!(
+                "{name} cannot forget what leaves a window, so it does not go with --every; leave out --filter, or count with --filter exact"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Where windows slide: panes of a window, of which there are at least two.
+    pub fn panes(&self) -> Option<u16> {
+        self.slicing.panes(self.every_ns).ok().flatten()
+    }
+
+    /// How time is cut: into slices, or into the panes of windows that slide.
+    pub(crate) fn grid(&self) -> Slicing {
+        Slicing {
+            width_ns: match self.panes() {
+                Some(_) => self.every_ns,
+                None => self.slicing.width_ns,
+            },
+            ..self.slicing
+        }
     }
 
     /// Parameters of a shard's filter, if it can be kept when the run is over: that of one slice over
@@ -322,7 +418,15 @@ impl CountPlan {
     pub(crate) fn exact_set_limit(&self) -> Option<u64> {
         let of_shard = 1 + self.combinations().len() as u64;
         let sets = u64::from(self.shards) * self.open_slices() as u64 * of_shard;
-        self.exact_limit_bytes.map(|limit| limit / sets)
+        // The elements of a window take the other half.
+        let share = if self.panes().is_some() { 2 } else { 1 };
+        self.exact_limit_bytes.map(|limit| limit / share / sets)
+    }
+
+    /// Bytes that the exact count of the windows of one shard may take.
+    pub(crate) fn window_limit(&self) -> Option<u64> {
+        let shards = u64::from(self.shards);
+        self.exact_limit_bytes.map(|limit| limit / 2 / shards)
     }
 
     /// What turns packets into the elements of this plan; `attributes` and `keys` say whether these columns

@@ -10,6 +10,7 @@ use super::results::{Quantiles, SliceResult, SliceSink, Totals};
 use super::shard::ShardTally;
 use super::slice_sum::{ClosedSlice, SliceSum};
 use super::time_slice::SliceGrid;
+use super::window_rows::WindowRows;
 use crate::elements::ElementColumns;
 use crate::filters::Estimate;
 use crate::sorted::Sorted;
@@ -38,12 +39,23 @@ pub(crate) struct Rows<'a> {
     last_shown: Option<i64>,
     /// How often the inputs were read before.
     revision: u64,
+    /// Where slices are panes of windows that slide: panes of a window.
+    panes: Option<u16>,
+    /// The window that was shown last.
+    shown: Option<WindowRows>,
 }
 
 impl<'a> Rows<'a> {
     /// `empty` is a shard's tally of a slice without elements: what is null there is null in the
     /// totals, even if there is no slice at all.
-    pub(crate) fn new(sink: &'a mut dyn SliceSink, empty: ShardTally, grid: SliceGrid) -> Self {
+    ///
+    /// Where slices are panes of windows that slide, `panes` is how many a window has, and rows are windows.
+    pub(crate) fn new(
+        sink: &'a mut dyn SliceSink,
+        empty: ShardTally,
+        grid: SliceGrid,
+        panes: Option<u16>,
+    ) -> Self {
         let nothing = ClosedSlice {
             index: 0,
             start_ns: 0,
@@ -59,6 +71,8 @@ impl<'a> Rows<'a> {
             recent: None,
             last_shown: None,
             revision: 0,
+            panes,
+            shown: panes.map(|panes| WindowRows::new(panes, grid)),
         }
     }
 
@@ -104,11 +118,15 @@ impl<'a> Rows<'a> {
             shown = true;
             let index = sum.slice.index;
             let mut row = sum.result();
+            if let Some(windows) = &mut self.shown {
+                windows.widen(index, &mut row);
+            }
             match self.last_shown {
                 Some(last) if index <= last => row.revised = true,
                 Some(last) => {
                     for empty in gap(last, index).unwrap_or_default() {
-                        self.sink.slice(&empty_row(&self.empty, self.grid, empty))?;
+                        self.sink
+                            .slice(&empty_row(&self.empty, self.grid, self.panes, empty))?;
                     }
                     self.last_shown = Some(index);
                 }
@@ -128,8 +146,10 @@ impl<'a> Rows<'a> {
             mut waiting,
             recent,
             last_shown,
+            panes,
             ..
         } = self;
+        let mut windows = panes.map(|panes| WindowRows::new(panes, grid));
         for sum in recent.into_iter().flat_map(Recent::into_rows) {
             waiting.push(sum)?;
         }
@@ -142,7 +162,7 @@ impl<'a> Rows<'a> {
                 Some(Err(omitted)) => sums.omitted = sums.omitted.saturating_add(omitted),
                 Some(Ok(empties)) => {
                     for index in empties {
-                        let row = empty_row(&empty, grid, index);
+                        let row = empty_row(&empty, grid, panes, index);
                         sums.count(&row);
                         if last_shown.is_none_or(|last| last < index) {
                             sink.slice(&row)?;
@@ -152,6 +172,9 @@ impl<'a> Rows<'a> {
             }
             last = Some(index);
             let mut row = sum.result();
+            if let Some(windows) = &mut windows {
+                windows.widen(index, &mut row);
+            }
             row.revised = last_shown.is_some_and(|last| index <= last);
             sums.add(&sum, &row);
             if sum.is_shown {
@@ -170,7 +193,19 @@ impl<'a> Rows<'a> {
             }
         })?;
         held.map_or(Ok(()), add)?;
-        Ok(sums.totals())
+        let totals = sums.totals();
+        Ok(match panes {
+            None => totals,
+            // Windows overlap, so sums over them say nothing.
+            Some(_) => Totals {
+                exact: None,
+                estimate: None,
+                std_error: None,
+                lower: None,
+                upper: None,
+                ..totals
+            },
+        })
     }
 }
 
@@ -183,12 +218,12 @@ fn gap(last: i64, next: i64) -> Result<std::ops::Range<i64>, u64> {
     Ok(last.saturating_add(1)..next)
 }
 
-/// A slice without packets.
-fn empty_row(empty: &SliceSum, grid: SliceGrid, index: i64) -> SliceResult {
-    let (start_ns, end_ns) = grid.bounds(index);
+/// A slice without packets, or a window of so many panes that ends with it.
+fn empty_row(empty: &SliceSum, grid: SliceGrid, panes: Option<u16>, index: i64) -> SliceResult {
+    let first = panes.map_or(index, |panes| index.saturating_sub(i64::from(panes) - 1));
     SliceResult {
-        start_ns,
-        end_ns,
+        start_ns: grid.bounds(first).0,
+        end_ns: grid.bounds(index).1,
         ..empty.result()
     }
 }

@@ -105,11 +105,13 @@ pub fn count(
         }),
         beside,
         arity: plan.attributes(),
-        slicing: plan.slicing,
+        slicing: plan.grid(),
+        panes: plan.panes(),
         open_slices: plan.open_slices(),
         shards: plan.shards as usize,
         threads: readers,
-        recalls: has_slices && !can_read_again,
+        // Of a window that slides nothing can be brought back.
+        recalls: has_slices && !can_read_again && plan.panes().is_none(),
         delay_ns: plan.delay_ns.filter(|_| has_slices && !can_read_again),
     };
     let spec = ShardSpec {
@@ -124,11 +126,12 @@ pub fn count(
         1 => workers,
         _ => workers.max(readers),
     };
-    let recalls = reading.recalls;
+    let keeps_recent = reading.recalls || reading.delay_ns.is_some();
+    let panes = plan.panes();
     let read = thread::scope(|scope| {
         reading.run(scope, watch, |grid| {
-            let mut rows = Rows::new(sink, spec.empty_tally(), grid);
-            if recalls {
+            let mut rows = Rows::new(sink, spec.empty_tally(), grid, panes);
+            if keeps_recent {
                 rows.keep_recent();
             }
             let collector = Collector::new(rows, shards);
@@ -143,7 +146,9 @@ pub fn count(
     } = read;
     if !disordered.is_empty() && !totals.interrupted && can_read_again {
         let again = thread::scope(|scope| {
-            reading.run_by_slice(scope, watch, Some(&disordered), |_| {
+            // Where windows slide, what came out of order changes all that follow.
+            let wanted = panes.is_none().then_some(&disordered);
+            reading.run_by_slice(scope, watch, wanted, |_| {
                 let collector = Collector::new(rows.again(), shards);
                 CountStage::start(scope, &spec, shards, workers, collector)
             })
@@ -196,6 +201,8 @@ pub(crate) struct Reading<'a, M = Extractor> {
     /// Attributes of an element.
     pub(crate) arity: usize,
     pub(crate) slicing: Slicing,
+    /// Where slices are panes of windows that slide: panes of a window.
+    pub(crate) panes: Option<u16>,
     /// Slices that are open at the same time.
     pub(crate) open_slices: usize,
     /// Among how many the elements are divided.
@@ -301,7 +308,7 @@ impl<M: Maker<Batch = ElementBatch>> Reading<'_, M> {
     fn sequencer<S: Stage>(&self, grid: SliceGrid, late: Late, stage: S) -> Sequencer<S> {
         let one_slice = self.slicing.width_ns.is_none();
         let (open, arity, shards) = (self.open_slices, self.arity, self.shards);
-        Sequencer::new(grid, one_slice, open, arity, shards, late, stage)
+        Sequencer::new(grid, one_slice, open, arity, shards, late, stage).sliding(self.panes)
     }
 }
 
@@ -381,6 +388,7 @@ mod tests {
                 seed: 0,
                 shards: 4,
                 threads,
+                every_ns: None,
                 delay_ns: None,
             };
             let error = count(&plan, CountExtras::default(), &mut Nowhere, &Nowhere).unwrap_err();

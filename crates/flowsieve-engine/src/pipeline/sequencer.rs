@@ -73,6 +73,16 @@ pub(crate) trait Stage {
     /// Closes a slice; its slot is free for another one afterwards.
     fn close(&mut self, closing: Closing) -> Result<(), StageError>;
 
+    /// Closes a pane of which nothing came, where windows slide.
+    fn pass(&mut self, _number: u64, _pane: ClosedSlice) -> Result<(), StageError> {
+        Ok(())
+    }
+
+    /// Forgets what came of the pane in this slot, where windows slide.
+    fn discard(&mut self, _slot: usize) -> Result<(), StageError> {
+        Ok(())
+    }
+
     /// What was known of a slice when it was closed, and the elements of each shard that bring it back; none if that is not
     /// known any more.
     fn recall(&mut self, _index: i64) -> Result<Option<Recalled>, StageError> {
@@ -120,6 +130,8 @@ pub(super) struct Sequencer<S> {
     late: Late,
     /// Slices that end by this time are final.
     final_ns: i64,
+    /// Where windows slide: panes of a window, and the last that was closed.
+    window: Option<(u16, Option<i64>)>,
 }
 
 /// An open slice: its tallies, and the elements that wait for a full batch, by shard.
@@ -179,7 +191,15 @@ impl<S: Stage> Sequencer<S> {
             totals: RunTotals::default(),
             late,
             final_ns: i64::MIN,
+            window: None,
         }
+    }
+
+    /// Slices are panes of windows that slide, if this says how many a window has: they are closed in the order of time, with
+    /// those between them of which nothing came.
+    pub(super) fn sliding(mut self, panes: Option<u16>) -> Self {
+        self.window = panes.map(|panes| (panes, None));
+        self
     }
 
     /// Packets taken, late ones included.
@@ -321,7 +341,7 @@ impl<S: Stage> Sequencer<S> {
                 self.count_aside()?;
             }
         }
-        for slot in 0..self.slots.len() {
+        for slot in self.in_time() {
             let Slot { slice, is_open, .. } = &self.slots[slot];
             if *is_open && self.grid.bounds(slice.index).1 <= final_ns {
                 self.close(slot)?;
@@ -364,9 +384,7 @@ impl<S: Stage> Sequencer<S> {
     /// stage's outcome.
     pub(super) fn finish(mut self) -> Result<(Totals, SliceSet, S::Outcome), StageError> {
         self.count_aside()?;
-        let mut slots: Vec<usize> = (0..self.slots.len()).collect();
-        slots.sort_by_key(|&slot| self.slots[slot].slice.index);
-        for slot in slots {
+        for slot in self.in_time() {
             if self.slots[slot].is_open {
                 self.close(slot)?;
             }
@@ -458,7 +476,19 @@ impl<S: Stage> Sequencer<S> {
         Ok(())
     }
 
+    /// All slots, by the time of what is or was there.
+    fn in_time(&self) -> Vec<usize> {
+        let mut slots: Vec<usize> = (0..self.slots.len()).collect();
+        slots.sort_by_key(|&slot| self.slots[slot].slice.index);
+        slots
+    }
+
     fn close(&mut self, slot: usize) -> Result<(), StageError> {
+        if let Some((panes, last)) = self.window
+            && !self.pass_to(slot, panes, last)?
+        {
+            return Ok(());
+        }
         self.flush(slot)?;
         let next = if S::LOOKS_AHEAD {
             self.following(slot)
@@ -478,6 +508,41 @@ impl<S: Stage> Sequencer<S> {
             next,
             slice,
         })
+    }
+
+    /// Closes the panes before the one in this slot of which nothing came, as far as windows reach; false if that pane is not
+    /// the next one in time. Then nothing of it is counted.
+    fn pass_to(&mut self, slot: usize, panes: u16, last: Option<i64>) -> Result<bool, StageError> {
+        let ClosedSlice { index, packets, .. } = self.slots[slot].slice;
+        let is_open_before = |other: &Slot| other.is_open && other.slice.index < index;
+        if last.is_some_and(|last| index <= last) || self.slots.iter().any(is_open_before) {
+            for waiting in &mut self.slots[slot].waiting {
+                waiting.clear();
+            }
+            self.slots[slot].is_open = false;
+            self.totals.uncounted += packets;
+            if let Late::Listed(slices) = &mut self.late {
+                slices.insert(index);
+            }
+            self.stage.discard(slot)?;
+            return Ok(false);
+        }
+        self.window = Some((panes, Some(index)));
+        let next = last.map_or(index, |last| last.saturating_add(1));
+        for index in next..index.min(next.saturating_add(i64::from(panes) - 1)) {
+            let (start_ns, end_ns) = self.grid.bounds(index);
+            let number = self.closings;
+            self.closings += 1;
+            let pane = ClosedSlice {
+                index,
+                start_ns,
+                end_ns,
+                packets: 0,
+                elements: 0,
+            };
+            self.stage.pass(number, pane)?;
+        }
+        Ok(true)
     }
 
     /// Hands on what waits for a full batch.

@@ -40,6 +40,8 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
         kind: ElementKind::Source,
         combinations: Vec::new(),
         exact_limit_bytes: exact.then_some(1 << 20),
+        panes: None,
+        window_limit_bytes: None,
         open_slices: 2,
         keep: false,
         journal: true,
@@ -49,7 +51,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
     let digester = Digester::new(0);
     let mut sink = Gathered::default();
     let totals = thread::scope(|scope| {
-        let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid);
+        let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, None);
         rows.keep_recent();
         let stage = CountStage::start(scope, &spec, shards, 0, Collector::new(rows, shards));
         let late = Late::Aside(Aside::default());

@@ -2,6 +2,7 @@
 
 use super::exact::ExactSet;
 use super::plan::CountPlan;
+use super::window::ShardWindow;
 use crate::elements::{ElementColumns, ElementKind};
 use crate::filters::{
     CombinationCount, Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting,
@@ -18,6 +19,10 @@ pub(crate) struct ShardSpec {
     pub(crate) combinations: Vec<u32>,
     /// Of each set: that of the elements, and of each combination.
     pub(crate) exact_limit_bytes: Option<u64>,
+    /// Where windows slide: the panes of one, which are slices of the grid.
+    pub(crate) panes: Option<u16>,
+    /// Of the elements of a window.
+    pub(crate) window_limit_bytes: Option<u64>,
     pub(crate) open_slices: usize,
     /// Hand the filter out with the tally.
     pub(crate) keep: bool,
@@ -61,6 +66,8 @@ impl ShardSpec {
             kind: plan.rule.kind,
             combinations: plan.combinations().to_vec(),
             exact_limit_bytes: plan.exact_set_limit(),
+            panes: plan.panes(),
+            window_limit_bytes: plan.window_limit(),
             open_slices,
             keep,
             journal: false,
@@ -98,6 +105,7 @@ impl ShardSpec {
 pub(crate) struct Shard {
     spec: ShardSpec,
     slices: Vec<Option<OpenSlice>>,
+    window: Option<ShardWindow>,
     sightings: Vec<Sighting>,
     /// The values of a combination.
     key: Vec<u8>,
@@ -130,12 +138,25 @@ impl OpenSlice {
             journal: spec.journal.then(Box::default),
         }
     }
+
+    /// Forgets everything and keeps the memory.
+    fn clear(&mut self) {
+        if let Some(counter) = &mut self.counter {
+            counter.clear();
+        }
+        self.exact.iter_mut().for_each(ExactSet::clear);
+        self.combinations.iter_mut().for_each(ExactSet::clear);
+        self.used = false;
+        self.first = 0;
+        self.false_repeats = 0;
+    }
 }
 
 impl Shard {
     pub(crate) fn new(spec: ShardSpec) -> Self {
         Self {
             slices: Vec::new(),
+            window: ShardWindow::of(&spec),
             spec,
             sightings: Vec::new(),
             key: Vec::new(),
@@ -188,8 +209,18 @@ impl Shard {
         }
     }
 
-    /// The answer for the slice in this slot, which is empty afterwards and keeps its memory.
-    pub(crate) fn close(&mut self, slot: usize) -> ShardTally {
+    /// The answer for the slice in this slot, which has this number, or for the window that ends with it. The slot is empty
+    /// afterwards and keeps its memory.
+    pub(crate) fn close(&mut self, slot: usize, index: i64) -> ShardTally {
+        if let Some(window) = &mut self.window {
+            let slice = self.slices.get_mut(slot).and_then(Option::as_mut);
+            let Some(slice) = slice.filter(|slice| slice.used) else {
+                return window.pass(index);
+            };
+            let tally = window.take(index, slice.exact.as_ref(), slice.counter.as_mut());
+            slice.clear();
+            return tally;
+        }
         // Where no element came nothing has to be cleared: short slices would cost more than their
         // packets otherwise.
         let empty = self.spec.empty_tally();
@@ -235,15 +266,21 @@ impl Shard {
             self.slices[slot] = None;
             return tally;
         }
-        if let Some(counter) = &mut slice.counter {
-            counter.clear();
-        }
-        slice.exact.iter_mut().for_each(ExactSet::clear);
-        slice.combinations.iter_mut().for_each(ExactSet::clear);
-        slice.used = false;
-        slice.first = 0;
-        slice.false_repeats = 0;
+        slice.clear();
         tally
+    }
+
+    /// The answer for the window that ends with slice `index`, of which nothing came.
+    pub(super) fn pass(&mut self, index: i64) -> ShardTally {
+        let window = self.window.as_mut();
+        window.map_or_else(|| self.spec.empty_tally(), |window| window.pass(index))
+    }
+
+    /// Forgets what came of the slice in this slot.
+    pub(super) fn discard(&mut self, slot: usize) {
+        if let Some(slice) = self.slices.get_mut(slot).and_then(Option::as_mut) {
+            slice.clear();
+        }
     }
 }
 

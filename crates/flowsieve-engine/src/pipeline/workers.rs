@@ -7,6 +7,7 @@ use super::collector::Collector;
 use super::rows::Rows;
 use super::sequencer::{Closing, Recalled, Stage, StageError};
 use super::shard::{Shard, ShardSpec, ShardTally};
+use super::slice_sum::ClosedSlice;
 use crate::elements::ElementColumns;
 use crate::filters::MembershipFilter;
 use crate::threads::{Pool, Reply, Work};
@@ -33,7 +34,11 @@ enum Order {
     Close {
         number: usize,
         closing: u64,
+        index: i64,
+        /// Nothing came of it, and it has no slot.
+        is_empty: bool,
     },
+    Discard,
 }
 
 /// A shard's part of a closed slice.
@@ -59,11 +64,24 @@ impl Work for Shards {
                 elements.clear();
                 Reply::Emptied(elements)
             }
-            Order::Close { number, closing } => Reply::Answer(Answer {
+            Order::Close {
+                number,
+                closing,
+                index,
+                is_empty,
+            } => Reply::Answer(Answer {
                 closing,
                 shard: number,
-                tally: self.0[shard].close(slot),
+                tally: if is_empty {
+                    self.0[shard].pass(index)
+                } else {
+                    self.0[shard].close(slot, index)
+                },
             }),
+            Order::Discard => {
+                self.0[shard].discard(slot);
+                Reply::Emptied(ElementColumns::default())
+            }
         }
     }
 }
@@ -112,6 +130,26 @@ impl<'a> CountStage<'a> {
         Ok(self.workers.give(shard % workers, task)?)
     }
 
+    /// Asks all shards for their tallies of a slice.
+    fn close_slice(
+        &mut self,
+        closing: u64,
+        slot: Option<usize>,
+        slice: ClosedSlice,
+    ) -> Result<(), StageError> {
+        self.collector.announce(closing, slice);
+        for number in 0..self.shards {
+            let order = Order::Close {
+                number,
+                closing,
+                index: slice.index,
+                is_empty: slot.is_none(),
+            };
+            self.give(number, slot.unwrap_or_default(), order)?;
+        }
+        self.collect(MAX_OUTSTANDING)
+    }
+
     /// Takes the tallies that have come, and waits for more while `outstanding` or more closings
     /// lack some.
     fn collect(&mut self, outstanding: usize) -> Result<(), StageError> {
@@ -145,16 +183,20 @@ impl<'a> Stage for CountStage<'a> {
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
         let Closing {
-            number: closing,
+            number,
             slot,
             slice,
             ..
         } = closing;
-        self.collector.announce(closing, slice);
-        for number in 0..self.shards {
-            self.give(number, slot, Order::Close { number, closing })?;
-        }
-        self.collect(MAX_OUTSTANDING)
+        self.close_slice(number, Some(slot), slice)
+    }
+
+    fn pass(&mut self, number: u64, slice: ClosedSlice) -> Result<(), StageError> {
+        self.close_slice(number, None, slice)
+    }
+
+    fn discard(&mut self, slot: usize) -> Result<(), StageError> {
+        (0..self.shards).try_for_each(|shard| self.give(shard, slot, Order::Discard))
     }
 
     fn recall(&mut self, index: i64) -> Result<Option<Recalled>, StageError> {

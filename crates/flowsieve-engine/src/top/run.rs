@@ -42,6 +42,7 @@ pub fn top(
         shards: 1,
         threads: readers,
         beside: Vec::new(),
+        panes: None,
         recalls: false,
         delay_ns: None,
     };

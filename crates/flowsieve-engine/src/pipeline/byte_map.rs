@@ -1,0 +1,250 @@
+//! Elements themselves, each with a value, with a limit on their memory.
+
+use crate::memory::is_given;
+use ahash::RandomState;
+use hashbrown::{HashMap, HashTable};
+
+/// A map of byte strings of at most 65,535 bytes.
+///
+/// Strings of 9 bytes that begin with a 4 (IPv4 pairs) and others of at most 15 (IPv4 flows) stand in
+/// tables of their own; longer ones in one growing array that a table points into. All are hashed with
+/// random keys, so that nobody can choose elements that collide.
+///
+/// When more memory would be needed than the limit, or than the system gives, the map gives up: it frees everything, and from
+/// then on it refuses everything.
+#[derive(Debug)]
+pub(super) struct ByteMap<V> {
+    hasher: RandomState,
+    pairs: HashMap<u64, V, RandomState>,
+    short: HashMap<[u64; 2], V, RandomState>,
+    long: HashTable<(Place, V)>,
+    bytes: Vec<u8>,
+    limit_bytes: u64,
+    over_limit: bool,
+}
+
+/// What became of a string that was put into a map.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Put<V> {
+    /// It was not there.
+    New,
+    /// It was there, with this value.
+    Known(V),
+    /// The map gave up, now or before.
+    Refused,
+}
+
+/// Where a long string stands: offset and length.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    offset: u64,
+    length: u16,
+}
+
+impl Place {
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.offset as usize..][..usize::from(self.length)]
+    }
+}
+
+impl<V: Copy> ByteMap<V> {
+    /// An empty map that takes at most this many bytes of memory.
+    pub(super) fn new(limit_bytes: u64) -> Self {
+        let hasher = RandomState::new();
+        Self {
+            pairs: HashMap::with_hasher(hasher.clone()),
+            short: HashMap::with_hasher(hasher.clone()),
+            long: HashTable::new(),
+            bytes: Vec::new(),
+            hasher,
+            limit_bytes,
+            over_limit: false,
+        }
+    }
+
+    /// Gives `key`, of at most 65,535 bytes, this value.
+    #[inline]
+    pub(super) fn put(&mut self, key: &[u8], value: V) -> Put<V> {
+        if self.over_limit {
+            return Put::Refused;
+        }
+        if let [4, pair @ ..] = key
+            && let Ok(pair) = pair.try_into()
+        {
+            let pair = u64::from_ne_bytes(pair);
+            // Inserting into a full table would make it grow, also for what it has.
+            if self.pairs.len() == self.pairs.capacity() {
+                if let Some(held) = self.pairs.get_mut(&pair) {
+                    return Put::Known(std::mem::replace(held, value));
+                }
+                if !self.may_grow(self.pairs.allocation_size(), 1024)
+                    || self.is_refused(|map| map.pairs.try_reserve(1).is_err())
+                {
+                    return Put::Refused;
+                }
+            }
+            return Put::of(self.pairs.insert(pair, value));
+        }
+        match short(key) {
+            Some(packed) => {
+                // Inserting into a full table would make it grow, also for what it has.
+                if self.short.len() == self.short.capacity() {
+                    if let Some(held) = self.short.get_mut(&packed) {
+                        return Put::Known(std::mem::replace(held, value));
+                    }
+                    if !self.may_grow(self.short.allocation_size(), 1024)
+                        || self.is_refused(|map| map.short.try_reserve(1).is_err())
+                    {
+                        return Put::Refused;
+                    }
+                }
+                Put::of(self.short.insert(packed, value))
+            }
+            None => self.put_long(key, value),
+        }
+    }
+
+    fn put_long(&mut self, key: &[u8], value: V) -> Put<V> {
+        let hash = self.hasher.hash_one(key);
+        let bytes = &self.bytes;
+        let known = |(place, _): &(Place, V)| place.of(bytes) == key;
+        if let Some((_, held)) = self.long.find_mut(hash, known) {
+            return Put::Known(std::mem::replace(held, value));
+        }
+        if (self.long.len() == self.long.capacity()
+            && !self.may_grow(self.long.allocation_size(), 1024))
+            || (self.bytes.len() + key.len() > self.bytes.capacity()
+                && !self.may_grow(self.bytes.capacity(), key.len()))
+            || self.is_refused(|map| map.reserve_long(key.len()).is_none())
+        {
+            return Put::Refused;
+        }
+        let Self {
+            long,
+            bytes,
+            hasher,
+            ..
+        } = self;
+        let place = Place {
+            offset: bytes.len() as u64,
+            length: key.len() as u16,
+        };
+        bytes.extend_from_slice(key);
+        long.insert_unique(hash, (place, value), |(place, _)| {
+            hasher.hash_one(place.of(bytes))
+        });
+        Put::New
+    }
+
+    /// Whether a part of the map that occupies `part` bytes may double (the old and the new table
+    /// are there together for a while). Gives up if not.
+    #[cold]
+    fn may_grow(&mut self, part: usize, least: usize) -> bool {
+        let growth = (2 * part).max(least) as u64;
+        if self.memory_bytes() + growth <= self.limit_bytes && is_given(growth) {
+            return true;
+        }
+        self.give_up();
+        false
+    }
+
+    /// Room for one more long string of this many bytes; `None` if the system does not give it.
+    fn reserve_long(&mut self, length: usize) -> Option<()> {
+        let Self {
+            long,
+            bytes,
+            hasher,
+            ..
+        } = self;
+        bytes.try_reserve(length).ok()?;
+        let hash = |(place, _): &(Place, V)| hasher.hash_one(place.of(bytes));
+        long.try_reserve(1, hash).ok()
+    }
+
+    /// Gives up where the system does not give the memory.
+    fn is_refused(&mut self, refused: impl FnOnce(&mut Self) -> bool) -> bool {
+        let refused = refused(self);
+        if refused {
+            self.give_up();
+        }
+        refused
+    }
+
+    pub(super) fn give_up(&mut self) {
+        *self = Self {
+            over_limit: true,
+            ..Self::new(self.limit_bytes)
+        };
+    }
+
+    /// Bytes allocated.
+    pub(super) fn memory_bytes(&self) -> u64 {
+        let tables = self.pairs.allocation_size()
+            + self.short.allocation_size()
+            + self.long.allocation_size();
+        (tables + self.bytes.capacity()) as u64
+    }
+
+    /// Every string with its value, in no order.
+    pub(super) fn for_each(&self, mut take: impl FnMut(&[u8], V)) {
+        let mut key = [4; 9];
+        for (pair, &value) in &self.pairs {
+            key[1..].copy_from_slice(&pair.to_ne_bytes());
+            take(&key, value);
+        }
+        for (packed, &value) in &self.short {
+            let (key, length) = unpacked(*packed);
+            take(&key[..length], value);
+        }
+        for (place, value) in &self.long {
+            take(place.of(&self.bytes), *value);
+        }
+    }
+
+    /// Number of strings, unless the map gave up.
+    pub(super) fn len(&self) -> Option<u64> {
+        let strings = self.pairs.len() + self.short.len() + self.long.len();
+        (!self.over_limit).then_some(strings as u64)
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.pairs.clear();
+        self.short.clear();
+        self.long.clear();
+        self.bytes.clear();
+        self.over_limit = false;
+    }
+}
+
+impl<V> Put<V> {
+    #[inline]
+    fn of(before: Option<V>) -> Self {
+        before.map_or(Self::New, Self::Known)
+    }
+}
+
+/// A string of at most 15 bytes with its length, in two words.
+#[inline]
+fn short(key: &[u8]) -> Option<[u64; 2]> {
+    if key.len() > 15 {
+        return None;
+    }
+    let mut packed = [0; 16];
+    packed[..key.len()].copy_from_slice(key);
+    packed[15] = key.len() as u8;
+    let (low, high) = packed.split_at(8);
+    let word = |half: &[u8]| {
+        half.iter()
+            .fold(0, |word, &byte| word << 8 | u64::from(byte))
+    };
+    Some([word(low), word(high)])
+}
+
+/// The string that [`short`] packed, and its length.
+fn unpacked(packed: [u64; 2]) -> ([u8; 16], usize) {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&packed[0].to_be_bytes());
+    key[8..].copy_from_slice(&packed[1].to_be_bytes());
+    (key, usize::from(key[15]))
+}

@@ -1,0 +1,502 @@
+//! A sliding bitmap: counts the distinct elements of the last k panes of time, after each of them.
+//!
+//! # Memory
+//!
+//! ```text
+//!     element ──► digest ──► level (0 for 15 of 16 elements, 1 for 15 of the next 16, …) and a cell of it
+//!     level 0  ┌──┬──┬──┬──┬──┬──┬──┬──┐  3/4 of the cells
+//!              │ 7│ 0│ 9│ 9│ 4│ 0│ 8│ 9│  each keeps the last pane in which it was hit
+//!     level 1  └──┴──┴──┴──┴──┴──┴──┴──┘  1/20 of the cells each, for more elements than level 0 can hold
+//! ```
+//!
+//! Two bytes a cell, and one bit for the [`PaneBitmap`], which gathers the cells that a pane hits. Panes may be gathered
+//! side by side; they are taken one after another.
+//!
+//! # Operations
+//!
+//! - [`PaneBitmap::insert`]: set the bit of the element's cell.
+//! - [`SlidingBitmap::take`]: a pane ends; its cells get its number.
+//! - [`SlidingBitmap::estimate`]: the cells hit in the last k panes say how many elements these had.
+//!
+//! # Formulas
+//!
+//! Level l has `m_l` cells, and a share `s_l` of the elements goes to them. With `o_l` of them hit, the most likely n solves
+//! the first line:
+//!
+//! ```text
+//!     P(a cell is hit) = 1 - exp(-λ_l),   λ_l = n s_l / m_l
+//!     Σ (s_l / m_l) o_l / (1 - exp(-λ_l)) = 1          I(n) = Σ s_l² / (m_l (exp(λ_l) - 1))
+//!     variance = 1 / I(n) - n                          bias = ½ (Σ s_l³ / (m_l² (exp(λ_l) - 1)) / I(n)² - Σ s_l λ_l)
+//! ```
+//!
+//! The bias is subtracted. With one level these are the formulas of linear counting: variance m (eᵗ - t - 1) and bias
+//! ½ (eᵗ - t - 1) at t = n / m.
+//!
+//! # What it cannot do
+//!
+//! Say whether an element was there: it is no [`MembershipFilter`](super::MembershipFilter).
+//!
+//! # Example
+//!
+//! ```
+//! use flowsieve_filters::hashing::Digester;
+//! use flowsieve_filters::SlidingBitmap;
+//!
+//! // 1,000 elements a second, of which half were there in the second before: 30,500 in a minute.
+//! let hasher = Digester::new(0);
+//! let mut window = SlidingBitmap::new(20_000, 60);
+//! let mut pane = window.pane();
+//! for second in 0..100_u32 {
+//!     for number in 0..1_000 {
+//!         pane.insert(hasher.digest(&(500 * second + number).to_le_bytes()));
+//!     }
+//!     window.take(&mut pane);
+//! }
+//! let count = window.estimate();
+//! assert!((count.distinct - 30_500.0).abs() < 4.0 * count.std_error());
+//! ```
+//!
+//! References: Whang, Vander-Zanden, Taylor, "A linear-time probabilistic counting algorithm for database applications",
+//! TODS 1990; Kim, `O'Hallaron`, "Counting network flows in real time", GLOBECOM 2003 (times in the cells); Estan, Varghese,
+//! Fisk, "Bitmap algorithms for counting active flows on high speed links", IMC 2003 (levels). The estimator of all levels
+//! together is the method of maximum likelihood.
+
+use super::estimate::{Basis, Estimate, Seen};
+use crate::hashing::{Digest, mix, reduce};
+
+/// Levels: the last one takes what the others leave, one element in 16^5.
+const LEVELS: usize = 6;
+
+/// Binary logarithm of the elements of a level to those of the next.
+const SHARE_BITS: u32 = 4;
+
+/// Stream of [`mix`] for the choice of a cell.
+const CELL: u64 = 0x51;
+
+/// Cells of a level are whole words of a [`PaneBitmap`].
+const WORD: usize = 64;
+
+/// How many things were last seen in each of the last k panes.
+#[derive(Clone, Debug)]
+pub struct PaneCounts {
+    counts: Box<[u64]>,
+    live: u64,
+}
+
+impl PaneCounts {
+    /// Nothing was seen in `panes` panes (k).
+    ///
+    /// # Panics
+    ///
+    /// If there is no pane.
+    pub fn new(panes: u16) -> Self {
+        assert!(panes > 0, "a window has panes");
+        Self {
+            counts: vec![0; panes.into()].into(),
+            live: 0,
+        }
+    }
+
+    /// Pane number `now` begins, the one after the last: what was seen in pane `now - k` for the last time is too old.
+    pub fn advance(&mut self, now: u64) {
+        self.live -= std::mem::take(self.of(now));
+    }
+
+    /// Something is seen in pane `now` that was last seen in pane `last`.
+    #[inline]
+    pub fn see(&mut self, last: Option<u64>, now: u64) {
+        match last {
+            Some(last) if now - last < self.counts.len() as u64 => *self.of(last) -= 1,
+            _ => self.live += 1,
+        }
+        *self.of(now) += 1;
+    }
+
+    /// How many things were seen in the last k panes.
+    pub const fn live(&self) -> u64 {
+        self.live
+    }
+
+    fn of(&mut self, pane: u64) -> &mut u64 {
+        let panes = self.counts.len() as u64;
+        &mut self.counts[(pane % panes) as usize]
+    }
+}
+
+/// Where the cells of each level begin.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Layout {
+    first: usize,
+    other: usize,
+}
+
+impl Layout {
+    /// At most `cells` cells, but a word for each level.
+    fn of(cells: usize) -> Self {
+        let other = (cells / 20 / WORD).max(1) * WORD;
+        let rest = cells.saturating_sub((LEVELS - 1) * other);
+        Self {
+            first: (rest / WORD).max(1) * WORD,
+            other,
+        }
+    }
+
+    const fn cells(self) -> usize {
+        self.first + (LEVELS - 1) * self.other
+    }
+
+    fn cells_of(self, level: usize) -> std::ops::Range<usize> {
+        if level == 0 {
+            return 0..self.first;
+        }
+        let begin = self.first + (level - 1) * self.other;
+        begin..begin + self.other
+    }
+
+    #[inline]
+    fn cell(self, digest: Digest) -> usize {
+        let mixed = mix(digest, CELL);
+        let level = (mixed.trailing_zeros() / SHARE_BITS).min(LEVELS as u32 - 1) as usize;
+        let cells = self.cells_of(level);
+        cells.start + reduce(mixed, cells.len() as u64) as usize
+    }
+
+    /// Share of the elements that goes to a level.
+    fn share(level: usize) -> f64 {
+        let reached = 2_f64.powi(-(SHARE_BITS as i32) * level as i32);
+        if level + 1 == LEVELS {
+            reached
+        } else {
+            reached * (1.0 - 2_f64.powi(-(SHARE_BITS as i32)))
+        }
+    }
+
+    /// The most likely number of elements, if so many cells of each level were hit.
+    fn estimate(self, hit: [u64; LEVELS]) -> Estimate {
+        let seen: u64 = hit.iter().sum();
+        if seen == 0 {
+            return Estimate::default();
+        }
+        let levels: [Level; LEVELS] = std::array::from_fn(|level| Level {
+            rate: Self::share(level) / self.cells_of(level).len() as f64,
+            share: Self::share(level),
+            hit: hit[level] as f64,
+        });
+        // The equation's left side falls and is convex, and is above 1 here: Newton's steps go up to its solution.
+        let mut n = seen as f64;
+        for _ in 0..STEPS {
+            let (above, slope) = levels.iter().fold((-1.0, 0.0), |(above, slope), level| {
+                let filled = -(-n * level.rate).exp_m1();
+                let term = level.rate * level.hit / filled;
+                (
+                    above + term,
+                    slope + term * level.rate * (1.0 - filled) / filled,
+                )
+            });
+            let step = above / slope;
+            // Where every cell is hit, there is no solution.
+            if !step.is_finite() || step <= n * PRECISION || n * levels[LEVELS - 1].rate > FULL {
+                break;
+            }
+            n += step;
+        }
+        let (mut information, mut curvature, mut collisions, mut new) = (0.0, 0.0, 0.0, 0.0);
+        for (level, cells) in levels
+            .iter()
+            .zip((0..).map(|level| self.cells_of(level).len() as f64))
+        {
+            let odds = level.share * level.rate / (n * level.rate).exp_m1();
+            information += odds;
+            curvature += odds * level.rate;
+            collisions += level.share * n * level.rate;
+            new += level.share * (1.0 - level.hit / cells);
+        }
+        let bias = 0.5 * (curvature / (information * information) - collisions);
+        let missed = (1.0 - new) / new;
+        Estimate {
+            distinct: (n - bias).max(seen as f64),
+            variance: (1.0 / information - n).max(0.0),
+            basis: if missed.is_finite() {
+                Basis::Stream(Seen {
+                    elements: seen,
+                    next_mean: missed,
+                    next_variance: missed * (1.0 + missed),
+                    streams: 1,
+                })
+            } else {
+                Basis::Scatter
+            },
+        }
+    }
+}
+
+/// A level, as the estimator sees it.
+#[derive(Clone, Copy)]
+struct Level {
+    /// Elements that go to one of its cells, of one.
+    rate: f64,
+    share: f64,
+    hit: f64,
+}
+
+/// Most steps to the solution: each doubles the number while that is far too small.
+const STEPS: usize = 100;
+
+/// Relative precision of the solution.
+const PRECISION: f64 = 1e-9;
+
+/// Elements a cell of the last level, above which nothing can be said.
+const FULL: f64 = 30.0;
+
+/// The cells that the elements of a pane hit.
+#[derive(Clone, Debug)]
+pub struct PaneBitmap {
+    layout: Layout,
+    words: Vec<u64>,
+}
+
+impl PaneBitmap {
+    /// No cell of about so many is hit.
+    pub fn new(cells: usize) -> Self {
+        let layout = Layout::of(cells);
+        Self {
+            layout,
+            words: vec![0; layout.cells() / WORD],
+        }
+    }
+
+    /// An element is seen.
+    #[inline]
+    pub fn insert(&mut self, digest: Digest) {
+        let cell = self.layout.cell(digest);
+        self.words[cell / WORD] |= 1 << (cell % WORD);
+    }
+
+    /// The count of this pane alone, as [`SlidingBitmap::estimate`] of a window of one pane.
+    pub fn estimate(&self) -> Estimate {
+        self.layout.estimate(std::array::from_fn(|level| {
+            let cells = self.layout.cells_of(level);
+            let words = &self.words[cells.start / WORD..cells.end / WORD];
+            words.iter().map(|word| u64::from(word.count_ones())).sum()
+        }))
+    }
+
+    /// Bytes of the bits.
+    pub fn memory_bytes(&self) -> u64 {
+        size_of_val(&self.words[..]) as u64
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+    }
+}
+
+/// Counts the distinct elements of the last k panes.
+#[derive(Clone, Debug)]
+pub struct SlidingBitmap {
+    layout: Layout,
+    /// The last pane that hit each cell, and 0 for none.
+    last: Vec<u16>,
+    now: u16,
+    panes: u16,
+    live: [PaneCounts; LEVELS],
+}
+
+impl SlidingBitmap {
+    /// Most panes of a window.
+    pub const MAX_PANES: u16 = 4096;
+
+    /// Fewest bytes of a window of any number of panes.
+    pub const MIN_BYTES: u64 = 1024;
+
+    /// The cells of a window of `panes` panes within this many bytes, [`Self::MIN_BYTES`] or more. The counts of what was
+    /// last seen in each pane, 48 bytes a pane, come on top.
+    pub const fn cells_within(bytes: u64) -> u64 {
+        // Two bytes and a bit a cell.
+        bytes * 8 / 17
+    }
+
+    /// Bytes of this many cells, with the bitmap of one pane.
+    pub fn bytes_of(cells: u64) -> u64 {
+        Layout::of(cells as usize).cells() as u64 * 17 / 8
+    }
+
+    /// A window of `panes` panes (k) with about this many cells; no pane was taken.
+    ///
+    /// # Panics
+    ///
+    /// If there is no pane, or more than [`Self::MAX_PANES`].
+    pub fn new(cells: usize, panes: u16) -> Self {
+        assert!(panes <= Self::MAX_PANES, "a window has too many panes");
+        let layout = Layout::of(cells);
+        Self {
+            layout,
+            last: vec![0; layout.cells()],
+            now: 0,
+            panes,
+            live: std::array::from_fn(|_| PaneCounts::new(panes)),
+        }
+    }
+
+    /// An empty pane for this window.
+    pub fn pane(&self) -> PaneBitmap {
+        PaneBitmap {
+            layout: self.layout,
+            words: vec![0; self.last.len() / WORD],
+        }
+    }
+
+    /// A pane without elements ends.
+    pub fn pass(&mut self) {
+        if self.now == u16::MAX {
+            // Panes get lower numbers again, by a multiple of the window, so that their counts stay in their places.
+            let lower = (self.now - self.panes) / self.panes * self.panes;
+            for last in &mut self.last {
+                *last = last.saturating_sub(lower);
+            }
+            self.now -= lower;
+        }
+        self.now += 1;
+        for level in &mut self.live {
+            level.advance(self.now.into());
+        }
+    }
+
+    /// A pane ends. Its bitmap is empty afterwards.
+    ///
+    /// # Panics
+    ///
+    /// If the pane has other cells than this window.
+    pub fn take(&mut self, pane: &mut PaneBitmap) {
+        assert_eq!(self.layout, pane.layout, "a pane belongs to its window");
+        self.pass();
+        let now = self.now;
+        for (level, live) in self.live.iter_mut().enumerate() {
+            let cells = self.layout.cells_of(level);
+            let words = &mut pane.words[cells.start / WORD..cells.end / WORD];
+            let last = &mut self.last[cells];
+            for (word, last) in words.iter_mut().zip(last.chunks_exact_mut(WORD)) {
+                let mut bits = std::mem::take(word);
+                while bits != 0 {
+                    let cell = &mut last[bits.trailing_zeros() as usize];
+                    let before = std::mem::replace(cell, now);
+                    live.see((before > 0).then_some(before.into()), now.into());
+                    bits &= bits - 1;
+                }
+            }
+        }
+    }
+
+    /// The count of the last k panes, with its standard error.
+    pub fn estimate(&self) -> Estimate {
+        let hit = std::array::from_fn(|level| self.live[level].live());
+        self.layout.estimate(hit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hashing::Digester;
+    use std::collections::HashSet;
+
+    /// Mean, spread and bounds over many runs are those that the formulas say, from few elements to far more than cells.
+    #[test]
+    fn errors_are_as_stated() {
+        const RUNS: u64 = 300;
+        for n in [1_u32, 50, 1_000, 4_000, 20_000, 200_000] {
+            let (mut sum, mut squares, mut variance, mut held) = (0.0, 0.0, 0.0, 0_u32);
+            for seed in 0..RUNS {
+                let digester = Digester::new(seed);
+                let mut pane = PaneBitmap::new(4_000);
+                for i in 0..n {
+                    pane.insert(digester.digest(&i.to_le_bytes()));
+                }
+                let estimate = pane.estimate();
+                let error = estimate.distinct - f64::from(n);
+                sum += error;
+                squares += error * error;
+                variance += estimate.variance;
+                held += u32::from(estimate.lower() <= n.into() && u64::from(n) <= estimate.upper());
+            }
+            let runs = RUNS as f64;
+            let (mean, sd) = (sum / runs, (squares / runs).sqrt());
+            let stated = (variance / runs).sqrt();
+            assert!(
+                mean.abs() <= 4.0 * stated / runs.sqrt() + 0.01,
+                "{n}: bias {mean}, stated {stated}"
+            );
+            // The relative error of a standard deviation of 300 runs is 1 / √600 = 4.1 %.
+            if n >= 1_000 {
+                assert!(
+                    (sd / stated - 1.0).abs() < 4.0 * 0.041,
+                    "{n}: {sd}, stated {stated}"
+                );
+            }
+            assert!(held >= 277, "{n}: bounds held in {held} of {RUNS}");
+        }
+    }
+
+    /// A window knows of each cell whether one of its panes hit it, for any number of panes and past the end of their numbers.
+    #[test]
+    fn a_window_is_the_union_of_its_panes() {
+        for panes in [1_u16, 2, 7, 60] {
+            let digester = Digester::new(panes.into());
+            let mut window = SlidingBitmap::new(512, panes);
+            window.now = u16::MAX - 100;
+            let mut pane = window.pane();
+            let mut past: Vec<PaneBitmap> = Vec::new();
+            for number in 0..400_u32 {
+                if number % 11 < 3 {
+                    window.pass();
+                    past.push(window.pane());
+                } else {
+                    for i in 0..number % 40 {
+                        pane.insert(digester.digest(&(number * 5 + i).to_le_bytes()));
+                    }
+                    past.push(pane.clone());
+                    window.take(&mut pane);
+                }
+                let mut union = window.pane();
+                for pane in past.iter().rev().take(panes.into()) {
+                    for (all, word) in union.words.iter_mut().zip(&pane.words) {
+                        *all |= word;
+                    }
+                }
+                assert_eq!(window.estimate(), union.estimate(), "{panes} {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn counts_of_panes_are_those_of_sets() {
+        let mut counts = PaneCounts::new(5);
+        let mut last = std::collections::HashMap::new();
+        let mut past: Vec<HashSet<u64>> = Vec::new();
+        for now in 1..200_u64 {
+            counts.advance(now);
+            let seen: HashSet<u64> = (0..now % 13).map(|i| (now * 3 + i * i) % 50).collect();
+            for &thing in &seen {
+                counts.see(last.insert(thing, now), now);
+            }
+            past.push(seen);
+            let window: HashSet<_> = past.iter().rev().take(5).flatten().collect();
+            assert_eq!(counts.live(), window.len() as u64, "{now}");
+        }
+    }
+
+    #[test]
+    fn memory_is_what_was_asked_for() {
+        for bytes in [1024, 5000, 32 << 10, 1 << 20] {
+            let cells = SlidingBitmap::cells_within(bytes);
+            let window = SlidingBitmap::new(cells as usize, 60);
+            let taken = 2 * window.last.len() as u64 + window.pane().memory_bytes();
+            assert!(
+                taken <= bytes && taken + 200 + bytes / 50 > bytes,
+                "{taken} of {bytes}"
+            );
+            assert_eq!(SlidingBitmap::bytes_of(cells), taken);
+        }
+    }
+}
