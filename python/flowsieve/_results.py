@@ -128,8 +128,9 @@ class Counts(_InMemory[CountParameters, CountTotals]):
 
     def _said(self) -> str:
         totals = self.totals
-        slices = "slice" if totals.slices == 1 else "slices"
-        return f"{totals.packets:,} packets in {totals.slices:,} {slices} {self._sparkline()}".rstrip()
+        one = "slice" if self.parameters.every_ns is None else "window"
+        rows = one if totals.slices == 1 else f"{one}s"
+        return f"{totals.packets:,} packets in {totals.slices:,} {rows} {self._sparkline()}".rstrip()
 
     def _sparkline(self) -> str:
         table = self._table()

@@ -271,5 +271,6 @@ def test_threads_of_python_run_meanwhile(tmp_path):
 def test_results_show_themselves(trace):
     counted = fs.count(trace)
     assert "8,000 packets in 8 slices" in repr(counted)
+    assert "8,000 packets in 8 windows" in repr(fs.count(trace, slice="2s", every="1s"))
     assert "<svg" in counted._repr_html_() and "<table>" in counted._repr_html_()
     assert "<table>" in fs.top(trace)._repr_html_()
