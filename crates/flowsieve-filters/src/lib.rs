@@ -43,6 +43,7 @@
 //! | [`counting`], [`split_counting`] | yes | no | yes | until something is removed |
 //! | [`scalable`] | yes, and grows | no | yes | until something is removed |
 //! | [`dleft`] | yes | no | yes | until something is removed |
+//! | [`quotient`] | yes, and grows | no | yes | no |
 //! | [`ribbon`] | yes, made at once | no | no | no |
 //! | [`hll`], [`ell`] | no | no | no | of elements |
 //! | [`sliding`] | no | no | no | of the elements of the last panes of time |
@@ -79,6 +80,7 @@ mod martingale;
 pub mod matrix;
 pub mod matrix_sizing;
 pub mod mdbf;
+pub mod quotient;
 pub mod ribbon;
 pub mod saved;
 pub mod scalable;
@@ -107,6 +109,7 @@ pub use lines::{WeighingFilter, Weight};
 pub use martingale::DistinctCounter;
 pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
 pub use mdbf::{Mdbf, MdbfSpec};
+pub use quotient::{QuotientFilter, QuotientInPlace};
 pub use ribbon::{RibbonFilter, RibbonInPlace};
 pub use scalable::{Refill, ScalableFilter, ScalableSpec};
 pub use sliding::{PaneBitmap, PaneCounts, SlidingBitmap};
