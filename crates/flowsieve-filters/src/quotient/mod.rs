@@ -381,7 +381,10 @@ mod tests {
             }
             let first = remainders + entries.len() as u64 * (p - q);
             let remainder: u64 = (0..p - q).map(|of| bit(first + of) << of).sum();
-            let zeros = (0..).take_while(|of| bit(count_at + of) == 0).count() as u64;
+            let mut zeros = 0;
+            while bit(count_at + zeros) == 0 {
+                zeros += 1;
+            }
             let behind: u64 = (0..zeros)
                 .map(|of| bit(count_at + zeros + 1 + of) << of)
                 .sum();
@@ -527,7 +530,7 @@ mod tests {
             assert_eq!(filter.count(one), insertions);
             filter.settle();
             assert_eq!(filter.count(one), insertions);
-            assert_eq!(filter.count(other), (insertions + 1) / 2);
+            assert_eq!(filter.count(other), insertions.div_ceil(2));
         }
     }
 
