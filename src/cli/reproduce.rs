@@ -9,6 +9,7 @@ use super::same_file::keep_apart;
 use super::say::is_seen;
 use super::{Outcome, UsageError};
 use anyhow::{Context, Result, bail};
+use chrono::NaiveDate;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use flowsieve::experiments::{ALL, Entry, Experiment, ExperimentError, Scale, Settings};
@@ -18,7 +19,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::thread::{self, available_parallelism};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const EXAMPLES: &str = "\
 Exit codes: 0 if every measurement agrees with its formula; 1 if one is away from it by more than
@@ -121,6 +122,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Outcome> {
         words: settings.words.is_some(),
         interrupted,
         machine: &machine,
+        day: &today(),
         experiments: &experiments,
     };
     let look = output.look(None);
@@ -256,6 +258,17 @@ fn write_markdown(report: &ReproduceReport<'_>, page: Output, path: &Path) -> Re
         .write_markdown(FIGURES, page)
         .with_context(|| unwritten(path))?
         .commit()
+}
+
+/// The present day, in UTC.
+fn today() -> String {
+    const SECONDS: u64 = 24 * 60 * 60;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let days = since.unwrap_or_default().as_secs() / SECONDS;
+    let day = i32::try_from(days)
+        .ok()
+        .and_then(NaiveDate::from_epoch_days);
+    day.unwrap_or_default().to_string()
 }
 
 /// Processor, threads and system of this machine, as far as they are known.

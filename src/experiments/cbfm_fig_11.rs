@@ -18,7 +18,7 @@ pub(super) fn run(_: &Settings) -> Found {
         if attributes > 2 {
             found
                 .cell(format!("d = {attributes}, BFM / CBFM"))
-                .paper(100.0, 200.0)
+                .orders(2)
                 .formula((size + 1.0).powi(2) / (2.0 * size + 1.0))
                 .measured(Measured::exactly(bfm / cbfm))
                 .because("\"two orders\"");

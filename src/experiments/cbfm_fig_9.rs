@@ -70,12 +70,12 @@ pub(super) fn run(settings: &Settings) -> Found {
     };
     found
         .cell("largest gain of the pair {1,3}")
-        .paper(100.0, 0.0)
+        .orders(2)
         .formula(best(0b101))
         .because("x = 0.99; even all of the memory would give 34");
     found
         .cell("largest gain of the full query")
-        .paper(1.69, 0.0)
+        .printed(1.69, 0.01)
         .formula(best(FULL))
         .because("equal weights are the best for it");
     let curves = curves.into_iter().zip(QUERIES);

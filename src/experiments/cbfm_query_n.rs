@@ -51,7 +51,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         for (place, elements) in numbers.iter().enumerate().skip(1) {
             found
                 .cell(format!("{name}: n = {elements} / n = {}", numbers[0]))
-                .paper(1.0, NO_GROWTH)
+                .claimed(1.0, 1.0 - NO_GROWTH, 1.0 + NO_GROWTH)
                 .ratio(times.ratio(place, 0))
                 .because("the paper says that it does not grow with n");
         }

@@ -51,7 +51,7 @@ pub(super) fn run(_: &Settings) -> Found {
             // The rounding of m and of n makes less than one element of difference.
             found
                 .cell(format!("ε = 1e-{digits}, {name}"))
-                .paper(printed, 0.0)
+                .printed(printed, 0.0)
                 .formula(exact)
                 .measured(Measured::exactly(most))
                 .rounded(1.0)

@@ -42,7 +42,7 @@ pub(super) fn run(_: &Settings) -> Found {
     let mut push = |label: &str, printed: f64, ours: f64, reason: &str| {
         found
             .cell(label)
-            .paper(printed, 0.0)
+            .printed(printed, 0.0)
             .measured(Measured::exactly(ours))
             .because(reason);
     };

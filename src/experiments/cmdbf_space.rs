@@ -19,7 +19,7 @@ const PRINTED: [(usize, f64, f64); 4] = [
 ];
 
 /// What a CMDBF saves, as printed.
-const SAVING: (f64, f64) = (87.7, 0.05);
+const SAVING: f64 = 87.7;
 
 pub(super) fn run(_: &Settings) -> Found {
     let mut found = Findings::new([
@@ -49,7 +49,7 @@ pub(super) fn run(_: &Settings) -> Found {
             found
                 .cell(format!("L = {attributes}, {name}"))
                 .unit("bits")
-                .paper(printed, 0.0)
+                .printed(printed, 0.0)
                 .formula(stages * BITS as f64)
                 .measured(Measured::exactly(used[place]));
         }
@@ -61,7 +61,7 @@ pub(super) fn run(_: &Settings) -> Found {
             .formula(100.0 * (1.0 - stages * BITS as f64 / list))
             .measured(Measured::exactly(100.0 * (1.0 - used[1] / list)));
         if attributes == 5 {
-            cell.paper(SAVING.0, SAVING.1);
+            cell.printed(SAVING, 0.1);
         }
     }
     Ok(found)

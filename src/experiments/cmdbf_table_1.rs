@@ -48,8 +48,8 @@ const PRINTED: [(usize, u32, [f64; 3]); 24] = [
 /// The filters of an element: an MDBF and a CMDBF.
 const NAMES: [&str; 2] = ["MDBF", "CMDBF"];
 
-/// Half of the last digit that is printed of a theory value.
-const LAST_DIGIT: f64 = 5.1e-6;
+/// What the last digit that is printed of a theory value is worth.
+const LAST_DIGIT: f64 = 1e-5;
 
 /// Runs behind the printed means.
 const PRINTED_RUNS: f64 = 100.0;
@@ -84,7 +84,7 @@ pub(super) fn run(settings: &Settings) -> Found {
             let label = |what: &str| format!("L={attributes} k={probes} {name} {what}");
             found
                 .cell(label("theory"))
-                .paper(printed_theory, LAST_DIGIT)
+                .printed(printed_theory, LAST_DIGIT)
                 .formula(theory);
             let sd = expected_deviation(theory, stages, probes, negatives as f64);
             let mut measured = mean_of(&rates);
@@ -92,15 +92,14 @@ pub(super) fn run(settings: &Settings) -> Found {
             measured.std_error = measured.std_error.max(sd / (rates.len() as f64).sqrt());
             found
                 .cell(label("mean"))
-                .paper(printed_mean, 4.0 * printed_sd / PRINTED_RUNS.sqrt())
+                .printed(printed_mean, 0.0)
+                .simulated(printed_sd / PRINTED_RUNS.sqrt())
                 .formula(theory)
                 .measured(measured);
             let cell = found
                 .cell(label("sd"))
-                .paper(
-                    printed_sd,
-                    4.0 * error_of_deviation(sd, theory, PRINTED_RUNS, 1e4),
-                )
+                .printed(printed_sd, 0.0)
+                .simulated(error_of_deviation(sd, theory, PRINTED_RUNS, 1e4))
                 .formula(sd)
                 .measured(Measured {
                     mean: deviation(&rates),

@@ -149,8 +149,8 @@ fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Fin
         .measured(row.while_filling);
     if let Some(&(_, rate, ..)) = printed {
         // One run over n words, printed with four decimals.
-        let spread = 4.0 * (row.while_filling_formula / n as f64).sqrt() + 5e-5;
-        cell.paper(rate, spread);
+        cell.printed(rate, 1e-4)
+            .simulated((row.while_filling_formula / n as f64).sqrt());
     }
     found
         .cell(format!("{n} words: rate when full"))
@@ -164,7 +164,7 @@ fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Fin
         // Whole words of 64 bits.
         .rounded(8.0 / MEGABYTE);
     if let Some(&(.., megabytes, _)) = printed {
-        cell.paper(megabytes, 5e-6).because(
+        cell.printed(megabytes, 1e-5).because(
             "a Python list takes 8 bytes for each byte of the filter; the peak holds more",
         );
     }
@@ -173,18 +173,18 @@ fn push_row(row: &Row, printed: Option<&(usize, f64, f64, f64)>, found: &mut Fin
         .unit("MB")
         .measured(Measured::exactly(row.set_bytes as f64 / MEGABYTE));
     if let Some(&(.., megabytes)) = printed {
-        cell.paper(megabytes, 5e-7)
+        cell.printed(megabytes, 1e-6)
             .because("Python's table without its strings, old and new together while it grows");
     }
     if printed.is_none() && n == super::words::WORDS {
         found
             .cell(format!("{n} words: m"))
             .unit("bits")
-            .paper(4_471_909.0, 0.0)
+            .printed(4_471_909.0, 0.0)
             .measured(Measured::exactly(row.bits as f64));
         found
             .cell(format!("{n} words: k"))
-            .paper(7.0, 0.0)
+            .printed(7.0, 0.0)
             .measured(Measured::exactly(f64::from(row.probes)));
     }
 }

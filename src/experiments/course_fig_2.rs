@@ -11,8 +11,8 @@ use std::f64::consts::LN_2;
 /// Bits an element.
 const BITS: [u64; 4] = [4, 8, 12, 16];
 
-/// The base as printed, and half of its last digit.
-const BASE: (f64, f64) = (0.618_5, 5e-5);
+/// The base as printed, and what its last digit is worth.
+const BASE: (f64, f64) = (0.618_5, 1e-4);
 
 pub(super) fn run(settings: &Settings) -> Found {
     let runs = settings.scale.pick(2, 20, 20) as usize;
@@ -31,7 +31,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         let bound = (-exact * LN_2).exp();
         found
             .cell(format!("m/n = {bits}: 0.6185^(m/n)"))
-            .paper(
+            .printed(
                 BASE.0.powf(per_element),
                 BASE.0.powf(per_element) * per_element * BASE.1 / BASE.0,
             )

@@ -35,7 +35,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         let measured = rate_of(&hits, queries, Some(formula));
         let cell = found.cell(label).formula(formula).measured(measured);
         if let Some(printed) = printed {
-            cell.paper(printed, 0.1 * printed);
+            cell.printed_to(printed, 1);
         }
     }
     Ok(found)

@@ -38,14 +38,27 @@ impl Measured {
     }
 }
 
-/// A figure as the paper prints it.
+/// A figure as the paper prints it, and what it says: the true value is from `least` to `most`.
+///
+/// How a figure is printed decides how far it may be from the true value, by three rules that are the same for all
+/// figures: a number is as exact as half of its last digit, or exact if it counts something; a simulation has four of
+/// its standard errors besides; and a claim in words has the range of its words. So the same deviation from the same
+/// figure has the same verdict.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Printed {
     /// The figure.
     pub value: f64,
-    /// By how much it may be off by its own making: half of the last digit, or four standard errors of
-    /// the paper's simulation.
-    pub spread: f64,
+    /// The least true value that would be printed as this.
+    pub least: f64,
+    /// The largest.
+    pub most: f64,
+}
+
+impl Printed {
+    /// How far from the true value such a figure may be.
+    fn spread(self) -> f64 {
+        (self.most - self.least) / 2.0
+    }
 }
 
 /// One figure of a table: as published, by formula, and as measured here.
@@ -123,10 +136,42 @@ impl Cell {
         self
     }
 
-    /// The paper's figure, and by how much it may be off by its own making.
-    pub(super) const fn paper(&mut self, value: f64, spread: f64) -> &mut Self {
-        self.paper = Some(Printed { value, spread });
+    /// The paper's figure, and what its last digit is worth; 0 for what is counted.
+    pub(super) const fn printed(&mut self, value: f64, last_digit: f64) -> &mut Self {
+        let half = last_digit / 2.0;
+        self.claimed(value, value - half, value + half)
+    }
+
+    /// The same for a figure with so many significant digits.
+    pub(super) fn printed_to(&mut self, value: f64, digits: i32) -> &mut Self {
+        let first = value.abs().log10().floor() as i32;
+        self.printed(value, 10.0_f64.powi(first - digits + 1))
+    }
+
+    /// The printed figure is a simulation's, with this standard error.
+    pub(super) fn simulated(&mut self, std_error: f64) -> &mut Self {
+        self.give_or_take(TOLERANCE * std_error)
+    }
+
+    /// The printed figure may be off by so much more, because of what the paper leaves open.
+    pub(super) fn give_or_take(&mut self, more: f64) -> &mut Self {
+        if let Some(paper) = &mut self.paper {
+            paper.least -= more;
+            paper.most += more;
+        }
         self
+    }
+
+    /// What the paper claims in words, as a figure: the true value is from `least` to `most`.
+    pub(super) const fn claimed(&mut self, value: f64, least: f64, most: f64) -> &mut Self {
+        self.paper = Some(Printed { value, least, most });
+        self
+    }
+
+    /// A claim of so many "orders of magnitude".
+    pub(super) fn orders(&mut self, orders: i32) -> &mut Self {
+        let least = 10.0_f64.powi(orders);
+        self.claimed(least, least, 10.0 * least)
     }
 
     pub(super) const fn formula(&mut self, value: f64) -> &mut Self {
@@ -181,10 +226,12 @@ impl Cell {
         }
     }
 
-    /// Whether a claim about times cannot be judged, since they scatter more than the claim allows.
+    /// Whether the paper's figure cannot be judged, since nothing but a measurement is there to hold it against, and
+    /// that scatters more than the figure allows.
     fn is_too_noisy(&self) -> bool {
-        let times = self.measured.zip(self.paper).filter(|_| self.is_time);
-        times.is_some_and(|(measured, paper)| TOLERANCE * measured.std_error > paper.spread)
+        let both = self.measured.zip(self.paper);
+        both.filter(|_| self.formula.is_none())
+            .is_some_and(|(measured, paper)| TOLERANCE * measured.std_error > paper.spread())
     }
 
     /// How the three go together.
@@ -203,15 +250,15 @@ impl Cell {
             }
         }
         // A paper's claim about times is judged, too.
-        let (truth, spread) = match (self.formula, self.measured) {
+        let (truth, allowed) = match (self.formula, self.measured) {
             (Some(formula), _) => (formula, self.rounding),
             (None, Some(measured)) => (measured.mean, TOLERANCE * measured.std_error),
             (None, None) => return Agreement::Shown,
         };
         match self.paper {
             Some(paper) => {
-                let allowed = paper.spread + spread + ARITHMETIC * truth.abs();
-                if (paper.value - truth).abs() <= allowed {
+                let allowed = allowed + ARITHMETIC * truth.abs();
+                if (paper.least - allowed..=paper.most + allowed).contains(&truth) {
                     Agreement::Agrees
                 } else {
                     Agreement::PaperDiffers
@@ -244,7 +291,12 @@ impl Cell {
                 (Some(_), Some(_)) if self.binding => "formula agrees, the paper differs",
                 _ => "the paper differs",
             },
-            Agreement::Shown if self.is_too_noisy() => "not judged, the times scatter too much",
+            Agreement::Shown if self.is_too_noisy() && self.is_time => {
+                "not judged, the times scatter too much"
+            }
+            Agreement::Shown if self.is_too_noisy() => {
+                "not judged, the measurement scatters too much"
+            }
             Agreement::Shown if self.is_time => "measured on this machine",
             Agreement::Shown => "",
         };
@@ -413,7 +465,7 @@ mod tests {
 
     #[test]
     fn the_paper_is_held_to_its_own_digits() {
-        let cell = |paper: f64| Cell::new("x").paper(paper, 0.005).formula(0.123).clone();
+        let cell = |paper: f64| Cell::new("x").printed(paper, 0.01).formula(0.123).clone();
         assert_eq!(cell(0.12).agreement(), Agreement::Agrees);
         assert_eq!(cell(0.13).agreement(), Agreement::PaperDiffers);
         assert_eq!(
@@ -422,11 +474,36 @@ mod tests {
         );
         let simulated = cell(0.12).measured(measured(0.2, 0.01)).clone();
         assert_eq!(simulated.agreement(), Agreement::Departs);
-        let alone = Cell::new("x")
-            .paper(1.0, 0.1)
-            .measured(measured(1.3, 0.1))
-            .clone();
-        assert_eq!(alone.agreement(), Agreement::Agrees);
+        let alone = |mean: f64, std_error: f64| {
+            let mut cell = Cell::new("x");
+            cell.printed(1.0, 0.2).measured(measured(mean, std_error));
+            cell.agreement()
+        };
+        assert_eq!(alone(1.15, 0.02), Agreement::Agrees);
+        assert_eq!(alone(1.2, 0.02), Agreement::PaperDiffers);
+        // A measurement that scatters more than the figure allows neither confirms nor refutes it.
+        assert_eq!(alone(1.3, 0.1), Agreement::Shown);
+    }
+
+    #[test]
+    fn how_a_figure_is_printed_says_what_it_says() {
+        let range = |cell: &mut Cell| {
+            let paper = cell.paper.unwrap();
+            [paper.least, paper.most]
+        };
+        let close = |found: [f64; 2], expected: [f64; 2]| {
+            let near = |at: usize| (found[at] - expected[at]).abs() < 1e-12 * expected[at].abs();
+            assert!(near(0) && near(1), "{found:?} {expected:?}");
+        };
+        close(range(Cell::new("x").printed(42.0, 0.0)), [42.0, 42.0]);
+        close(
+            range(Cell::new("x").printed_to(0.0456, 3)),
+            [0.045_55, 0.045_65],
+        );
+        close(range(Cell::new("x").printed_to(1e-6, 1)), [0.5e-6, 1.5e-6]);
+        let simulated = range(Cell::new("x").printed(3.0, 1.0).simulated(0.25));
+        close(simulated, [1.5, 4.5]);
+        close(range(Cell::new("x").orders(2)), [100.0, 1000.0]);
     }
 
     #[test]
@@ -436,7 +513,7 @@ mod tests {
         assert_eq!(cell.verdict(), "measured on this machine");
         let claimed = |ratio: f64| {
             let mut cell = Cell::new("x");
-            cell.paper(2.5, 0.5).ratio(measured(ratio, 0.01));
+            cell.claimed(2.5, 2.0, 3.0).ratio(measured(ratio, 0.01));
             cell.agreement()
         };
         assert_eq!(claimed(2.2), Agreement::Agrees);
@@ -444,7 +521,7 @@ mod tests {
         assert_eq!(claimed(1.9), Agreement::PaperDiffers);
         assert_eq!(claimed(3.1), Agreement::PaperDiffers);
         let mut noisy = Cell::new("x");
-        noisy.paper(2.5, 0.5).ratio(measured(2.5, 0.2));
+        noisy.claimed(2.5, 2.0, 3.0).ratio(measured(2.5, 0.2));
         assert_eq!(noisy.agreement(), Agreement::Shown);
     }
 }

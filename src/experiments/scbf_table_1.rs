@@ -46,7 +46,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         ] {
             found
                 .cell(format!("P = 1e-{digits}, {what}"))
-                .paper(printed, 0.0)
+                .printed(printed, 0.0)
                 .formula(formula)
                 .measured(Measured::exactly(designed))
                 // m and n are rounded down.
@@ -58,7 +58,7 @@ pub(super) fn run(settings: &Settings) -> Found {
         let formula = split_fpr(m as f64, k, n as f64);
         let cell = found
             .cell(format!("P = 1e-{digits}, rate at the printed n"))
-            .paper(target, target * 5e-3)
+            .printed_to(target, 1)
             .formula(formula)
             .measured(rate_of(&hits, queries, Some(formula)));
         if formula > target {

@@ -1,18 +1,14 @@
 //! SCBF paper, Table 4: overflow of the counting Bloom filter beside that of the split one.
 
 use super::counters::{COUNTERS, LEAST, PROBES, at_least_poisson, shares};
+use super::scbf_tables_2_3::PRINTED as SPLIT;
 use super::{Findings, Found, Settings};
 use crate::filters::sizing::counter_reaches;
 use std::f64::consts::LN_2;
 
-/// Bits of a counter, the probability printed for the counting filter and half of its last digit, and
-/// that for the split filter.
-const PRINTED: [(u32, f64, f64, f64); 4] = [
-    (1, 0.1534, 5e-5, 0.033_88),
-    (2, 0.005_56, 5e-6, 0.000_18),
-    (3, 7.15e-7, 5e-10, 4.48e-10),
-    (4, 2.22e-16, 5e-19, 1.54e-23),
-];
+/// The probability printed for the counting filter, and how many digits it has. That for the split filter is the one of
+/// Tables 2 and 3.
+const PRINTED: [(f64, i32); 4] = [(0.1534, 4), (0.005_56, 3), (7.15e-7, 3), (2.22e-16, 3)];
 
 pub(super) fn run(settings: &Settings) -> Found {
     // The load k n / M next to ln 2.
@@ -26,18 +22,18 @@ pub(super) fn run(settings: &Settings) -> Found {
             .into(),
     ]);
     let measured = [false, true].map(|split| shares(settings, split, elements));
-    for (bits, printed, half_digit, printed_split) in PRINTED {
+    for ((printed, digits), (bits, printed_split, split_digits)) in PRINTED.into_iter().zip(SPLIT) {
         let formula = counter_reaches(LN_2, 1 << bits);
         let place = LEAST
             .iter()
             .position(|&least| u32::from(least) == 1 << bits);
-        for (which, name, printed, spread) in [
-            (0, "CBF", printed, half_digit),
-            (1, "SCBF", printed_split, printed_split * 0.006),
+        for (which, name, printed, digits) in [
+            (0, "CBF", printed, digits),
+            (1, "SCBF", printed_split, split_digits),
         ] {
             let cell = found
                 .cell(format!("{bits} bits, {name}"))
-                .paper(printed, spread)
+                .printed_to(printed, digits)
                 .formula(formula);
             if let Some(place) = place {
                 cell.measured(at_least_poisson(settings, measured[which][place], formula));

@@ -6,13 +6,13 @@ use super::{Findings, Found, Settings};
 use crate::filters::sizing::counter_reaches;
 use std::f64::consts::{E, LN_2, PI};
 
-/// Bits of a counter, and the probability printed for it.
-const PRINTED: [(u32, f64); 5] = [
-    (1, 0.033_88),
-    (2, 0.000_18),
-    (3, 4.48e-10),
-    (4, 1.54e-23),
-    (5, 3.89e-55),
+/// Bits of a counter, the probability printed for it, and how many digits that has.
+pub(super) const PRINTED: [(u32, f64, i32); 5] = [
+    (1, 0.033_88, 4),
+    (2, 0.000_18, 2),
+    (3, 4.48e-10, 3),
+    (4, 1.54e-23, 3),
+    (5, 3.89e-55, 3),
 ];
 
 /// Elements of the first row of Table 1.
@@ -24,14 +24,12 @@ pub(super) fn run(settings: &Settings) -> Found {
         format!("Measured: the share of {COUNTERS} counters that reach j, with k = {PROBES}, m = {PART} and n = {ELEMENTS}. The formula beside it is the exact binomial of n and 1/m."),
     ]);
     let measured = shares(settings, true, ELEMENTS);
-    for (row, (bits, printed)) in PRINTED.into_iter().enumerate() {
+    for (bits, printed, digits) in PRINTED {
         let j = f64::from(1 << bits);
         let stirling = (E * LN_2 / j).powf(j) / (2.0 * PI * j).sqrt();
-        // Two digits are printed, four in the first row.
-        let digit = if row == 0 { 1e-3 } else { 0.006 };
         found
             .cell(format!("{bits} bits, j = {j}: as printed"))
-            .paper(printed, printed * digit)
+            .printed_to(printed, digits)
             .formula(stirling)
             .because(format!(
                 "the formula without e gives {:.3e}",

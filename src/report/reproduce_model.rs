@@ -26,6 +26,8 @@ pub struct ReproduceReport<'a> {
     pub interrupted: bool,
     /// The machine that times were measured on, as people name it.
     pub machine: &'a str,
+    /// The day of the run, for the page.
+    pub day: &'a str,
     /// The experiments, in the order in which they were asked for.
     pub experiments: &'a [Experiment],
 }

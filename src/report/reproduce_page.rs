@@ -56,7 +56,7 @@ fn summary(report: &ReproduceReport<'_>) -> Vec<String> {
             count(Agreement::PaperDiffers)
         ),
         "Paper: as printed. Formula: the correct one, which is not always the paper's. Measured: on the filters of this library, mean ± standard error; no error is given for values without chance.".into(),
-        format!("Times were measured on {}.", report.machine),
+        format!("Times were measured on {}, on {}.", report.machine, report.day),
     ]
 }
 

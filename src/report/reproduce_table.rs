@@ -241,6 +241,7 @@ mod tests {
             interrupted: false,
             words: false,
             machine: "a machine",
+            day: "2026-11-24",
             experiments: &experiments,
         };
         for width in [60, 90, 140, 200] {

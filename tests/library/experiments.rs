@@ -1,7 +1,7 @@
 //! The papers' tables and figures: every experiment runs, is the same for every number of threads, and
 //! its formulas are those of an independent computation.
 
-use flowsieve::experiments::{ALL, Agreement, Cell, Experiment, Scale, Settings};
+use flowsieve::experiments::{ALL, Agreement, Cell, Experiment, Scale, Settings, TOLERANCE};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -43,6 +43,37 @@ fn without_times(mut experiment: Experiment) -> Experiment {
     experiment
 }
 
+/// Of one figure of a paper, what agrees is nearer to it than what differs.
+fn one_deviation_has_one_verdict(experiment: &Experiment) {
+    let judged: Vec<_> = experiment
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let paper = cell.paper?;
+            let (truth, error) = match (cell.formula, cell.measured) {
+                (Some(formula), _) => (formula, cell.rounding),
+                (None, measured) => (measured?.mean, TOLERANCE * measured?.std_error),
+            };
+            let apart = (truth - paper.value).abs();
+            Some((paper.value, apart - error, cell))
+        })
+        .collect();
+    let of = |agreement| {
+        let judged = judged.iter();
+        judged.filter(move |(.., cell)| cell.agreement() == agreement)
+    };
+    for (value, near, agrees) in of(Agreement::Agrees) {
+        for (other, far, differs) in of(Agreement::PaperDiffers) {
+            let is_one = value.to_bits() == other.to_bits();
+            assert!(
+                !is_one || near < far,
+                "{}: {agrees:?} {differs:?}",
+                experiment.name
+            );
+        }
+    }
+}
+
 #[test]
 fn every_experiment_runs_and_threads_change_nothing() {
     let mut names = HashSet::new();
@@ -68,6 +99,7 @@ fn every_experiment_runs_and_threads_change_nothing() {
             assert!(charts.insert(chart.name.clone()), "{}", chart.name);
             assert!(!chart.curves.is_empty(), "{}", chart.name);
         }
+        one_deviation_has_one_verdict(&one);
         for threads in [2, 4] {
             let more = without_times(entry.run(&settings(threads)).unwrap());
             assert!(one == more, "{} with {threads} threads", entry.name);
