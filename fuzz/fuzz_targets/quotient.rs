@@ -1,0 +1,70 @@
+//! Quotient filters: any bytes loaded and asked where they lie, and any insertions and removals beside a map.
+#![no_main]
+
+use flowsieve::filters::{QuotientFilter, QuotientInPlace};
+use flowsieve::hashing::{Checksum, Digest};
+use libfuzzer_sys::fuzz_target;
+use std::collections::BTreeMap;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((&choice, rest)) = bytes.split_first() else {
+        return;
+    };
+    // As a file; its checksum is put right where the first byte is odd.
+    let mut file = rest.to_vec();
+    if choice & 1 == 1 && file.len() > 8 {
+        let end = file.len() - 8;
+        let mut checksum = Checksum::new();
+        checksum.update(&file[..end]);
+        file[end..].copy_from_slice(&checksum.value().to_le_bytes());
+    }
+    let some: Vec<Digest> = (0..16).map(Digest::from_value).collect();
+    if let Ok(filter) = QuotientInPlace::open(&file) {
+        for &element in &some {
+            let _ = filter.contains(element);
+        }
+    }
+    if let Ok(mut filter) = QuotientFilter::load(&file) {
+        assert_eq!(filter.save(), file, "what is loaded is what was saved");
+        let before: Vec<u64> = some.iter().map(|&of| filter.count(of)).collect();
+        filter.insert(some[0]);
+        assert!(filter.contains(some[0]) && filter.count(some[0]) > before[0]);
+        assert!(filter.remove(some[0]));
+        assert_eq!(filter.save(), file, "a removal undoes an insertion");
+    }
+    // As changes of a filter: few elements, so that counts grow and removals find something. Long fingerprints, so
+    // that no two of 128 elements share one, and the map's counts are the filter's.
+    let Ok(mut filter) = QuotientFilter::new(48 + u32::from(choice % 9)) else {
+        return;
+    };
+    let mut counts: BTreeMap<u8, u64> = BTreeMap::new();
+    for (at, &byte) in rest.iter().enumerate() {
+        let (number, inserts) = (byte & 0x7f, byte & 0x80 == 0);
+        let element = Digest::from_value(number.into());
+        let count = counts.entry(number).or_default();
+        if inserts {
+            filter.insert(element);
+            *count += 1;
+        } else {
+            assert_eq!(filter.remove(element), *count > 0);
+            *count = count.saturating_sub(1);
+        }
+        assert_eq!(filter.count(element), *count);
+        // Changes wait until they are many; saving puts them in their places before.
+        if at % 61 == 60 {
+            let _ = filter.save();
+        }
+    }
+    let saved = filter.save();
+    let mut again = QuotientFilter::load(&saved).expect("what was saved is read");
+    let in_place = QuotientInPlace::open(&saved).expect("what was saved is opened");
+    for (&number, &count) in &counts {
+        let element = Digest::from_value(number.into());
+        assert_eq!(again.count(element), count);
+        assert_eq!(in_place.contains(element), count > 0);
+    }
+    assert_eq!(again.insertions(), counts.values().sum::<u64>());
+    let sum = again.insertions();
+    again.unite(&filter).expect("fingerprints have one length");
+    assert_eq!(again.insertions(), 2 * sum);
+});
