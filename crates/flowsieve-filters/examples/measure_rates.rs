@@ -3,10 +3,14 @@
 //! Arguments: elements, millions of queries, and structures. For each rate and structure a line: memory, its ratio to
 //! that of `bloom`, the parameters, the predicted and the measured rate with its standard error, and nanoseconds for an
 //! insertion, a query for what is not there, and one for what is: the median over batches, which other work that
-//! interrupts some of them does not change.
+//! interrupts some of them does not change. The insertion into a `quotient` is the mean, since a few batches do the work of
+//! all, and that into a `ribbon` is its making. Both are asked as they are saved, and their memory is that of their bytes.
 
 use flowsieve_filters::hashing::Digest;
-use flowsieve_filters::{DigestColumns, FilterKind, FilterSpec, Known, Query, Sizing};
+use flowsieve_filters::{
+    DigestColumns, FilterKind, FilterSpec, Known, MembershipFilter, Query, QuotientFilter,
+    QuotientInPlace, RibbonFilter, RibbonInPlace, Sighting, Sizing,
+};
 use std::time::Instant;
 
 /// As the pipeline hands elements over.
@@ -48,12 +52,41 @@ fn main() {
         let bloom = spec(FilterKind::Bloom).map_or(f64::NAN, |spec| spec.memory_bytes() as f64);
         for name in &arguments[2..] {
             let kind = FilterKind::ALL.iter().find(|kind| kind.name() == name);
-            match kind.map(|&kind| spec(kind)) {
-                Some(Ok(spec)) => measure(&spec, elements, millions, exponent, bloom),
-                other => println!("1e-{exponent} {name}: {other:?}"),
-            }
+            let row = match kind.map(|&kind| spec(kind)) {
+                Some(Ok(spec)) => of_spec(&spec, elements, millions),
+                None if name == "quotient" => quotient(elements, millions, exponent),
+                None if name == "ribbon" => ribbon(elements, millions, exponent),
+                other => {
+                    println!("1e-{exponent} {name}: {other:?}");
+                    continue;
+                }
+            };
+            let queries = (millions * 1_000_000) as f64;
+            println!(
+                "1e-{exponent} {name} {:.3} {:.3} ({}) {:.3e} {:.3e} ± {:.1e} {:.1} {:.1} {:.1}",
+                row.memory / f64::from(1 << 20),
+                row.memory / bloom,
+                row.parameters,
+                row.predicted,
+                row.wrong as f64 / queries,
+                (row.wrong as f64).sqrt() / queries,
+                row.insert,
+                row.miss,
+                row.hit,
+            );
         }
     }
+}
+
+/// What is measured of a filter; times in nanoseconds an element.
+struct Row {
+    memory: f64,
+    parameters: String,
+    predicted: f64,
+    wrong: u64,
+    insert: f64,
+    miss: f64,
+    hit: f64,
 }
 
 fn columns(whole: &[Digest]) -> DigestColumns<'_> {
@@ -68,46 +101,108 @@ fn median(mut times: Vec<f64>) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn measure(spec: &FilterSpec, elements: u64, millions: u64, exponent: i32, bloom: f64) {
+/// What `work` takes for an element of each batch.
+fn times(first: u64, count: u64, mut work: impl FnMut(&[Digest])) -> Vec<f64> {
+    let time = |batch: Vec<Digest>| {
+        let start = Instant::now();
+        work(&batch);
+        start.elapsed().as_nanos() as f64 / batch.len() as f64
+    };
+    batches(first, count).map(time).collect()
+}
+
+/// Asks `contains`, which says how many of a batch it finds, for what is not there and for what is: false positives,
+/// and the times of a miss and of a hit.
+fn ask(
+    elements: u64,
+    millions: u64,
+    mut contains: impl FnMut(&[Digest]) -> u64,
+) -> (u64, f64, f64) {
+    let mut of = |first, count| {
+        let mut yes = 0;
+        let times = times(first, count, |batch| yes += contains(batch));
+        (yes, median(times))
+    };
+    let (wrong, miss) = of(1 << 40, millions * 1_000_000);
+    let (found, hit) = of(0, elements);
+    assert_eq!(found, elements, "no element is missed");
+    (wrong, miss, hit)
+}
+
+fn of_spec(spec: &FilterSpec, elements: u64, millions: u64) -> Row {
     let predicted = spec.rate(&Query {
         mask: 0b11,
         full: 0b11,
         known: Known::default(),
         values: &|_| elements as f64,
     });
-    let mut filter = spec.build();
-    let (mut sightings, mut answers) = (Vec::new(), Vec::new());
-    let mut inserting = Vec::new();
-    for batch in batches(0, elements) {
+    let mut filter: Box<dyn MembershipFilter> = spec.build();
+    let mut sightings: Vec<Sighting> = Vec::new();
+    let inserting = times(0, elements, |batch| {
         sightings.clear();
-        let start = Instant::now();
-        filter.insert_batch(columns(&batch), &mut sightings);
-        inserting.push(start.elapsed().as_nanos() as f64 / batch.len() as f64);
+        filter.insert_batch(columns(batch), &mut sightings);
+    });
+    let mut answers = Vec::new();
+    let (wrong, miss, hit) = ask(elements, millions, |batch| {
+        answers.clear();
+        filter.contains_batch(columns(batch), &mut answers);
+        answers.iter().filter(|&&yes| yes).count() as u64
+    });
+    Row {
+        memory: spec.memory_bytes() as f64,
+        parameters: spec.describe(),
+        predicted: predicted.unwrap_or(f64::NAN),
+        wrong,
+        insert: median(inserting),
+        miss,
+        hit,
     }
-    let mut ask = |first: u64, count: u64| {
-        let (mut asking, mut yes) = (Vec::new(), 0_u64);
-        for batch in batches(first, count) {
-            answers.clear();
-            let start = Instant::now();
-            filter.contains_batch(columns(&batch), &mut answers);
-            asking.push(start.elapsed().as_nanos() as f64 / batch.len() as f64);
-            yes += answers.iter().filter(|&&yes| yes).count() as u64;
-        }
-        (median(asking), yes)
-    };
-    let queries = millions * 1_000_000;
-    let (miss, wrong) = ask(1 << 40, queries);
-    let (hit, found) = ask(0, elements);
-    assert_eq!(found, elements, "no element is missed");
-    println!(
-        "1e-{exponent} {} {:.3} {:.3} ({}) {:.3e} {:.3e} ± {:.1e} {:.1} {miss:.1} {hit:.1}",
-        spec.name(),
-        spec.memory_bytes() as f64 / f64::from(1 << 20),
-        spec.memory_bytes() as f64 / bloom,
-        spec.describe(),
-        predicted.unwrap_or(f64::NAN),
-        wrong as f64 / queries as f64,
-        (wrong as f64).sqrt() / queries as f64,
-        median(inserting),
-    );
+}
+
+/// A quotient filter with the shortest fingerprints that reach the rate, asked as it is saved.
+fn quotient(elements: u64, millions: u64, exponent: i32) -> Row {
+    let bits = (elements as f64 * 10_f64.powi(exponent)).log2().ceil() as u32;
+    let mut filter = QuotientFilter::new(bits).expect("there are such fingerprints");
+    let inserting = times(0, elements, |batch| {
+        batch.iter().for_each(|&element| filter.insert(element));
+    });
+    let saved = filter.save();
+    let in_place = QuotientInPlace::open(&saved).expect("it was saved");
+    let (wrong, miss, hit) = ask(elements, millions, |batch| {
+        let found = batch.iter().filter(|&&element| in_place.contains(element));
+        found.count() as u64
+    });
+    Row {
+        memory: saved.len() as f64,
+        parameters: format!("p {bits}"),
+        predicted: filter.rate(),
+        wrong,
+        insert: inserting.iter().sum::<f64>() / inserting.len() as f64,
+        miss,
+        hit,
+    }
+}
+
+/// A ribbon filter with the shortest fingerprints that reach the rate, asked as it is saved.
+fn ribbon(elements: u64, millions: u64, exponent: i32) -> Row {
+    let bits = 10_f64.powi(exponent).log2().ceil() as u32;
+    let all: Vec<Digest> = batches(0, elements).flatten().collect();
+    let start = Instant::now();
+    let filter = RibbonFilter::build(&all, bits).expect("there is such a filter");
+    let insert = start.elapsed().as_nanos() as f64 / all.len() as f64;
+    let saved = filter.save();
+    let in_place = RibbonInPlace::open(&saved).expect("it was saved");
+    let (wrong, miss, hit) = ask(elements, millions, |batch| {
+        let found = batch.iter().filter(|&&element| in_place.contains(element));
+        found.count() as u64
+    });
+    Row {
+        memory: saved.len() as f64,
+        parameters: format!("r {bits}"),
+        predicted: filter.rate(),
+        wrong,
+        insert,
+        miss,
+        hit,
+    }
 }
