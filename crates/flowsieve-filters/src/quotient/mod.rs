@@ -435,6 +435,26 @@ mod tests {
         }
     }
 
+    /// Bytes that a program in another language made, written from the description of the layout.
+    #[test]
+    fn its_bytes_are_those_of_another_implementation() {
+        const EXPECTED: &str = "894651554f54490a010014000000000028000000000000007b0000000000000086000000000000000000000000000000\
+             00000000b9b25a5db56a6e993601b438d0691aa16d3c5fd743954e78062f956379277ddd00cc33d71d6071a97440b7be\
+             ab67a523907cd7956316ad1c3558944da281d8c239834e18647b025db7585f0fff10aa0102757e964c624c969459662c\
+             ebcc62962dd6b21933";
+        let mut filter = QuotientFilter::new(20).unwrap();
+        for number in 1..=40_u64 {
+            let element = Digest::from_value(number.wrapping_mul(0x2545_f491_4f6c_dd1d));
+            for _ in 0..=number * number % 7 {
+                filter.insert(element);
+            }
+        }
+        let saved = filter.save();
+        let (bytes, _) = saved.split_last_chunk::<8>().unwrap();
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, EXPECTED);
+    }
+
     #[test]
     fn every_element_is_found_at_any_size() {
         let elements = digests(0..300_000);
