@@ -119,7 +119,8 @@ pub(super) fn summary(report: &CompareReport<'_>) -> Vec<String> {
             let lost = if lost.is_empty() {
                 String::new()
             } else {
-                format!("; {}", lost.join(", "))
+                let elements = report.plan.rule.kind.plural();
+                format!("; {} of all {elements}", lost.join(", "))
             };
             sentences.push(format!(
                 "{} at {}: worst {slice} {} off{lost}.",
