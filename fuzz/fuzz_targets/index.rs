@@ -130,7 +130,7 @@ impl Template {
         let settings = Settings {
             region_ns: 30_000_000_000,
             filter: RegionFilter::default(),
-            dns_ports: Vec::new(),
+            ..Settings::default()
         };
         let mut writer = IndexWriter::create(&archive, settings, &[]).expect("an index is made");
         writer

@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
         file[end..].copy_from_slice(&checksum.value().to_le_bytes());
     }
     let some: Vec<Digest> = (0..16).map(Digest::from_value).collect();
-    if let Ok(filter) = QuotientInPlace::open(&file) {
+    if let Ok(Ok(filter)) = QuotientInPlace::open(&file[..], file.len() as u64) {
         for &element in &some {
             let _ = filter.contains(element);
         }
@@ -57,14 +57,27 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let saved = filter.save();
     let mut again = QuotientFilter::load(&saved).expect("what was saved is read");
-    let in_place = QuotientInPlace::open(&saved).expect("what was saved is opened");
+    let Ok(Ok(in_place)) = QuotientInPlace::open(&saved[..], saved.len() as u64) else {
+        panic!("what was saved is opened");
+    };
     for (&number, &count) in &counts {
         let element = Digest::from_value(number.into());
         assert_eq!(again.count(element), count);
-        assert_eq!(in_place.contains(element), count > 0);
+        assert_eq!(in_place.contains(element), Ok(count > 0));
     }
     assert_eq!(again.insertions(), counts.values().sum::<u64>());
     let sum = again.insertions();
     again.unite(&filter).expect("fingerprints have one length");
     assert_eq!(again.insertions(), 2 * sum);
+    // All of it again, at once.
+    let batch: Vec<Digest> = counts
+        .iter()
+        .flat_map(|(&number, &count)| (0..count).map(move |_| Digest::from_value(number.into())))
+        .collect();
+    again.remove_batch(&batch);
+    assert_eq!(again.save(), saved);
+    again.remove_batch(&batch);
+    assert_eq!(again.insertions(), 0);
+    again.insert_batch(&batch);
+    assert_eq!(again.save(), saved);
 });

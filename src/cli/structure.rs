@@ -4,7 +4,7 @@ use super::options::named;
 use clap::builder::TypedValueParser;
 use flowsieve::comparison::Contender;
 use flowsieve::filters::Structure;
-use flowsieve::index::RegionFilter;
+use flowsieve::index::{GlobalFilter, RegionFilter};
 
 /// A filter, another counter, or the exact set alone.
 pub(crate) fn structures() -> impl TypedValueParser<Value = Structure> {
@@ -22,4 +22,13 @@ pub(crate) fn contenders() -> impl TypedValueParser<Value = Contender> {
 pub(crate) fn filters_of_regions() -> impl TypedValueParser<Value = RegionFilter> {
     let all: Vec<_> = RegionFilter::all().collect();
     named(&all, RegionFilter::name, RegionFilter::summary)
+}
+
+/// A filter of the global level of an index.
+pub(crate) fn global_filters() -> impl TypedValueParser<Value = GlobalFilter> {
+    named(
+        &GlobalFilter::ALL,
+        GlobalFilter::name,
+        GlobalFilter::summary,
+    )
 }

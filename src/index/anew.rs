@@ -2,7 +2,7 @@
 //! longer be counted down.
 
 use super::catalog::{CaptureEntry, Catalog};
-use super::node_filter::{NodeFilter, keys_of};
+use super::global::{Global, keys_of};
 use super::region::{elements_of, filters_of, read_records};
 use super::{IndexError, Record};
 use crate::hashing::Digest;
@@ -36,25 +36,26 @@ pub(super) fn keys_of_region(
     Ok(records.map(|records| keys_of(&elements_of(&records))))
 }
 
-/// The global filter of a node.
-pub(super) fn node_filter(
+/// The global filter of these captures' regions in a node.
+pub(super) fn global(
     archive: &Path,
     catalog: &Catalog,
     node: usize,
-) -> Result<NodeFilter, IndexError> {
-    let keys = |entry, number| {
-        let keys = keys_of_region(archive, catalog, entry, number)?;
-        Ok::<_, IndexError>(keys.unwrap_or_default())
-    };
-    let mut distinct = HashSet::new();
-    for (entry, number, _) in catalog.regions_of(node) {
-        distinct.extend(keys(entry, number)?);
+    captures: &[CaptureEntry],
+) -> Result<Global, IndexError> {
+    let mut keys = Vec::new();
+    for entry in captures {
+        for (number, region) in entry.regions.iter().enumerate() {
+            if region.node == node {
+                let of_region = keys_of_region(archive, catalog, entry, number)?;
+                keys.extend(of_region.unwrap_or_default());
+            }
+        }
     }
-    // As many as come before links must be larger again.
-    let mut filter = NodeFilter::new(2 * distinct.len() as u64);
-    for (entry, number, _) in catalog.regions_of(node) {
-        filter.insert(&keys(entry, number)?);
-    }
+    let distinct = keys.iter().collect::<HashSet<_>>().len() as u64;
+    // As many as come before the links of a chain must be larger again.
+    let mut filter = Global::new(catalog.settings.global, 2 * distinct);
+    filter.insert(&keys);
     Ok(filter)
 }
 

@@ -1,11 +1,12 @@
 //! The catalogue: what an index holds at one moment, in one file that is replaced whole.
 //!
 //! ```text
-//!     ARCHIVE/lock           held by the one who writes
-//!     ARCHIVE/catalog.json   names every other file, with its length and checksum
-//!     NODE/000003.filter     the node's global filter
-//!     NODE/000004.filters    filters of regions of the node, one behind the other
-//!     NODE/000002/           regions of a capture: 0.records.parquet, 0.lists.parquet, 1.records…
+//!     ARCHIVE/lock             held by the one who writes
+//!     ARCHIVE/catalog.json     names the segments and their files, with lengths and checksums
+//!     ARCHIVE/000005.segment   captures that were added one after the other, with their regions
+//!     NODE/000003.filter       a segment's global filter: what its regions in this node hold
+//!     NODE/000004.filters      filters of its regions in this node, one behind the other
+//!     NODE/000002/             regions of a capture: 0.records.parquet, 0.lists.parquet, 1.records…
 //! ```
 //!
 //! A writer makes new files, waits until they are on the disk, and puts a new catalogue in the place of
@@ -13,22 +14,20 @@
 //! from a writer that was killed, and the next one deletes them. Readers take the catalogue that they
 //! find and wait for nobody.
 
-use super::IndexError;
 use super::disk::{self, FileMark};
-use super::{RegionFilter, path_text};
+use super::{GlobalFilter, IndexError};
+use super::{RegionFilter, legacy, path_text};
 use crate::decode::Tunnel;
 use crate::selection::{SelectedPart, Selection};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Name and version of the format.
-const SCHEMA: &str = "flowsieve.index/2";
-
-/// The version without ribbon filters: still read, and written where none are wanted.
-const SCHEMA_WITHOUT_RIBBONS: &str = "flowsieve.index/1";
+const SCHEMA: &str = "flowsieve.index/3";
 
 /// Numbers that no index reaches, with room for sums.
 const MOST: u64 = 1 << 48;
@@ -38,6 +37,9 @@ const MOST_RECORDS: u64 = 1 << 20;
 
 /// Name of the file.
 pub(super) const CATALOG: &str = "catalog.json";
+
+/// Ending of a segment's file.
+pub(super) const SEGMENT: &str = ".segment";
 
 /// Name of the only node's folder, unless others were named.
 pub(super) const NODE: &str = "node";
@@ -57,7 +59,7 @@ struct Head {
     schema: String,
 }
 
-/// Everything that an index holds.
+/// Everything that an index holds, but for the captures of its segments.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Catalog {
     /// Counts the catalogues that there were.
@@ -68,8 +70,8 @@ pub struct Catalog {
     pub settings: Settings,
     /// Storage folders.
     pub nodes: Vec<Node>,
-    /// The captures, in the order in which they were added.
-    pub captures: Vec<CaptureEntry>,
+    /// The segments, in the order in which their captures were added.
+    pub segments: Vec<Segment>,
 }
 
 /// How captures are indexed; the same for the whole index.
@@ -80,6 +82,9 @@ pub struct Settings {
     /// Structure of the regions' filters.
     #[serde(with = "by_name")]
     pub filter: RegionFilter,
+    /// Structure of the global level.
+    #[serde(with = "global_by_name", default = "published")]
+    pub global: GlobalFilter,
     /// Ports on which DNS is spoken, besides 53.
     pub dns_ports: Vec<u16>,
 }
@@ -104,27 +109,166 @@ mod by_name {
     }
 }
 
-/// Regions of five minutes with the default filter.
+/// What indexes have that do not name it.
+const fn published() -> GlobalFilter {
+    GlobalFilter::Scalable
+}
+
+/// A filter of the global level by its name.
+mod global_by_name {
+    use super::GlobalFilter;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+    pub(super) fn serialize<S: Serializer>(of: &GlobalFilter, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(of.name())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        input: D,
+    ) -> Result<GlobalFilter, D::Error> {
+        let name = String::deserialize(input)?;
+        GlobalFilter::named(&name)
+            .ok_or_else(|| D::Error::custom(format!("no global filter is called {name:?}")))
+    }
+}
+
+/// Regions of five minutes with the default filters.
 impl Default for Settings {
     fn default() -> Self {
         Self {
             region_ns: 300_000_000_000,
             filter: RegionFilter::default(),
+            global: GlobalFilter::default(),
             dns_ports: Vec::new(),
         }
     }
 }
 
-/// A storage folder with its global filter.
+/// A storage folder.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Node {
     /// The folder; within the archive's if it is not absolute.
     #[serde(with = "path_text")]
     pub folder: PathBuf,
-    /// Number of the filter's file, and what it has; none while the node is empty.
-    pub filter: Option<(u64, FileMark)>,
-    /// Files of filters of regions, with their numbers.
-    pub region_filters: Vec<(u64, FileMark)>,
+}
+
+/// Number and content of a file.
+pub type Numbered = (u64, FileMark);
+
+/// Captures that were added one after the other, and what finds them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Segment {
+    /// The file with its captures.
+    pub file: Numbered,
+    /// The captures, where no file has them: in an index of an older format.
+    #[serde(skip)]
+    pub read: Option<Vec<CaptureEntry>>,
+    /// Captures.
+    pub captures: u64,
+    /// Captures of which not all packets were indexed.
+    pub captures_in_part: u64,
+    /// Time of the earliest packet.
+    pub start_ns: i64,
+    /// Time of the latest one.
+    pub end_ns: i64,
+    /// What the nodes have of it; only those that have regions of it.
+    pub parts: Vec<SegmentPart>,
+}
+
+/// What a node has of a segment.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct SegmentPart {
+    /// The node.
+    pub node: usize,
+    /// Regions.
+    pub regions: u64,
+    /// Bytes of their files, and of their filters.
+    pub bytes: u64,
+    /// The global filter of these regions.
+    pub filter: Numbered,
+    /// Files of the regions' filters.
+    pub region_filters: Vec<Numbered>,
+}
+
+impl Segment {
+    /// Regions in all nodes.
+    pub(super) fn regions(&self) -> u64 {
+        let regions = self.parts.iter().map(|part| part.regions);
+        regions.fold(0, u64::saturating_add)
+    }
+
+    /// Notes what these captures come to.
+    pub(super) fn count(&mut self, captures: &[CaptureEntry]) {
+        let in_part = captures.iter().filter(|entry| entry.part.is_some());
+        self.captures = captures.len() as u64;
+        self.captures_in_part = in_part.count() as u64;
+        let regions = || captures.iter().flat_map(|entry| &entry.regions);
+        self.start_ns = regions().map(|region| region.start_ns).min().unwrap_or(0);
+        self.end_ns = regions().map(|region| region.end_ns).max().unwrap_or(0);
+        for part in &mut self.parts {
+            let here = || regions().filter(|region| region.node == part.node);
+            part.regions = here().count() as u64;
+            part.bytes = here().map(Region::stored).fold(0, u64::saturating_add);
+        }
+    }
+
+    /// Its captures.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is not what was written.
+    pub(super) fn captures(&self, archive: &Path) -> Result<Cow<'_, [CaptureEntry]>, IndexError> {
+        if let Some(captures) = &self.read {
+            return Ok(captures.into());
+        }
+        let (number, mark) = self.file;
+        let path = segment_file(archive, number);
+        let damaged = |reason: String| IndexError::Catalog {
+            path: path.clone(),
+            reason,
+        };
+        let text = match disk::read_checked(&path, mark) {
+            Err(IndexError::Damaged { reason, .. }) => return Err(damaged(reason)),
+            text => text?,
+        };
+        let captures: Vec<CaptureEntry> =
+            serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        self.check(&captures)
+            .map_err(|reason| damaged(reason.into()))?;
+        Ok(captures.into())
+    }
+
+    /// What all readers rely on.
+    pub(super) fn check(&self, captures: &[CaptureEntry]) -> Result<(), &'static str> {
+        if captures
+            .iter()
+            .any(|entry| entry.bytes >= MOST || entry.id >= MOST)
+        {
+            return Err("a capture is larger than any can be");
+        }
+        for region in captures.iter().flat_map(|entry| &entry.regions) {
+            let part = self.parts.iter().find(|part| part.node == region.node);
+            let Some(part) = part else {
+                return Err("a region is in no node");
+            };
+            if region.flows.saturating_add(region.dns) > MOST_RECORDS {
+                return Err("a region has more records than any can have");
+            }
+            let FilterPlace {
+                file,
+                offset,
+                bytes,
+            } = region.filters;
+            let end = bytes.into_iter().fold(offset, u64::saturating_add);
+            let mut files = part.region_filters.iter();
+            if !files.any(|&(number, mark)| number == file && end <= mark.bytes) {
+                return Err("the filters of a region are in no file");
+            }
+        }
+        Ok(())
+    }
 }
 
 /// A capture that was indexed.
@@ -203,31 +347,24 @@ pub struct FilterPlace {
 }
 
 impl Region {
-    /// Bytes of its files.
+    /// Bytes of its files, and of its filters.
     pub(super) fn stored(&self) -> u64 {
-        self.records.bytes + self.lists.bytes + self.filters.bytes.iter().sum::<u64>()
+        let filters = self.filters.bytes.into_iter();
+        filters.fold(
+            self.records.bytes.saturating_add(self.lists.bytes),
+            u64::saturating_add,
+        )
     }
 }
 
 impl Catalog {
-    /// How many captures were not indexed whole.
-    pub(super) fn captures_in_part(&self) -> u64 {
-        let in_part = self.captures.iter().filter(|entry| entry.part.is_some());
-        in_part.count() as u64
-    }
-
     pub(super) fn new(settings: Settings, nodes: Vec<PathBuf>) -> Self {
-        let node = |folder| Node {
-            folder,
-            filter: None,
-            region_filters: Vec::new(),
-        };
         Self {
             generation: 0,
             next: 0,
             settings,
-            nodes: nodes.into_iter().map(node).collect(),
-            captures: Vec::new(),
+            nodes: nodes.into_iter().map(|folder| Node { folder }).collect(),
+            segments: Vec::new(),
         }
     }
 
@@ -269,13 +406,20 @@ impl Catalog {
                 return Err(damaged(error.to_string()));
             }
         };
-        check_schema(&path, envelope.schema)?;
+        let is_older = legacy::SCHEMAS.contains(&envelope.schema.as_str());
+        if !is_older {
+            check_schema(&path, envelope.schema)?;
+        }
         let inner = envelope.catalog.get();
         if FileMark::of(inner.as_bytes()).checksum != envelope.checksum {
             return Err(damaged("its checksum is another one".into()));
         }
-        let catalog: Self =
-            serde_json::from_str(inner).map_err(|error| damaged(error.to_string()))?;
+        let catalog = if is_older {
+            legacy::catalog(inner)
+        } else {
+            serde_json::from_str(inner)
+        };
+        let catalog: Self = catalog.map_err(|error| damaged(error.to_string()))?;
         catalog.check().map_err(|reason| damaged(reason.into()))?;
         Ok(catalog)
     }
@@ -291,27 +435,29 @@ impl Catalog {
         if self.generation >= MOST || self.next >= MOST {
             return Err("it counts further than any index");
         }
-        let files = self.nodes.iter().flat_map(|node| &node.region_filters);
-        let mut lengths = files.map(|(_, mark)| mark.bytes);
-        if lengths.any(|bytes| bytes >= MOST) || self.captures.iter().any(|c| c.bytes >= MOST) {
-            return Err("a file is longer than any can be");
-        }
-        for region in self.regions() {
-            let Some(node) = self.nodes.get(region.node) else {
-                return Err("a region is in no node");
-            };
-            if region.flows.saturating_add(region.dns) > MOST_RECORDS {
-                return Err("a region has more records than any can have");
+        for segment in &self.segments {
+            let parts = &segment.parts;
+            if parts.iter().any(|part| part.node >= self.nodes.len()) {
+                return Err("a part of a segment is in no node");
             }
-            let FilterPlace {
-                file,
-                offset,
-                bytes,
-            } = region.filters;
-            let end = bytes.into_iter().fold(offset, u64::saturating_add);
-            let files = &node.region_filters;
-            if !(files.iter()).any(|&(number, mark)| number == file && end <= mark.bytes) {
-                return Err("the filters of a region are in no file");
+            let counts = [segment.captures, segment.captures_in_part];
+            let of_parts = parts.iter().flat_map(|part| [part.regions, part.bytes]);
+            if counts
+                .into_iter()
+                .chain(of_parts)
+                .any(|count| count >= MOST)
+            {
+                return Err("a segment is larger than any can be");
+            }
+            let files = parts
+                .iter()
+                .flat_map(|part| part.region_filters.iter().chain([&part.filter]));
+            let mut lengths = files.chain([&segment.file]).map(|(_, mark)| mark.bytes);
+            if lengths.any(|bytes| bytes >= MOST) {
+                return Err("a file is longer than any can be");
+            }
+            if let Some(captures) = &segment.read {
+                segment.check(captures)?;
             }
         }
         Ok(())
@@ -324,10 +470,7 @@ impl Catalog {
         let failed = |error: serde_json::Error| IndexError::io(&path)(error.into());
         let inner = serde_json::value::to_raw_value(self).map_err(failed)?;
         let envelope = Envelope {
-            schema: match self.settings.filter {
-                RegionFilter::Ribbon => SCHEMA.to_owned(),
-                RegionFilter::Structure(_) => SCHEMA_WITHOUT_RIBBONS.to_owned(),
-            },
+            schema: SCHEMA.to_owned(),
             checksum: FileMark::of(inner.get().as_bytes()).checksum,
             catalog: &inner,
         };
@@ -336,11 +479,12 @@ impl Catalog {
         disk::replace(archive, CATALOG, &text)
     }
 
-    /// Bytes of the file.
-    pub(super) fn bytes(archive: &Path) -> Result<u64, IndexError> {
+    /// Bytes of the file, and of those that name the captures.
+    pub(super) fn bytes(&self, archive: &Path) -> Result<u64, IndexError> {
         let path = archive.join(CATALOG);
         let data = fs::metadata(&path).map_err(IndexError::io(&path))?;
-        Ok(data.len())
+        let of_segments = self.segments.iter().map(|segment| segment.file.1.bytes);
+        Ok(data.len() + of_segments.sum::<u64>())
     }
 
     /// A number that no file has.
@@ -349,9 +493,17 @@ impl Catalog {
         self.next - 1
     }
 
-    /// All regions.
-    pub(super) fn regions(&self) -> impl Iterator<Item = &Region> {
-        self.captures.iter().flat_map(|entry| &entry.regions)
+    /// All captures, in the order in which they were added.
+    ///
+    /// # Errors
+    ///
+    /// A segment cannot be read.
+    pub fn captures(&self, archive: &Path) -> Result<Vec<CaptureEntry>, IndexError> {
+        let mut captures = Vec::new();
+        for segment in &self.segments {
+            captures.extend(segment.captures(archive)?.into_owned());
+        }
+        Ok(captures)
     }
 
     /// Folder of a node.
@@ -359,13 +511,13 @@ impl Catalog {
         archive.join(&self.nodes[node].folder)
     }
 
-    /// File of a node's global filter with this number.
+    /// File of a global filter in a node with this number.
     pub(super) fn filter_file(&self, archive: &Path, node: usize, number: u64) -> PathBuf {
         self.node_folder(archive, node)
             .join(format!("{number:06}.filter"))
     }
 
-    /// File with this number of filters of a node's regions.
+    /// File with this number of filters of regions in a node.
     pub(super) fn region_filters_file(&self, archive: &Path, node: usize, number: u64) -> PathBuf {
         self.node_folder(archive, node)
             .join(format!("{number:06}.filters"))
@@ -376,17 +528,25 @@ impl Catalog {
         self.node_folder(archive, node).join(format!("{id:06}"))
     }
 
-    /// The regions of a node, with their captures and their numbers in them.
-    pub(super) fn regions_of(
-        &self,
-        node: usize,
-    ) -> impl Iterator<Item = (&CaptureEntry, usize, &Region)> {
-        self.captures.iter().flat_map(move |entry| {
-            let regions = entry.regions.iter().enumerate();
-            let regions = regions.filter(move |(_, region)| region.node == node);
-            regions.map(move |(number, region)| (entry, number, region))
-        })
+    /// The files of a segment: its captures, and its filters.
+    pub(super) fn files_of(&self, archive: &Path, segment: &Segment) -> Vec<PathBuf> {
+        let own = segment.read.is_none();
+        let own = own.then(|| segment_file(archive, segment.file.0));
+        let mut files: Vec<PathBuf> = own.into_iter().collect();
+        for part in &segment.parts {
+            files.push(self.filter_file(archive, part.node, part.filter.0));
+            let of_regions = part.region_filters.iter();
+            files.extend(
+                of_regions.map(|&(number, _)| self.region_filters_file(archive, part.node, number)),
+            );
+        }
+        files
     }
+}
+
+/// File of a segment's captures.
+pub(super) fn segment_file(archive: &Path, number: u64) -> PathBuf {
+    archive.join(format!("{number:06}{SEGMENT}"))
 }
 
 /// Whether something was put into the folder of a node.
@@ -410,7 +570,7 @@ pub fn index_around(folder: &Path) -> Option<PathBuf> {
 }
 
 fn check_schema(path: &Path, found: String) -> Result<(), IndexError> {
-    if [SCHEMA, SCHEMA_WITHOUT_RIBBONS].contains(&found.as_str()) {
+    if found == SCHEMA {
         return Ok(());
     }
     Err(IndexError::Newer {

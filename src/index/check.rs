@@ -1,10 +1,10 @@
 //! Looking after an index: is everything as it was written, and how large is it.
 
-use super::catalog::{CaptureEntry, Catalog, Region, lists_file};
+use super::catalog::{CaptureEntry, Catalog, Numbered, Region, Segment, lists_file};
+use super::draft::filters_in;
 use super::elements::Family;
+use super::global::{Fill, Global, keys_of};
 use super::lists::{self, Lists};
-use super::node_filter::{NodeFilter, keys_of};
-use super::packed;
 use super::region::{elements_of, read_records};
 use super::region_filter;
 use super::{IndexError, disk};
@@ -14,63 +14,70 @@ use std::path::{Path, PathBuf};
 /// Times that a catalogue is read anew because a writer replaced what it names.
 const MOST_TRIES: u32 = 100;
 
-/// The filters of a node; without those that are damaged.
+/// The files of a segment, without those that are damaged.
 #[derive(Default)]
-struct NodeFiles {
-    global: Option<NodeFilter>,
-    of_regions: HashMap<u64, (PathBuf, Vec<u8>)>,
+struct SegmentFiles {
+    captures: Vec<CaptureEntry>,
+    /// Global filters by node.
+    global: HashMap<usize, Global>,
+    /// Files of regions' filters by node and number.
+    of_regions: HashMap<(usize, u64), (PathBuf, Vec<u8>)>,
 }
 
-/// The catalogue with the filters of all nodes.
-fn open(
+/// Calls `see` for each segment with its files, until it has seen all segments of one catalogue.
+fn each_segment<T: Default>(
     archive: &Path,
     problems: &mut Vec<String>,
-) -> Result<(Catalog, Vec<NodeFiles>), IndexError> {
+    mut see: impl FnMut(&mut T, &Catalog, &Segment, SegmentFiles, &mut Vec<String>),
+) -> Result<(Catalog, T), IndexError> {
     let mut tries = 0;
     'anew: loop {
         tries += 1;
         let catalog = Catalog::load(archive)?;
-        let (mut nodes, mut found) = (Vec::new(), Vec::new());
-        for node in 0..catalog.nodes.len() {
-            let failed_before = found.len();
-            nodes.push(read_node(archive, &catalog, node, &mut found));
-            let missing = found[failed_before..].iter();
-            if missing.clone().any(IndexError::is_missing_file)
+        let (mut seen, mut found) = (T::default(), Vec::new());
+        for segment in &catalog.segments {
+            let mut failed = Vec::new();
+            let files = read(archive, &catalog, segment, &mut failed);
+            if failed.iter().any(IndexError::is_missing_file)
                 && tries < MOST_TRIES
                 && Catalog::load(archive)?.generation != catalog.generation
             {
                 continue 'anew;
             }
+            found.extend(failed.iter().map(ToString::to_string));
+            see(&mut seen, &catalog, segment, files, &mut found);
         }
-        problems.extend(found.iter().map(ToString::to_string));
-        return Ok((catalog, nodes));
+        problems.extend(found);
+        return Ok((catalog, seen));
     }
 }
 
-fn read_node(
+fn read(
     archive: &Path,
     catalog: &Catalog,
-    node: usize,
+    segment: &Segment,
     problems: &mut Vec<IndexError>,
-) -> NodeFiles {
-    let mut files = NodeFiles::default();
-    let state = &catalog.nodes[node];
-    files.global = match state.filter {
-        None => Some(NodeFilter::new(0)),
-        Some((number, mark)) => {
-            let path = catalog.filter_file(archive, node, number);
-            let bytes = disk::read_checked(&path, mark);
-            let filter = bytes.and_then(|bytes| NodeFilter::load(&path, &bytes));
-            filter.map_err(|error| problems.push(error)).ok()
-        }
-    };
-    for &(number, mark) in &state.region_filters {
-        let path = catalog.region_filters_file(archive, node, number);
-        match disk::read_checked(&path, mark) {
-            Ok(bytes) => {
-                files.of_regions.insert(number, (path, bytes));
-            }
+) -> SegmentFiles {
+    let mut files = SegmentFiles::default();
+    match segment.captures(archive) {
+        Ok(captures) => files.captures = captures.into_owned(),
+        Err(error) => problems.push(error),
+    }
+    for part in &segment.parts {
+        let (number, mark): Numbered = part.filter;
+        let path = catalog.filter_file(archive, part.node, number);
+        match Global::read(catalog.settings.global, &path, mark) {
+            Ok(global) => drop(files.global.insert(part.node, global)),
             Err(error) => problems.push(error),
+        }
+        for &(number, mark) in &part.region_filters {
+            let path = catalog.region_filters_file(archive, part.node, number);
+            match disk::read_checked(&path, mark) {
+                Ok(bytes) => {
+                    files.of_regions.insert((part.node, number), (path, bytes));
+                }
+                Err(error) => problems.push(error),
+            }
         }
     }
     files
@@ -95,28 +102,36 @@ pub struct Verified {
 ///
 /// There is no index, or its catalogue cannot be used.
 pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
-    let mut verified = Verified::default();
-    let (catalog, nodes) = open(archive, &mut verified.problems)?;
-    for entry in &catalog.captures {
-        verified.captures += 1;
-        for (number, region) in entry.regions.iter().enumerate() {
-            verified.regions += 1;
-            verified.records += region.flows + region.dns;
-            let folder = catalog.capture_folder(archive, region.node, entry.id);
-            let node = &nodes[region.node];
-            if let Err(error) = verify_region(&folder, number, region, node) {
-                verified.problems.push(error.to_string());
+    let mut problems = Vec::new();
+    let see = |verified: &mut Verified,
+               catalog: &Catalog,
+               _: &Segment,
+               files: SegmentFiles,
+               problems: &mut Vec<String>| {
+        for entry in &files.captures {
+            verified.captures += 1;
+            for (number, region) in entry.regions.iter().enumerate() {
+                verified.regions += 1;
+                verified.records += region.flows + region.dns;
+                let folder = catalog.capture_folder(archive, region.node, entry.id);
+                if let Err(error) = verify_region(&folder, number, region, &files) {
+                    problems.push(error.to_string());
+                }
             }
         }
-    }
-    Ok(verified)
+    };
+    let (_, verified) = each_segment(archive, &mut problems, see)?;
+    Ok(Verified {
+        problems,
+        ..verified
+    })
 }
 
 fn verify_region(
     folder: &Path,
     number: usize,
     region: &Region,
-    node: &NodeFiles,
+    files: &SegmentFiles,
 ) -> Result<(), IndexError> {
     let lists = lists_file(folder, number);
     let bytes = disk::read_checked(&lists, region.lists);
@@ -136,8 +151,8 @@ fn verify_region(
         ));
     }
     let elements = elements_of(&records);
-    if let Some((path, bytes)) = node.of_regions.get(&region.filters.file) {
-        let Some(mut bytes) = packed::part(bytes, region) else {
+    if let Some((path, bytes)) = files.of_regions.get(&(region.node, region.filters.file)) {
+        let Some(mut bytes) = filters_in(bytes, region) else {
             return Err(IndexError::damaged(
                 path,
                 "filters of a region are not in it",
@@ -155,12 +170,14 @@ fn verify_region(
             }
         }
     }
-    if let Some(node) = &node.global
-        && !keys_of(&elements).into_iter().all(|key| node.contains(key))
+    if let Some(global) = files.global.get(&region.node)
+        && !keys_of(&elements)
+            .into_iter()
+            .all(|key| global.contains(key))
     {
         return Err(IndexError::damaged(
             folder.parent().unwrap_or(folder),
-            "the node's global filter lacks what the lists hold",
+            "the global filter lacks what the lists hold",
         ));
     }
     Ok(())
@@ -173,10 +190,14 @@ pub struct IndexStats {
     pub nodes: Vec<NodeStats>,
     /// Its captures.
     pub captures: Vec<CaptureEntry>,
-    /// Bytes of the catalogue.
+    /// Segments.
+    pub segments: u64,
+    /// Bytes of the catalogue, and of the files that name the captures.
     pub catalog_bytes: u64,
     /// Structure of the regions' filters.
     pub filter: &'static str,
+    /// Structure of the global level.
+    pub global_filter: &'static str,
     /// Length of a region in nanoseconds.
     pub region_ns: i64,
     /// Files that could not be read, a sentence each.
@@ -184,7 +205,7 @@ pub struct IndexStats {
 }
 
 /// What a node holds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeStats {
     /// Its folder.
     pub folder: PathBuf,
@@ -192,14 +213,17 @@ pub struct NodeStats {
     pub regions: u64,
     /// Bytes of the files of their filters.
     pub region_filter_bytes: u64,
-    /// Bytes of its global filter's file.
+    /// Bytes of the files of its global filters.
     pub filter_bytes: u64,
-    /// Share of the filter's counters in use.
-    pub fill: f64,
+    /// Share of these filters' counters in use, the mean over filters; nothing where there are no counters.
+    pub fill: Option<f64>,
     /// Counters that reached their largest value.
-    pub saturated: u64,
+    pub saturated: Option<u64>,
     /// Increments that were lost for that.
-    pub overflows: u64,
+    pub overflows: Option<u64>,
+    /// Probability that a global filter lets something through that is absent, the mean over filters; nothing where it is
+    /// not known.
+    pub fpr: Option<f64>,
 }
 
 /// Sizes and fills of an index.
@@ -208,31 +232,56 @@ pub struct NodeStats {
 ///
 /// There is no index, or its catalogue cannot be used.
 pub fn stats(archive: &Path) -> Result<IndexStats, IndexError> {
+    #[derive(Default)]
+    struct Seen {
+        captures: Vec<CaptureEntry>,
+        /// By node: fills of its global filters.
+        fills: HashMap<usize, Vec<Fill>>,
+    }
     let mut problems = Vec::new();
-    let (catalog, filters) = open(archive, &mut problems)?;
-    let nodes = filters.iter().enumerate().map(|(node, files)| {
-        let global = files.global.as_ref();
-        let (fill, saturated, overflows) = global.map(NodeFilter::fill).unwrap_or_default();
-        NodeStats {
+    let see =
+        |seen: &mut Seen, _: &Catalog, _: &Segment, files: SegmentFiles, _: &mut Vec<String>| {
+            seen.captures.extend(files.captures);
+            for (node, global) in &files.global {
+                seen.fills.entry(*node).or_default().push(global.fill());
+            }
+        };
+    let (catalog, seen) = each_segment(archive, &mut problems, see)?;
+    let mut nodes: Vec<NodeStats> = Vec::new();
+    for node in 0..catalog.nodes.len() {
+        let mut stats = NodeStats {
             folder: catalog.node_folder(archive, node),
-            regions: catalog.regions_of(node).count() as u64,
-            region_filter_bytes: catalog.nodes[node]
-                .region_filters
-                .iter()
-                .map(|(_, mark)| mark.bytes)
-                .sum(),
-            filter_bytes: catalog.nodes[node].filter.map_or(0, |(_, mark)| mark.bytes),
-            fill,
-            saturated,
-            overflows,
+            ..NodeStats::default()
+        };
+        let parts = catalog.segments.iter().flat_map(|segment| &segment.parts);
+        for part in parts.filter(|part| part.node == node) {
+            stats.regions += part.regions;
+            stats.filter_bytes += part.filter.1.bytes;
+            let of_regions = part.region_filters.iter().map(|(_, mark)| mark.bytes);
+            stats.region_filter_bytes += of_regions.sum::<u64>();
         }
-    });
+        let fills = seen.fills.get(&node).map_or(&[][..], Vec::as_slice);
+        let mean = |of: fn(&Fill) -> Option<f64>| {
+            let known: Vec<f64> = fills.iter().filter_map(of).collect();
+            (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+        };
+        stats.fpr = mean(|fill| fill.rate);
+        stats.fill = mean(|fill| fill.counters.map(|(fill, ..)| fill));
+        let counters = || fills.iter().filter_map(|fill| fill.counters);
+        if counters().next().is_some() {
+            stats.saturated = Some(counters().map(|(_, saturated, _)| saturated).sum());
+            stats.overflows = Some(counters().map(|(_, _, overflows)| overflows).sum());
+        }
+        nodes.push(stats);
+    }
     Ok(IndexStats {
-        nodes: nodes.collect(),
-        catalog_bytes: Catalog::bytes(archive)?,
+        nodes,
+        segments: catalog.segments.len() as u64,
+        catalog_bytes: catalog.bytes(archive)?,
         filter: catalog.settings.filter.name(),
+        global_filter: catalog.settings.global.name(),
         region_ns: catalog.settings.region_ns,
-        captures: catalog.captures,
+        captures: seen.captures,
         problems,
     })
 }

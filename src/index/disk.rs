@@ -1,15 +1,16 @@
 //! Files of an index: written whole and synchronised, read whole and compared with their checksum.
 //!
 //! What a file has is written down in the catalogue, so that a file is known to be whole before
-//! anything in it is believed.
+//! anything in it is believed. Files that are read in parts are in `blocks`.
 
 use super::IndexError;
 use crate::hashing::Checksum;
 use crate::trace::StopFlag;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes read at a time.
 const BUFFER: usize = 1 << 20;
@@ -34,25 +35,61 @@ impl FileMark {
     }
 }
 
-/// Writes a new file and waits until it is on the disk. Part of a file is not left behind: a disk that is full needs
-/// the room.
-pub(super) fn write_new(path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
-    let write = || {
-        let mut file = File::create(path)?;
-        file.write_all(bytes)?;
-        file.sync_all()
-    };
-    write().map_err(|error| {
-        let _ = fs::remove_file(path);
-        IndexError::io(path)(error)
-    })?;
-    Ok(FileMark::of(bytes))
+/// New files, which are synchronised together: the first then makes the others' names last as well.
+#[derive(Debug, Default)]
+pub(super) struct NewFiles(Vec<PathBuf>);
+
+impl NewFiles {
+    /// Writes a new file. Part of a file is not left behind: a disk that is full needs the room.
+    pub(super) fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<FileMark, IndexError> {
+        fs::write(path, bytes).map_err(|error| {
+            let _ = fs::remove_file(path);
+            IndexError::io(path)(error)
+        })?;
+        self.0.push(path.to_owned());
+        Ok(FileMark::of(bytes))
+    }
+
+    /// No longer waits for the files below a folder, which are deleted.
+    pub(super) fn forget(&mut self, folder: &Path) {
+        self.0.retain(|path| !path.starts_with(folder));
+    }
+
+    /// Waits until all of them are on the disk, with their names.
+    pub(super) fn sync(&self) -> Result<(), IndexError> {
+        for path in &self.0 {
+            let sync = || File::open(path)?.sync_all();
+            sync().map_err(IndexError::io(path))?;
+        }
+        let folders: BTreeSet<&Path> = self.0.iter().filter_map(|path| path.parent()).collect();
+        folders.into_iter().try_for_each(sync_folder)
+    }
+
+    /// A catalogue names them now.
+    pub(super) fn keep(&mut self) {
+        self.0.clear();
+    }
+
+    /// Deletes them: no catalogue will name them, and a disk that is full needs the room.
+    pub(super) fn discard(&mut self) {
+        for path in self.0.drain(..) {
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// Puts a file in place of another one of that name: readers see the old one or the new one.
 pub(super) fn replace(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), IndexError> {
     let temporary = folder.join(format!("{name}.new"));
-    write_new(&temporary, bytes)?;
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(|error| {
+        let _ = fs::remove_file(&temporary);
+        IndexError::io(&temporary)(error)
+    })?;
     let path = folder.join(name);
     fs::rename(&temporary, &path).map_err(IndexError::io(&path))?;
     sync_folder(folder)

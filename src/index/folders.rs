@@ -1,7 +1,7 @@
 //! The folders of an index: made, locked for one writer, and tidied after one that was killed.
 
 use super::IndexError;
-use super::catalog::{CATALOG, Catalog, NODE};
+use super::catalog::{CATALOG, CaptureEntry, Catalog, NODE, SEGMENT};
 use std::collections::HashSet;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -35,23 +35,22 @@ pub(super) fn make_nodes(archive: &Path, nodes: &[PathBuf]) -> Result<Vec<PathBu
     Ok(folders)
 }
 
-/// Deletes what stands in the nodes and is not in the catalogue.
-pub(super) fn delete_leftovers(archive: &Path, catalog: &Catalog) -> Result<(), IndexError> {
+/// Deletes what stands in the archive's folder and in the nodes, and is not in the catalogue.
+pub(super) fn delete_leftovers(
+    archive: &Path,
+    catalog: &Catalog,
+    captures: &[CaptureEntry],
+) -> Result<(), IndexError> {
     let mut known: HashSet<PathBuf> = HashSet::new();
-    for entry in &catalog.captures {
+    for entry in captures {
         for region in &entry.regions {
             known.insert(catalog.capture_folder(archive, region.node, entry.id));
         }
     }
-    for (node, state) in catalog.nodes.iter().enumerate() {
-        let filters = state.region_filters.iter();
-        known.extend(filters.map(|&(n, _)| catalog.region_filters_file(archive, node, n)));
-        known.extend(
-            state
-                .filter
-                .map(|(n, _)| catalog.filter_file(archive, node, n)),
-        );
-        let folder = catalog.node_folder(archive, node);
+    let segments = catalog.segments.iter();
+    known.extend(segments.flat_map(|segment| catalog.files_of(archive, segment)));
+    let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(archive, node));
+    for folder in nodes.chain([archive.to_owned()]) {
         let entries = fs::read_dir(&folder).map_err(IndexError::io(&folder))?;
         for entry in entries {
             let path = entry.map_err(IndexError::io(&folder))?.path();
@@ -69,10 +68,10 @@ pub(super) fn delete_leftovers(archive: &Path, catalog: &Catalog) -> Result<(), 
     Ok(())
 }
 
-/// Whether the name is one that a writer gives in a node.
+/// Whether the name is one that a writer gives.
 fn is_ours(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let ending = [".filter", ".filters"];
+    let ending = [".filter", ".filters", SEGMENT];
     let number = ending.iter().find_map(|ending| name.strip_suffix(ending));
     let number = number.unwrap_or(&name);
     number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit())

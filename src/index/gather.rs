@@ -58,6 +58,12 @@ pub(super) fn check_memory() -> Result<(), IndexError> {
     )))
 }
 
+/// How many regions may be made at once: as many as there are threads, if the system gives the memory.
+pub(super) fn regions_at_once(threads: usize) -> usize {
+    let most = threads as u64 * REGION_BYTES;
+    (given_of(most, REGION_BYTES) / REGION_BYTES) as usize
+}
+
 /// What reading a capture came to.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {

@@ -3,30 +3,33 @@
 //!
 //! ```text
 //!   captures ─► regions ─► records, inverted lists (Parquet), a filter each
-//!                     └──► values ─► global filter a node (scalable, split counting)
+//!                     └──► values ─► global filter of a segment in a node
 //!
-//!   question ─► nodes whose filter may have it ─► regions whose filter may ─► lists ─► records
+//!   question ─► segments whose global filter may have it ─► regions whose filter may ─► lists ─► records
 //! ```
 //!
-//! Filters only decide where to look; answers come from the records. A catalogue that is replaced as a
-//! whole names all files ([`Catalog`]).
+//! Filters only decide where to look; answers come from the records. A segment is of up to 256 regions of captures that
+//! were added one after the other. A catalogue that is replaced as a whole names all segments and files ([`Catalog`]).
 //!
 //! Reference: Huang, Fang, Zhang, "Split counting Bloom filter and its application in `HBase` secondary
 //! index", 2015, for the two levels.
 
 mod anew;
+mod blocks;
 mod catalog;
 mod check;
 mod columns;
 mod disk;
+mod draft;
 mod elements;
 mod error;
 mod extract;
 mod folders;
 mod gather;
+mod global;
+mod legacy;
 mod lists;
-mod node_filter;
-mod packed;
+mod makers;
 mod path_text;
 mod query;
 mod record;
@@ -38,7 +41,7 @@ mod writer;
 
 pub use catalog::{CaptureEntry, Settings, index_around};
 #[doc(hidden)]
-pub use catalog::{Catalog, FilterPlace, Node, Region};
+pub use catalog::{Catalog, FilterPlace, Node, Numbered, Region, Segment, SegmentPart};
 #[doc(hidden)]
 pub use check::{IndexStats, NodeStats, stats};
 pub use check::{Verified, verify};
@@ -46,6 +49,7 @@ pub use check::{Verified, verify};
 pub use disk::FileMark;
 pub use error::IndexError;
 pub use extract::{ExtractPlan, Extracted, extract};
+pub use global::GlobalFilter;
 pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};
 pub use region_filter::RegionFilter;

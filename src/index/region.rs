@@ -1,18 +1,24 @@
 //! A region's files, records and inverted lists, and its filters.
 
 use super::catalog::{FilterPlace, Region, Settings, lists_file, records_file};
+use super::disk::{self, FileMark, NewFiles};
+use super::draft::Found;
 use super::elements::{self, Element, Family};
-use super::{IndexError, Record, disk, lists, records, region_filter};
-use std::collections::HashSet;
+use super::global::keys_of;
+use super::{IndexError, Record, lists, records, region_filter};
 use std::path::Path;
 
-/// Distinct elements of records, by family.
-pub(super) fn elements_of(records: &[Record]) -> [HashSet<Element>; 2] {
-    let mut found = [HashSet::new(), HashSet::new()];
+/// Distinct elements of records, by family, in ascending order.
+pub(super) fn elements_of(records: &[Record]) -> [Vec<Element>; 2] {
+    let mut found = [Vec::new(), Vec::new()];
     for record in records {
         elements::of_record(record, &mut |family, element| {
-            found[family as usize].insert(element);
+            found[family as usize].push(element);
         });
+    }
+    for elements in &mut found {
+        elements.sort_unstable();
+        elements.dedup();
     }
     found
 }
@@ -20,7 +26,7 @@ pub(super) fn elements_of(records: &[Record]) -> [HashSet<Element>; 2] {
 /// The filters of a region with these elements, and the bytes of each.
 pub(super) fn filters_of(
     settings: &Settings,
-    elements: &[HashSet<Element>; 2],
+    elements: &[Vec<Element>; 2],
 ) -> Result<(Vec<u8>, [u64; 2]), IndexError> {
     let (mut filters, mut lengths) = (Vec::new(), [0; 2]);
     for ((family, elements), length) in Family::ALL.iter().zip(elements).zip(&mut lengths) {
@@ -32,33 +38,66 @@ pub(super) fn filters_of(
     Ok((filters, lengths))
 }
 
-/// Writes a region's files in a folder of a node; where its filters will be is not known yet.
-pub(super) fn write_region(
-    folder: &Path,
-    node: usize,
-    number: usize,
-    of_region: &[Record],
-) -> Result<Region, IndexError> {
-    let path = records_file(folder, number);
-    let bytes = records::encode(of_region).map_err(|error| IndexError::damaged(&path, error))?;
-    let records = disk::write_new(&path, &bytes)?;
-    let path = lists_file(folder, number);
-    let bytes = lists::encode(&lists::of_records(of_region))
-        .map_err(|error| IndexError::damaged(&path, error))?;
-    let lists = disk::write_new(&path, &bytes)?;
-    let dns = of_region.iter().filter(|record| record.domain.is_some());
-    let dns = dns.count() as u64;
-    let times = |time: fn(&Record) -> i64| of_region.iter().map(time);
-    Ok(Region {
-        node,
-        start_ns: times(|record| record.start_ns).min().unwrap_or_default(),
-        end_ns: times(|record| record.end_ns).max().unwrap_or_default(),
-        flows: of_region.len() as u64 - dns,
-        dns,
-        records,
-        lists,
-        filters: FilterPlace::default(),
-    })
+/// A region that was made, and is not written yet.
+#[derive(Debug)]
+pub(super) struct Made {
+    /// Without its node and the places of its files and filters.
+    region: Region,
+    records: Vec<u8>,
+    lists: Vec<u8>,
+    pub(super) found: Found,
+}
+
+impl Made {
+    /// The region of these records. Errors name the capture.
+    pub(super) fn of(
+        capture: &Path,
+        settings: &Settings,
+        of_region: &[Record],
+    ) -> Result<Self, IndexError> {
+        let unwritten = |error| IndexError::damaged(capture, error);
+        let elements = elements_of(of_region);
+        let keys = keys_of(&elements);
+        let (filters, lengths) = filters_of(settings, &elements)?;
+        let dns = of_region.iter().filter(|record| record.domain.is_some());
+        let dns = dns.count() as u64;
+        let times = |time: fn(&Record) -> i64| of_region.iter().map(time);
+        Ok(Self {
+            region: Region {
+                node: 0,
+                start_ns: times(|record| record.start_ns).min().unwrap_or_default(),
+                end_ns: times(|record| record.end_ns).max().unwrap_or_default(),
+                flows: of_region.len() as u64 - dns,
+                dns,
+                records: FileMark::default(),
+                lists: FileMark::default(),
+                filters: FilterPlace {
+                    bytes: lengths,
+                    ..FilterPlace::default()
+                },
+            },
+            records: records::encode(of_region).map_err(unwritten)?,
+            lists: lists::encode(&lists::of_records(of_region)).map_err(unwritten)?,
+            found: Found { keys, filters },
+        })
+    }
+
+    /// Writes its files in a folder of a node; where its filters will be is not known yet.
+    pub(super) fn write(
+        self,
+        folder: &Path,
+        node: usize,
+        number: usize,
+        files: &mut NewFiles,
+    ) -> Result<(Region, Found), IndexError> {
+        let region = Region {
+            node,
+            records: files.write(&records_file(folder, number), &self.records)?,
+            lists: files.write(&lists_file(folder, number), &self.lists)?,
+            ..self.region
+        };
+        Ok((region, self.found))
+    }
 }
 
 /// The records of a region.

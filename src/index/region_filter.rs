@@ -75,7 +75,7 @@ impl From<FilterKind> for RegionFilter {
 const LINE_BITS: u64 = 512;
 
 /// Parameters of a filter of this structure for these elements.
-fn spec(kind: FilterKind, elements: &HashSet<Element>) -> Result<FilterSpec, SpecError> {
+fn spec(kind: FilterKind, elements: &[Element]) -> Result<FilterSpec, SpecError> {
     let values = masks().map(|mask| (mask, distinct(elements, mask)));
     let values: Vec<(u32, usize)> = values.collect();
     let all: usize = values.iter().map(|&(_, values)| values).sum();
@@ -99,11 +99,11 @@ fn spec(kind: FilterKind, elements: &HashSet<Element>) -> Result<FilterSpec, Spe
     Ok(SubsetSpec::planned(&workload, lines).into())
 }
 
-/// A saved filter of these elements of a family; nothing if there are none.
+/// A saved filter of these distinct elements of a family, in ascending order; nothing if there are none.
 pub(super) fn build(
     filter: RegionFilter,
     family: Family,
-    elements: &HashSet<Element>,
+    elements: &[Element],
 ) -> Result<Vec<u8>, SpecError> {
     if elements.is_empty() {
         return Ok(Vec::new());
@@ -121,11 +121,8 @@ pub(super) fn build(
         Family::Dns => b"index: src,dst,domain".to_vec(),
     };
     let mut filter = SavedFilter::empty(spec(kind, elements)?, SEED, label, 1)?;
-    // In one order, so that the same records make the same file.
-    let mut sorted: Vec<&Element> = elements.iter().collect();
-    sorted.sort_unstable();
-    let whole: Vec<Digest> = sorted.iter().map(|element| whole(element)).collect();
-    let attributes: Vec<Digest> = sorted.into_iter().flatten().copied().collect();
+    let whole: Vec<Digest> = elements.iter().map(whole).collect();
+    let attributes: Vec<Digest> = elements.iter().flatten().copied().collect();
     filter.insert_batch(DigestColumns {
         whole: &whole,
         attributes: &attributes,
@@ -150,7 +147,7 @@ fn joined(element: &Element, mask: u32) -> Digest {
     Digest::join(mask, members.map(|attribute| element[attribute]))
 }
 
-fn distinct(elements: &HashSet<Element>, mask: u32) -> usize {
+fn distinct(elements: &[Element], mask: u32) -> usize {
     let joined = elements.iter().map(|element| joined(element, mask));
     joined.collect::<HashSet<_>>().len()
 }
@@ -182,7 +179,7 @@ fn may_have(
 }
 
 /// Whether a saved filter has all of these elements, with its checksums compared.
-pub(super) fn has_all(bytes: &[u8], elements: &HashSet<Element>) -> Result<bool, LoadError> {
+pub(super) fn has_all(bytes: &[u8], elements: &[Element]) -> Result<bool, LoadError> {
     let questions = elements.iter().map(|element| element.map(Some));
     if RibbonInPlace::is_one(bytes) {
         let filter = RibbonInPlace::check(bytes)?;

@@ -1,17 +1,17 @@
-//! Searching: from the nodes to the regions to the records, with an account of what each level ruled out.
+//! Searching: from the segments to the regions to the records, with an account of what each level ruled out.
 
-use super::catalog::{CaptureEntry, Catalog, Region, lists_file};
+use super::catalog::{CaptureEntry, Catalog, Region, Segment, lists_file};
+use super::draft::filters_in;
 use super::elements::Family;
 use super::lists::Lists;
-use super::node_filter::node_may_have;
-use super::packed;
 use super::query::Route;
 use super::region::read_records;
-use super::{IndexError, IndexQuery, Record, disk, region_filter};
+use super::{IndexError, IndexQuery, Record, disk, global, region_filter};
 use crate::trace::StopFlag;
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
+use std::rc::Rc;
 
 /// Times that a catalogue is read anew because a writer replaced what it names.
 const MOST_TRIES: u32 = 100;
@@ -44,15 +44,19 @@ pub trait HitSink {
 pub struct Explained {
     /// Nodes.
     pub nodes: u64,
-    /// Nodes whose global filter has nothing of what is asked.
+    /// Nodes whose global filters have nothing of what is asked.
     pub nodes_ruled_out: u64,
     /// Nodes that were not ruled out and have no answer.
     pub nodes_in_vain: u64,
+    /// Segments in the index.
+    pub segments: u64,
+    /// Segments ruled out by their time, or by their global filters.
+    pub segments_ruled_out: u64,
     /// Captures in the index.
     pub captures: u64,
     /// Regions in the index.
     pub regions: u64,
-    /// Regions of nodes that are ruled out.
+    /// Regions ruled out by a global filter.
     pub regions_by_node: u64,
     /// Regions ruled out by their time, or since they have no records of the kind asked for.
     pub regions_by_time: u64,
@@ -95,10 +99,15 @@ impl Explained {
 }
 
 /// A region that may have an answer.
-struct Candidate<'a> {
-    capture: &'a CaptureEntry,
+struct Candidate {
+    capture: Rc<CaptureEntry>,
     number: usize,
-    region: &'a Region,
+}
+
+impl Candidate {
+    fn region(&self) -> &Region {
+        &self.capture.regions[self.number]
+    }
 }
 
 /// Searches an index until it is done or `stop` is set. What is damaged is named among the problems, and
@@ -128,7 +137,6 @@ pub fn search(
             may_be_stale: tries < MOST_TRIES,
         };
         let mut explained = Explained {
-            captures_in_part: catalog.captures_in_part(),
             filters_asked: routes.iter().all(Route::knows_something),
             ..Explained::default()
         };
@@ -150,105 +158,141 @@ struct Search<'a> {
     may_be_stale: bool,
 }
 
-/// The files of region filters that a node has, by their number; without one that cannot be read.
-type FilterFiles = HashMap<u64, Vec<u8>>;
+/// The files of region filters of a segment, by node and number; without those that cannot be read.
+type FilterFiles = HashMap<(usize, u64), Vec<u8>>;
 
-/// What a search finds in a node.
-enum OfNode {
-    /// A writer replaced the catalogue meanwhile.
-    Stale,
-    /// The global filter has nothing of what is asked.
-    RuledOut,
-    /// The regions' filters are to be asked.
-    Files(FilterFiles),
-}
+/// A writer replaced the catalogue meanwhile.
+struct Stale;
 
-impl<'a> Search<'a> {
+impl Search<'_> {
     /// The regions that no filter rules out, in the order of their start; nothing if a writer replaced
     /// the catalogue meanwhile.
-    fn candidates(
-        &self,
-        explained: &mut Explained,
-    ) -> Result<Option<Vec<Candidate<'a>>>, IndexError> {
-        let mut filters = Vec::new();
-        for node in 0..self.catalog.nodes.len() {
-            filters.push(match self.filters_of_node(node, explained)? {
-                OfNode::Stale => return Ok(None),
-                OfNode::RuledOut => {
-                    explained.nodes_ruled_out += 1;
-                    None
-                }
-                OfNode::Files(files) => Some(files),
-            });
-        }
-        explained.nodes = filters.len() as u64;
-        explained.captures = self.catalog.captures.len() as u64;
+    fn candidates(&self, explained: &mut Explained) -> Result<Option<Vec<Candidate>>, IndexError> {
+        let mut may_have = vec![false; self.catalog.nodes.len()];
         let mut candidates = Vec::new();
-        for capture in &self.catalog.captures {
-            explained.regions += capture.regions.len() as u64;
+        for segment in &self.catalog.segments {
+            explained.segments += 1;
+            explained.captures += segment.captures;
+            explained.captures_in_part += segment.captures_in_part;
+            explained.regions += segment.regions();
+            if self.stop.is_set() {
+                continue;
+            }
+            if !self.query.takes_times(segment.start_ns, segment.end_ns) {
+                explained.segments_ruled_out += 1;
+                explained.regions_by_time += segment.regions();
+                // Whether the node has it was not asked.
+                segment
+                    .parts
+                    .iter()
+                    .for_each(|part| may_have[part.node] = true);
+                continue;
+            }
+            let Ok(nodes) = self.nodes_of(segment, explained)? else {
+                return Ok(None);
+            };
+            if nodes.is_empty() {
+                explained.segments_ruled_out += 1;
+                continue;
+            }
+            nodes.iter().for_each(|&node| may_have[node] = true);
+            let found = self.candidates_in(segment, &nodes, explained)?;
+            let Ok(found) = found else { return Ok(None) };
+            candidates.extend(found);
+        }
+        explained.nodes = may_have.len() as u64;
+        explained.nodes_ruled_out = may_have.iter().filter(|may_have| !**may_have).count() as u64;
+        explained.interrupted = self.stop.is_set();
+        candidates.sort_by_key(|candidate| {
+            let start_ns = candidate.region().start_ns;
+            (start_ns, candidate.capture.id, candidate.number)
+        });
+        Ok(Some(candidates))
+    }
+
+    /// The nodes in which a segment's global filter may have what is asked.
+    fn nodes_of(
+        &self,
+        segment: &Segment,
+        explained: &mut Explained,
+    ) -> Result<Result<Vec<usize>, Stale>, IndexError> {
+        let mut nodes = Vec::new();
+        for part in &segment.parts {
+            let (number, mark) = part.filter;
+            let path = self.catalog.filter_file(self.archive, part.node, number);
+            let kind = self.catalog.settings.global;
+            match global::may_have(kind, &path, mark, self.routes) {
+                Ok(true) => nodes.push(part.node),
+                Ok(false) => explained.regions_by_node += part.regions,
+                Err(error) if self.is_stale(&error)? => return Ok(Err(Stale)),
+                // Without it the regions' filters are asked.
+                Err(error) => {
+                    explained.problems.push(error.to_string());
+                    nodes.push(part.node);
+                }
+            }
+        }
+        Ok(Ok(nodes))
+    }
+
+    /// The regions of a segment in these nodes that no filter rules out.
+    fn candidates_in(
+        &self,
+        segment: &Segment,
+        nodes: &[usize],
+        explained: &mut Explained,
+    ) -> Result<Result<Vec<Candidate>, Stale>, IndexError> {
+        let mut files = FilterFiles::new();
+        for part in segment
+            .parts
+            .iter()
+            .filter(|part| nodes.contains(&part.node))
+        {
+            for &(number, mark) in &part.region_filters {
+                let path = self
+                    .catalog
+                    .region_filters_file(self.archive, part.node, number);
+                match disk::read_checked(&path, mark) {
+                    Ok(bytes) => drop(files.insert((part.node, number), bytes)),
+                    Err(error) if self.is_stale(&error)? => return Ok(Err(Stale)),
+                    Err(error) => explained.problems.push(error.to_string()),
+                }
+            }
+        }
+        let captures = match segment.captures(self.archive) {
+            Ok(captures) => captures,
+            Err(error) if self.is_stale(&error)? => return Ok(Err(Stale)),
+            Err(error) => {
+                explained.problems.push(error.to_string());
+                return Ok(Ok(Vec::new()));
+            }
+        };
+        let mut candidates = Vec::new();
+        for capture in captures.iter() {
+            let mut shared: Option<Rc<CaptureEntry>> = None;
             for (number, region) in capture.regions.iter().enumerate() {
-                let Some(filters) = &filters[region.node] else {
-                    explained.regions_by_node += 1;
+                if !nodes.contains(&region.node) {
                     continue;
-                };
+                }
                 if !self.query.may_be_in(region) {
                     explained.regions_by_time += 1;
                     continue;
                 }
-                let file = filters.get(&region.filters.file);
-                let bytes = file.and_then(|bytes| packed::part(bytes, region));
+                let file = files.get(&(region.node, region.filters.file));
+                let bytes = file.and_then(|bytes| filters_in(bytes, region));
                 // Without its filters a region is opened.
                 if bytes.is_none_or(|bytes| self.region_may_have(bytes, region)) {
+                    let capture = shared.get_or_insert_with(|| Rc::new(capture.clone()));
                     candidates.push(Candidate {
-                        capture,
+                        capture: Rc::clone(capture),
                         number,
-                        region,
                     });
                 } else {
                     explained.regions_by_filter += 1;
                 }
             }
         }
-        candidates.sort_by_key(|candidate| {
-            let Candidate {
-                capture,
-                number,
-                region,
-            } = candidate;
-            (region.start_ns, capture.id, *number)
-        });
-        Ok(Some(candidates))
-    }
-
-    /// The filters of a node's regions, unless its global filter rules all of them out.
-    fn filters_of_node(
-        &self,
-        node: usize,
-        explained: &mut Explained,
-    ) -> Result<OfNode, IndexError> {
-        let state = &self.catalog.nodes[node];
-        let Some((number, mark)) = state.filter else {
-            return Ok(OfNode::RuledOut);
-        };
-        let path = self.catalog.filter_file(self.archive, node, number);
-        match disk::read_checked(&path, mark) {
-            Ok(bytes) if !node_may_have(&bytes, self.routes) => return Ok(OfNode::RuledOut),
-            Ok(_) => {}
-            Err(error) if self.is_stale(&error)? => return Ok(OfNode::Stale),
-            Err(error) => explained.problems.push(error.to_string()),
-        }
-        let mut files = FilterFiles::new();
-        for &(number, mark) in &state.region_filters {
-            let path = self.catalog.region_filters_file(self.archive, node, number);
-            match disk::read_checked(&path, mark) {
-                Ok(bytes) => {
-                    files.insert(number, bytes);
-                }
-                Err(error) if self.is_stale(&error)? => return Ok(OfNode::Stale),
-                Err(error) => explained.problems.push(error.to_string()),
-            }
-        }
-        Ok(OfNode::Files(files))
+        Ok(Ok(candidates))
     }
 
     /// Whether a file is gone since a writer replaced the catalogue.
@@ -261,7 +305,7 @@ impl<'a> Search<'a> {
     /// Hands the answers in the candidates to the sink.
     fn hand_on(
         &self,
-        candidates: &[Candidate<'_>],
+        candidates: &[Candidate],
         explained: &mut Explained,
         sink: &mut dyn HitSink,
     ) -> Result<(), IndexError> {
@@ -273,12 +317,13 @@ impl<'a> Search<'a> {
             }
             let before = explained.hits;
             explained.regions_opened += 1;
-            explained.records += candidate.region.flows + candidate.region.dns;
+            let region = candidate.region();
+            explained.records += region.flows + region.dns;
             for record in self.answers(candidate, explained) {
                 explained.hits += 1;
                 let hit = Hit {
-                    capture: candidate.capture,
-                    region: candidate.region,
+                    capture: &candidate.capture,
+                    region,
                     number: candidate.number,
                     record: &record,
                 };
@@ -287,7 +332,7 @@ impl<'a> Search<'a> {
             if explained.hits == before {
                 explained.regions_in_vain += 1;
             } else {
-                nodes_hit[candidate.region.node] = true;
+                nodes_hit[region.node] = true;
             }
         }
         let hit = nodes_hit.iter().filter(|hit| **hit).count() as u64;
@@ -307,12 +352,9 @@ impl<'a> Search<'a> {
     }
 
     /// The answers in a region.
-    fn answers(&self, candidate: &Candidate<'_>, explained: &mut Explained) -> Vec<Record> {
-        let &Candidate {
-            capture,
-            number,
-            region,
-        } = candidate;
+    fn answers(&self, candidate: &Candidate, explained: &mut Explained) -> Vec<Record> {
+        let (capture, number) = (&*candidate.capture, candidate.number);
+        let region = candidate.region();
         let folder = self
             .catalog
             .capture_folder(self.archive, region.node, capture.id);
@@ -357,7 +399,8 @@ impl<'a> Search<'a> {
         };
         let dropped = error.is_missing_file()
             && Catalog::load(self.archive)
-                .is_ok_and(|now| now.captures.iter().all(|entry| entry.id != capture.id));
+                .and_then(|now| now.captures(self.archive))
+                .is_ok_and(|now| now.iter().all(|entry| entry.id != capture.id));
         if !dropped {
             explained.problems.push(error.to_string());
         }

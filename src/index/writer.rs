@@ -1,24 +1,22 @@
 //! Building, adding, dropping: the one who writes.
 
 use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings};
-use super::disk;
-use super::gather::{GatherPlan, Gathered};
-use super::node_filter::{NodeFilter, keys_of};
-use super::packed::{self, Fresh};
-use super::path_text;
-use super::region::{elements_of, filters_of, write_region};
-use super::{IndexError, Region, anew, folders, gather};
-use crate::hashing::Digest;
+use super::disk::{self, NewFiles};
+use super::draft::{Changes, Draft, Found, rewrite};
+use super::gather::{self, GatherPlan, Gathered};
+use super::makers::Makers;
+use super::region::Made;
+use super::{IndexError, folders, path_text};
 use crate::selection::{SelectedPart, Selection};
 use flowsieve_engine::internal::Watch;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf, absolute};
 use std::time::{Duration, Instant};
 
 /// Captures are committed together if they follow each other faster than this: a commit writes the
-/// catalogue and the filters of the nodes whole.
+/// catalogue whole.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 
 /// Writes to an index. There is one writer at a time.
@@ -26,15 +24,15 @@ const COMMIT_EVERY: Duration = Duration::from_secs(1);
 pub struct IndexWriter {
     archive: PathBuf,
     catalog: Catalog,
-    /// Global filters that were needed so far, by node.
-    filters: HashMap<usize, NodeFilter>,
-    /// Filters of regions that are not yet on the disk.
-    fresh: Fresh,
+    /// The captures that are in the index or will be, by their numbers.
+    known: BTreeMap<u64, Known>,
+    /// Captures that were added since the last commit.
+    fresh: Draft,
+    /// What becomes of captures that were there before.
+    changes: Changes,
+    /// Files that are not on the disk for certain.
+    files: NewFiles,
     times_out_of_range: Vec<(PathBuf, u64)>,
-    /// Nodes whose filters differ from those on the disk.
-    changed: HashSet<usize>,
-    /// Nodes whose filter has to be made anew before it is committed.
-    stale: HashSet<usize>,
     /// There is something to be committed.
     pending: bool,
     /// Folders of captures that the catalogue in force names, and the next one does not.
@@ -48,6 +46,13 @@ pub struct IndexWriter {
     _lock: File,
 }
 
+/// What tells a capture from others.
+#[derive(Debug)]
+struct Known {
+    digest: String,
+    path: PathBuf,
+}
+
 /// Memory for the flows of a capture.
 const DEFAULT_MEMORY_BYTES: u64 = 256 << 20;
 
@@ -59,6 +64,8 @@ pub const LEAST_MEMORY_BYTES: u64 = 1 << 20;
 pub enum Added {
     /// It was indexed; perhaps up to a place where it is damaged.
     Indexed {
+        /// Packets, or entries of a log.
+        packets: u64,
         /// Regions.
         regions: usize,
         /// Why it could not be read to its end.
@@ -102,7 +109,7 @@ impl IndexWriter {
         let folders = folders::make_nodes(archive, nodes)?;
         let mut catalog = Catalog::new(settings, folders);
         catalog.commit(archive)?;
-        Ok(Self::new(archive, catalog, lock))
+        Ok(Self::new(archive, catalog, &[], lock))
     }
 
     /// Opens an index for writing, and deletes what a writer left that was killed.
@@ -116,19 +123,21 @@ impl IndexWriter {
         gather::check_memory()?;
         let lock = folders::lock(archive)?;
         let catalog = Catalog::load(archive)?;
-        folders::delete_leftovers(archive, &catalog)?;
-        Ok(Self::new(archive, catalog, lock))
+        let captures = catalog.captures(archive)?;
+        folders::delete_leftovers(archive, &catalog, &captures)?;
+        Ok(Self::new(archive, catalog, &captures, lock))
     }
 
-    fn new(archive: &Path, catalog: Catalog, lock: File) -> Self {
+    fn new(archive: &Path, catalog: Catalog, captures: &[CaptureEntry], lock: File) -> Self {
+        let known = captures.iter().map(|entry| (entry.id, Known::of(entry)));
         Self {
             archive: archive.to_owned(),
             catalog,
-            filters: HashMap::new(),
-            fresh: Fresh::new(),
+            known: known.collect(),
+            fresh: Draft::default(),
+            changes: Changes::default(),
+            files: NewFiles::default(),
             times_out_of_range: Vec::new(),
-            changed: HashSet::new(),
-            stale: HashSet::new(),
             pending: false,
             leaving: Vec::new(),
             committed: Instant::now(),
@@ -161,9 +170,9 @@ impl IndexWriter {
         Self { selection, ..self }
     }
 
-    /// What the index holds.
-    pub const fn catalog(&self) -> &Catalog {
-        &self.catalog
+    /// Captures in the index, with those that were not committed yet.
+    pub fn captures(&self) -> usize {
+        self.known.len()
     }
 
     /// Indexes a capture, unless its content is there already. One that was indexed under this path
@@ -188,11 +197,17 @@ impl IndexWriter {
             Err(error) => return unreadable(error),
         };
         let digest = disk::digest_text(digest);
-        let same = |entry: &&mut CaptureEntry| entry.digest == digest;
-        if let Some(known) = self.catalog.captures.iter_mut().find(same) {
+        let same = self
+            .known
+            .iter_mut()
+            .find(|(_, known)| known.digest == digest);
+        if let Some((&id, known)) = same {
             if known.path != path && !known.path.exists() {
-                // It was moved.
-                known.path = path;
+                known.path.clone_from(&path);
+                match self.fresh.captures.iter_mut().find(|entry| entry.id == id) {
+                    Some(entry) => entry.path = path,
+                    None => drop(self.changes.moved.insert(id, path)),
+                }
                 self.pending = true;
             }
             return Ok(Added::Known);
@@ -207,89 +222,88 @@ impl IndexWriter {
             part: (!self.selection.is_everything()).then(|| SelectedPart::from(&self.selection)),
             regions: Vec::new(),
         };
-        let mut made = Made::default();
-        let gathered = self.make_regions(&entry, &mut made, watch);
-        let gathered = gathered.inspect_err(|_| {
+        let made = self.make_regions(&mut entry, watch);
+        let (gathered, found) = made.inspect_err(|_| {
             // A disk that is full needs the room, and the next writer deletes what is left.
             let _ = self.delete_folders(entry.id);
         })?;
         let damage = gathered.error.as_ref().map(ToString::to_string);
-        let unreadable = damage.clone().filter(|_| made.regions.is_empty());
+        let unreadable = damage.clone().filter(|_| entry.regions.is_empty());
         if gathered.interrupted || unreadable.is_some() {
             self.delete_folders(entry.id)?;
             return Ok(unreadable.map_or(Added::Interrupted, Added::Unreadable));
         }
         self.remove_where(|known| known.path == path)?;
-        for (region, keys) in made.regions.iter().zip(&made.keys) {
-            self.filter(region.node)?.insert(keys);
-            self.changed.insert(region.node);
-        }
-        self.fresh.extend(made.filters);
         entry.packets = gathered.packets;
         if gathered.times_out_of_range > 0 {
             let count = gathered.times_out_of_range;
-            self.times_out_of_range.push((path.clone(), count));
+            self.times_out_of_range.push((path, count));
         }
         entry.damage.clone_from(&damage);
-        entry.regions = made.regions;
-        let regions = entry.regions.len();
-        let nodes: HashSet<usize> = entry.regions.iter().map(|region| region.node).collect();
-        self.catalog.captures.push(entry);
+        let added = Added::Indexed {
+            packets: entry.packets,
+            regions: entry.regions.len(),
+            damage,
+        };
+        self.known.insert(entry.id, Known::of(&entry));
+        self.fresh.add(&self.catalog, entry, found);
         self.pending = true;
-        for node in nodes {
-            if self.filter(node)?.is_full() {
-                self.renew_filter(node)?;
-            }
-        }
         if self.committed.elapsed() >= COMMIT_EVERY {
             self.commit()?;
         }
-        Ok(Added::Indexed { regions, damage })
+        Ok(added)
     }
 
     /// Reads a capture and writes its regions, each to the node that holds the least.
     fn make_regions(
-        &self,
-        entry: &CaptureEntry,
-        made: &mut Made,
+        &mut self,
+        entry: &mut CaptureEntry,
         watch: &dyn Watch,
-    ) -> Result<Gathered, IndexError> {
-        let Catalog { settings, .. } = &self.catalog;
+    ) -> Result<(Gathered, Vec<Found>), IndexError> {
         let mut stored = self.stored();
-        let mut see = |records: Vec<_>| {
+        let Self {
+            archive,
+            catalog,
+            files,
+            selection,
+            ..
+        } = self;
+        let mut found = Vec::new();
+        let (id, path, regions) = (entry.id, &entry.path, &mut entry.regions);
+        let mut write = |made: Made| {
             let emptiest = (0..stored.len()).min_by_key(|&node| stored[node]);
             let node = emptiest.unwrap_or_default();
-            let folder = self.catalog.capture_folder(&self.archive, node, entry.id);
+            let folder = catalog.capture_folder(archive, node, id);
             fs::create_dir_all(&folder).map_err(IndexError::io(&folder))?;
-            let number = made.regions.len();
-            let elements = elements_of(&records);
-            made.keys.push(keys_of(&elements));
-            let mut region = write_region(&folder, node, number, &records)?;
-            let (filters, lengths) = filters_of(settings, &elements)?;
-            region.filters.bytes = lengths;
+            let (region, of_region) = made.write(&folder, node, regions.len(), files)?;
             stored[node] += region.stored();
-            made.filters.push(((entry.id, number), filters));
-            made.regions.push(region);
+            regions.push(region);
+            found.push(of_region);
             Ok(())
         };
         let plan = GatherPlan {
-            settings,
-            selection: &self.selection,
+            settings: &catalog.settings,
+            selection,
             memory_bytes: self.memory_bytes,
             threads: self.threads,
         };
-        let gathered = gather::regions(&entry.path, &plan, watch, &mut see)?;
-        let nodes: HashSet<usize> = made.regions.iter().map(|region| region.node).collect();
-        for node in nodes {
-            disk::sync_folder(&self.catalog.capture_folder(&self.archive, node, entry.id))?;
-        }
-        Ok(gathered)
+        let ways = gather::regions_at_once(self.threads);
+        let gathered = std::thread::scope(|scope| {
+            let mut makers = Makers::start(scope, ways, path, &catalog.settings);
+            let gathered = gather::regions(path, &plan, watch, |records| {
+                makers.give(records, &mut write)
+            })?;
+            makers.rest(&mut write)?;
+            Ok::<_, IndexError>(gathered)
+        })?;
+        Ok((gathered, found))
     }
 
     /// Deletes the folders of a capture that the catalogue does not name.
-    fn delete_folders(&self, id: u64) -> Result<(), IndexError> {
+    fn delete_folders(&mut self, id: u64) -> Result<(), IndexError> {
         for node in 0..self.catalog.nodes.len() {
             let folder = self.catalog.capture_folder(&self.archive, node, id);
+            self.files.forget(&folder);
             match fs::remove_dir_all(&folder) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(IndexError::io(&folder)(error));
@@ -311,89 +325,68 @@ impl IndexWriter {
     }
 
     /// Removes captures with their regions' values.
-    fn remove_where(
-        &mut self,
-        leaves: impl Fn(&CaptureEntry) -> bool,
-    ) -> Result<usize, IndexError> {
-        let leaving = self.catalog.captures.iter().filter(|entry| leaves(entry));
-        let leaving: Vec<CaptureEntry> = leaving.cloned().collect();
-        for entry in &leaving {
-            for region in &entry.regions {
-                // While it is still in the catalogue, in case that the filter has to be made anew.
-                self.filter(region.node)?;
+    fn remove_where(&mut self, leaves: impl Fn(&Known) -> bool) -> Result<usize, IndexError> {
+        let leaving = self.known.iter().filter(|(_, known)| leaves(known));
+        let leaving: HashSet<u64> = leaving.map(|(&id, _)| id).collect();
+        if leaving.is_empty() {
+            return Ok(0);
+        }
+        self.known.retain(|id, _| !leaving.contains(id));
+        self.fresh.remove(&self.archive, &self.catalog, &leaving)?;
+        for id in &leaving {
+            for node in 0..self.catalog.nodes.len() {
+                let folder = self.catalog.capture_folder(&self.archive, node, *id);
+                self.leaving.push(folder);
             }
         }
-        self.catalog.captures.retain(|entry| !leaves(entry));
-        for entry in &leaving {
-            for (number, region) in entry.regions.iter().enumerate() {
-                self.forget(entry, number, region)?;
-            }
-            let folder = |node| self.catalog.capture_folder(&self.archive, node, entry.id);
-            let nodes: HashSet<usize> = entry.regions.iter().map(|region| region.node).collect();
-            self.leaving.extend(nodes.into_iter().map(folder));
-            self.pending = true;
-        }
-        Ok(leaving.len())
-    }
-
-    /// Takes a region's values back from the filter of its node.
-    fn forget(
-        &mut self,
-        entry: &CaptureEntry,
-        number: usize,
-        region: &Region,
-    ) -> Result<(), IndexError> {
-        let node = region.node;
-        self.fresh.remove(&(entry.id, number));
-        self.changed.insert(node);
-        if self.stale.contains(&node) {
-            return Ok(());
-        }
-        let saturated = self.filter(node)?.is_saturated();
-        // Of a damaged region nobody knows what to take back.
-        match anew::keys_of_region(&self.archive, &self.catalog, entry, number)? {
-            Some(keys) if !saturated => self.filter(node)?.remove(&keys),
-            _ => {
-                self.stale.insert(node);
-            }
-        }
-        Ok(())
+        self.pending = true;
+        let count = leaving.len();
+        self.changes.leaving.extend(leaving);
+        Ok(count)
     }
 
     /// Makes everything that was added and removed count, at one moment.
     ///
     /// # Errors
     ///
-    /// The index cannot be written; what counted before still does.
+    /// The index cannot be written; what counted before still does. What was added since is forgotten: open the index
+    /// again to go on.
     pub fn commit(&mut self) -> Result<(), IndexError> {
         if !self.pending {
             return Ok(());
         }
-        for node in std::mem::take(&mut self.stale) {
-            self.renew_filter(node)?;
-        }
-        let mut old = Vec::new();
-        for node in std::mem::take(&mut self.changed) {
-            let number = self.catalog.take_number();
-            let path = self.catalog.filter_file(&self.archive, node, number);
-            let mark = disk::write_new(&path, &self.filter(node)?.save())?;
-            old.extend(packed::write(
-                &self.archive,
-                &mut self.catalog,
-                node,
-                &mut self.fresh,
-            )?);
-            disk::sync_folder(&self.catalog.node_folder(&self.archive, node))?;
-            if let Some((number, _)) = self.catalog.nodes[node].filter.replace((number, mark)) {
-                old.push(self.catalog.filter_file(&self.archive, node, number));
-            }
-        }
-        self.catalog.commit(&self.archive)?;
         self.pending = false;
+        self.write().inspect_err(|_| self.files.discard())
+    }
+
+    /// Writes new segments and the catalogue, and deletes what it no longer names.
+    fn write(&mut self) -> Result<(), IndexError> {
+        let fresh = std::mem::take(&mut self.fresh);
+        let changes = std::mem::take(&mut self.changes);
+        let before = self.catalog.segments.clone();
+        let after = rewrite(
+            &self.archive,
+            &mut self.catalog,
+            fresh,
+            &changes,
+            &mut self.files,
+        )?;
+        self.catalog.segments = after;
+        self.files.sync()?;
+        self.catalog.commit(&self.archive)?;
+        self.files.keep();
         self.committed = Instant::now();
         // What cannot be deleted now is deleted by the next one who writes.
-        for path in old {
-            let _ = fs::remove_file(path);
+        let after = self.catalog.segments.iter();
+        let kept: HashSet<PathBuf> = after
+            .flat_map(|segment| self.catalog.files_of(&self.archive, segment))
+            .collect();
+        for segment in &before {
+            for path in self.catalog.files_of(&self.archive, segment) {
+                if !kept.contains(&path) {
+                    let _ = fs::remove_file(path);
+                }
+            }
         }
         for folder in std::mem::take(&mut self.leaving) {
             let _ = fs::remove_dir_all(folder);
@@ -401,40 +394,31 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// The global filter of a node.
-    fn filter(&mut self, node: usize) -> Result<&mut NodeFilter, IndexError> {
-        if !self.filters.contains_key(&node) {
-            let filter = match self.catalog.nodes[node].filter {
-                None => NodeFilter::new(0),
-                Some((number, mark)) => {
-                    let path = self.catalog.filter_file(&self.archive, node, number);
-                    match disk::read_checked(&path, mark) {
-                        Ok(bytes) => NodeFilter::load(&path, &bytes)?,
-                        // Everything that it holds stands in the records.
-                        Err(_) => anew::node_filter(&self.archive, &self.catalog, node)?,
-                    }
-                }
-            };
-            self.filters.insert(node, filter);
-        }
-        Ok(self.filters.get_mut(&node).expect("it was put there"))
-    }
-
-    fn renew_filter(&mut self, node: usize) -> Result<(), IndexError> {
-        let filter = anew::node_filter(&self.archive, &self.catalog, node)?;
-        self.filters.insert(node, filter);
-        self.changed.insert(node);
-        self.pending = true;
-        Ok(())
-    }
-
     /// Bytes of the regions of each node.
     fn stored(&self) -> Vec<u64> {
         let mut stored = vec![0; self.catalog.nodes.len()];
-        for region in self.catalog.regions() {
+        for part in self
+            .catalog
+            .segments
+            .iter()
+            .flat_map(|segment| &segment.parts)
+        {
+            stored[part.node] += part.bytes;
+        }
+        let fresh = self.fresh.captures.iter().flat_map(|entry| &entry.regions);
+        for region in fresh {
             stored[region.node] += region.stored();
         }
         stored
+    }
+}
+
+impl Known {
+    fn of(entry: &CaptureEntry) -> Self {
+        Self {
+            digest: entry.digest.clone(),
+            path: entry.path.clone(),
+        }
     }
 }
 
@@ -453,12 +437,4 @@ pub fn cannot_be_indexed(path: &Path) -> Option<String> {
         _ => return None,
     };
     Some(format!("{}: {why}", path.display()))
-}
-
-/// The regions of a capture that is being indexed, with their values and filters.
-#[derive(Debug, Default)]
-struct Made {
-    regions: Vec<Region>,
-    keys: Vec<Vec<Digest>>,
-    filters: Vec<((u64, usize), Vec<u8>)>,
 }

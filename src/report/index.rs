@@ -98,7 +98,7 @@ pub(super) fn explained_columns() -> Columns<Explained> {
         .field("nodes", |explained: &Explained| explained.nodes)
         .doc("storage directories")
         .field("nodes_ruled_out", |explained| explained.nodes_ruled_out)
-        .doc("those ruled out by their global filter")
+        .doc("those ruled out by their global filters")
         .field("node_fpr", Explained::node_fpr)
         .doc("of the nodes asked that have no answer, the share not ruled out; null if there are none")
         .unit("share")
@@ -109,7 +109,7 @@ pub(super) fn explained_columns() -> Columns<Explained> {
         .field("regions", |explained| explained.regions)
         .doc("regions in the index")
         .field("regions_ruled_out_by_node", |explained| explained.regions_by_node)
-        .doc("regions ruled out with their node, like the following by the first that did")
+        .doc("regions ruled out by a global filter, like the following by the first that did")
         .field("regions_ruled_out_by_time", |explained| explained.regions_by_time)
         .doc("regions ruled out by time, or without records of the kind asked for (flows, DNS questions)")
         .field("regions_ruled_out_by_filter", |explained| explained.regions_by_filter)
@@ -129,6 +129,10 @@ pub(super) fn explained_columns() -> Columns<Explained> {
         .doc("answers")
         .field("interrupted", |explained| explained.interrupted)
         .doc("a signal ended the search: there may be more answers")
+        .field("segments", |explained| explained.segments)
+        .doc("segments in the index")
+        .field("segments_ruled_out", |explained| explained.segments_ruled_out)
+        .doc("those ruled out by time or by their global filters")
 }
 
 /// Writes answers as they come.
@@ -306,6 +310,8 @@ fn explain(out: &mut impl Write, explained: &Explained, look: Look) -> io::Resul
     let Explained {
         nodes,
         nodes_ruled_out,
+        segments,
+        segments_ruled_out,
         regions,
         regions_by_node,
         regions_by_time,
@@ -318,17 +324,20 @@ fn explain(out: &mut impl Write, explained: &Explained, look: Look) -> io::Resul
         ..
     } = explained;
     let nodes = format!(
-        "nodes    {nodes}: {nodes_ruled_out} ruled out by their global filter; observed FPR {}",
+        "nodes    {nodes}: {nodes_ruled_out} ruled out by their global filters; observed FPR {}",
         percent(explained.node_fpr())
     );
+    let segments = format!(
+        "segments {segments}: {segments_ruled_out} ruled out by time or by their global filters"
+    );
     let regions = format!(
-        "regions  {regions}: {regions_by_node} ruled out with their node, {regions_by_time} by time or kind of records, {regions_by_filter} by their filter; {regions_opened} opened, {regions_in_vain} in vain; observed FPR {}",
+        "regions  {regions}: {regions_by_node} ruled out by global filters, {regions_by_time} by time or kind of records, {regions_by_filter} by their filter; {regions_opened} opened, {regions_in_vain} in vain; observed FPR {}",
         percent(explained.region_fpr())
     );
     let records = format!(
         "records  {records} in regions opened: {records_listed} in all lists asked, {hits} found"
     );
-    let texts = [nodes, regions, records].into_iter();
+    let texts = [nodes, segments, regions, records].into_iter();
     texts
         .map(|text| lines(&text, "", look))
         .try_for_each(|text| writeln!(out, "{text}"))

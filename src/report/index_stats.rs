@@ -73,9 +73,13 @@ pub(super) fn whole_columns() -> Columns<IndexStats> {
         .field("global_filters_bytes", |stats| {
             of_nodes(stats, |node| node.filter_bytes)
         })
-        .doc("filters of the nodes")
+        .doc("global filters of the segments")
         .field("catalog_bytes", |stats| stats.catalog_bytes)
-        .doc("the catalogue")
+        .doc("the catalogue, and the captures of the segments")
+        .field("segments", |stats| stats.segments)
+        .doc("segments")
+        .field("global_filter", |stats| stats.global_filter)
+        .doc("structure of the global filters")
 }
 
 /// A node.
@@ -88,14 +92,17 @@ pub(super) fn node_columns() -> Columns<NodeStats> {
         .field("regions", |node| node.regions)
         .doc("its regions")
         .field("filter_bytes", |node| node.filter_bytes)
-        .doc("its global filter")
+        .doc("its global filters")
         .field("fill", |node| node.fill)
-        .doc("share of that filter's counters in use")
+        .doc("share of the filters' counters in use, the mean over filters; null if they have no counters")
         .unit("share")
         .field("saturated", |node| node.saturated)
-        .doc("counters that reached their largest value")
+        .doc("counters that reached their largest value; null if there are none")
         .field("overflows", |node| node.overflows)
-        .doc("increments that were lost for that")
+        .doc("increments that were lost for that; null if there are no counters")
+        .field("fpr", |node| node.fpr)
+        .doc("rate at which a global filter lets absent values through, the mean over filters; null if it is not known")
+        .unit("share")
 }
 
 /// A capture.
@@ -200,6 +207,14 @@ fn write_table(
             "{regions} of {seconds} s with {flows} flows and {dns} DNS records; filters: {filter}"
         ),
     )?;
+    line(
+        "segments",
+        &format!(
+            "{}; global filters: {}",
+            text("segments"),
+            stats.global_filter
+        ),
+    )?;
     for (name, column) in [
         ("index", "index_bytes"),
         ("  records", "records_bytes"),
@@ -216,16 +231,27 @@ fn write_table(
         )?;
     }
     for node in &stats.nodes {
-        let [regions, saturated, overflows] =
-            [node.regions, node.saturated, node.overflows].map(grouped);
-        line(
-            "node",
-            &format!(
-                "{}: {regions} regions, global filter {:.1} % full, {saturated} counters saturated, {overflows} overflows",
-                node.folder.display(),
-                node.fill * 100.0
-            ),
-        )?;
+        let mut text = format!(
+            "{}: {} regions",
+            node.folder.display(),
+            grouped(node.regions)
+        );
+        if let Some(fpr) = node.fpr {
+            text.push_str(&format!(
+                ", global filters let {} of absent values through",
+                share(fpr)
+            ));
+        }
+        if let (Some(fill), Some(saturated), Some(overflows)) =
+            (node.fill, node.saturated, node.overflows)
+        {
+            let [saturated, overflows] = [saturated, overflows].map(grouped);
+            text.push_str(&format!(
+                ", global filters {:.1} % full, {saturated} counters saturated, {overflows} overflows",
+                fill * 100.0
+            ));
+        }
+        line("node", &text)?;
     }
     for entry in stats.captures.iter().filter(|_| captures) {
         let damage = entry.damage.as_ref().map_or("", |_| ", damaged");
@@ -245,6 +271,15 @@ fn write_table(
         )?;
     }
     Ok(())
+}
+
+/// A share in words, such as `1 in 10,000`.
+fn share(of: f64) -> String {
+    if of > 0.0 {
+        format!("1 in {}", grouped((1.0 / of).round() as u64))
+    } else {
+        "none".to_owned()
+    }
 }
 
 /// Width of what stands before a line.

@@ -214,7 +214,7 @@ fn folders_that_are_no_index_are_called_that() {
     let text = fs::read_to_string(&catalog).unwrap();
     fs::write(
         &catalog,
-        text.replace("flowsieve.index/2", "flowsieve.index/9"),
+        text.replace("flowsieve.index/3", "flowsieve.index/9"),
     )
     .unwrap();
     for command in ["verify", "stats"] {

@@ -29,6 +29,23 @@ fn document(line: &[&str]) -> Value {
     serde_json::from_str(&flowsieve(line).done()).unwrap()
 }
 
+/// The names in an index, but for the files of its segments, of which there are as many as the index says.
+fn names_of(archive: &Path) -> Vec<String> {
+    let names = names_in(archive).into_iter();
+    let (segments, others): (Vec<_>, Vec<_>) = names.partition(|name| name.ends_with(".segment"));
+    let stats = document(&["index", "stats", "--json", archive.to_str().unwrap()]);
+    assert_eq!(stats["segments"], segments.len());
+    others
+}
+
+/// The files that name the captures of an index, one behind the other.
+fn texts_of(archive: &Path) -> String {
+    let names = names_in(archive).into_iter();
+    let segments = names.filter(|name| name.ends_with(".segment"));
+    let texts = segments.map(|name| fs::read_to_string(archive.join(name)).unwrap());
+    texts.collect()
+}
+
 /// The number in front of these words.
 fn number_before(text: &str, words: &str) -> u64 {
     let before = text.split(words).next().unwrap();
@@ -62,7 +79,7 @@ fn a_signal_leaves_the_captures_that_are_done() {
         let kept = names_in(&archive.join("node"));
         let folders = kept.iter().filter(|name| !name.contains('.')).count();
         assert_eq!(folders as u64, count);
-        assert_eq!(names_in(&archive), ["catalog.json", "lock", "node"]);
+        assert_eq!(names_of(&archive), ["catalog.json", "lock", "node"]);
         before = count;
     }
     assert_eq!(
@@ -228,13 +245,10 @@ fn paths_that_are_not_unicode_are_indexed() {
     let nodes = ["-q".as_ref(), "--nodes".as_ref(), node.as_os_str()];
     let built = index("build", &[&nodes[..], &all].concat());
     assert_eq!((built.code, built.err.as_str()), (Some(0), ""));
-    // Ordinary paths stand in the catalogue as ever, others so that they come back.
-    let catalog = fs::read_to_string(archive.join("catalog.json")).unwrap();
-    assert!(
-        catalog.contains(&format!("\"{}\"", plain.display())),
-        "{catalog}"
-    );
-    assert!(catalog.contains("caf\\u0000e9.pcap\"") && catalog.contains("caf\\u0000ea.pcap\""));
+    // Ordinary paths stand there as ever, others so that they come back.
+    let text = texts_of(&archive);
+    assert!(text.contains(&format!("\"{}\"", plain.display())), "{text}");
+    assert!(text.contains("caf\\u0000e9.pcap\"") && text.contains("caf\\u0000ea.pcap\""));
     let known = index("add", &all);
     assert!(
         known.err.contains("3 captures were in the index already"),
@@ -286,7 +300,7 @@ fn paths_that_are_not_unicode_are_indexed() {
         "{}",
         dropped.err
     );
-    let left = fs::read_to_string(archive.join("catalog.json")).unwrap();
+    let left = texts_of(&archive);
     assert!(!left.contains("u0000e9") && left.contains("u0000ea"));
     assert_eq!(index("verify", &[]).code, Some(0));
 }
@@ -391,7 +405,7 @@ fn a_full_disk_leaves_the_last_commit() {
             let sentence = run.sentence();
             assert!(sentence.contains("File too large"), "{sentence}");
             assert_eq!(holds(archive), before, "{blocks}");
-            assert_eq!(names_in(&copy), ["catalog.json", "lock", "node"]);
+            assert_eq!(names_of(&copy), ["catalog.json", "lock", "node"]);
             let name = sentence.split(": ").next().unwrap();
             if places.insert(name.rsplit('.').next().unwrap().to_owned()) {
                 // With room it goes on.

@@ -3,7 +3,9 @@
 use super::samples::all;
 use flowsieve::filters::FilterKind;
 use flowsieve::hashing::Checksum;
-use flowsieve::index::{Hit, HitSink, IndexQuery, IndexWriter, Settings, search, verify};
+use flowsieve::index::{
+    GlobalFilter, Hit, HitSink, IndexQuery, IndexWriter, Settings, search, verify,
+};
 use flowsieve::trace::StopFlag;
 use parquet::basic::Compression;
 use parquet::column::writer::ColumnCloseResult;
@@ -24,7 +26,7 @@ impl HitSink for Nowhere {
     }
 }
 
-fn index() -> (TempDir, PathBuf) {
+fn index(global: GlobalFilter) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("capture.pcap");
     let mut samples = all().into_iter();
@@ -34,7 +36,8 @@ fn index() -> (TempDir, PathBuf) {
     let settings = Settings {
         region_ns: 3_600_000_000_000,
         filter: FilterKind::Subset.into(),
-        dns_ports: Vec::new(),
+        global,
+        ..Settings::default()
     };
     let mut writer = IndexWriter::create(&archive, settings, &[]).unwrap();
     writer.add(&capture, &()).unwrap();
@@ -48,19 +51,70 @@ fn sum(bytes: &[u8]) -> u64 {
     checksum.value()
 }
 
-/// Writes a catalogue with a right checksum; `inner` is what it holds.
-fn write_catalog(archive: &Path, inner: &str) {
-    let text = format!(
-        "{{\"schema\":\"flowsieve.index/1\",\"checksum\":{},\"catalog\":{inner}}}\n",
-        sum(inner.as_bytes())
-    );
-    fs::write(archive.join("catalog.json"), text).unwrap();
+/// What an index says of its files: the catalogue, and the captures of its segment.
+#[derive(Clone)]
+struct Texts {
+    catalog: String,
+    segment: String,
 }
 
-fn catalog(archive: &Path) -> String {
-    let text = fs::read_to_string(archive.join("catalog.json")).unwrap();
-    let (_, inner) = text.split_once("\"catalog\":").unwrap();
-    inner.trim_end().strip_suffix('}').unwrap().to_owned()
+impl Texts {
+    fn of(archive: &Path) -> Self {
+        let text = fs::read_to_string(archive.join("catalog.json")).unwrap();
+        let (_, inner) = text.split_once("\"catalog\":").unwrap();
+        Self {
+            catalog: inner.trim_end().strip_suffix('}').unwrap().to_owned(),
+            segment: fs::read_to_string(segment_file(archive)).unwrap(),
+        }
+    }
+
+    /// The same with other captures, of which the catalogue has the right mark.
+    fn with_segment(&self, segment: String) -> Self {
+        let marks = [&self.segment, &segment].map(|text| mark(text.as_bytes()));
+        Self {
+            catalog: self.catalog.replace(&marks[0], &marks[1]),
+            segment,
+        }
+    }
+
+    /// The same with another mark of a file.
+    fn with_mark(&self, before: &str, after: &str) -> Self {
+        let mut texts = self.with_segment(self.segment.replace(before, after));
+        texts.catalog = texts.catalog.replace(before, after);
+        texts
+    }
+
+    /// Writes them with right checksums.
+    fn write(&self, archive: &Path) {
+        let text = format!(
+            "{{\"schema\":\"flowsieve.index/3\",\"checksum\":{},\"catalog\":{}}}\n",
+            sum(self.catalog.as_bytes()),
+            self.catalog
+        );
+        fs::write(archive.join("catalog.json"), text).unwrap();
+        fs::write(segment_file(archive), &self.segment).unwrap();
+    }
+}
+
+fn segment_file(archive: &Path) -> PathBuf {
+    let entries = fs::read_dir(archive).unwrap();
+    let mut paths = entries.map(|entry| entry.unwrap().path());
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "segment");
+    paths.find(is_one).unwrap()
+}
+
+/// Of a file in blocks the content, and its mark with the checksums of these blocks.
+fn in_blocks(mut content: Vec<u8>) -> (Vec<u8>, String) {
+    let checksums: Vec<u8> = (content.chunks(4096))
+        .flat_map(|block| sum(block).to_le_bytes())
+        .collect();
+    content.extend(&checksums);
+    let mark = format!(
+        "{{\"bytes\":{},\"checksum\":{}}}",
+        content.len(),
+        sum(&checksums)
+    );
+    (content, mark)
 }
 
 fn mark(bytes: &[u8]) -> String {
@@ -85,20 +139,22 @@ fn problems(archive: &Path) -> Vec<String> {
 /// Places in the file of filters came from the catalogue as they stood there.
 #[test]
 fn a_catalogue_whose_filters_are_longer_than_their_file_is_refused() {
-    let (_folder, archive) = index();
+    let (_folder, archive) = index(GlobalFilter::default());
     assert_eq!(problems(&archive), Vec::<String>::new());
-    let right = catalog(&archive);
-    let at = right.find("\"bytes\":[").unwrap() + "\"bytes\":[".len();
+    let right = Texts::of(&archive);
+    let text = &right.segment;
+    let at = text.find("\"bytes\":[").unwrap() + "\"bytes\":[".len();
     let told = |lie: &str| {
-        let end = at + right[at..].find([',', ']']).unwrap();
-        write_catalog(&archive, &[&right[..at], lie, &right[end..]].concat());
+        let end = at + text[at..].find([',', ']']).unwrap();
+        let lie = [&text[..at], lie, &text[end..]].concat();
+        right.with_segment(lie).write(&archive);
         problems(&archive)
     };
     for lie in ["99999999", "18446744073709551615,1"] {
         let problems = told(lie);
         assert!(!problems.is_empty());
         for problem in problems {
-            assert!(problem.contains("catalog.json: the catalogue"), "{problem}");
+            assert!(problem.contains(".segment: the catalogue"), "{problem}");
         }
     }
     // Shorter than they are, they are no filters.
@@ -111,8 +167,14 @@ fn a_catalogue_whose_filters_are_longer_than_their_file_is_refused() {
 /// so were the attributes of filters.
 #[test]
 fn every_byte_of_every_file_of_an_index_may_lie() {
-    let (_folder, archive) = index();
-    let right = catalog(&archive);
+    for global in GlobalFilter::ALL {
+        lie_in_every_file(global);
+    }
+}
+
+fn lie_in_every_file(global: GlobalFilter) {
+    let (_folder, archive) = index(global);
+    let right = Texts::of(&archive);
     let node = archive.join("node");
     let capture = node.join("000000");
     let files = [&node, &capture].into_iter().flat_map(|folder| {
@@ -122,19 +184,46 @@ fn every_byte_of_every_file_of_an_index_may_lie() {
     });
     let mut told = 0;
     for path in files {
-        let content = fs::read(&path).unwrap();
-        let named = right.contains(&mark(&content));
+        let whole = fs::read(&path).unwrap();
+        let has_blocks = global == GlobalFilter::Quotient && path.extension().unwrap() == "filter";
+        let with_mark = |content: Vec<u8>| {
+            if has_blocks {
+                in_blocks(content)
+            } else {
+                let mark = mark(&content);
+                (content, mark)
+            }
+        };
+        let mut content = whole.clone();
+        if has_blocks {
+            content.truncate(whole.len() - 8 * whole.len().div_ceil(4104));
+        }
+        let (again, right_mark) = with_mark(content.clone());
+        assert_eq!(again, whole);
+        let named = right.catalog.contains(&right_mark) || right.segment.contains(&right_mark);
         assert!(named, "{}", path.display());
         for at in (0..content.len()).step_by(content.len() / 150 + 1) {
             let mut lie = content.clone();
             lie[at] = if at % 2 == 0 { 0xff } else { !lie[at] };
+            let (lie, mark) = with_mark(lie);
             fs::write(&path, &lie).unwrap();
-            write_catalog(&archive, &right.replace(&mark(&content), &mark(&lie)));
+            right.with_mark(&right_mark, &mark).write(&archive);
             told += usize::from(!problems(&archive).is_empty());
         }
-        fs::write(&path, &content).unwrap();
+        fs::write(&path, &whole).unwrap();
     }
     assert!(told > 200, "{told}");
+    // The captures of the segment.
+    let text = right.segment.as_bytes();
+    for at in (0..text.len()).step_by(text.len() / 150 + 1) {
+        for byte in [b'9', b'"', b']'] {
+            let mut lie = text.to_vec();
+            lie[at] = byte;
+            let lie = String::from_utf8(lie).unwrap();
+            right.with_segment(lie).write(&archive);
+            problems(&archive);
+        }
+    }
 }
 
 /// A page of a list that claims `claimed` values and has levels of `levels` of them, and values for up to 128.
@@ -213,12 +302,12 @@ struct WithPages {
     archive: PathBuf,
     path: PathBuf,
     lists: Vec<u8>,
-    right: String,
+    right: Texts,
 }
 
 impl WithPages {
     fn new() -> Self {
-        let (folder, archive) = index();
+        let (folder, archive) = index(GlobalFilter::default());
         let files = fs::read_dir(archive.join("node/000000")).unwrap();
         let mut paths = files.map(|entry| entry.unwrap().path());
         let path = paths
@@ -226,7 +315,7 @@ impl WithPages {
             .unwrap();
         Self {
             lists: fs::read(&path).unwrap(),
-            right: catalog(&archive),
+            right: Texts::of(&archive),
             path,
             archive,
             _folder: folder,
@@ -237,8 +326,8 @@ impl WithPages {
     fn problems(&self, levels: u32, pages: &[u8]) -> Vec<String> {
         let lie = with_pages(self.lists.clone(), levels, pages);
         fs::write(&self.path, &lie).unwrap();
-        let lied = self.right.replace(&mark(&self.lists), &mark(&lie));
-        write_catalog(&self.archive, &lied);
+        let lied = self.right.with_mark(&mark(&self.lists), &mark(&lie));
+        lied.write(&self.archive);
         problems(&self.archive)
     }
 }

@@ -167,9 +167,13 @@ fn quotient(elements: u64, millions: u64, exponent: i32) -> Row {
         batch.iter().for_each(|&element| filter.insert(element));
     });
     let saved = filter.save();
-    let in_place = QuotientInPlace::open(&saved).expect("it was saved");
+    let Ok(in_place) = QuotientInPlace::open(&saved[..], saved.len() as u64);
+    let in_place = in_place.expect("it was saved");
     let (wrong, miss, hit) = ask(elements, millions, |batch| {
-        let found = batch.iter().filter(|&&element| in_place.contains(element));
+        let found = batch.iter().filter(|&&element| {
+            let Ok(is_there) = in_place.contains(element);
+            is_there
+        });
         found.count() as u64
     });
     Row {

@@ -109,7 +109,7 @@ pub use lines::{WeighingFilter, Weight};
 pub use martingale::DistinctCounter;
 pub use matrix::{IndexMap, MAX_COMBINATIONS, MatrixFilter, MatrixSpec};
 pub use mdbf::{Mdbf, MdbfSpec};
-pub use quotient::{QuotientFilter, QuotientInPlace};
+pub use quotient::{QuotientFilter, QuotientInPlace, Words};
 pub use ribbon::{RibbonFilter, RibbonInPlace};
 pub use scalable::{Refill, ScalableFilter, ScalableSpec};
 pub use sliding::{PaneBitmap, PaneCounts, SlidingBitmap};

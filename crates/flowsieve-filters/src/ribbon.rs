@@ -342,13 +342,16 @@ fn first_slots(elements: u64) -> u64 {
     (n * (1.0 + n.log2() / 1000.0)) as u64 + 8
 }
 
-/// The columns in which each element's equation holds, if there are any.
+/// The columns in which each element's equation holds, if there are any: the same whatever the order of the elements,
+/// since the slots that get a row depend on the space of all equations only.
 fn solve(shape: Shape, elements: &[Digest]) -> Option<Vec<u8>> {
-    let slots = shape.slots as usize;
+    let equations = elements.iter().map(|&element| shape.equation(element));
+    let mut equations: Vec<Equation> = equations.collect();
+    // In this order a row meets those near it, which are in the caches.
+    equations.sort_unstable_by_key(|equation| equation.start);
     // Rows that begin with the coefficient of their slot; 0 where there is none.
-    let mut rows = vec![(0_u128, 0_u32); slots];
-    for &element in elements {
-        let mut equation = shape.equation(element);
+    let mut rows = vec![(0_u128, 0_u32); shape.slots as usize];
+    for mut equation in equations {
         let mut at = equation.start as usize;
         loop {
             // Rows that the last slots cut off have no coefficient there.
@@ -370,23 +373,37 @@ fn solve(shape: Shape, elements: &[Digest]) -> Option<Vec<u8>> {
             at += zeros as usize;
         }
     }
+    Some(substitute(shape, &rows))
+}
+
+/// The columns that follow from rows, from the last slot to the first.
+fn substitute(shape: Shape, rows: &[(u128, u32)]) -> Vec<u8> {
     let mut columns = vec![0; shape.column_bytes() as usize];
     // Of each column the slots behind the present one, the nearest lowest.
     let mut behind = vec![0_u128; shape.fingerprint as usize];
     for (at, &(row, fingerprint)) in rows.iter().enumerate().rev() {
+        let has_row = (row & 1) as u32;
         for (column, behind) in behind.iter_mut().enumerate() {
-            let parity = (row >> 1 & *behind).count_ones() & 1;
-            let bit = if row == 0 {
-                0
-            } else {
-                parity ^ (fingerprint >> column & 1)
-            };
+            let parity = (row >> 1 & *behind).count_ones();
+            let bit = has_row & (parity ^ fingerprint >> column);
             *behind = *behind << 1 | u128::from(bit);
-            let place = column * slots + at;
-            columns[place / 8] |= (bit as u8) << (place % 8);
+        }
+        if at % 64 == 0 {
+            for (column, &behind) in behind.iter().enumerate() {
+                put(&mut columns, column * rows.len() + at, behind as u64);
+            }
         }
     }
-    Some(columns)
+    columns
+}
+
+/// Puts the bits of a word where there are none yet; those beyond the end are 0.
+fn put(bytes: &mut [u8], at: usize, word: u64) {
+    let shifted = u128::from(word) << (at % 8);
+    let places = bytes[at / 8..].iter_mut();
+    for (place, byte) in places.zip(shifted.to_le_bytes()).take(9) {
+        *place |= byte;
+    }
 }
 
 #[cfg(test)]

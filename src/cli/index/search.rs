@@ -236,7 +236,8 @@ fn check_files(args: &SearchArgs) -> Result<()> {
         return Ok(());
     }
     let catalog = Catalog::load(&args.index.archive).map_err(explained)?;
-    let captures: Vec<PathBuf> = catalog.captures.iter().map(|c| c.path.clone()).collect();
+    let captures = catalog.captures(&args.index.archive).map_err(explained)?;
+    let captures: Vec<PathBuf> = captures.into_iter().map(|entry| entry.path).collect();
     let written = [("--write", write), ("--output", output)];
     keep_apart(written, &captures)?;
     let nodes = (0..catalog.nodes.len()).map(|node| catalog.node_folder(&args.index.archive, node));

@@ -8,13 +8,13 @@ use crate::cli::output::is_standard;
 use crate::cli::progress::Progress;
 use crate::cli::run::{Run, outcome};
 use crate::cli::say::say;
-use crate::cli::structure::filters_of_regions;
+use crate::cli::structure::{filters_of_regions, global_filters};
 use crate::cli::units::{UnitError, in_short, parse_size, parse_width_ns, with_values};
 use anyhow::{Result, anyhow};
 use clap::Args;
 use flowsieve::decode::Tunnel;
 use flowsieve::index::{
-    Added, IndexWriter, LEAST_MEMORY_BYTES, RegionFilter, Settings, cannot_be_indexed,
+    Added, GlobalFilter, IndexWriter, LEAST_MEMORY_BYTES, RegionFilter, Settings, cannot_be_indexed,
 };
 use flowsieve::pipeline::Watch;
 use flowsieve::selection::Selection;
@@ -52,6 +52,10 @@ pub(super) struct BuildArgs {
     /// Structure of the regions' filters
     #[arg(long, value_parser = filters_of_regions(), value_name = "STRUCTURE", default_value = RegionFilter::default().name())]
     filter: RegionFilter,
+
+    /// Structure of the global level, which says in which segments of the index a value may be
+    #[arg(long, value_parser = global_filters(), value_name = "STRUCTURE", default_value = GlobalFilter::default().name())]
+    global_filter: GlobalFilter,
 
     /// Storage directories, new or empty, over which regions are spread [default: in the index]
     #[arg(long, value_name = "DIR,...", value_delimiter = ',')]
@@ -162,6 +166,7 @@ pub(super) fn build(args: &BuildArgs) -> Result<Outcome> {
     let settings = Settings {
         region_ns: args.region,
         filter: args.filter,
+        global: args.global_filter,
         dns_ports: args.dns.dns_port.clone(),
     };
     let mut inputs = args.captures.find()?;
@@ -230,7 +235,7 @@ pub(super) fn remove(args: &ChangeArgs) -> Result<Outcome> {
     run.all_problems(problems);
     let what = format!(
         "{dropped} captures were dropped, {} are in the index; the same command drops the rest",
-        writer.catalog().captures.len()
+        writer.captures()
     );
     Ok(run.end(interrupted, &what))
 }
@@ -287,7 +292,7 @@ fn fill(
     run.times_out_of_range(writer.times_out_of_range());
     let what = format!(
         "{} captures are in the index, of which {} were added now; `flowsieve index add` goes on with the rest",
-        writer.catalog().captures.len(),
+        writer.captures(),
         done.indexed
     );
     Ok(run.end(done.interrupted, &what))
@@ -312,12 +317,14 @@ fn add_all(writer: &mut IndexWriter, files: &[PathBuf], progress: &Progress) -> 
     let mut done = Done::default();
     for path in files {
         match writer.add(path, &whole).map_err(explained)? {
-            Added::Indexed { regions, damage } => {
+            Added::Indexed {
+                packets,
+                regions,
+                damage,
+            } => {
                 done.indexed += 1;
                 done.regions += regions;
                 done.problems.extend(damage);
-                let last = writer.catalog().captures.last();
-                let packets = last.map_or(0, |last| last.packets);
                 whole.packets.set(whole.packets.get() + packets);
             }
             Added::Known => done.known += 1,

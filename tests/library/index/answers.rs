@@ -149,12 +149,12 @@ fn regions_of_a_capture_are_spread_over_nodes() {
             ask(&alone, &question.query()).0
         );
     }
-    // Dropped, it leaves no file in any node but the global filters.
+    // Dropped, it leaves no file in any node.
     let mut dropping = writer(&archive);
     assert_eq!(dropping.drop_captures(&path).unwrap(), 1);
     dropping.commit().unwrap();
     for node in &nodes {
-        assert_eq!(fs::read_dir(node).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(node).unwrap().count(), 0);
     }
     assert_eq!(verify(&archive).unwrap().problems, Vec::<String>::new());
 }

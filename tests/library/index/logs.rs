@@ -45,7 +45,8 @@ fn logs_are_searched_like_captures() {
                 added,
                 Added::Indexed {
                     regions: 8..=15,
-                    damage: None
+                    damage: None,
+                    ..
                 }
             ),
             "{added:?}"

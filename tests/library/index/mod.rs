@@ -5,6 +5,7 @@ mod damage;
 mod durability;
 mod extraction;
 mod logs;
+mod older;
 mod questions;
 mod retention;
 mod scan;
@@ -39,7 +40,7 @@ pub(crate) fn settings(filter: impl Into<RegionFilter>, region_s: i64) -> Settin
     Settings {
         region_ns: region_s * 1_000_000_000,
         filter: filter.into(),
-        dns_ports: Vec::new(),
+        ..Settings::default()
     }
 }
 

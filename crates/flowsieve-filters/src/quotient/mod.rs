@@ -63,7 +63,8 @@ mod packed;
 use super::saved::LoadError;
 use super::spec::SpecError;
 use crate::hashing::{Digest, mix};
-use packed::{Entries, MAX_DISTINCT, Packed};
+pub use packed::Words;
+use packed::{Entries, Layout, MAX_DISTINCT, Packed};
 use std::collections::HashMap;
 use std::iter::{Copied, Peekable};
 use std::ops::RangeInclusive;
@@ -87,9 +88,12 @@ pub struct QuotientFilter {
     changes: HashMap<u64, i64>,
 }
 
-/// A saved quotient filter, asked where it lies.
+/// A saved quotient filter, asked where it lies: a few words for each question.
 #[derive(Clone, Copy, Debug)]
-pub struct QuotientInPlace<'a>(Packed<'a>);
+pub struct QuotientInPlace<W> {
+    layout: Layout,
+    words: W,
+}
 
 fn fingerprint(element: Digest, bits: u32) -> u64 {
     mix(element, STREAM) >> (64 - bits)
@@ -141,6 +145,31 @@ impl QuotientFilter {
         self.change(of, 1);
     }
 
+    /// Inserts elements, each once more, in one pass.
+    ///
+    /// # Panics
+    ///
+    /// There are more than 2^32 - 1 distinct fingerprints.
+    pub fn insert_batch(&mut self, elements: &[Digest]) {
+        self.change_batch(elements, 1);
+    }
+
+    /// Undoes one insertion of each element, in one pass. Where there was none, nothing is undone.
+    pub fn remove_batch(&mut self, elements: &[Digest]) {
+        self.change_batch(elements, -1);
+    }
+
+    fn change_batch(&mut self, elements: &[Digest], by: i64) {
+        self.settle();
+        let bits = self.packed().fingerprint_bits();
+        let fingerprints = elements.iter().map(|&element| fingerprint(element, bits));
+        let mut fingerprints: Vec<u64> = fingerprints.collect();
+        fingerprints.sort_unstable();
+        let changes = fingerprints.chunk_by(|one, next| one == next);
+        let changes = changes.map(|same| (same[0], by * same.len() as i64));
+        self.apply(&changes.collect::<Vec<_>>());
+    }
+
     /// Undoes one insertion of the element, and says whether there was one. One that was not inserted but is a
     /// false positive takes away another one's.
     pub fn remove(&mut self, element: Digest) -> bool {
@@ -164,10 +193,11 @@ impl QuotientFilter {
                 "quotient filters with fingerprints of {bits} and {others} bits cannot be united; make both with the same"
             )));
         }
+        self.settle();
         let changes = other.sorted_changes();
-        for (fingerprint, count) in Merged::new(other.packed().entries(), &changes) {
-            self.change(fingerprint, i64::try_from(count).unwrap_or(i64::MAX));
-        }
+        let counts = Merged::new(other.packed().entries(), &changes);
+        let counts = counts.map(|(of, count)| (of, i64::try_from(count).unwrap_or(i64::MAX)));
+        self.apply(&counts.collect::<Vec<_>>());
         Ok(())
     }
 
@@ -185,19 +215,23 @@ impl QuotientFilter {
 
     /// Puts all changes in their places.
     fn settle(&mut self) {
-        if self.changes.is_empty() {
-            return;
+        if !self.changes.is_empty() {
+            let changes = self.sorted_changes();
+            self.changes.clear();
+            self.apply(&changes);
         }
+    }
+
+    /// Puts changes in their places, which are in ascending order.
+    fn apply(&mut self, changes: &[(u64, i64)]) {
         let bits = self.packed().fingerprint_bits();
-        let changes = self.sorted_changes();
-        let entries = Merged::new(self.packed().entries(), &changes);
+        let entries = Merged::new(self.packed().entries(), changes);
         let (distinct, _) = packed::sums(entries.clone());
         assert!(
             distinct <= MAX_DISTINCT,
             "a quotient filter has at most {MAX_DISTINCT} distinct fingerprints"
         );
         self.packed = packed::pack(bits, distinct, entries);
-        self.changes.clear();
     }
 
     fn sorted_changes(&self) -> Vec<(u64, i64)> {
@@ -255,25 +289,26 @@ impl QuotientFilter {
     }
 }
 
-impl<'a> QuotientInPlace<'a> {
-    /// Whether these bytes begin as a saved quotient filter does.
-    pub fn is_one(bytes: &[u8]) -> bool {
-        Packed::is_one(bytes)
-    }
-
-    /// The filter that `bytes` are, which are not compared with their checksum.
+impl<W: Words> QuotientInPlace<W> {
+    /// The filter that these words are, of so many bytes. They are not compared with their checksum.
     ///
     /// # Errors
     ///
-    /// It is no filter of a known version, or has another length than its head says.
-    pub fn open(bytes: &'a [u8]) -> Result<Self, LoadError> {
-        Packed::open(bytes).map(Self)
+    /// The words cannot be read. Or, within, it is no filter of a known version, or has another length than its
+    /// head says.
+    pub fn open(words: W, length: u64) -> Result<Result<Self, LoadError>, W::Error> {
+        let layout = Layout::read(&words, length)?;
+        Ok(layout.map(|layout| Self { layout, words }))
     }
 
     /// Whether an element is in the set, or taken for one that is.
-    pub fn contains(&self, element: Digest) -> bool {
-        let of = fingerprint(element, self.0.fingerprint_bits());
-        self.0.contains(of)
+    ///
+    /// # Errors
+    ///
+    /// The words cannot be read.
+    pub fn contains(&self, element: Digest) -> Result<bool, W::Error> {
+        let of = fingerprint(element, self.layout.fingerprint_bits());
+        Ok(self.layout.find(&self.words, of)?.is_some())
     }
 }
 
@@ -470,8 +505,9 @@ mod tests {
         }
         assert!(elements.iter().all(|&of| filter.contains(of)));
         let saved = filter.save();
-        let in_place = QuotientInPlace::open(&saved).unwrap();
-        assert!(elements.iter().all(|&of| in_place.contains(of)));
+        let in_place = QuotientInPlace::open(&saved[..], saved.len() as u64);
+        let in_place = in_place.unwrap().unwrap();
+        assert!(elements.iter().all(|&of| in_place.contains(of).unwrap()));
         // log2 n is 18.2, so about 40 - 18.2 + 3.5 bits are expected.
         let bits = saved.len() as f64 * 8.0 / elements.len() as f64;
         println!("{bits:.2} bits an element");
@@ -492,7 +528,10 @@ mod tests {
             assert!(filter.remove(element));
         }
         assert_eq!(filter.save(), before);
-        // Of a saved one, too.
+        // Of a saved one, and at once, too.
+        let mut at_once = with_all.clone();
+        at_once.remove_batch(&others);
+        assert_eq!(at_once.save(), before);
         for &element in &others {
             assert!(with_all.remove(element));
         }
@@ -507,6 +546,9 @@ mod tests {
         for &element in &others {
             both.insert(element);
         }
+        let mut at_once = filter_of(30, &some);
+        at_once.insert_batch(&others);
+        assert_eq!(at_once.save(), both.save());
         let mut united = filter_of(30, &some);
         united.unite(&filter_of(30, &others)).unwrap();
         assert_eq!(united.save(), both.save());
@@ -572,12 +614,13 @@ mod tests {
                 filter.insert(asked[0]);
                 assert!(QuotientFilter::load(&filter.save()).is_ok(), "{at}");
             }
-            if let Ok(filter) = QuotientInPlace::open(&other) {
+            let in_place = |bytes| QuotientInPlace::open(bytes, <[u8]>::len(bytes) as u64).unwrap();
+            if let Ok(filter) = in_place(&other) {
                 // An answer of some kind.
-                let answers = asked.iter().map(|&of| filter.contains(of));
+                let answers = asked.iter().map(|&of| filter.contains(of).unwrap());
                 assert!(answers.count() == 20);
             }
-            assert!(QuotientInPlace::open(&saved[..at]).is_err(), "{at}");
+            assert!(in_place(&saved[..at]).is_err(), "{at}");
         }
     }
 

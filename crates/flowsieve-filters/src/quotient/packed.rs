@@ -17,6 +17,7 @@
 
 use crate::hashing::Checksum;
 use crate::saved::LoadError;
+use std::convert::Infallible;
 
 const MARK: [u8; 8] = *b"\x89FQUOTI\n";
 const VERSION: u16 = 1;
@@ -38,6 +39,34 @@ const MAX_COUNT_BITS: u64 = 1 << 40;
 
 /// Bits that one reading of eight bytes has at least.
 const READABLE: u32 = 57;
+
+/// A saved filter that can be asked for a few of its bytes.
+pub trait Words {
+    /// Why they cannot be had.
+    type Error;
+
+    /// Eight bytes from a place on, as a little-endian number. Bytes beyond the end are 0.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be read.
+    fn word(&self, at: u64) -> Result<u64, Self::Error>;
+}
+
+impl Words for &[u8] {
+    type Error = Infallible;
+
+    fn word(&self, at: u64) -> Result<u64, Infallible> {
+        let from = usize::try_from(at).ok().and_then(|at| self.get(at..));
+        let from = from.unwrap_or_default();
+        let word = from.first_chunk::<8>().copied().unwrap_or_else(|| {
+            let mut padded = [0; 8];
+            padded[..from.len()].copy_from_slice(from);
+            padded
+        });
+        Ok(u64::from_le_bytes(word))
+    }
+}
 
 /// What the head says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,70 +106,157 @@ impl Head {
     }
 }
 
-/// A quotient filter's bytes in their parts.
+/// Where the parts of a filter are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packed<'a> {
+pub(super) struct Layout {
     head: Head,
-    before: &'a [u8],
-    counts_before: &'a [u8],
-    runs: &'a [u8],
-    remainders: &'a [u8],
-    counts: &'a [u8],
+    before: Part,
+    counts_before: Part,
+    runs: Part,
+    remainders: Part,
+    counts: Part,
 }
 
-impl<'a> Packed<'a> {
-    /// Whether these bytes begin as a saved quotient filter does.
-    pub(super) fn is_one(bytes: &[u8]) -> bool {
-        bytes.starts_with(&MARK)
-    }
+/// Part of the bytes.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    start: u64,
+    bytes: u64,
+}
 
-    /// The parts of these bytes, which have the length that their head says.
-    pub(super) fn open(bytes: &'a [u8]) -> Result<Self, LoadError> {
-        let damaged = |offset, reason| LoadError::Damaged { offset, reason };
-        let Some((head, rest)) = bytes.split_first_chunk::<HEAD>() else {
-            return Err(damaged(0, "it is too short for a quotient filter"));
-        };
-        if head[..8] != MARK {
-            return Err(damaged(0, "it is no quotient filter"));
+impl Part {
+    /// So many bits (57 at most) from a place on; beyond the end they are 0.
+    fn bits<W: Words>(self, of: &W, at: u64, number: u32) -> Result<u64, W::Error> {
+        let first = at / 8;
+        if first >= self.bytes {
+            return Ok(0);
         }
-        let number = |at: u64| bits(head, at * 8, READABLE) | bits(head, at * 8 + 56, 8) << 56;
-        if bits(head, 64, 16) != u64::from(VERSION) {
-            return Err(damaged(8, "it is a quotient filter of an unknown version"));
+        let word = of.word(self.start + first)?;
+        let there = self.bytes - first;
+        let word = if there < 8 {
+            word & low(there as u32 * 8)
+        } else {
+            word
+        };
+        Ok(word >> (at % 8) & low(number))
+    }
+}
+
+impl Layout {
+    /// The layout of a filter of so many bytes.
+    pub(super) fn read<W: Words>(of: &W, length: u64) -> Result<Result<Self, LoadError>, W::Error> {
+        let damaged = |offset, reason| Ok(Err(LoadError::Damaged { offset, reason }));
+        if length < (HEAD + TAIL) as u64 {
+            return damaged(0, "it is too short for a quotient filter");
+        }
+        if of.word(0)?.to_le_bytes() != MARK {
+            return damaged(0, "it is no quotient filter");
+        }
+        let parameters = of.word(8)?;
+        if parameters & low(16) != u64::from(VERSION) {
+            return damaged(8, "it is a quotient filter of an unknown version");
         }
         let head = Head {
-            fingerprint: bits(head, 80, 16) as u32,
-            distinct: number(16),
-            insertions: number(24),
-            count_bits: number(32),
+            fingerprint: (parameters >> 16 & low(16)) as u32,
+            distinct: of.word(16)?,
+            insertions: of.word(24)?,
+            count_bits: of.word(32)?,
         };
         if !super::FINGERPRINTS.contains(&head.fingerprint) {
-            return Err(damaged(10, "fingerprints have 8 to 56 bits"));
+            return damaged(10, "fingerprints have 8 to 56 bits");
         }
         if head.distinct > MAX_DISTINCT.min(1 << head.fingerprint) {
-            return Err(damaged(16, "there cannot be so many fingerprints"));
+            return damaged(16, "there cannot be so many fingerprints");
         }
         if head.count_bits > MAX_COUNT_BITS {
-            return Err(damaged(32, "there cannot be so many bits of counts"));
+            return damaged(32, "there cannot be so many bits of counts");
         }
-        let mut rest = rest;
-        let mut section = |bytes: u64| {
-            let (part, others) = rest.split_at_checked(usize::try_from(bytes).ok()?)?;
-            rest = others;
-            Some(part)
-        };
-        let parts: Option<Vec<_>> = head.sections().into_iter().map(&mut section).collect();
-        let parts = parts.filter(|_| rest.len() == TAIL);
-        let Some(&[before, counts_before, runs, remainders, counts]) = parts.as_deref() else {
-            return Err(damaged(0, "its length is not what its parameters say"));
-        };
-        Ok(Self {
+        let mut start = HEAD as u64;
+        let parts = head.sections().map(|bytes| {
+            let part = Part { start, bytes };
+            start += bytes;
+            part
+        });
+        if length != start + TAIL as u64 {
+            return damaged(0, "its length is not what its parameters say");
+        }
+        let [before, counts_before, runs, remainders, counts] = parts;
+        Ok(Ok(Self {
             head,
             before,
             counts_before,
             runs,
             remainders,
             counts,
-        })
+        }))
+    }
+
+    pub(super) fn fingerprint_bits(&self) -> u32 {
+        self.head.fingerprint
+    }
+
+    /// The number of a fingerprint in ascending order, if it is there.
+    pub(super) fn find<W: Words>(&self, of: &W, fingerprint: u64) -> Result<Option<u64>, W::Error> {
+        let remainder_bits = self.head.remainder();
+        let bucket = fingerprint >> remainder_bits;
+        let remainder = fingerprint & low(remainder_bits);
+        let block = bucket / BLOCK;
+        let before = self.before.bits(of, block * 32, 32)?;
+        let first = block * BLOCK + before;
+        let Some(start) = self.behind_zeros(of, first, bucket % BLOCK)? else {
+            return Ok(None);
+        };
+        let mut number = before + (start - first) - bucket % BLOCK;
+        let mut at = start;
+        while number < self.head.distinct && self.runs.bits(of, at, 1)? == 1 {
+            let place = number * u64::from(remainder_bits);
+            let found = self.remainders.bits(of, place, remainder_bits)?;
+            if found >= remainder {
+                return Ok((found == remainder).then_some(number));
+            }
+            at += 1;
+            number += 1;
+        }
+        Ok(None)
+    }
+
+    /// The place in the runs behind so many zeros from a place on; fewer than 64.
+    fn behind_zeros<W: Words>(
+        &self,
+        of: &W,
+        from: u64,
+        zeros: u64,
+    ) -> Result<Option<u64>, W::Error> {
+        let (mut at, mut left) = (from, zeros);
+        while at <= self.runs.bytes * 8 {
+            let zeros = !self.runs.bits(of, at, READABLE)? & low(READABLE);
+            let here = u64::from(zeros.count_ones());
+            if left == 0 {
+                return Ok(Some(at));
+            }
+            if left <= here {
+                let others = (1..left).fold(zeros, |zeros, _| zeros & (zeros - 1));
+                return Ok(Some(at + u64::from(others.trailing_zeros()) + 1));
+            }
+            left -= here;
+            at += u64::from(READABLE);
+        }
+        Ok(None)
+    }
+}
+
+/// A quotient filter's bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packed<'a> {
+    layout: Layout,
+    bytes: &'a [u8],
+}
+
+impl<'a> Packed<'a> {
+    /// The filter that these bytes are, which have the length that their head says.
+    pub(super) fn open(bytes: &'a [u8]) -> Result<Self, LoadError> {
+        let layout = whole(Layout::read(&bytes, bytes.len() as u64));
+        layout.map(|layout| Self { layout, bytes })
     }
 
     /// The same, if the bytes are those that were written, to the last bit.
@@ -152,8 +268,8 @@ impl<'a> Packed<'a> {
             return Err(damaged(before.len() as u64, "its checksum is another one"));
         }
         let (distinct, insertions) = sums(packed.entries());
-        let Head { fingerprint, .. } = packed.head;
-        if (distinct, insertions) != (packed.head.distinct, packed.head.insertions)
+        let Head { fingerprint, .. } = packed.head();
+        if (distinct, insertions) != (packed.distinct(), packed.insertions())
             || !packed.entries().is_sorted_by(|one, next| one.0 < next.0)
             || pack(fingerprint, distinct, packed.entries()) != bytes
         {
@@ -162,16 +278,20 @@ impl<'a> Packed<'a> {
         Ok(packed)
     }
 
+    fn head(&self) -> Head {
+        self.layout.head
+    }
+
     pub(super) fn fingerprint_bits(&self) -> u32 {
-        self.head.fingerprint
+        self.layout.fingerprint_bits()
     }
 
     pub(super) fn distinct(&self) -> u64 {
-        self.head.distinct
+        self.head().distinct
     }
 
     pub(super) fn insertions(&self) -> u64 {
-        self.head.insertions
+        self.head().insertions
     }
 
     /// All fingerprints in ascending order, with their counts.
@@ -185,6 +305,14 @@ impl<'a> Packed<'a> {
         }
     }
 
+    fn bits(&self, part: Part, at: u64, number: u32) -> u64 {
+        whole(part.bits(&self.bytes, at, number))
+    }
+
+    fn find(&self, fingerprint: u64) -> Option<u64> {
+        whole(self.layout.find(&self.bytes, fingerprint))
+    }
+
     pub(super) fn contains(&self, fingerprint: u64) -> bool {
         self.find(fingerprint).is_some()
     }
@@ -194,9 +322,14 @@ impl<'a> Packed<'a> {
         let Some(number) = self.find(fingerprint) else {
             return 0;
         };
-        let block = (fingerprint >> self.head.remainder()) / COUNT_BLOCK;
-        let mut at = bits(self.counts_before, block * 64, READABLE);
-        let first = bits(self.before, block * (COUNT_BLOCK / BLOCK) * 32, 32);
+        let Layout {
+            before,
+            counts_before,
+            ..
+        } = self.layout;
+        let block = (fingerprint >> self.head().remainder()) / COUNT_BLOCK;
+        let mut at = self.bits(counts_before, block * 64, READABLE);
+        let first = self.bits(before, block * (COUNT_BLOCK / BLOCK) * 32, 32);
         for _ in first..number {
             let Some((_, next)) = self.count_at(at) else {
                 return 0;
@@ -206,67 +339,26 @@ impl<'a> Packed<'a> {
         self.count_at(at).map_or(0, |(count, _)| count)
     }
 
-    /// The number of a fingerprint in ascending order, if it is there.
-    fn find(&self, fingerprint: u64) -> Option<u64> {
-        if self.head.distinct == 0 {
-            return None;
-        }
-        let remainder_bits = self.head.remainder();
-        let bucket = fingerprint >> remainder_bits;
-        let remainder = fingerprint & low(remainder_bits);
-        let block = bucket / BLOCK;
-        let before = bits(self.before, block * 32, 32);
-        let first = block * BLOCK + before;
-        let start = self.behind_zeros(first, bucket % BLOCK)?;
-        let mut number = before + (start - first) - bucket % BLOCK;
-        let mut at = start;
-        while bits(self.runs, at, 1) == 1 {
-            let found = bits(
-                self.remainders,
-                number * u64::from(remainder_bits),
-                remainder_bits,
-            );
-            if found >= remainder {
-                return (found == remainder).then_some(number);
-            }
-            at += 1;
-            number += 1;
-        }
-        None
-    }
-
-    /// The place in the runs behind so many zeros from a place on; fewer than 64.
-    fn behind_zeros(&self, from: u64, zeros: u64) -> Option<u64> {
-        let (mut at, mut left) = (from, zeros);
-        while at <= self.runs.len() as u64 * 8 {
-            let zeros = !bits(self.runs, at, READABLE) & low(READABLE);
-            let here = u64::from(zeros.count_ones());
-            if left == 0 {
-                return Some(at);
-            }
-            if left <= here {
-                let others = (1..left).fold(zeros, |zeros, _| zeros & (zeros - 1));
-                return Some(at + u64::from(others.trailing_zeros()) + 1);
-            }
-            left -= here;
-            at += u64::from(READABLE);
-        }
-        None
-    }
-
     /// The count at a place, and the place behind it.
     fn count_at(&self, at: u64) -> Option<(u64, u64)> {
-        if at >= self.head.count_bits {
+        let counts = self.layout.counts;
+        if at >= self.head().count_bits {
             return None;
         }
-        let zeros = bits(self.counts, at, READABLE).trailing_zeros();
+        let zeros = self.bits(counts, at, READABLE).trailing_zeros();
         if zeros >= READABLE {
             return None;
         }
         let behind = at + u64::from(zeros) + 1;
-        let count = 1 << zeros | bits(self.counts, behind, zeros);
+        let count = 1 << zeros | self.bits(counts, behind, zeros);
         Some((count, behind + u64::from(zeros)))
     }
+}
+
+/// What cannot fail, since all bytes are there.
+fn whole<T>(of: Result<T, Infallible>) -> T {
+    let Ok(of) = of;
+    of
 }
 
 /// Fingerprints with their counts.
@@ -285,14 +377,14 @@ impl Iterator for Entries<'_> {
     type Item = (u64, u64);
 
     fn next(&mut self) -> Option<(u64, u64)> {
-        let head = self.packed.head;
+        let packed = self.packed;
+        let (head, layout) = (packed.head(), packed.layout);
         if self.number == head.distinct {
             return None;
         }
         loop {
-            let zeros = bits(self.packed.runs, self.at, READABLE)
-                .trailing_zeros()
-                .min(READABLE);
+            let zeros = packed.bits(layout.runs, self.at, READABLE);
+            let zeros = zeros.trailing_zeros().min(READABLE);
             self.bucket += u64::from(zeros);
             self.at += u64::from(zeros);
             if self.bucket >= head.buckets() {
@@ -304,8 +396,8 @@ impl Iterator for Entries<'_> {
         }
         self.at += 1;
         let place = self.number * u64::from(head.remainder());
-        let remainder = bits(self.packed.remainders, place, head.remainder());
-        let (count, behind) = self.packed.count_at(self.count_at)?;
+        let remainder = packed.bits(layout.remainders, place, head.remainder());
+        let (count, behind) = packed.count_at(self.count_at)?;
         self.count_at = behind;
         self.number += 1;
         Some((self.bucket << head.remainder() | remainder, count))
@@ -388,22 +480,9 @@ fn checksum(bytes: &[u8]) -> u64 {
     checksum.value()
 }
 
+/// The lowest bits, 63 at most.
 const fn low(bits: u32) -> u64 {
     (1 << bits) - 1
-}
-
-/// So many bits (57 at most) from a place on; beyond the end they are 0.
-fn bits(bytes: &[u8], at: u64, number: u32) -> u64 {
-    let from = usize::try_from(at / 8)
-        .ok()
-        .and_then(|first| bytes.get(first..));
-    let from = from.unwrap_or_default();
-    let chunk = from.first_chunk::<8>().copied().unwrap_or_else(|| {
-        let mut padded = [0; 8];
-        padded[..from.len().min(8)].copy_from_slice(&from[..from.len().min(8)]);
-        padded
-    });
-    u64::from_le_bytes(chunk) >> (at % 8) & low(number)
 }
 
 /// Bits, one behind the other.
