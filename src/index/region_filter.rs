@@ -38,6 +38,7 @@ impl RegionFilter {
     }
 
     /// The one of this name.
+    #[doc(hidden)]
     pub fn named(name: &str) -> Option<Self> {
         if name == Self::Ribbon.name() {
             return Some(Self::Ribbon);
@@ -47,6 +48,7 @@ impl RegionFilter {
     }
 
     /// Its name in options and in the catalogue.
+    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         match self {
             Self::Ribbon => "ribbon",
@@ -55,6 +57,7 @@ impl RegionFilter {
     }
 
     /// What it is, in a few words.
+    #[doc(hidden)]
     pub fn summary(self) -> &'static str {
         match self {
             Self::Ribbon => {

@@ -162,6 +162,7 @@ impl IndexWriter {
     }
 
     /// What the index holds.
+    #[doc(hidden)]
     pub const fn catalog(&self) -> &Catalog {
         &self.catalog
     }

@@ -8,9 +8,9 @@ use flowsieve::filters::{FilterKind, FilterSpec, PlannedCombination, Sizing, Sub
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSummary, SortedFlows, list};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pieces::{
-    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PiecePlan,
-    PieceReader, PlacedElements, PlacedFlow, RankedSlice, RankingSums, ShardCount, ShardFlows,
-    ShardTally, SlicePart, SliceRanking, SliceSums, divide, grid_of,
+    Exchanged as _, FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece,
+    PieceError, PiecePlan, PieceReader, PlacedElements, PlacedFlow, RankedSlice, RankingSums,
+    ShardCount, ShardFlows, ShardTally, SlicePart, SliceRanking, SliceSums, divide, grid_of,
 };
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, Slicing, count,

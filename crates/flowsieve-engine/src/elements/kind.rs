@@ -50,6 +50,7 @@ impl ElementKind {
     }
 
     /// Names of the attributes, in order, as in reports.
+    #[doc(hidden)]
     pub const fn attributes(self) -> &'static [&'static str] {
         match self {
             Self::HostPair => &["src", "dst"],

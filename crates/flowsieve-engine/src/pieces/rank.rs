@@ -1,6 +1,6 @@
 //! Ranks a slice from the parts that all pieces have of it, and puts the slices together.
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Exchanged, Reader, Writer};
 use super::merge::Merged;
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementColumns;
@@ -127,21 +127,17 @@ impl RankedSlice {
     pub const fn slice(&self) -> i64 {
         self.slice
     }
+}
 
-    /// The binary form.
-    pub fn to_bytes(&self) -> Vec<u8> {
+impl Exchanged for RankedSlice {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::begin(RANKED_SLICE);
         out.signed(self.slice);
         self.ranked.write(&mut out.0);
         out.0
     }
 
-    /// Reads the binary form.
-    ///
-    /// # Errors
-    ///
-    /// The bytes are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, RANKED_SLICE, "ranking of a slice")?;
         let slice = from.signed()?;
         let ranked = TopSlice::read(from.rest);
