@@ -31,6 +31,7 @@ pub enum RegionFilter {
 
 impl RegionFilter {
     /// All that there are.
+    #[doc(hidden)]
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = FilterKind::ALL.iter().copied();
         let kinds = kinds.filter(|kind| !kind.is_of_whole());

@@ -36,6 +36,7 @@ static TABLES: Mutex<Vec<&'static Table>> = Mutex::new(Vec::new());
 
 impl Zone {
     /// Coordinated universal time.
+    #[doc(hidden)]
     pub const UTC: Self = Self(None);
 
     /// The zone of this name, with its offsets: from a time on (nanoseconds since the epoch), local time is so many
@@ -71,6 +72,7 @@ impl Zone {
     pub const UNNAMED: &'static str = "local";
 
     /// Its name: `UTC`, or that of the table of zones, such as `Europe/Berlin`, or [`Zone::UNNAMED`].
+    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         self.0.map_or("UTC", |table| &table.name)
     }

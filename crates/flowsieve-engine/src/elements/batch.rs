@@ -85,6 +85,7 @@ impl Keys {
 
     /// The `index`-th.
     #[inline]
+    #[doc(hidden)]
     pub fn get(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start as usize..self.ends[index] as usize]
@@ -110,11 +111,13 @@ impl Keys {
     }
 
     /// How many there are.
+    #[doc(hidden)]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Whether there are none.
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -128,11 +131,13 @@ impl Keys {
 
 impl ElementColumns {
     /// Number of elements.
+    #[doc(hidden)]
     pub fn len(&self) -> usize {
         self.digests.len()
     }
 
     /// Whether there are none.
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.digests.is_empty()
     }

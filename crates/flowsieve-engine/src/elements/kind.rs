@@ -74,3 +74,12 @@ pub struct ElementRule {
     /// Ports on which DNS is spoken, besides 53.
     pub dns_ports: Vec<u16>,
 }
+
+impl From<ElementKind> for ElementRule {
+    fn from(kind: ElementKind) -> Self {
+        Self {
+            kind,
+            ..Self::default()
+        }
+    }
+}

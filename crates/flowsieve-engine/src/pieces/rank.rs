@@ -25,7 +25,8 @@ pub struct SliceRanking {
 /// The ranking of one slice, to be sent to whoever puts them together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankedSlice {
-    slice: i64,
+    /// Number of the slice in the grid.
+    pub slice: i64,
     ranked: TopSlice,
 }
 
@@ -121,13 +122,6 @@ fn mismatch() -> PieceError {
 }
 
 const RANKED_SLICE: u8 = b'R';
-
-impl RankedSlice {
-    /// Number of the slice in the grid.
-    pub const fn slice(&self) -> i64 {
-        self.slice
-    }
-}
 
 impl Exchanged for RankedSlice {
     fn to_bytes(&self) -> Vec<u8> {

@@ -179,25 +179,6 @@ impl CounterChoice {
         }
     }
 
-    /// The `HyperLogLog` of each of `shards` shards, of the highest precision whose registers fit into
-    /// the memory, which is for all of them together.
-    ///
-    /// # Errors
-    ///
-    /// Memory for less than the least precision, or a false-positive rate, which it does not have.
-    pub fn hyper_log_log(sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
-        Self::registers(Structure::Hll, sizing, shards)
-    }
-
-    /// The same with an `ExaLogLog`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`CounterChoice::hyper_log_log`].
-    pub fn exa_log_log(sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
-        Self::registers(Structure::Ell, sizing, shards)
-    }
-
     /// The [`SlidingBitmap`] of each of `shards` shards, for windows of `panes` panes, within this memory for all of
     /// them together.
     ///
@@ -227,7 +208,13 @@ impl CounterChoice {
         })
     }
 
-    fn registers(structure: Structure, sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
+    /// The `HyperLogLog` or `ExaLogLog` of each of `shards` shards, of the highest precision whose registers fit into
+    /// the memory, which is for all of them together.
+    ///
+    /// # Errors
+    ///
+    /// Memory for less than the least precision, or a false-positive rate, which it does not have.
+    pub fn registers(structure: Structure, sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
         let name = structure.name();
         let Sizing::Memory { bytes, .. } = sizing else {
             return Err(PlanError(format!(

@@ -24,6 +24,7 @@ pub enum Attribute {
 
 impl Attribute {
     /// All of them.
+    #[doc(hidden)]
     pub const ALL: [Self; 7] = [
         Self::Source,
         Self::Destination,
@@ -218,11 +219,13 @@ impl Question {
     }
 
     /// The keys.
+    #[doc(hidden)]
     pub fn by(&self) -> &[Field] {
         &self.by
     }
 
     /// What is distinct about them.
+    #[doc(hidden)]
     pub fn distinct(&self) -> &[Field] {
         &self.distinct
     }

@@ -540,6 +540,7 @@ impl Capture {
 
     /// Counter of the bytes taken from the file so far, as they are on disk, that is, compressed. It
     /// may be read from another thread.
+    #[doc(hidden)]
     pub fn bytes_read(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.bytes_read)
     }
@@ -552,6 +553,7 @@ impl Capture {
     }
 
     /// Path, or name, under which it was opened.
+    #[doc(hidden)]
     pub fn path(&self) -> &Path {
         &self.path
     }

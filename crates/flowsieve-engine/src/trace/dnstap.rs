@@ -38,6 +38,7 @@ impl DnstapTypes {
     pub(crate) const ASKED: Self = Self(0b0110_0110);
 
     /// All types, also those that nobody knows yet.
+    #[doc(hidden)]
     pub const ALL: Self = Self(u16::MAX);
 
     /// The names that [`Self::of_name`] knows: kinds, each with its queries and responses.
