@@ -18,7 +18,8 @@ pub struct AddressRange {
 
 impl AddressRange {
     /// Whether the address is one of them.
-    pub(crate) fn contains(self, address: IpAddr) -> bool {
+    #[doc(hidden)]
+    pub fn contains(self, address: IpAddr) -> bool {
         // Families differ, and V4 comes before V6 in the order of `IpAddr`.
         self.first <= address && address <= self.last
     }
