@@ -1,7 +1,9 @@
 //! A count in a few calls. Everything you do not set has the default of the command line.
 
 use crate::decode::Tunnel;
-use crate::elements::{ElementKind, ElementRule};
+#[cfg(doc)]
+use crate::elements::ElementKind;
+use crate::elements::ElementRule;
 use crate::filters::{FilterKind, Sizing, Structure};
 use crate::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, PlanError, RunError, SliceResult,
@@ -83,31 +85,10 @@ impl Count {
         }
     }
 
-    /// What is counted; [host pairs](ElementKind::HostPair) by default.
+    /// What is counted: a kind, or a kind with more choices; [host pairs](ElementKind::HostPair) by default.
     #[must_use]
-    pub fn element(mut self, kind: ElementKind) -> Self {
-        self.rule.kind = kind;
-        self
-    }
-
-    /// Both directions are one element.
-    #[must_use]
-    pub fn undirected(mut self) -> Self {
-        self.rule.undirected = true;
-        self
-    }
-
-    /// Of DNS messages only the queries.
-    #[must_use]
-    pub fn queries_only(mut self) -> Self {
-        self.rule.queries_only = true;
-        self
-    }
-
-    /// Ports on which DNS is spoken, besides 53.
-    #[must_use]
-    pub fn dns_ports(mut self, ports: impl IntoIterator<Item = u16>) -> Self {
-        self.rule.dns_ports = ports.into_iter().collect();
+    pub fn element(mut self, rule: impl Into<ElementRule>) -> Self {
+        self.rule = rule.into();
         self
     }
 
@@ -187,31 +168,10 @@ impl Count {
         self
     }
 
-    /// The filter that counts; [`FilterKind::Subset`] by default.
+    /// The filter that counts, or [another structure](Structure); [`FilterKind::Subset`] by default.
     #[must_use]
-    pub fn filter(mut self, kind: FilterKind) -> Self {
-        self.structure = Some(Structure::Filter(kind));
-        self
-    }
-
-    /// `HyperLogLog` counts, which says of no element whether it is new.
-    #[must_use]
-    pub fn hyper_log_log(mut self) -> Self {
-        self.structure = Some(Structure::Hll);
-        self
-    }
-
-    /// `ExaLogLog` counts: as `HyperLogLog`, with a smaller error in the same memory.
-    #[must_use]
-    pub fn exa_log_log(mut self) -> Self {
-        self.structure = Some(Structure::Ell);
-        self
-    }
-
-    /// Only the exact set counts.
-    #[must_use]
-    pub fn exact_only(mut self) -> Self {
-        self.structure = Some(Structure::Exact);
+    pub fn filter(mut self, structure: impl Into<Structure>) -> Self {
+        self.structure = Some(structure.into());
         self
     }
 
@@ -387,8 +347,9 @@ pub(crate) fn counter(
     });
     let counter = match structure {
         Structure::Exact => None,
-        Structure::Hll => Some(CounterChoice::hyper_log_log(sizing, shards)?),
-        Structure::Ell => Some(CounterChoice::exa_log_log(sizing, shards)?),
+        Structure::Hll | Structure::Ell => {
+            Some(CounterChoice::registers(structure, sizing, shards)?)
+        }
         Structure::Filter(kind) => Some(CounterChoice::filter(kind, attributes, sizing, shards)?),
     };
     Ok((counter, shards))
@@ -424,7 +385,7 @@ impl<'a> IntoIterator for &'a Counted {
     type IntoIter = std::slice::Iter<'a, SliceResult>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.iter()
+        self.slices.iter()
     }
 }
 

@@ -82,5 +82,7 @@ pub mod output {
 
 pub use count::{Count, Counted};
 pub use flowsieve_filters as filters;
-pub use flowsieve_filters::{bits, hashing};
+#[doc(hidden)]
+pub use flowsieve_filters::bits;
+pub use flowsieve_filters::hashing;
 pub use rows::CountRows;

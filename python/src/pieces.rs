@@ -14,10 +14,10 @@ use flowsieve::output::{
     CountParameters, CountReport, FlowParameters, FlowReport, Look, RecordBatches, ReportFormat,
 };
 use flowsieve::pieces::{
-    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, PacketPlace, Piece, PieceError,
-    PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums, RowTally, ShardCount,
-    ShardFlows, ShardRows, ShardTally, SlicePart, SliceRanking, SliceSums, divide, divide_by,
-    grid_of,
+    Exchanged as _, FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, PacketPlace,
+    Piece, PieceError, PieceReader, PlacedFlow, RankedSlice, RankingSums, RowPlace, RowSums,
+    RowTally, ShardCount, ShardFlows, ShardRows, ShardTally, SlicePart, SliceRanking, SliceSums,
+    divide, divide_by, grid_of,
 };
 use flowsieve::pipeline::{Align, CountSummary, SliceGrid};
 use flowsieve::report::{ExportFormat, ExportParameters, ExportReport, TopParameters, TopReport};

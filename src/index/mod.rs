@@ -54,6 +54,6 @@ pub use query::{AddressRange, DomainRange, IndexQuery};
 pub use record::{Ends, Record};
 pub use region_filter::RegionFilter;
 pub use search::{Explained, Hit, HitSink, search};
+pub use writer::{Added, IndexWriter};
 #[doc(hidden)]
-pub use writer::cannot_be_indexed;
-pub use writer::{Added, IndexWriter, LEAST_MEMORY_BYTES};
+pub use writer::{LEAST_MEMORY_BYTES, cannot_be_indexed};

@@ -18,6 +18,7 @@ pub struct AddressRange {
 
 impl AddressRange {
     /// Whether the address is one of them.
+    #[doc(hidden)]
     pub fn contains(self, address: IpAddr) -> bool {
         // Families differ, and V4 comes before V6 in the order of `IpAddr`.
         self.first <= address && address <= self.last
@@ -90,7 +91,7 @@ pub struct DomainRange {
 
 impl DomainRange {
     /// Whether a name in wire form is one of them.
-    pub fn contains(&self, name: &[u8]) -> bool {
+    pub(crate) fn contains(&self, name: &[u8]) -> bool {
         if !self.below {
             return name == self.name;
         }
@@ -186,7 +187,7 @@ impl IndexQuery {
     /// # Errors
     ///
     /// No attribute is given, or the range of time is empty.
-    pub fn check(&self) -> Result<(), IndexError> {
+    pub(crate) fn check(&self) -> Result<(), IndexError> {
         let addresses = [self.src, self.dst, self.host].iter().any(Option::is_some);
         let ports = self.dst_port.is_some() || self.port.is_some();
         if !addresses && !ports && self.domain.is_none() {
@@ -205,7 +206,7 @@ impl IndexQuery {
     }
 
     /// Whether the record is an answer.
-    pub fn takes(&self, record: &Record) -> bool {
+    pub(crate) fn takes(&self, record: &Record) -> bool {
         let domain = match (&self.domain, record.domain.as_deref()) {
             (None, None) => true,
             (Some(domain), Some(name)) => domain.contains(name),

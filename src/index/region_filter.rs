@@ -31,6 +31,7 @@ pub enum RegionFilter {
 
 impl RegionFilter {
     /// All that there are.
+    #[doc(hidden)]
     pub fn all() -> impl Iterator<Item = Self> {
         let kinds = FilterKind::ALL.iter().copied();
         let kinds = kinds.filter(|kind| !kind.is_of_whole());
@@ -38,6 +39,7 @@ impl RegionFilter {
     }
 
     /// The one of this name.
+    #[doc(hidden)]
     pub fn named(name: &str) -> Option<Self> {
         if name == Self::Ribbon.name() {
             return Some(Self::Ribbon);
@@ -47,6 +49,7 @@ impl RegionFilter {
     }
 
     /// Its name in options and in the catalogue.
+    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         match self {
             Self::Ribbon => "ribbon",
@@ -55,6 +58,7 @@ impl RegionFilter {
     }
 
     /// What it is, in a few words.
+    #[doc(hidden)]
     pub fn summary(self) -> &'static str {
         match self {
             Self::Ribbon => {

@@ -84,11 +84,13 @@ pub struct Explained {
 
 impl Explained {
     /// Regions opened in vain, of those without an answer that the filters were asked about.
+    #[doc(hidden)]
     pub fn region_fpr(&self) -> Option<f64> {
         self.rate(self.regions_in_vain, self.regions_by_filter)
     }
 
     /// Nodes not ruled out though they have no answer, of all such nodes whose filter was asked.
+    #[doc(hidden)]
     pub fn node_fpr(&self) -> Option<f64> {
         self.rate(self.nodes_in_vain, self.nodes_ruled_out)
     }

@@ -9,16 +9,61 @@ use super::values::{ColumnValue, RowBatch, Values};
 use crate::export::Texts;
 use crate::zone::Zone;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// What people read in a row.
 type Text<R> = Box<dyn Fn(&R) -> String + Send + Sync>;
 
-/// The cell of a row.
-type CellOf<R> = Arc<dyn Fn(&R) -> Cell + Send + Sync>;
+/// The cells of a row, one a column.
+pub(super) type Cells = Vec<Cell>;
 
-/// Appends the text of a row; false if it has none.
-type Write<R> = dyn Fn(&R, &mut String) -> bool + Send + Sync;
+/// Takes the cell of a row.
+trait Take<R: ?Sized>: Send + Sync {
+    fn cell(&self, row: &R) -> Cell;
+
+    /// Appends the cell as text without memory of its own, and says whether there is one; none if it cannot do so.
+    fn push_text(&self, _row: &R, _text: &mut String) -> Option<bool> {
+        None
+    }
+}
+
+impl<R: ?Sized, F: Fn(&R) -> Cell + Send + Sync> Take<R> for F {
+    fn cell(&self, row: &R) -> Cell {
+        self(row)
+    }
+}
+
+/// A value of a type that cells are made of.
+struct OfValue<T, F>(F, PhantomData<fn() -> T>);
+
+impl<R: ?Sized, T: IntoCell, F: Fn(&R) -> T + Send + Sync> Take<R> for OfValue<T, F> {
+    fn cell(&self, row: &R) -> Cell {
+        (self.0)(row).cell()
+    }
+
+    fn push_text(&self, row: &R, text: &mut String) -> Option<bool> {
+        Some((self.0)(row).push_text(text))
+    }
+}
+
+/// A text that is written where it is wanted.
+struct Written<F>(F);
+
+impl<R: ?Sized, F: Fn(&R, &mut String) -> bool + Send + Sync> Take<R> for Written<F> {
+    fn cell(&self, row: &R) -> Cell {
+        let mut text = String::new();
+        if (self.0)(row, &mut text) {
+            Cell::Text(text.into())
+        } else {
+            Cell::Null
+        }
+    }
+
+    fn push_text(&self, row: &R, text: &mut String) -> Option<bool> {
+        Some((self.0)(row, text))
+    }
+}
 
 /// The values of all rows of a batch.
 type Bulk<R> = Arc<dyn for<'b> Fn(&'b R) -> Values<'b> + Send + Sync>;
@@ -32,9 +77,7 @@ pub(super) struct Column<R: ?Sized> {
     pub(super) doc: &'static str,
     /// Its names in Zeek's logs, in the Elastic Common Schema and in IPFIX, where it has any.
     pub(super) elsewhere: Option<[&'static str; 3]>,
-    cell: CellOf<R>,
-    /// The same as text, without memory of its own where the type has a way to do so.
-    write: Option<Arc<Write<R>>>,
+    cell: Arc<dyn Take<R>>,
     /// If rows are batches, all values at once.
     bulk: Option<Bulk<R>>,
     /// The columns of the object in it, as they are in flat tables.
@@ -49,12 +92,12 @@ pub(super) struct Column<R: ?Sized> {
 
 impl<R: ?Sized> Column<R> {
     pub(super) fn cell(&self, row: &R) -> Cell {
-        (self.cell)(row).in_zone(self.zone)
+        self.cell.cell(row).in_zone(self.zone)
     }
 
-    /// What appends the text of a row, if the column has that.
-    pub(super) fn text_writer(&self) -> Option<&Write<R>> {
-        self.write.as_deref()
+    /// Appends the cell as text, if the column does so itself; whether there is one.
+    pub(super) fn push_text(&self, row: &R, text: &mut String) -> Option<bool> {
+        self.cell.push_text(row, text)
     }
 
     /// Whether it has all values of a batch at once.
@@ -89,19 +132,13 @@ impl<R: ?Sized> Default for Columns<R> {
 
 impl<R: ?Sized> Columns<R> {
     /// Appends a column; its type says what it holds.
-    pub(super) fn field<T: IntoCell>(
+    pub(super) fn field<T: IntoCell + 'static>(
         self,
         name: impl Into<Name>,
         value: impl Fn(&R) -> T + Send + Sync + 'static,
     ) -> Self {
-        let value = Arc::new(value);
-        let own = Arc::clone(&value);
-        let cell = move |row: &R| own(row).cell();
-        let mut this = self.column(name.into(), T::kind(), T::NULLABLE, Arc::new(cell));
-        this.last().write = Some(Arc::new(move |row: &R, text: &mut String| {
-            value(row).push_text(text)
-        }));
-        this
+        let cell = Arc::new(OfValue(value, PhantomData));
+        self.column(name.into(), T::kind(), T::NULLABLE, cell)
     }
 
     /// Appends a column of texts that are written where they are wanted; those for which `write` says false are missing.
@@ -111,29 +148,11 @@ impl<R: ?Sized> Columns<R> {
         nullable: bool,
         write: impl Fn(&R, &mut String) -> bool + Send + Sync + 'static,
     ) -> Self {
-        let write = Arc::new(write);
-        let own = Arc::clone(&write);
-        let cell = move |row: &R| {
-            let mut text = String::new();
-            if own(row, &mut text) {
-                Cell::Text(text.into())
-            } else {
-                Cell::Null
-            }
-        };
-        let mut this = self.column(name.into(), Kind::Text, nullable, Arc::new(cell));
-        this.last().write = Some(write);
-        this
+        self.column(name.into(), Kind::Text, nullable, Arc::new(Written(write)))
     }
 
     /// Appends a column of any kind.
-    pub(super) fn column(
-        mut self,
-        name: Name,
-        kind: Kind,
-        nullable: bool,
-        cell: CellOf<R>,
-    ) -> Self {
+    fn column(mut self, name: Name, kind: Kind, nullable: bool, cell: Arc<dyn Take<R>>) -> Self {
         let unit = match name.rsplit_once('_') {
             _ if matches!(kind, Kind::Time(_) | Kind::Bool) => "",
             Some((_, "bytes")) => "bytes",
@@ -149,7 +168,6 @@ impl<R: ?Sized> Columns<R> {
             doc: "",
             elsewhere: None,
             cell,
-            write: None,
             bulk: None,
             parts: Vec::new(),
             heading: None,
@@ -210,7 +228,7 @@ impl<R: ?Sized> Columns<R> {
                 None => column.name.clone(),
             };
             let (part, cell) = (part.clone(), Arc::clone(&column.cell));
-            let cell = move |row: &R| part(row).map_or(Cell::Null, |part| cell(&part));
+            let cell = move |row: &R| part(row).map_or(Cell::Null, |part| cell.cell(&part));
             let parts = parts.column(name, column.kind.clone(), true, Arc::new(cell));
             let parts = parts.doc(column.doc).unit(column.unit);
             match &column.heading {
@@ -234,7 +252,7 @@ impl<R: ?Sized> Columns<R> {
                     column.name,
                     column.kind,
                     column.nullable,
-                    Arc::new(move |row: &R| cell(part(row))),
+                    Arc::new(move |row: &R| cell.cell(part(row))),
                 )
                 .doc(column.doc)
                 .unit(column.unit);
@@ -337,7 +355,6 @@ impl<R: ?Sized> Columns<R> {
                 column.bulk = None;
             }
             column.kind = kind;
-            column.write = None;
             column.cell = Arc::new(cell);
         }
         self
@@ -399,6 +416,22 @@ impl<R: ?Sized> Columns<R> {
             Some(Cell::U64(number)) => number,
             cell => unreachable!("{name} is a whole number, not {cell:?}"),
         }
+    }
+
+    /// The cells of a row.
+    pub(super) fn cells(&self, row: &R) -> Cells {
+        self.0.iter().map(|column| column.cell(row)).collect()
+    }
+
+    /// The same columns of rows that are cells already: what is written of few rows needs no code for their type.
+    pub(super) fn of_cells(&self) -> Columns<Cells> {
+        let columns = self.0.iter().enumerate();
+        columns.fold(Columns::default(), |all, (number, column)| {
+            let cell = Arc::new(move |row: &Cells| row[number].clone());
+            let (name, kind) = (column.name.clone(), column.kind.clone());
+            let all = all.column(name, kind, column.nullable, cell);
+            all.doc(column.doc).unit(column.unit)
+        })
     }
 
     /// Rows as a list of objects.

@@ -113,11 +113,10 @@ impl<W: Write, R: Send + 'static> CsvRows<W, R> {
 fn push_row<R>(columns: &Columns<R>, row: &R, line: &mut String) {
     let start = line.len();
     for (number, column) in columns.0.iter().enumerate() {
-        let write = |line: &mut String| match column.text_writer() {
-            Some(write) => {
-                write(row, line);
+        let write = |line: &mut String| {
+            if column.push_text(row, line).is_none() {
+                column.cell(row).write_text(line);
             }
-            None => column.cell(row).write_text(line),
         };
         if let Kind::Time(_) = column.kind {
             let cell = column.cell(row);

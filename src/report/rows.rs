@@ -3,7 +3,7 @@
 #[cfg(feature = "arrow")]
 use super::arrow_stream::ArrowStream;
 use super::cell::{Cell, Kind, Name};
-use super::column::Columns;
+use super::column::{Cells, Columns};
 use super::csv::CsvRows;
 use super::format::ReportFormat;
 use super::json::JsonLines;
@@ -172,25 +172,6 @@ impl<W: Write, R> RowWriter<W, R> {
         })
     }
 
-    /// Writes rows that are there already, and ends.
-    pub(super) fn write_all<'a>(
-        format: ReportFormat,
-        frame: Frame,
-        columns: Columns<R>,
-        rows: impl IntoIterator<Item = &'a R>,
-        tail: Vec<Cell>,
-        out: W,
-    ) -> io::Result<W>
-    where
-        R: 'a,
-    {
-        let mut writer = Self::begin(format, frame, columns, out)?;
-        for row in rows {
-            writer.row(row)?;
-        }
-        writer.finish(tail)
-    }
-
     /// Writes a row.
     pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
         match &mut self.form {
@@ -265,6 +246,28 @@ impl<W: Write, R> RowWriter<W, R> {
                 Ok(lines.finish())
             }
         }
+    }
+}
+
+impl<W: Write> RowWriter<W, Cells> {
+    /// Writes rows that are there already, and ends.
+    pub(super) fn write_all<'a, R: 'a>(
+        format: ReportFormat,
+        frame: Frame,
+        columns: Columns<R>,
+        rows: impl IntoIterator<Item = &'a R>,
+        tail: Vec<Cell>,
+        out: W,
+    ) -> io::Result<W> {
+        let mut columns = columns.in_zone(frame.zone);
+        if format.is_flat() {
+            columns = columns.flat();
+        }
+        let mut writer = Self::begin(format, frame, columns.of_cells(), out)?;
+        for row in rows {
+            writer.row(&columns.cells(row))?;
+        }
+        writer.finish(tail)
     }
 }
 

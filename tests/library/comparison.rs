@@ -234,7 +234,7 @@ fn counts_are_those_of_count() {
             let counter = CounterChoice::filter(kind, attributes, sizing, 1).unwrap();
             (Contender::from(kind), counter)
         });
-        let hll = CounterChoice::hyper_log_log(sizing, 1).unwrap();
+        let hll = CounterChoice::registers(Structure::Hll, sizing, 1).unwrap();
         for (contender, counter) in filters
             .into_iter()
             .chain([(Contender::Plain(Structure::Hll), hll)])

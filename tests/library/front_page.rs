@@ -1,8 +1,8 @@
 //! What the front page of the library offers, against the plans behind it.
 
 use super::common;
-use flowsieve::elements::ElementKind;
-use flowsieve::filters::FilterKind;
+use flowsieve::elements::{ElementKind, ElementRule};
+use flowsieve::filters::{FilterKind, Structure};
 use flowsieve::trace::Source;
 use flowsieve::{Count, Counted};
 use std::fs;
@@ -55,16 +55,31 @@ fn choices_that_do_not_go_together_are_refused() {
     let count = || Count::of(PATHS);
     assert!(count().slice(Duration::ZERO).run().is_err());
     assert!(count().memory(1).run().is_err());
-    assert!(count().exact_only().without_exact().run().is_err());
-    assert!(count().hyper_log_log().rate(0.01, 1_000).run().is_err());
+    assert!(
+        count()
+            .filter(Structure::Exact)
+            .without_exact()
+            .run()
+            .is_err()
+    );
+    assert!(
+        count()
+            .filter(Structure::Hll)
+            .rate(0.01, 1_000)
+            .run()
+            .is_err()
+    );
 }
 
 #[test]
 fn every_choice_reaches_the_plan() {
     let plan = Count::of(PATHS)
-        .undirected()
-        .queries_only()
-        .dns_ports([5353])
+        .element(ElementRule {
+            undirected: true,
+            queries_only: true,
+            dns_ports: vec![5353],
+            ..ElementRule::default()
+        })
         .inner_header()
         .one_slice()
         .from_first_packet()
@@ -89,7 +104,7 @@ fn every_choice_reaches_the_plan() {
     assert_eq!((plan.shards, plan.exact_limit_bytes), (3, None));
     assert!(
         Count::of(PATHS)
-            .exact_only()
+            .filter(Structure::Exact)
             .plan()
             .unwrap()
             .counter

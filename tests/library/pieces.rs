@@ -4,13 +4,15 @@ use super::common;
 use flowsieve::capture_filter::CaptureFilter;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::{ElementKind, ElementRule};
-use flowsieve::filters::{FilterKind, FilterSpec, PlannedCombination, Sizing, SubsetSpec};
+use flowsieve::filters::{
+    FilterKind, FilterSpec, PlannedCombination, Sizing, Structure, SubsetSpec,
+};
 use flowsieve::flows::{FlowPlan, FlowRecord, FlowSummary, SortedFlows, list};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pieces::{
-    FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece, PieceError, PiecePlan,
-    PieceReader, PlacedElements, PlacedFlow, RankedSlice, RankingSums, ShardCount, ShardFlows,
-    ShardTally, SlicePart, SliceRanking, SliceSums, divide, grid_of,
+    Exchanged as _, FlowSums, FlowTally, InputPart, InputTable, Joined, OpenPiece, Piece,
+    PieceError, PiecePlan, PieceReader, PlacedElements, PlacedFlow, RankedSlice, RankingSums,
+    ShardCount, ShardFlows, ShardTally, SlicePart, SliceRanking, SliceSums, divide, grid_of,
 };
 use flowsieve::pipeline::{
     Align, CountExtras, CountPlan, CountSummary, CounterChoice, Slicing, count,
@@ -162,7 +164,7 @@ fn ranked_in_pieces(plan: &TopPlan, division: Division) -> String {
         };
         if let Some(ranked) = ranking.rank(slice, parts, &read.table).unwrap() {
             let ranked = RankedSlice::from_bytes(&ranked.to_bytes()).unwrap();
-            assert_eq!(ranked.slice(), slice);
+            assert_eq!(ranked.slice, slice);
             sums.slice(&ranked).unwrap();
         }
     }
@@ -363,7 +365,7 @@ fn counter(which: usize, kind: ElementKind, shards: u32, bytes: u64) -> Option<C
     };
     match which {
         0 => None,
-        1 => Some(CounterChoice::hyper_log_log(sizing, shards).unwrap()),
+        1 => Some(CounterChoice::registers(Structure::Hll, sizing, shards).unwrap()),
         2 => {
             let stored =
                 (0..attributes)

@@ -5,7 +5,9 @@ use flowsieve::elements::ElementKind;
 use flowsieve::export::{
     ExportPlan, ExportRows, ExportSink, ExportSummary, ExportTotals, ExportWhat, export,
 };
-use flowsieve::pieces::{PieceError, RowPlace, RowSums, RowTally, ShardRows, SlicePart, grid_of};
+use flowsieve::pieces::{
+    Exchanged as _, PieceError, RowPlace, RowSums, RowTally, ShardRows, SlicePart, grid_of,
+};
 use flowsieve::pipeline::SliceGrid;
 use flowsieve::selection::Selection;
 use proptest::prelude::*;

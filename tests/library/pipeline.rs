@@ -4,7 +4,7 @@
 use super::common;
 use flowsieve::decode::Tunnel;
 use flowsieve::elements::ElementKind;
-use flowsieve::filters::{FilterKind, Sizing};
+use flowsieve::filters::{FilterKind, Sizing, Structure};
 use flowsieve::generate::{GenerateKind, GeneratePlan, generate};
 use flowsieve::pipeline::{
     Align, CountPlan, CountSummary, CounterChoice, SliceResult, Slicing, Totals,
@@ -121,7 +121,7 @@ fn the_report_does_not_depend_on_the_number_of_threads() {
             counts_the_same_with_every_number_of_threads(&mut plan, filter);
         }
         let mut plan = common::plan(&[traffic.clone(), dns.clone()], kind);
-        let hll = CounterChoice::hyper_log_log(sizing, plan.shards).unwrap();
+        let hll = CounterChoice::registers(Structure::Hll, sizing, plan.shards).unwrap();
         counts_the_same_with_every_number_of_threads(&mut plan, hll);
     }
 }
@@ -152,7 +152,7 @@ fn a_hyper_log_log_counts_and_tells_no_first() {
             expected: None,
         };
         plan.shards = shards;
-        plan.counter = Some(CounterChoice::hyper_log_log(sizing, shards).unwrap());
+        plan.counter = Some(CounterChoice::registers(Structure::Hll, sizing, shards).unwrap());
         assert_eq!(
             plan.counter_bytes(),
             Some(registers as u64 * u64::from(shards))
@@ -479,7 +479,8 @@ fn totals_without_any_slice_are_null_where_there_can_be_no_answer() {
     };
     assert_eq!(answers(&without_exact), (None, Some(0), Some(0.0)));
     let hll = CountPlan {
-        counter: CounterChoice::hyper_log_log(
+        counter: CounterChoice::registers(
+            Structure::Hll,
             Sizing::Memory {
                 bytes: 1024,
                 expected: None,

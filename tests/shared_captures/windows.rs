@@ -1,6 +1,7 @@
 //! Windows that slide over real captures.
 
 use flowsieve::Count;
+use flowsieve::filters::Structure;
 use flowsieve::selection::{Selection, TimeBound};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,12 @@ pub(crate) fn are_what_a_range_of_time_has(folder: &Path) {
     let (mut captures, mut compared) = (0, 0);
     for path in files {
         let count = Count::of([&path]).threads(1);
-        let whole = count.clone().one_slice().exact_only().run().unwrap();
+        let whole = count
+            .clone()
+            .one_slice()
+            .filter(Structure::Exact)
+            .run()
+            .unwrap();
         let [all] = &whole.slices[..] else { continue };
         let step = (all.end_ns - all.start_ns) / 40;
         if step < 1000 || captures == 30 {
@@ -44,7 +50,7 @@ pub(crate) fn are_what_a_range_of_time_has(folder: &Path) {
             let alone = count
                 .clone()
                 .one_slice()
-                .exact_only()
+                .filter(Structure::Exact)
                 .only(range)
                 .run()
                 .unwrap();

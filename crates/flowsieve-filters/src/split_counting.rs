@@ -155,6 +155,11 @@ pub(crate) fn counter_sizes(
     }
 }
 
+/// Counters of a part if these counters are shared out to so many parts.
+pub(crate) fn part_among(counters: u64, probes: u32) -> u64 {
+    counters / u64::from(probes.max(1))
+}
+
 impl SplitCountingSpec {
     pub(crate) const NUMBER: u8 = 6;
 
@@ -186,12 +191,9 @@ impl Parameters for SplitCountingSpec {
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
-        // The parts share the same counters.
-        let counters = self.part * u64::from(self.probes);
-        let part = counters / u64::from(probes.max(1));
         Some(
             Self {
-                part,
+                part: part_among(self.part * u64::from(self.probes), probes),
                 probes,
                 ..*self
             }

@@ -73,11 +73,13 @@ impl Buffer {
 
     /// Takes the value of a row; how many bytes of text it has.
     pub(super) fn take<R>(&mut self, column: &Column<R>, row: &R) -> usize {
-        let (Some(write), Values::Text(texts)) = (column.text_writer(), &mut self.values) else {
+        let Values::Text(texts) = &mut self.values else {
             return self.push(column.cell(row));
         };
         let start = texts.all.len();
-        let is_there = write(row, &mut texts.all);
+        let Some(is_there) = column.push_text(row, &mut texts.all) else {
+            return self.push(column.cell(row));
+        };
         if self.nullable {
             self.present.push(i16::from(is_there));
         }

@@ -24,16 +24,19 @@ impl FilterError {
     }
 
     /// One sentence, without the expression.
+    #[doc(hidden)]
     pub fn problem(&self) -> &str {
         &self.problem
     }
 
     /// The bytes of the expression that are meant; empty at its end if something is missing there.
+    #[doc(hidden)]
     pub fn place(&self) -> Range<usize> {
         self.place.clone()
     }
 
     /// What to write instead, if that is known.
+    #[doc(hidden)]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }

@@ -48,6 +48,7 @@ mod value;
 mod tests;
 
 pub use error::FilterError;
+#[doc(hidden)]
 pub use names::port as port_of_name;
 
 use crate::decode::Tunnel;
@@ -98,11 +99,12 @@ impl CaptureFilter {
 
     /// Whether a record of a log matches. It has addresses and perhaps ports; what asks for bytes or the length
     /// does not match.
-    pub fn matches_entry(&self, entry: &trace::LogEntry) -> bool {
+    pub(crate) fn matches_entry(&self, entry: &trace::LogEntry) -> bool {
         self.program.run(&mut LogEntry(entry))
     }
 
     /// Takes the choice back of those packets of a batch that do not match; they point into `bytes`.
+    #[doc(hidden)]
     pub fn choose(&self, bytes: &[u8], packets: &[PacketRef], chosen: &mut [bool]) {
         let program = &*self.program;
         // The test is chosen once a batch and not once a packet.

@@ -38,7 +38,6 @@ mod tcp;
 mod window;
 mod window_filter;
 
-pub use crate::guard::Broken;
 pub use plan::{
     DedupPlan, DedupPlanError, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth,
 };

@@ -22,6 +22,7 @@ pub enum Sameness {
 
 impl Sameness {
     /// Its name in options and results.
+    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Packet => "packet",
@@ -83,6 +84,7 @@ pub enum WindowFilterKind {
 
 impl WindowFilterKind {
     /// Its name in options and results.
+    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dleft => "dleft",
@@ -172,6 +174,7 @@ impl DedupPlan {
     /// # Errors
     ///
     /// The first rule that is broken.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), DedupPlanError> {
         let fail = |reason: &str| Err(DedupPlanError(reason.to_owned()));
         if self.by != Sameness::Packet && self.distinguish != Difference::default() {

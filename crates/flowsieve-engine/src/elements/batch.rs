@@ -3,6 +3,7 @@
 use crate::decode::{Addresses, Skip};
 use crate::hashing::{Digest, Digester};
 use crate::memory::fetch;
+use crate::trace::{LinkType, LogBatch, LogEntry, PacketRef};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -45,7 +46,7 @@ pub struct Keys {
 impl Keys {
     /// Appends one.
     #[inline]
-    pub fn push(&mut self, key: &[u8]) {
+    pub(crate) fn push(&mut self, key: &[u8]) {
         self.bytes.extend_from_slice(key);
         self.ends.push(self.bytes.len() as u32);
     }
@@ -84,6 +85,7 @@ impl Keys {
 
     /// The `index`-th.
     #[inline]
+    #[doc(hidden)]
     pub fn get(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.bytes[start as usize..self.ends[index] as usize]
@@ -109,17 +111,19 @@ impl Keys {
     }
 
     /// How many there are.
+    #[doc(hidden)]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Whether there are none.
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
     /// Forgets all and keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
@@ -127,11 +131,13 @@ impl Keys {
 
 impl ElementColumns {
     /// Number of elements.
+    #[doc(hidden)]
     pub fn len(&self) -> usize {
         self.digests.len()
     }
 
     /// Whether there are none.
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.digests.is_empty()
     }
@@ -179,7 +185,7 @@ impl ElementColumns {
     }
 
     /// Forgets all and keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.digests.clear();
         self.attributes.clear();
         self.keys.clear();
@@ -194,6 +200,47 @@ impl ElementBatch {
         self.further.clear();
         self.elements.clear();
         self.addresses.clear();
+    }
+
+    /// Appends packets, each of which gives as many elements as `extract` says.
+    #[expect(
+        clippy::inline_always,
+        reason = "one loop a kind, so that the choice is made once a batch and not once a packet"
+    )]
+    #[inline(always)]
+    pub(crate) fn packets(
+        &mut self,
+        bytes: &[u8],
+        packets: &[PacketRef],
+        extract: impl Fn(LinkType, &[u8], &mut ElementColumns) -> Result<u32, Skip>,
+    ) {
+        let first = self.times_ns.len() as u32;
+        let times = packets.iter().map(|packet| packet.time_ns);
+        self.times_ns.extend(times);
+        for (number, packet) in (first..).zip(packets) {
+            let frame = &bytes[packet.start as usize..][..packet.captured as usize];
+            match extract(packet.link, frame, &mut self.elements) {
+                Ok(1) => {}
+                Ok(elements) => self.further.extend((1..elements).map(|_| number)),
+                Err(skip) => self.skipped.push((number, skip)),
+            }
+        }
+    }
+
+    /// The same for the records of a log.
+    pub(crate) fn records(
+        &mut self,
+        log: &LogBatch<'_>,
+        extract: impl Fn(&LogEntry, &mut ElementColumns) -> Result<u32, Skip>,
+    ) {
+        for entry in log.entries {
+            let number = self.times_ns.len() as u32;
+            self.times_ns.push(entry.time_ns);
+            match extract(entry, &mut self.elements) {
+                Ok(elements) => self.further.extend((1..elements).map(|_| number)),
+                Err(skip) => self.skipped.push((number, skip)),
+            }
+        }
     }
 }
 

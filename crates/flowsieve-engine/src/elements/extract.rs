@@ -26,7 +26,7 @@ use crate::decode::{
     labels_from_text, logged_addresses,
 };
 use crate::hashing::Digester;
-use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, PacketRef, TraceBatch};
+use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, TraceBatch};
 use std::net::IpAddr;
 
 /// Turns packets into elements.
@@ -68,6 +68,7 @@ impl Extractor {
 
     /// Fills the column of addresses too.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_addresses(mut self) -> Self {
         self.addresses = true;
         self
@@ -81,22 +82,27 @@ impl Extractor {
         match batch {
             // One loop a kind, so that the choice is made once a batch and not once a packet.
             TraceBatch::Packets { bytes, packets } => match self.rule.kind {
-                ElementKind::HostPair => self.packets(bytes, packets, out, Self::host_pair),
-                ElementKind::Flow => self.packets(bytes, packets, out, Self::flow),
-                ElementKind::Dns => self.packets(bytes, packets, out, Self::dns),
+                ElementKind::HostPair => out.packets(bytes, packets, |link, frame, out| {
+                    self.host_pair(link, frame, out)
+                }),
+                ElementKind::Flow => {
+                    out.packets(bytes, packets, |link, frame, out| {
+                        self.flow(link, frame, out)
+                    });
+                }
+                ElementKind::Dns => {
+                    out.packets(bytes, packets, |link, frame, out| {
+                        self.dns(link, frame, out)
+                    });
+                }
                 ElementKind::Source | ElementKind::Destination => {
-                    self.packets(bytes, packets, out, Self::host);
+                    out.packets(bytes, packets, |link, frame, out| {
+                        self.host(link, frame, out)
+                    });
                 }
             },
             TraceBatch::Log(log) => {
-                for entry in log.entries {
-                    let number = out.times_ns.len() as u32;
-                    out.times_ns.push(entry.time_ns);
-                    match self.log_entry(&log, entry, &mut out.elements) {
-                        Ok(elements) => out.further.extend((1..elements).map(|_| number)),
-                        Err(skip) => out.skipped.push((number, skip)),
-                    }
-                }
+                out.records(&log, |entry, out| self.log_entry(&log, entry, out));
             }
         }
     }
@@ -111,28 +117,6 @@ impl Extractor {
             })),
             TraceBatch::Log(log) => {
                 out.extend(log.entries.iter().map(|entry| logged_addresses(entry).ok()));
-            }
-        }
-    }
-
-    /// Appends packets, each of which gives as many elements as `extract` says.
-    #[inline(always)]
-    fn packets(
-        &self,
-        bytes: &[u8],
-        packets: &[PacketRef],
-        out: &mut ElementBatch,
-        extract: impl Fn(&Self, LinkType, &[u8], &mut ElementColumns) -> Result<u32, Skip>,
-    ) {
-        let first = out.times_ns.len() as u32;
-        out.times_ns
-            .extend(packets.iter().map(|packet| packet.time_ns));
-        for (number, packet) in (first..).zip(packets) {
-            let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            match extract(self, packet.link, frame, &mut out.elements) {
-                Ok(1) => {}
-                Ok(elements) => out.further.extend((1..elements).map(|_| number)),
-                Err(skip) => out.skipped.push((number, skip)),
             }
         }
     }

@@ -50,6 +50,7 @@ impl ElementKind {
     }
 
     /// Names of the attributes, in order, as in reports.
+    #[doc(hidden)]
     pub const fn attributes(self) -> &'static [&'static str] {
         match self {
             Self::HostPair => &["src", "dst"],
@@ -72,4 +73,13 @@ pub struct ElementRule {
     pub queries_only: bool,
     /// Ports on which DNS is spoken, besides 53.
     pub dns_ports: Vec<u16>,
+}
+
+impl From<ElementKind> for ElementRule {
+    fn from(kind: ElementKind) -> Self {
+        Self {
+            kind,
+            ..Self::default()
+        }
+    }
 }

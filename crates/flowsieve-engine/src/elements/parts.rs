@@ -13,6 +13,7 @@ impl ElementKind {
     ///
     /// The family is there if an address is, so that no two encodings of different lengths are one;
     /// protocols, ports and names are the same in both families.
+    #[doc(hidden)]
     pub fn part(self, key: &[u8], mask: u32, out: &mut Vec<u8>) {
         let Some(&family) = key.first() else {
             return;
@@ -29,6 +30,7 @@ impl ElementKind {
 
     /// The attributes in `mask`, each with its bytes, of an element of which `part` has the bytes that
     /// [`ElementKind::part`] appends for this mask; an element's encoding is the part of all.
+    #[doc(hidden)]
     pub fn values(self, part: &[u8], mask: u32) -> impl Iterator<Item = (usize, &[u8])> {
         let (mut rest, address) = match part.split_first() {
             Some((&family, rest)) if mask & self.addresses() != 0 || mask == self.all() => {
@@ -54,11 +56,13 @@ impl ElementKind {
     }
 
     /// All attributes.
+    #[doc(hidden)]
     pub const fn all(self) -> u32 {
         (1 << self.attributes().len()) - 1
     }
 
     /// The attributes that are addresses.
+    #[doc(hidden)]
     pub const fn addresses(self) -> u32 {
         match self {
             Self::HostPair | Self::Flow | Self::Dns => 0b11,
@@ -67,6 +71,7 @@ impl ElementKind {
     }
 
     /// How many values each attribute can have at all, where that is few.
+    #[doc(hidden)]
     pub const fn most_values(self) -> &'static [Option<u64>] {
         match self {
             Self::HostPair => &[None, None],

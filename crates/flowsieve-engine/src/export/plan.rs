@@ -70,6 +70,7 @@ impl ExportPlan {
     /// # Errors
     ///
     /// A slice without a width; too little memory.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), ExportError> {
         let ExportWhat::Elements {
             slicing,

@@ -17,6 +17,7 @@ pub trait ExportSink {
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()>;
 
     /// Whether it can forget the rows that it took: those in a file can be written anew, those in a pipe are gone.
+    #[doc(hidden)]
     fn can_begin_again(&self) -> bool {
         false
     }
@@ -26,6 +27,7 @@ pub trait ExportSink {
     /// # Errors
     ///
     /// It cannot begin again; the run ends.
+    #[doc(hidden)]
     fn begin_again(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -56,6 +56,7 @@ pub enum Left {
 
 impl Left {
     /// The name in results.
+    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Slice => "slice",
@@ -80,22 +81,26 @@ impl Texts {
     }
 
     /// All texts as one, in which those from here on begin at [`Self::start`].
+    #[doc(hidden)]
     pub fn as_one(&self) -> &str {
         &self.text
     }
 
     /// Where a text begins.
+    #[doc(hidden)]
     pub fn start(&self, index: usize) -> usize {
         let before = index.checked_sub(1);
         before.map_or(0, |before| self.ends[before] as usize)
     }
 
     /// Where each text ends.
+    #[doc(hidden)]
     pub fn ends(&self) -> &[u32] {
         &self.ends
     }
 
     /// Whether each text is missing.
+    #[doc(hidden)]
     pub fn missing(&self) -> &[bool] {
         &self.missing
     }

@@ -29,11 +29,15 @@ pub(crate) use community_id::push_community_id;
 #[doc(hidden)]
 pub use community_id::{Upper, community_id};
 pub(crate) use key::FlowKey;
+#[doc(hidden)]
 pub use last::LastFlows;
 pub(crate) use packed::{PackedFlows, PackedMaker, Taken};
 pub use plan::{FlowError, FlowPlan};
-pub use record::{Direction, DnsRecord, Ended, FlowRecord};
+#[doc(hidden)]
+pub use record::DnsRecord;
+pub use record::{Direction, Ended, FlowRecord};
 pub use results::{EndedFlows, FlowSink, FlowSummary, FlowTotals, Uniqueness};
 pub use run::list;
+#[doc(hidden)]
 pub use sorted::SortedFlows;
 pub use unique::list_unique;

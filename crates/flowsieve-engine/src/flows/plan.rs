@@ -78,6 +78,7 @@ impl FlowPlan {
     /// # Errors
     ///
     /// A timeout of 0 or less; too little memory.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), FlowError> {
         let timeouts = [("idle", self.idle_ns), ("active", self.active_ns)];
         for (name, timeout) in timeouts {

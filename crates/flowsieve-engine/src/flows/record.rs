@@ -52,11 +52,13 @@ impl FlowRecord {
     }
 
     /// Appends the [`community_id`](Self::community_id); false if there is none.
+    #[doc(hidden)]
     pub fn push_community_id(&self, text: &mut String) -> bool {
         push_community_id(self.addresses, self.protocol, self.upper, text)
     }
 
     /// The query name as text, without the final dot.
+    #[doc(hidden)]
     pub fn domain_text(&self) -> Option<String> {
         self.domain.as_deref().map(dotted)
     }

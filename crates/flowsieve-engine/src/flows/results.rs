@@ -21,6 +21,7 @@ pub trait FlowSink {
     /// # Errors
     ///
     /// They cannot be kept or written; the run ends.
+    #[doc(hidden)]
     fn last(&mut self, mut flows: LastFlows) -> io::Result<()> {
         flows.try_for_each(|flow| self.flow(flow))
     }
@@ -39,6 +40,7 @@ pub trait FlowSink {
     /// # Errors
     ///
     /// It cannot be kept or written; the run ends.
+    #[doc(hidden)]
     fn dns(&mut self, _message: &DnsRecord<'_>) -> io::Result<()> {
         Ok(())
     }

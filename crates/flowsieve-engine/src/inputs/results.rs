@@ -34,6 +34,7 @@ pub trait Watch {
     /// These inputs are open now, and inputs of `done` bytes are at their end. Each counter says how many bytes of its input were
     /// read, also while none of its packets is wanted and [`progress`](Self::progress) is silent. Called whenever an input is
     /// opened; counters may be read from another thread.
+    #[doc(hidden)]
     fn reading(&self, done: u64, open: &[Arc<AtomicU64>]) {
         let _ = (done, open);
     }

@@ -3,6 +3,19 @@
 
 use super::PieceError;
 
+/// What goes from one process to another, as bytes.
+pub trait Exchanged: Sized {
+    /// The binary form.
+    fn to_bytes(&self) -> Vec<u8>;
+
+    /// Reads the binary form.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are none.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError>;
+}
+
 /// Version of all forms.
 const VERSION: u8 = 4;
 

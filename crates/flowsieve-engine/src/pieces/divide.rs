@@ -31,6 +31,7 @@ pub struct OpenPiece {
 
 impl OpenPiece {
     /// A whole input.
+    #[doc(hidden)]
     pub fn whole(capture: Capture) -> Self {
         Self {
             unread_bytes: capture.unread_bytes(),
@@ -41,6 +42,7 @@ impl OpenPiece {
     }
 
     /// A range of an input, which begins where `start` says if that is known.
+    #[doc(hidden)]
     pub fn range(range: CaptureRange, start: Option<RangeStart>) -> Self {
         Self {
             capture: range.capture,
@@ -55,6 +57,7 @@ impl OpenPiece {
     /// # Errors
     ///
     /// The file cannot be read, or is no capture (any more).
+    #[doc(hidden)]
     pub fn open(plan: &impl PiecePlan, piece: &Piece) -> Result<Self, PieceError> {
         let plan = plan.outline();
         let source = plan.inputs.get(piece.input as usize).ok_or_else(|| {
@@ -119,6 +122,7 @@ pub fn divide(plan: &impl PiecePlan, bytes: u64) -> Vec<Piece> {
 /// # Panics
 ///
 /// If ranges are to have no bytes.
+#[doc(hidden)]
 pub fn divide_by(
     plan: &impl PiecePlan,
     bytes: u64,

@@ -3,7 +3,7 @@
 //! When a flow ends may depend on every packet of it, so pieces hand on packets and not parts of flows; and a flow is in one shard
 //! only, so each shard lists its own, with the table of one run.
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Exchanged, Reader, Writer};
 use super::merge::{Merged, PacketPlace};
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::flows::{Ended, FlowPlan, FlowRecord, FlowSummary, FlowTotals, PackedFlows, Taken};
@@ -99,9 +99,8 @@ fn placed(flow: FlowRecord, places: &mut Places) -> PlacedFlow {
 
 const FLOW_TALLY: u8 = b'F';
 
-impl FlowTally {
-    /// The binary form.
-    pub fn to_bytes(&self) -> Vec<u8> {
+impl Exchanged for FlowTally {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::begin(FLOW_TALLY);
         out.number(self.shard.into());
         out.number(self.totals.bytes);
@@ -112,12 +111,7 @@ impl FlowTally {
         out.0
     }
 
-    /// Reads the binary form.
-    ///
-    /// # Errors
-    ///
-    /// The bytes are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, FLOW_TALLY, "tally of flows")?;
         let mut read = Self {
             shard: from.small()?,

@@ -60,8 +60,12 @@ mod sums;
 mod table;
 mod tally;
 
+pub use bytes::Exchanged;
 pub use count::ShardCount;
-pub use divide::{OpenPiece, Piece, divide, divide_by, grid_of};
+#[doc(hidden)]
+pub use divide::{OpenPiece, divide_by};
+pub use divide::{Piece, divide, grid_of};
+#[doc(hidden)]
 pub use elements::{PlacedElement, PlacedElements};
 pub use error::PieceError;
 pub use flows::{FlowSums, FlowTally, PlacedFlow, ShardFlows};
@@ -72,6 +76,7 @@ pub use plan::Outline;
 pub use plan::PiecePlan;
 pub use rank::{RankedSlice, RankingSums, SliceRanking};
 pub use reader::PieceReader;
+#[doc(hidden)]
 pub use rows::{RowPlace, RowSums, RowTally, ShardRows};
 pub use sums::SliceSums;
 pub use table::{InputTable, Joined};

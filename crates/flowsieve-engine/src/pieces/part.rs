@@ -1,7 +1,7 @@
 //! What the reader of a piece hands on: distinct elements of its slices, and what became of its input.
 
 use super::PieceError;
-use super::bytes::{Reader, Writer, put_number};
+use super::bytes::{Exchanged, Reader, Writer, put_number};
 use crate::decode::Skip;
 use crate::top::Repeats;
 use std::collections::BTreeMap;
@@ -36,8 +36,23 @@ pub struct SlicePart {
 const SLICE_PART: u8 = b'P';
 
 impl SlicePart {
-    /// The binary form.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    /// What there was of each key besides first sightings.
+    pub(super) fn repeats(&self) -> Result<Vec<Repeats<'_>>, PieceError> {
+        let mut from = Reader::of(&self.repeats, "list of keys");
+        let mut all = Vec::new();
+        while !from.rest.is_empty() {
+            all.push(Repeats {
+                key: from.bytes()?,
+                packets: from.number()?,
+                bytes: from.number()?,
+            });
+        }
+        Ok(all)
+    }
+}
+
+impl Exchanged for SlicePart {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::begin(SLICE_PART);
         out.signed(self.slice);
         for number in [self.shard, self.input, self.range, self.part] {
@@ -55,12 +70,7 @@ impl SlicePart {
         out.0
     }
 
-    /// Reads the binary form.
-    ///
-    /// # Errors
-    ///
-    /// The bytes are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, SLICE_PART, "part of a slice")?;
         let slice = from.signed()?;
         let [shard, input, range, part] =
@@ -80,20 +90,6 @@ impl SlicePart {
         };
         from.end()?;
         Ok(read)
-    }
-
-    /// What there was of each key besides first sightings.
-    pub(super) fn repeats(&self) -> Result<Vec<Repeats<'_>>, PieceError> {
-        let mut from = Reader::of(&self.repeats, "list of keys");
-        let mut all = Vec::new();
-        while !from.rest.is_empty() {
-            all.push(Repeats {
-                key: from.bytes()?,
-                packets: from.number()?,
-                bytes: from.number()?,
-            });
-        }
-        Ok(all)
     }
 }
 
@@ -173,9 +169,8 @@ pub struct InputPart {
 
 const INPUT_PART: u8 = b'I';
 
-impl InputPart {
-    /// The binary form.
-    pub fn to_bytes(&self) -> Vec<u8> {
+impl Exchanged for InputPart {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::begin(INPUT_PART);
         out.number(self.input.into());
         out.number(self.range.into());
@@ -205,12 +200,7 @@ impl InputPart {
         out.0
     }
 
-    /// Reads the binary form.
-    ///
-    /// # Errors
-    ///
-    /// The bytes are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, INPUT_PART, "part of an input")?;
         let read = Self {
             input: from.small()?,

@@ -17,6 +17,7 @@ pub trait PiecePlan {
     /// # Errors
     ///
     /// The plan contradicts itself.
+    #[doc(hidden)]
     fn check(&self) -> Result<(), PlanError>;
 
     /// What pieces know of it.

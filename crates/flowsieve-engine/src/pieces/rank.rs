@@ -1,6 +1,6 @@
 //! Ranks a slice from the parts that all pieces have of it, and puts the slices together.
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Exchanged, Reader, Writer};
 use super::merge::Merged;
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::elements::ElementColumns;
@@ -25,7 +25,8 @@ pub struct SliceRanking {
 /// The ranking of one slice, to be sent to whoever puts them together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankedSlice {
-    slice: i64,
+    /// Number of the slice in the grid.
+    pub slice: i64,
     ranked: TopSlice,
 }
 
@@ -122,26 +123,15 @@ fn mismatch() -> PieceError {
 
 const RANKED_SLICE: u8 = b'R';
 
-impl RankedSlice {
-    /// Number of the slice in the grid.
-    pub const fn slice(&self) -> i64 {
-        self.slice
-    }
-
-    /// The binary form.
-    pub fn to_bytes(&self) -> Vec<u8> {
+impl Exchanged for RankedSlice {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::begin(RANKED_SLICE);
         out.signed(self.slice);
         self.ranked.write(&mut out.0);
         out.0
     }
 
-    /// Reads the binary form.
-    ///
-    /// # Errors
-    ///
-    /// The bytes are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, RANKED_SLICE, "ranking of a slice")?;
         let slice = from.signed()?;
         let ranked = TopSlice::read(from.rest);

@@ -73,6 +73,7 @@ impl PieceReader {
     /// # Errors
     ///
     /// As [`Self::open`].
+    #[doc(hidden)]
     pub fn begin(
         plan: &impl PiecePlan,
         grid: SliceGrid,
@@ -91,6 +92,7 @@ impl PieceReader {
     }
 
     /// Reads a piece from where it was opened.
+    #[doc(hidden)]
     pub fn new(
         plan: &impl PiecePlan,
         grid: SliceGrid,
@@ -271,6 +273,7 @@ impl Iterator for PieceReader {
 
 impl InputPart {
     /// Of a piece that could not be read at all.
+    #[doc(hidden)]
     pub fn unread(piece: &Piece, error: &TraceError) -> Self {
         Self {
             input: piece.input,

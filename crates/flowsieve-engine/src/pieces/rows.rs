@@ -1,6 +1,6 @@
 //! Makes the rows of an export, shard by shard, from what all pieces saw, and puts the shards together.
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Exchanged, Reader, Writer};
 use super::merge::{Merged, PacketPlace};
 use super::{InputTable, PieceError, PiecePlan, SlicePart};
 use crate::export::{ExportPlan, ExportRows, ExportSummary, ExportTotals, ExportWhat};
@@ -128,9 +128,8 @@ fn no_memory() -> PieceError {
 
 const ROW_TALLY: u8 = b'E';
 
-impl RowTally {
-    /// The binary form.
-    pub fn to_bytes(&self) -> Vec<u8> {
+impl Exchanged for RowTally {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::begin(ROW_TALLY);
         out.signed(self.slice);
         for number in [self.shard.into(), self.rows, self.row_packets, self.bytes] {
@@ -139,12 +138,7 @@ impl RowTally {
         out.0
     }
 
-    /// Reads the binary form.
-    ///
-    /// # Errors
-    ///
-    /// The bytes are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, ROW_TALLY, "tally of rows")?;
         let read = Self {
             slice: from.signed()?,

@@ -1,6 +1,6 @@
 //! What became of all inputs: which pieces count, and in which order their packets stand.
 
-use super::bytes::{Reader, Writer};
+use super::bytes::{Exchanged, Reader, Writer};
 use super::{InputPart, Piece, PieceError, PiecePlan, SlicePart};
 use crate::inputs::InputResult;
 use crate::pipeline::{CountSummary, Totals};
@@ -146,9 +146,10 @@ impl InputTable {
         let accepted = input.get(part.range as usize)?;
         (accepted.entered == part.entered).then_some(accepted.earlier_ns)
     }
+}
 
-    /// The binary form.
-    pub fn to_bytes(&self) -> Vec<u8> {
+impl Exchanged for InputTable {
+    fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer::begin(TABLE);
         out.number(self.inputs.len() as u64);
         for pieces in &self.inputs {
@@ -161,12 +162,7 @@ impl InputTable {
         out.0
     }
 
-    /// Reads the binary form.
-    ///
-    /// # Errors
-    ///
-    /// The bytes are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, TABLE, "table of inputs")?;
         let inputs = from.many(|from| {
             from.many(|from| {

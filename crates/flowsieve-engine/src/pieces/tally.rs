@@ -1,7 +1,7 @@
 //! A shard's part of a slice's answer, to be sent to whoever adds them up.
 
 use super::PieceError;
-use super::bytes::{Reader, Writer};
+use super::bytes::{Exchanged, Reader, Writer};
 use crate::filters::{Basis, CombinationCount, Estimate, Seen};
 use crate::pipeline::{CombinationTally, ShardTally as Counts};
 
@@ -23,9 +23,8 @@ pub struct ShardTally {
 
 const TALLY: u8 = b'T';
 
-impl ShardTally {
-    /// The binary form.
-    pub fn to_bytes(&self) -> Vec<u8> {
+impl Exchanged for ShardTally {
+    fn to_bytes(&self) -> Vec<u8> {
         let counts = &self.counts;
         let mut out = Writer::begin(TALLY);
         out.signed(self.slice);
@@ -52,12 +51,7 @@ impl ShardTally {
         out.0
     }
 
-    /// Reads the binary form.
-    ///
-    /// # Errors
-    ///
-    /// The bytes are none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
+    fn from_bytes(bytes: &[u8]) -> Result<Self, PieceError> {
         let mut from = Reader::begin(bytes, TALLY, "tally of a shard")?;
         let read = Self {
             slice: from.signed()?,

@@ -7,35 +7,24 @@ use super::byte_map::{ByteMap, Put};
 /// When more memory would be needed than the limit, or than the system gives, the set gives up: it frees everything, and from
 /// then on it has no answer.
 #[derive(Debug)]
-pub struct ExactSet(ByteMap<()>);
+pub(crate) struct ExactSet(ByteMap<()>);
 
 impl ExactSet {
     /// An empty set that takes at most this many bytes of memory.
-    pub fn new(limit_bytes: u64) -> Self {
+    pub(crate) fn new(limit_bytes: u64) -> Self {
         Self(ByteMap::new(limit_bytes))
     }
 
     /// Inserts `key`, of at most 65,535 bytes; true if it was new. False for everything once the limit is
     /// passed.
     #[inline]
-    pub fn insert(&mut self, key: &[u8]) -> bool {
+    pub(crate) fn insert(&mut self, key: &[u8]) -> bool {
         self.0.put(key, ()) == Put::New
     }
 
     /// Bytes allocated.
-    pub fn memory_bytes(&self) -> u64 {
+    pub(crate) fn memory_bytes(&self) -> u64 {
         self.0.memory_bytes()
-    }
-
-    /// Inserts all strings of another set. The union of sets of which one passed its limit has no answer
-    /// either.
-    pub fn merge(&mut self, other: &Self) {
-        if other.distinct().is_none() {
-            self.0.give_up();
-        }
-        other.for_each(|key| {
-            self.insert(key);
-        });
     }
 
     /// Every string, in no order.
@@ -44,12 +33,12 @@ impl ExactSet {
     }
 
     /// Number of distinct strings, unless the limit was passed.
-    pub fn distinct(&self) -> Option<u64> {
+    pub(crate) fn distinct(&self) -> Option<u64> {
         self.0.len()
     }
 
     /// Forgets everything and keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
@@ -71,36 +60,6 @@ mod tests {
             prop_assert_eq!(set.distinct(), Some(twin.len() as u64));
             set.clear();
             prop_assert_eq!(set.distinct(), Some(0));
-        }
-    }
-
-    #[test]
-    fn sets_merge_to_the_set_of_all_their_strings() {
-        let key = |i: u32, width: usize| {
-            let mut key = vec![4; width];
-            key[1..5].copy_from_slice(&i.to_be_bytes());
-            key
-        };
-        for limit in [1 << 30, 20_000] {
-            let (mut one, mut other, mut all) = (
-                ExactSet::new(limit),
-                ExactSet::new(limit),
-                ExactSet::new(limit),
-            );
-            for i in 0..1_000 {
-                for width in [9, 14, 33] {
-                    all.insert(&key(i, width));
-                    if i < 700 {
-                        one.insert(&key(i, width));
-                    }
-                    if i >= 300 {
-                        other.insert(&key(i, width));
-                    }
-                }
-            }
-            one.merge(&other);
-            assert_eq!(one.distinct(), all.distinct());
-            assert_eq!(one.distinct(), (limit == 1 << 30).then_some(3_000));
         }
     }
 

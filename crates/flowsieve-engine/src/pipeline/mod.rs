@@ -36,10 +36,11 @@ mod workers;
 pub use crate::decode::{Skip, Tunnel};
 pub use crate::guard::Broken;
 pub use crate::inputs::{InputResult, Watch};
+#[doc(hidden)]
 pub use beside::Beside;
 pub(crate) use by_slice::Gathered;
 pub(crate) use collector::Collector;
-pub use exact::ExactSet;
+pub(crate) use exact::ExactSet;
 pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
 pub use results::{CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals};
 pub(crate) use rows::Rows;

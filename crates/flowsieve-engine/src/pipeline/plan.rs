@@ -27,6 +27,7 @@ impl Slicing {
     /// # Errors
     ///
     /// A width that is no multiple of `every_ns`, or too large a one.
+    #[doc(hidden)]
     pub fn panes(self, every_ns: Option<i64>) -> Result<Option<u16>, PlanError> {
         const MOST: u16 = SlidingBitmap::MAX_PANES;
         let Some(every_ns) = every_ns else {
@@ -169,6 +170,7 @@ impl CounterChoice {
 
     /// A filter designed for certain combinations of attributes, in one shard; the counts of `combinations`,
     /// those of some of the attributes, are reported.
+    #[doc(hidden)]
     pub fn designed(kind: FilterKind, filter: FilterSpec, combinations: Vec<u32>) -> Self {
         Self {
             name: kind.name(),
@@ -177,31 +179,13 @@ impl CounterChoice {
         }
     }
 
-    /// The `HyperLogLog` of each of `shards` shards, of the highest precision whose registers fit into
-    /// the memory, which is for all of them together.
-    ///
-    /// # Errors
-    ///
-    /// Memory for less than the least precision, or a false-positive rate, which it does not have.
-    pub fn hyper_log_log(sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
-        Self::registers(Structure::Hll, sizing, shards)
-    }
-
-    /// The same with an `ExaLogLog`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`CounterChoice::hyper_log_log`].
-    pub fn exa_log_log(sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
-        Self::registers(Structure::Ell, sizing, shards)
-    }
-
     /// The [`SlidingBitmap`] of each of `shards` shards, for windows of `panes` panes, within this memory for all of
     /// them together.
     ///
     /// # Errors
     ///
     /// Too little memory, or a false-positive rate, which it does not have.
+    #[doc(hidden)]
     pub fn sliding(sizing: Sizing, panes: u16, shards: u32) -> Result<Self, PlanError> {
         let Sizing::Memory { bytes, .. } = sizing else {
             return Err(PlanError(
@@ -224,7 +208,13 @@ impl CounterChoice {
         })
     }
 
-    fn registers(structure: Structure, sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
+    /// The `HyperLogLog` or `ExaLogLog` of each of `shards` shards, of the highest precision whose registers fit into
+    /// the memory, which is for all of them together.
+    ///
+    /// # Errors
+    ///
+    /// Memory for less than the least precision, or a false-positive rate, which it does not have.
+    pub fn registers(structure: Structure, sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
         let name = structure.name();
         let Sizing::Memory { bytes, .. } = sizing else {
             return Err(PlanError(format!(
@@ -284,6 +274,7 @@ impl CountPlan {
     /// # Errors
     ///
     /// A width of 0 or less, no or too many shards, several for combinations, or nothing to count with.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slicing.width_ns.is_some_and(|width| width <= 0) {
             return Err(PlanError(
@@ -323,6 +314,7 @@ impl CountPlan {
     }
 
     /// Where windows slide: panes of a window, of which there are at least two.
+    #[doc(hidden)]
     pub fn panes(&self) -> Option<u16> {
         self.slicing.panes(self.every_ns).ok().flatten()
     }
@@ -390,6 +382,7 @@ impl CountPlan {
     }
 
     /// The combinations whose counts are reported.
+    #[doc(hidden)]
     pub fn combinations(&self) -> &[u32] {
         let counter = self.counter.as_ref();
         counter
@@ -398,6 +391,7 @@ impl CountPlan {
     }
 
     /// Bytes of the counters of one slice, over all shards.
+    #[doc(hidden)]
     pub fn counter_bytes(&self) -> Option<u64> {
         let counter = self.counter.as_ref()?;
         Some(counter.shard.memory_bytes() * u64::from(self.shards))
@@ -443,6 +437,7 @@ impl CountPlan {
     }
 
     /// Number of attributes of the elements that are counted.
+    #[doc(hidden)]
     pub fn attributes(&self) -> usize {
         self.rule.kind.attributes().len()
     }

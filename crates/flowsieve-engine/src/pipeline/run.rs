@@ -55,6 +55,7 @@ pub enum RunError {
 #[derive(Default)]
 pub struct CountExtras<'a> {
     /// What takes the packets besides, such as who sent them to whom ([`Traffic`]).
+    #[doc(hidden)]
     pub beside: Vec<&'a mut dyn Beside>,
     /// Label of the filter of the only slice, which is kept then as [`CountSummary::filter`].
     pub filter_label: Option<Vec<u8>>,

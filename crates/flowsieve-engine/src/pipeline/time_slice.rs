@@ -19,6 +19,7 @@ pub enum Align {
 
 impl Align {
     /// The name in the command line and in reports.
+    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Epoch | Self::Local(_) => "epoch",
@@ -42,6 +43,7 @@ impl SliceGrid {
     /// # Panics
     ///
     /// If the width is not above 0.
+    #[doc(hidden)]
     pub fn new(width_ns: Option<i64>, align: Align, first_ns: i64) -> Self {
         assert!(
             width_ns.is_none_or(|width| width > 0),
@@ -58,16 +60,19 @@ impl SliceGrid {
     }
 
     /// Where the slice with number 0 begins, in nanoseconds since the epoch.
+    #[doc(hidden)]
     pub const fn origin_ns(self) -> i64 {
         self.origin_ns
     }
 
     /// Nanoseconds of a slice; none if there is one for everything.
+    #[doc(hidden)]
     pub const fn width_ns(self) -> Option<i64> {
         self.width_ns
     }
 
     /// Number of the slice that holds this time.
+    #[doc(hidden)]
     pub fn index(self, time_ns: i64) -> i64 {
         self.width_ns.map_or(0, |width| {
             let since = i128::from(time_ns) - i128::from(self.origin_ns);
@@ -80,7 +85,7 @@ impl SliceGrid {
 
     /// First nanosecond of the slice and first one behind it, saturated. Slices that are numbered by
     /// the ends of the range hold all that is beyond them.
-    pub fn bounds(self, index: i64) -> (i64, i64) {
+    pub(crate) fn bounds(self, index: i64) -> (i64, i64) {
         let Some(width) = self.width_ns else {
             return (i64::MIN, i64::MAX);
         };

@@ -40,6 +40,7 @@ impl Selection {
     /// # Errors
     ///
     /// The times of a stream are needed.
+    #[doc(hidden)]
     pub fn resolved(
         &self,
         sources: &[Source],
@@ -79,6 +80,7 @@ impl Selection {
     }
 
     /// Whether no time in it is relative to captures.
+    #[doc(hidden)]
     pub fn is_resolved(&self) -> bool {
         let mut bounds = [self.from, self.to].into_iter().flatten();
         bounds.all(|bound| matches!(bound, TimeBound::At(_)))

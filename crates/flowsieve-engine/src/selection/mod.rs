@@ -13,6 +13,7 @@ mod choose;
 mod part;
 
 pub use bound::{RelativeTime, TimeBound};
+#[doc(hidden)]
 pub use part::SelectedPart;
 
 use crate::capture_filter::CaptureFilter;
@@ -37,6 +38,7 @@ pub struct Selection {
 
 impl Selection {
     /// Whether all packets take part.
+    #[doc(hidden)]
     pub fn is_everything(&self) -> bool {
         self.capture_filter.is_none() && self.from.is_none() && self.to.is_none()
     }

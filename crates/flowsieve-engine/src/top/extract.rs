@@ -20,7 +20,7 @@ use crate::decode::{
 use crate::elements::{ElementBatch, ElementColumns};
 use crate::hashing::Digester;
 use crate::inputs::Maker;
-use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, PacketRef, TraceBatch};
+use crate::trace::{LogBatch, LogContent, LogEntry, LogQuestion, TraceBatch};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bytes ahead of the key.
@@ -113,31 +113,6 @@ impl TopExtractor {
             },
             form: Form::of(question),
             digester,
-        }
-    }
-
-    /// Appends packets, each of which gives as many elements as `extract` says.
-    #[expect(
-        clippy::inline_always,
-        reason = "one loop a form, so that the choice is made once a batch and not once a packet"
-    )]
-    #[inline(always)]
-    fn packets(
-        bytes: &[u8],
-        packets: &[PacketRef],
-        out: &mut ElementBatch,
-        extract: impl Fn(LinkType, &[u8], &mut ElementColumns) -> Result<u32, Skip>,
-    ) {
-        let first = out.times_ns.len() as u32;
-        let times = packets.iter().map(|packet| packet.time_ns);
-        out.times_ns.extend(times);
-        for (number, packet) in (first..).zip(packets) {
-            let frame = &bytes[packet.start as usize..][..packet.captured as usize];
-            match extract(packet.link, frame, &mut out.elements) {
-                Ok(1) => {}
-                Ok(elements) => out.further.extend((1..elements).map(|_| number)),
-                Err(skip) => out.skipped.push((number, skip)),
-            }
         }
     }
 
@@ -549,41 +524,34 @@ impl Maker for TopExtractor {
     fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         match batch {
             TraceBatch::Packets { bytes, packets } => match (self.need, self.form) {
-                (Need::Names, _) => Self::packets(bytes, packets, out, |link, frame, out| {
+                (Need::Names, _) => out.packets(bytes, packets, |link, frame, out| {
                     let ip = self.decoder.decode(link, frame)?;
                     let innermost = self.inner.decode(link, frame)?;
                     self.messages(&ip, &innermost, out)
                 }),
                 (_, Form::Pair { reversed: false }) => {
-                    Self::packets(bytes, packets, out, |link, frame, out| {
+                    out.packets(bytes, packets, |link, frame, out| {
                         let ip = self.decoder.decode(link, frame)?;
                         self.pair(ip.addresses, ip.bytes, false, out);
                         Ok(1)
                     });
                 }
                 (_, Form::Pair { reversed: true }) => {
-                    Self::packets(bytes, packets, out, |link, frame, out| {
+                    out.packets(bytes, packets, |link, frame, out| {
                         let ip = self.decoder.decode(link, frame)?;
                         self.pair(ip.addresses, ip.bytes, true, out);
                         Ok(1)
                     });
                 }
                 (_, Form::Short | Form::Any) => {
-                    Self::packets(bytes, packets, out, |link, frame, out| {
+                    out.packets(bytes, packets, |link, frame, out| {
                         let ip = self.decoder.decode(link, frame)?;
                         self.packet(&ip, out)
                     });
                 }
             },
             TraceBatch::Log(log) => {
-                for entry in log.entries {
-                    let number = out.times_ns.len() as u32;
-                    out.times_ns.push(entry.time_ns);
-                    match self.log_entry(&log, entry, &mut out.elements) {
-                        Ok(elements) => out.further.extend((1..elements).map(|_| number)),
-                        Err(skip) => out.skipped.push((number, skip)),
-                    }
-                }
+                out.records(&log, |entry, out| self.log_entry(&log, entry, out));
             }
         }
     }

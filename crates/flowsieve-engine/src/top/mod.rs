@@ -23,6 +23,7 @@ mod stage;
 mod summary;
 mod workers;
 
+#[doc(hidden)]
 pub use beside::WhoBeside;
 pub(crate) use extract::{Record, Repeats, TopExtractor};
 pub use plan::TopPlan;

@@ -50,15 +50,17 @@ const MOST_BYTES: u64 = 1 << 40;
 
 impl TopPlan {
     /// Memory of filter and summary unless somebody says otherwise.
+    #[doc(hidden)]
     pub const USUAL_BYTES: u64 = 1 << 20;
 
     /// Least memory of filter and summary.
-    pub const LEAST_BYTES: u64 = 2 * LEAST_BYTES;
+    pub(crate) const LEAST_BYTES: u64 = 2 * LEAST_BYTES;
 
     /// Bits that an element sets in the filter.
-    pub const PROBES: u32 = 4;
+    pub(crate) const PROBES: u32 = 4;
 
     /// Keys of a slice that are listed at all.
+    #[doc(hidden)]
     pub const MOST_LISTED: usize = 1 << 20;
 
     /// Checks what the types cannot say.
@@ -66,6 +68,7 @@ impl TopPlan {
     /// # Errors
     ///
     /// A width of 0 or less, too little or too much memory, or nothing to be listed.
+    #[doc(hidden)]
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slicing.width_ns.is_some_and(|width| width <= 0) {
             return Err(PlanError::new(
@@ -92,6 +95,7 @@ impl TopPlan {
     /// # Errors
     ///
     /// It would not.
+    #[doc(hidden)]
     pub fn check_memory(&self) -> Result<(), PlanError> {
         let slices = self.open_slices() as u64;
         let bytes = self.memory_bytes.saturating_mul(slices);
@@ -104,6 +108,7 @@ impl TopPlan {
     }
 
     /// How many slices are open at the same time, as in a count.
+    #[doc(hidden)]
     pub fn open_slices(&self) -> usize {
         if self.slicing.width_ns.is_none() {
             return 1;

@@ -24,6 +24,7 @@ pub enum Attribute {
 
 impl Attribute {
     /// All of them.
+    #[doc(hidden)]
     pub const ALL: [Self; 7] = [
         Self::Source,
         Self::Destination,
@@ -48,17 +49,17 @@ impl Attribute {
     }
 
     /// Whether it is an address.
-    pub const fn is_address(self) -> bool {
+    pub(crate) const fn is_address(self) -> bool {
         matches!(self, Self::Source | Self::Destination)
     }
 
     /// Whether it is a name in a DNS message.
-    pub const fn is_name(self) -> bool {
+    pub(crate) const fn is_name(self) -> bool {
         matches!(self, Self::Domain | Self::RegisteredDomain)
     }
 
     /// Whether it is a port.
-    pub const fn is_port(self) -> bool {
+    pub(crate) const fn is_port(self) -> bool {
         matches!(self, Self::SourcePort | Self::DestinationPort)
     }
 
@@ -218,11 +219,13 @@ impl Question {
     }
 
     /// The keys.
+    #[doc(hidden)]
     pub fn by(&self) -> &[Field] {
         &self.by
     }
 
     /// What is distinct about them.
+    #[doc(hidden)]
     pub fn distinct(&self) -> &[Field] {
         &self.distinct
     }
@@ -234,26 +237,31 @@ impl Question {
     }
 
     /// Whether it is about DNS messages.
+    #[doc(hidden)]
     pub fn is_about_dns(&self) -> bool {
         self.any(Attribute::is_name)
     }
 
     /// The names of the key's fields, as in the command line.
+    #[doc(hidden)]
     pub fn by_names(&self) -> String {
         names(&self.by)
     }
 
     /// The names of the other fields.
+    #[doc(hidden)]
     pub fn distinct_names(&self) -> String {
         names(&self.distinct)
     }
 
     /// What a person calls several keys.
+    #[doc(hidden)]
     pub fn keys_plural(&self) -> String {
         plural(&self.by)
     }
 
     /// What a person calls several of the others.
+    #[doc(hidden)]
     pub fn others_plural(&self) -> String {
         plural(&self.distinct)
     }

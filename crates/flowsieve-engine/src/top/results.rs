@@ -72,6 +72,7 @@ pub enum Certainty {
 
 impl Certainty {
     /// The name in results.
+    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Certain => "certain",
@@ -125,14 +126,6 @@ impl TopKey {
     }
 }
 
-impl TopKey {
-    /// The largest first; equal ones by their bytes.
-    fn by_number(&self, other: &Self) -> Ordering {
-        let by_number = other.best().total_cmp(&self.best());
-        by_number.then_with(|| self.id.cmp(&other.id))
-    }
-}
-
 /// What the summary alone would have found, against the exact answer.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Recall {
@@ -181,41 +174,6 @@ pub struct TopSlice {
 }
 
 impl TopSlice {
-    /// Adds the answer for the same slice of another part of its packets, where each key's packets are all in one part:
-    /// then `most` keys of both are the answer for the whole, and exact numbers those of one run over all packets.
-    ///
-    /// What the summary alone would have found is known of the whole if the parts' summaries found everything.
-    pub fn merge(&mut self, other: Self, most: Option<usize>) {
-        self.start_ns = self.start_ns.min(other.start_ns);
-        self.end_ns = self.end_ns.max(other.end_ns);
-        self.packets += other.packets;
-        self.elements += other.elements;
-        self.distinct += other.distinct;
-        self.exact = self.exact.zip(other.exact).map(|(a, b)| a + b);
-        self.exact_keys = self.exact_keys.zip(other.exact_keys).map(|(a, b)| a + b);
-        self.exact_over_limit |= other.exact_over_limit;
-        self.held += other.held;
-        self.most_unheld = self.most_unheld.max(other.most_unheld);
-        self.seen_share = self.seen_share.min(other.seen_share);
-        self.keys.extend(other.keys);
-        self.keys.sort_by(TopKey::by_number);
-        self.keys.truncate(most.unwrap_or(usize::MAX));
-        let all = self.best();
-        for (key, rank) in self.keys.iter_mut().zip(1..) {
-            key.rank = rank;
-            key.share = (all > 0.0).then(|| (key.best() / all).min(1.0));
-        }
-        let keys = self.keys.len() as u64;
-        let complete = |recall: &Recall| recall.found == recall.keys;
-        let both = self.recall.take().zip(other.recall);
-        let both = both.filter(|(one, two)| complete(one) && complete(two));
-        self.recall = both.map(|_| Recall {
-            keys,
-            found: keys,
-            missed: Vec::new(),
-        });
-    }
-
     /// Number of the slice in the grid.
     pub(crate) const fn index(&self) -> i64 {
         self.index

@@ -255,7 +255,6 @@ mod tests {
     use crate::selection::Selection;
     use crate::top::Question;
     use crate::trace::InputFormat;
-    use proptest::prelude::*;
 
     fn plan(most: Option<usize>, exact: bool) -> TopPlan {
         TopPlan {
@@ -300,30 +299,6 @@ mod tests {
             elements: elements.len() as u64,
         };
         ranker.close(0, closed)
-    }
-
-    proptest! {
-        /// Parts that are divided by their keys merge to the answer for the whole.
-        #[test]
-        fn answers_of_parts_merge_to_that_of_the_whole(
-            packets in prop::collection::vec((0_u8..40, any::<u8>()), 1..400),
-            most in 1_usize..12,
-        ) {
-            let plan = plan(Some(most), true);
-            let whole = answer(&plan, packets.iter().copied());
-            let part = |odd| packets.iter().copied().filter(move |(source, _)| source % 2 == odd);
-            let mut merged = answer(&plan, part(0));
-            merged.merge(answer(&plan, part(1)), plan.most);
-            let seen = |slice: &TopSlice| -> Vec<_> {
-                let keys = slice.keys.iter();
-                keys.map(|key| (key.rank, key.key.clone(), key.best().round() as u64, key.packets())).collect()
-            };
-            prop_assert_eq!(seen(&merged), seen(&whole));
-            prop_assert_eq!(merged.exact, whole.exact);
-            prop_assert_eq!(merged.exact_keys, whole.exact_keys);
-            prop_assert_eq!((merged.packets, merged.held), (whole.packets, whole.held));
-            prop_assert!(merged.recall.is_none_or(|recall| recall.found == recall.keys));
-        }
     }
 
     /// A list of the largest keys has nobody with one other, and one of all with a bound says what is sure.

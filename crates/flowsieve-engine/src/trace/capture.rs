@@ -102,6 +102,7 @@ impl Capture {
     ///
     /// # Errors
     /// As [`Self::open`].
+    #[doc(hidden)]
     pub fn open_until(
         path: &Path,
         format: InputFormat,
@@ -273,6 +274,7 @@ impl Capture {
     }
 
     /// Offset of the next record in the container.
+    #[doc(hidden)]
     pub fn offset(&self) -> u64 {
         self.buffer.offset()
     }
@@ -538,6 +540,7 @@ impl Capture {
 
     /// Counter of the bytes taken from the file so far, as they are on disk, that is, compressed. It
     /// may be read from another thread.
+    #[doc(hidden)]
     pub fn bytes_read(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.bytes_read)
     }
@@ -550,6 +553,7 @@ impl Capture {
     }
 
     /// Path, or name, under which it was opened.
+    #[doc(hidden)]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -644,7 +648,7 @@ pub fn is_capture(path: &Path, format: InputFormat) -> Result<bool, TraceError> 
 ///
 /// # Errors
 /// The file cannot be opened, or is damaged before its first packet.
-pub fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, TraceError> {
+pub(crate) fn first_time_ns(path: &Path, format: InputFormat) -> Result<Option<i64>, TraceError> {
     Capture::open(path, format)?.first_time_ns()
 }
 

@@ -20,6 +20,7 @@ pub enum Compression {
 
 impl Compression {
     /// Name for reports: `none`, `gzip`, `zstd`, `xz`, `bzip2` or `lz4`.
+    #[doc(hidden)]
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",

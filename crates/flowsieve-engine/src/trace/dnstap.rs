@@ -35,12 +35,14 @@ pub struct DnstapTypes(u16);
 impl DnstapTypes {
     /// Messages between a server and those who ask it: of clients with a resolver, and of resolvers with an
     /// authoritative server.
-    pub const ASKED: Self = Self(0b0110_0110);
+    pub(crate) const ASKED: Self = Self(0b0110_0110);
 
     /// All types, also those that nobody knows yet.
+    #[doc(hidden)]
     pub const ALL: Self = Self(u16::MAX);
 
     /// The names that [`Self::of_name`] knows: kinds, each with its queries and responses.
+    #[doc(hidden)]
     pub const NAMES: [&str; 7] = KINDS;
 
     /// The types of this name: a kind such as `client`, one type such as `client-query`, or `all`.
@@ -59,6 +61,7 @@ impl DnstapTypes {
 
     /// The types of both sets.
     #[must_use]
+    #[doc(hidden)]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

@@ -58,17 +58,18 @@ mod zeek;
 
 #[doc(hidden)]
 pub use annotation::{Annotation, AnnotationKind, Lost};
-pub use capture::{Capture, InputFormat, first_time_ns};
+pub(crate) use capture::first_time_ns;
+pub use capture::{Capture, InputFormat};
 #[doc(hidden)]
 pub use capture::{is_capture, standard_input};
 pub use compression::Compression;
 pub use dnstap::DnstapTypes;
 pub(crate) use erf::erf_content;
 pub use error::{TraceError, TraceErrorKind};
-pub use packet::{
-    LinkType, LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH, PacketRef,
-    TraceBatch,
-};
+pub use packet::{LinkType, PacketRef, TraceBatch};
+#[doc(hidden)]
+pub use packet::{LogBatch, LogContent, LogEntry, LogQuestion, LoggedFlow, MAX_BATCH};
+#[doc(hidden)]
 pub use range::{CaptureRange, RangeStart};
 #[doc(hidden)]
 pub use record::{InterfaceInfo, RecordBatch, RecordRef};
@@ -80,5 +81,6 @@ pub use source::Source;
 pub use stop::StopFlag;
 #[doc(hidden)]
 pub use stop::Stoppable;
+#[doc(hidden)]
 pub use time::from_text as time_from_text;
 pub(crate) use time::is_out_of_range;

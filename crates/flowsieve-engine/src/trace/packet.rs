@@ -85,6 +85,7 @@ pub struct LoggedFlow {
 impl LoggedFlow {
     /// Whether packets went from the source, and from the destination. A log without numbers tells of the
     /// first only.
+    #[doc(hidden)]
     pub const fn directions(&self) -> [bool; 2] {
         let back = self.packets[1] > 0 || self.bytes[1] > 0;
         let there = self.packets[0] > 0 || self.bytes[0] > 0;

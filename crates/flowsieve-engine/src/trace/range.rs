@@ -35,6 +35,7 @@ pub struct CaptureRange {
 
 impl Capture {
     /// Whether parts of the file can be read on their own: it is plain pcap.
+    #[doc(hidden)]
     pub fn has_ranges(&self) -> bool {
         self.enterable().is_some()
     }
@@ -43,7 +44,7 @@ impl Capture {
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_range(
+    pub(crate) fn open_range(
         path: &Path,
         range: Range<u64>,
         start: Option<RangeStart>,
@@ -60,6 +61,7 @@ impl Capture {
 
     /// A range of this capture, of which only the head has to be at hand. `source` gives the bytes of the
     /// file from [`Self::range_begin`] on. None if the capture [has no ranges](Self::has_ranges).
+    #[doc(hidden)]
     pub fn range(
         &self,
         source: Box<dyn Read + Send>,
@@ -89,6 +91,7 @@ impl Capture {
     }
 
     /// Offset of the first byte that is needed to read a range.
+    #[doc(hidden)]
     pub fn range_begin(range: &Range<u64>, start: Option<RangeStart>) -> u64 {
         start.map_or(range.start.max(Segments::BEGIN), |start| start.offset)
     }

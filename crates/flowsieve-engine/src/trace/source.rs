@@ -83,6 +83,7 @@ impl Source {
     }
 
     /// Its path, or name.
+    #[doc(hidden)]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -112,6 +113,7 @@ impl Source {
     ///
     /// # Errors
     /// As [`Capture::open`]; a reader was read already.
+    #[doc(hidden)]
     pub fn open(&self, format: InputFormat, stop: &StopFlag) -> Result<Capture, TraceError> {
         let mut capture = self.open_whole(format, stop)?;
         if let Some(part) = &self.part {

@@ -18,6 +18,7 @@ impl StopFlag {
 
     /// Whether it was set.
     #[inline]
+    #[doc(hidden)]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

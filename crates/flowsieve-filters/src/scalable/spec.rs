@@ -10,7 +10,7 @@ use crate::spec::{
     DEFAULT_COUNTER_BITS, Descriptor, FilterKind, FilterSpec, Parameters, Query, Reach, Shape,
     Sizing, SpecError, check_counters, check_memory, check_probes, check_rate,
 };
-use crate::split_counting::{CounterSizes, counter_sizes};
+use crate::split_counting::{CounterSizes, counter_sizes, part_among};
 use std::f64::consts::LN_2;
 use std::io;
 
@@ -117,12 +117,9 @@ impl Parameters for ScalableSpec {
     }
 
     fn with_probes(&self, probes: u32) -> Option<FilterSpec> {
-        // The parts share the same counters.
-        let counters = self.part * u64::from(self.probes);
-        let part = counters / u64::from(probes.max(1));
         Some(
             Self {
-                part,
+                part: part_among(self.part * u64::from(self.probes), probes),
                 probes,
                 ..*self
             }

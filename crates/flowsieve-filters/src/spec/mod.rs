@@ -41,6 +41,12 @@ pub enum Structure {
     Exact,
 }
 
+impl From<FilterKind> for Structure {
+    fn from(kind: FilterKind) -> Self {
+        Self::Filter(kind)
+    }
+}
+
 impl Structure {
     /// All of them, in the order in which they are listed.
     pub fn all() -> impl Iterator<Item = Self> {

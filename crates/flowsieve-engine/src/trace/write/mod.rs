@@ -177,6 +177,7 @@ impl<W: Write + Send + 'static> CaptureWriter<W> {
     ///
     /// # Errors
     /// [`WriteError`]; the output is then of no use.
+    #[doc(hidden)]
     pub fn write(
         &mut self,
         input: usize,
