@@ -261,6 +261,35 @@ fn counts_are_those_of_count() {
     }
 }
 
+/// Repeats are left out, unless a structure counts them: then all get them. The limit is passed in one of the runs, so that
+/// repeats are left out for a part of a slice.
+#[test]
+fn answers_do_not_depend_on_the_repeats_that_are_left_out() {
+    let folder = TempDir::new().unwrap();
+    let (path, _) = generated(&folder, GenerateKind::Traffic);
+    let counts_repeats = |contender: &Contender| match contender {
+        Contender::Plain(structure) => !structure.ignores_repeats(),
+        Contender::SubsetPlanned => false,
+    };
+    for exact_limit_bytes in [1 << 30, 2_000_000] {
+        let all = ComparePlan {
+            exact_limit_bytes,
+            ..plan(&[path.clone()], ElementKind::HostPair, &[512, 8192])
+        };
+        let mut some = all.clone();
+        some.contenders
+            .retain(|contender| !counts_repeats(contender));
+        assert!(some.contenders.len() < all.contenders.len());
+        let (all, some) = (run(&all), run(&some));
+        assert_eq!(all.slices, some.slices);
+        let of_all = all.entries.iter();
+        let of_all = of_all.filter(|entry| !counts_repeats(&entry.contender));
+        for (of_all, of_some) in of_all.zip(&some.entries) {
+            assert_eq!(format!("{of_all:?}"), format!("{of_some:?}"));
+        }
+    }
+}
+
 #[test]
 fn results_do_not_depend_on_threads() {
     let folder = tempfile::tempdir().unwrap();

@@ -62,6 +62,7 @@ pub(crate) const BFM: Descriptor = Descriptor {
         cuts: false,
         weights: false,
     },
+    ignores_repeats: true,
     size: |attributes, sizing| matrix_of(FilterKind::Bfm, |_| vec![Vec::new()], attributes, sizing),
     search: None,
 };

@@ -77,7 +77,7 @@ use super::{
     Sighting,
 };
 use crate::bits::BitArray;
-use crate::hashing::{Digest, H3, Probes};
+use crate::hashing::{Digest, H3, ProbeBatch, Probes};
 use std::io;
 use std::slice;
 use std::sync::Arc;
@@ -107,6 +107,7 @@ pub(crate) const BLOOM: Descriptor = Descriptor {
     name: "bloom",
     summary: "Standard Bloom filter",
     reach: Reach::Whole,
+    ignores_repeats: true,
     size: |_, sizing| {
         let (bits, expected) = array_bits(FilterKind::Bloom, 1, sizing)?;
         let probes = probes_for(bits, expected, MAX_PROBES as u32);
@@ -275,8 +276,31 @@ impl MembershipFilter for BloomFilter {
         sighting
     }
 
+    fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
+        for digests in elements.whole.chunks(ProbeBatch::MOST) {
+            let ones = self.core.bits.ones();
+            let fresh = &mut [0; ProbeBatch::MOST][..digests.len()];
+            self.core.insert_all(digests.iter().copied(), fresh);
+            let before = ones_before(ones, fresh);
+            self.counter.record_all(
+                |number| digests[number],
+                fresh,
+                |number| self.core.repeat_probability_at(before[number]),
+            );
+            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh)));
+        }
+    }
+
     fn contains(&self, element: ElementDigests<'_>) -> bool {
         self.core.contains(element.whole)
+    }
+
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        for digests in elements.whole.chunks(ProbeBatch::MOST) {
+            let there = &mut [1; ProbeBatch::MOST][..digests.len()];
+            self.core.ask_all(digests.iter().copied(), there);
+            answers.extend(there.iter().map(|&there| there != 0));
+        }
     }
 
     fn clear(&mut self) {
@@ -419,6 +443,18 @@ const fn told(fresh: u64) -> Sighting {
     }
 }
 
+/// Set bits before each element of a batch, where there were so many before the first and each set `fresh` more.
+#[inline]
+pub(super) fn ones_before(ones: u64, fresh: &[u8]) -> [u64; ProbeBatch::MOST] {
+    let mut before = [ones; ProbeBatch::MOST];
+    let mut ones = ones;
+    for (before, &fresh) in before.iter_mut().zip(fresh) {
+        *before = ones;
+        ones += u64::from(fresh);
+    }
+    before
+}
+
 /// The array and its hash functions, without a counter: what MDBF and CMDBF are composed of.
 #[derive(Clone, Debug)]
 pub(super) struct BloomCore {
@@ -500,6 +536,66 @@ impl BloomCore {
             }
         };
         told(fresh)
+    }
+
+    /// Inserts up to [`ProbeBatch::MOST`] digests in order, and adds how many bits of each were clear to `fresh`.
+    pub(super) fn insert_all(&mut self, digests: impl Iterator<Item = Digest>, fresh: &mut [u8]) {
+        match (&self.functions, self.probes) {
+            (&Functions::Mixed(set), 1) => {
+                self.insert_rows::<1>(&ProbeBatch::new(digests, set), fresh)
+            }
+            (&Functions::Mixed(set), 2) => {
+                self.insert_rows::<2>(&ProbeBatch::new(digests, set), fresh)
+            }
+            (&Functions::Mixed(set), 3) => {
+                self.insert_rows::<3>(&ProbeBatch::new(digests, set), fresh)
+            }
+            (&Functions::Mixed(set), 4) => {
+                self.insert_rows::<4>(&ProbeBatch::new(digests, set), fresh)
+            }
+            (&Functions::Mixed(set), 5..=8) => {
+                self.insert_rows::<8>(&ProbeBatch::new(digests, set), fresh);
+            }
+            _ => {
+                for (digest, fresh) in digests.zip(fresh) {
+                    let ones = self.bits.ones();
+                    self.insert(digest);
+                    *fresh += (self.bits.ones() - ones) as u8;
+                }
+            }
+        }
+    }
+
+    /// The same with at most `MOST` hash functions.
+    fn insert_rows<const MOST: usize>(&mut self, batch: &ProbeBatch, fresh: &mut [u8]) {
+        let mut rows = [[0; ProbeBatch::MOST]; MOST];
+        let rows = &mut rows[..self.probes as usize];
+        for (number, row) in (0..).zip(&mut *rows) {
+            batch.find(number, self.bits.len(), row);
+        }
+        self.bits.set_rows(rows, fresh);
+    }
+
+    /// Takes away what `there` says of each of up to [`ProbeBatch::MOST`] digests if it is not contained.
+    pub(super) fn ask_all(&self, digests: impl Iterator<Item = Digest>, there: &mut [u8]) {
+        match self.functions {
+            Functions::Mixed(set) => {
+                let batch = ProbeBatch::new(digests, set);
+                let mut row = [0; ProbeBatch::MOST];
+                for number in 0..self.probes {
+                    batch.find(number, self.bits.len(), &mut row);
+                    self.bits.and_bits(&row, there);
+                    if there.iter().all(|&there| there == 0) {
+                        break;
+                    }
+                }
+            }
+            Functions::H3(_) => {
+                for (digest, there) in digests.zip(there) {
+                    *there &= u8::from(self.contains(digest));
+                }
+            }
+        }
     }
 
     /// Sets the bits at these addresses.

@@ -103,6 +103,7 @@ pub(crate) const CARTESIAN: Descriptor = Descriptor {
         cuts: false,
         weights: false,
     },
+    ignores_repeats: true,
     size: |attributes, sizing| {
         array_bits(FilterKind::Cartesian, 1, sizing)?;
         check_attributes(attributes)?;

@@ -73,6 +73,7 @@ pub(crate) const CBFM: Descriptor = Descriptor {
         cuts: true,
         weights: false,
     },
+    ignores_repeats: true,
     size: |attributes, sizing| matrix_of(FilterKind::Cbfm, cut_families, attributes, sizing),
     search: None,
 };

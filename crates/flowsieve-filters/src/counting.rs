@@ -95,6 +95,7 @@ pub(crate) const COUNTING: Descriptor = Descriptor {
     name: "counting",
     summary: "Counting Bloom filter (Fan et al. 2000)",
     reach: Reach::Whole,
+    ignores_repeats: false,
     size: |_, sizing| {
         let CounterSizes {
             counters, probes, ..

@@ -4,6 +4,7 @@ use super::saved::FilterState;
 use crate::Estimate;
 use crate::bits::CounterArray;
 use crate::hashing::Digest;
+use crate::matrix_sizing::members;
 use std::fmt::Debug;
 
 /// What a filter says when an element is inserted.
@@ -13,6 +14,17 @@ pub enum Sighting {
     First,
     /// The element was there before, or it is a false positive.
     Repeat,
+}
+
+impl Sighting {
+    /// Of an element this many bits of which were clear.
+    #[inline]
+    pub(crate) const fn of_fresh(bits: u8) -> Self {
+        match bits {
+            0 => Self::Repeat,
+            _ => Self::First,
+        }
+    }
 }
 
 /// The digests of one element.
@@ -180,6 +192,11 @@ pub trait MultiAttributeFilter: FilterState {
     /// Whether an element was inserted whose attributes are those of the pattern. No false negatives.
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer;
 
+    /// Asks for many patterns, with the answers of [`MultiAttributeFilter::contains_where`] appended to `answers`.
+    fn contains_where_batch(&self, patterns: PatternColumns<'_>, answers: &mut Vec<PatternAnswer>) {
+        patterns.for_each(|pattern| answers.push(self.contains_where(pattern)));
+    }
+
     /// Unbiased count of the distinct combinations of the attributes in `mask` (bit i for attribute
     /// i) among the elements inserted, if the structure keeps one.
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {
@@ -220,6 +237,38 @@ impl Pattern<'_> {
             .enumerate()
             .map(|(i, attribute)| u32::from(attribute.is_some()) << i)
             .sum()
+    }
+}
+
+/// Many patterns with values of the same attributes.
+#[derive(Clone, Copy, Debug)]
+pub struct PatternColumns<'a> {
+    /// Attributes of an element.
+    pub arity: usize,
+    /// Those that are given, at least one: bit i for attribute i.
+    pub mask: u32,
+    /// Digests of the given attributes, one pattern after the other.
+    pub attributes: &'a [Digest],
+}
+
+impl PatternColumns<'_> {
+    /// The patterns one by one.
+    pub fn for_each(self, mut take: impl FnMut(Pattern<'_>)) {
+        let mut attributes = vec![None; self.arity];
+        for given in self.attributes.chunks_exact(self.given()) {
+            for (member, &digest) in members(self.mask).zip(given) {
+                attributes[member] = Some(digest);
+            }
+            take(Pattern {
+                whole: None,
+                attributes: &attributes,
+            });
+        }
+    }
+
+    /// Attributes that are given.
+    pub(crate) const fn given(self) -> usize {
+        self.mask.count_ones() as usize
     }
 }
 

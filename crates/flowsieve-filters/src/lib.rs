@@ -102,7 +102,7 @@ pub use ell::{DifferentPrecision, ExaLogLog};
 pub use estimate::{Basis, Estimate, Seen};
 pub use filter::{
     CounterStats, DigestColumns, ElementDigests, FilterStats, MembershipFilter,
-    MultiAttributeFilter, Pattern, PatternAnswer, RemovableFilter, Sighting,
+    MultiAttributeFilter, Pattern, PatternAnswer, PatternColumns, RemovableFilter, Sighting,
 };
 pub use hll::HyperLogLog;
 pub use lines::{WeighingFilter, Weight};

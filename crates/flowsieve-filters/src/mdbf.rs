@@ -59,10 +59,10 @@ use super::spec::{
     Workload, array_bits, check_bits, check_probes, check_rate, probes_for,
 };
 use super::{
-    ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter, Pattern,
-    PatternAnswer, Sighting,
+    DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
+    Pattern, PatternAnswer, PatternColumns, Sighting,
 };
-use crate::hashing::Digest;
+use crate::hashing::{Digest, ProbeBatch};
 use std::io;
 
 /// Parameters of an [`Mdbf`].
@@ -80,6 +80,7 @@ pub(crate) const MDBF: Descriptor = Descriptor {
     name: "mdbf",
     summary: "One Bloom filter an attribute (Xie et al. 2008)",
     reach: Reach::Attributes,
+    ignores_repeats: true,
     size: |attributes, sizing| {
         if let Sizing::Rate { fpr, .. } = sizing
             && attributes > 1
@@ -267,6 +268,30 @@ impl Mdbf {
         }
     }
 
+    /// Inserts the attributes of up to [`ProbeBatch::MOST`] elements in order; `fresh` gets another number than 0 for those
+    /// of which one was new.
+    pub(super) fn insert_all(&mut self, attributes: &[Digest], fresh: &mut [u8]) {
+        let arity = self.filters.len();
+        for (attribute, filter) in self.filters.iter_mut().enumerate() {
+            let of_one = &mut [0; ProbeBatch::MOST][..fresh.len()];
+            let digests = attributes.iter().skip(attribute).step_by(arity);
+            filter.insert_all(digests.copied(), of_one);
+            for (fresh, &of_one) in fresh.iter_mut().zip(&*of_one) {
+                *fresh |= of_one;
+            }
+        }
+    }
+
+    /// Takes away what `there` says of each of up to [`ProbeBatch::MOST`] elements of which one of the attributes in `mask`
+    /// is not contained. `attributes` has these attributes of one element after the other.
+    pub(super) fn ask_all(&self, mask: u32, attributes: &[Digest], there: &mut [u8]) {
+        let given = mask.count_ones() as usize;
+        for (place, member) in members(mask).enumerate() {
+            let digests = attributes.iter().skip(place).step_by(given);
+            self.filters[member].ask_all(digests.copied(), there);
+        }
+    }
+
     /// The addresses of each attribute's value in its filter: what a CMDBF combines.
     pub(super) fn positions<'a>(
         &'a self,
@@ -276,6 +301,21 @@ impl Mdbf {
             .iter()
             .zip(attributes)
             .map(|(filter, &digest)| filter.positions(digest))
+    }
+}
+
+/// The mask of so many attributes.
+pub(super) const fn all_of(arity: usize) -> u32 {
+    ((1_u64 << arity) - 1) as u32
+}
+
+/// The answer for so many given attributes that all occur. One value, or none, is all that there is to ask; several may
+/// stand in different elements.
+const fn present(given: usize) -> PatternAnswer {
+    if given < 2 {
+        PatternAnswer::Present
+    } else {
+        PatternAnswer::PresentApart
     }
 }
 
@@ -290,11 +330,29 @@ impl MembershipFilter for Mdbf {
         sighting
     }
 
+    fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
+        let arity = elements.arity().max(1);
+        for attributes in elements.attributes.chunks(ProbeBatch::MOST * arity) {
+            let fresh = &mut [0; ProbeBatch::MOST][..attributes.len() / arity];
+            self.insert_all(attributes, fresh);
+            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh)));
+        }
+    }
+
     fn contains(&self, element: ElementDigests<'_>) -> bool {
         self.filters
             .iter()
             .zip(element.attributes)
             .all(|(filter, &attribute)| filter.contains(attribute))
+    }
+
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        let arity = elements.arity().max(1);
+        for attributes in elements.attributes.chunks(ProbeBatch::MOST * arity) {
+            let there = &mut [1; ProbeBatch::MOST][..attributes.len() / arity];
+            self.ask_all(all_of(arity), attributes, there);
+            answers.extend(there.iter().map(|&there| there != 0));
+        }
     }
 
     fn clear(&mut self) {
@@ -353,11 +411,18 @@ impl MultiAttributeFilter for Mdbf {
                 }
             }
         }
-        // One value, or none, is all that there is to ask; several may stand in different elements.
-        if given < 2 {
-            PatternAnswer::Present
-        } else {
-            PatternAnswer::PresentApart
+        present(given)
+    }
+
+    fn contains_where_batch(&self, patterns: PatternColumns<'_>, answers: &mut Vec<PatternAnswer>) {
+        let given = patterns.given();
+        for attributes in patterns.attributes.chunks(ProbeBatch::MOST * given) {
+            let there = &mut [1; ProbeBatch::MOST][..attributes.len() / given];
+            self.ask_all(patterns.mask, attributes, there);
+            answers.extend(there.iter().map(|&there| match there {
+                0 => PatternAnswer::Absent,
+                _ => present(given),
+            }));
         }
     }
 }

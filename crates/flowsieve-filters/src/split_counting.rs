@@ -92,6 +92,7 @@ pub(crate) const SPLIT_COUNTING: Descriptor = Descriptor {
     name: "split-counting",
     summary: "Split counting Bloom filter (Huang et al. 2015)",
     reach: Reach::Whole,
+    ignores_repeats: false,
     size: |_, sizing| {
         let CounterSizes { part, probes, .. } =
             counter_sizes(FilterKind::SplitCounting, 1, sizing)?;

@@ -62,6 +62,7 @@ pub(crate) const WCBFM: Descriptor = Descriptor {
         cuts: true,
         weights: true,
     },
+    ignores_repeats: true,
     size: |attributes, sizing| matrix_of(FilterKind::Wcbfm, cut_families, attributes, sizing),
     search: None,
 };

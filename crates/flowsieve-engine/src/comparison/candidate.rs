@@ -6,11 +6,10 @@ use super::{ComparePlan, Contender};
 use crate::elements::ElementColumns;
 use crate::filters::sizing::DEFAULT_PROBES;
 use crate::filters::{
-    Counter, CounterSpec, DigestColumns, ElementDigests, Estimate, FilterKind, FilterSpec, Known,
-    MembershipFilter, Pattern, PatternAnswer, PlannedCombination, Query, Sighting, Sizing,
-    SpecError, Structure, SubsetSpec, Workload,
+    Counter, CounterSpec, DigestColumns, Estimate, FilterKind, FilterSpec, Known, MembershipFilter,
+    PatternAnswer, PatternColumns, PlannedCombination, Query, Sighting, Sizing, SpecError,
+    Structure, SubsetSpec, Workload,
 };
-use crate::hashing::Digest;
 use crate::pipeline::ExactSet;
 use std::time::Instant;
 
@@ -209,6 +208,11 @@ impl Candidate {
         }
     }
 
+    /// What an insertion costs, about, beside those of others.
+    pub(super) fn cost(&self) -> u32 {
+        1
+    }
+
     /// Sees to it that the slot is there.
     fn reach(&mut self, slot: usize) {
         while self.slots.len() <= slot {
@@ -314,32 +318,30 @@ impl State {
 }
 
 fn positives(filter: &dyn MembershipFilter, set: &QuestionSet, full: u32) -> Option<u64> {
-    let arity = set.mask.count_ones() as usize;
     if set.mask == full {
-        let elements = set.whole.iter().zip(set.attributes.chunks_exact(arity));
-        let yes = elements
-            .filter(|&(&whole, attributes)| filter.contains(ElementDigests { whole, attributes }));
+        let elements = DigestColumns {
+            whole: &set.whole,
+            attributes: &set.attributes,
+        };
+        let mut answers = Vec::with_capacity(set.whole.len());
+        filter.contains_batch(elements, &mut answers);
+        let yes = answers.iter().filter(|&&answer| answer);
         return Some(yes.count() as u64);
     }
-    let filter = filter.as_multi_attribute()?;
-    let mut pattern: Vec<Option<Digest>> = vec![None; full.count_ones() as usize];
-    let members: Vec<usize> = (0..pattern.len())
-        .filter(|member| set.mask >> member & 1 == 1)
-        .collect();
-    let mut yes = 0;
-    for query in set.attributes.chunks_exact(arity) {
-        for (&member, &digest) in members.iter().zip(query) {
-            pattern[member] = Some(digest);
-        }
-        match filter.contains_where(Pattern {
-            whole: None,
-            attributes: &pattern,
-        }) {
-            PatternAnswer::Absent => {}
-            // A structure that cannot tell values apart does not say no.
-            PatternAnswer::Present | PatternAnswer::PresentApart => yes += 1,
-            PatternAnswer::Unknown => return None,
-        }
-    }
-    Some(yes)
+    let patterns = PatternColumns {
+        arity: full.count_ones() as usize,
+        mask: set.mask,
+        attributes: &set.attributes,
+    };
+    let mut answers = Vec::with_capacity(set.queries as usize);
+    filter
+        .as_multi_attribute()?
+        .contains_where_batch(patterns, &mut answers);
+    let yes = answers.iter().map(|answer| match answer {
+        PatternAnswer::Absent => Some(0),
+        // A structure that cannot tell values apart does not say no.
+        PatternAnswer::Present | PatternAnswer::PresentApart => Some(1),
+        PatternAnswer::Unknown => None,
+    });
+    yes.sum()
 }

@@ -1,33 +1,19 @@
 //! How many distinct elements a slice has: a first guess, from the elements that were held back.
 
 use super::results::{Expected, ExpectedFrom};
-use super::truth::{Counted, SliceSets};
-use super::workers::Task;
+use super::truth::Counted;
 
-/// Distinct values in a large slice, one of those that ended among the held tasks: 95 of 100 have no more elements
-/// (nearest rank, so the largest of up to 19 slices). A filter that is made for the usual slice counts a flood badly;
-/// one that is made for a flood loses little in the usual slice.
+/// Distinct values in a large slice, one of those that ended while elements were held back: 95 of 100 have no more
+/// elements (nearest rank, so the largest of up to 19 slices). A filter that is made for the usual slice counts a flood
+/// badly; one that is made for a flood loses little in the usual slice.
+///
+/// `slices` has the distinct values of each combination that is counted, for each slice.
 pub(super) fn expected(
-    held: &[Task],
+    mut slices: Vec<Vec<u64>>,
     given: Option<u64>,
     counted: &Counted,
-    limit: u64,
 ) -> Expected {
-    let mut slots: Vec<SliceSets> = Vec::new();
-    let mut slices: Vec<Vec<u64>> = Vec::new();
-    for task in held {
-        let slot = task.slot();
-        while slots.len() <= slot {
-            slots.push(SliceSets::new(counted, limit));
-        }
-        match task {
-            Task::Add { elements, .. } => slots[slot].add(counted, elements),
-            Task::Close { .. } => {
-                slices.extend(slots[slot].counts().filter(|counts| counts[0] > 0));
-                slots[slot].clear();
-            }
-        }
-    }
+    slices.retain(|counts| counts[0] > 0);
     slices.sort();
     let rank = (slices.len() * 95).div_ceil(100);
     let large = slices.get(rank.saturating_sub(1));

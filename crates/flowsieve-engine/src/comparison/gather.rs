@@ -32,7 +32,7 @@ pub(super) struct Gather {
 #[derive(Debug)]
 struct Waiting {
     slice: ClosedSlice,
-    questions: Option<Arc<Questions>>,
+    questions: Arc<Questions>,
     tallies: BTreeMap<usize, CandidateTally>,
 }
 
@@ -74,10 +74,10 @@ impl Gather {
     }
 
     /// Announces a closing; its answers may come in any order.
-    pub(super) fn announce(&mut self, number: u64, slice: ClosedSlice) {
+    pub(super) fn announce(&mut self, number: u64, slice: ClosedSlice, questions: Arc<Questions>) {
         let waiting = Waiting {
             slice,
-            questions: None,
+            questions,
             tallies: BTreeMap::new(),
         };
         self.waiting.insert(number, waiting);
@@ -92,13 +92,10 @@ impl Gather {
     pub(super) fn take(&mut self, answer: Answer) {
         if let Some(waiting) = self.waiting.get_mut(&answer.number) {
             waiting.tallies.extend(answer.tallies);
-            if answer.questions.is_some() {
-                waiting.questions = answer.questions;
-            }
         }
         let candidates = self.of_candidate.len();
         while let Some(first) = self.waiting.first_entry() {
-            if first.get().tallies.len() < candidates || first.get().questions.is_none() {
+            if first.get().tallies.len() < candidates {
                 break;
             }
             let waiting = first.remove();
@@ -111,7 +108,7 @@ impl Gather {
             self.omitted += 1;
             return;
         }
-        let questions = waiting.questions.unwrap_or_default();
+        let questions = waiting.questions;
         let values = questions.values.as_ref().map(Values::counts);
         let slice = JudgedSlice {
             start_ns: waiting.slice.start_ns,

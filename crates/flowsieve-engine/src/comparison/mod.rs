@@ -1,16 +1,16 @@
 //! Structures side by side on the same traffic, at equal memory, against the truth.
 //!
 //! ```text
-//!   reading and slicing of the pipeline ──batch──┬─► truth: sets of the elements' bytes ─┐
-//!   (decoded once)                               ├─► candidate: a structure, a memory         │ questions
-//!                                                ├─► candidate: …                             │ (negatives)
-//!                                                ▼                                       ▼
+//!   reading and slicing of the pipeline ──batch──► truth: sets of the elements' bytes ──new elements──┬─► candidate: a structure, a memory
+//!   (decoded once)                                   │ questions (negatives)                        ├─► candidate: …
+//!                                                    ▼                                              ▼
 //!   slice closes:  raw count, estimate and answers of each candidate ──► gather ──► Comparison
 //! ```
 //!
 //! A candidate is one structure with one memory. Every candidate sees every batch in the order of the trace, so its
-//! answers do not depend on how candidates are divided among threads. The first elements are held back until
-//! it is known how many a slice has: from that follow the numbers of hash functions.
+//! answers do not depend on how candidates are divided among threads. Elements that the truth has seen in the slice are left
+//! out where they change nothing ([`Structure::ignores_repeats`](crate::filters::Structure::ignores_repeats)). The first elements
+//! are held back until it is known how many a slice has: from that follow the numbers of hash functions.
 
 mod byte_set;
 mod candidate;

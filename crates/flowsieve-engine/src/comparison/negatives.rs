@@ -247,7 +247,7 @@ mod tests {
                 columns.keys.push(pair);
             }
             let mut sets = SliceSets::new(&asking.counted, 1 << 20);
-            sets.add(&asking.counted, &columns);
+            sets.add(&asking.counted, &columns.keys, &mut Vec::new());
             sets
         });
         let questions = asking.questions(&sets[0], Some(&sets[1]), 7);

@@ -33,6 +33,14 @@ impl Contender {
         })
     }
 
+    /// Whether an element that came before changes nothing.
+    fn ignores_repeats(self) -> bool {
+        match self {
+            Self::Plain(structure) => structure.ignores_repeats(),
+            Self::SubsetPlanned => Self::from(FilterKind::Subset).ignores_repeats(),
+        }
+    }
+
     /// Which filter it is made of, if it is one.
     pub(super) const fn filter(self) -> Option<FilterKind> {
         match self {
@@ -180,6 +188,12 @@ impl ComparePlan {
             }
         }
         self.check_probes()
+    }
+
+    /// Whether elements that come again count: for a structure, or in a time that is measured.
+    pub(super) fn repeats_count(&self) -> bool {
+        let mut contenders = self.contenders.iter();
+        self.timing || !contenders.all(|contender| contender.ignores_repeats())
     }
 
     /// Bytes of all structures in all open slices.

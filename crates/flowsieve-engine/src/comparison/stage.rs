@@ -7,10 +7,11 @@ use super::gather::Gather;
 use super::negatives::Asking;
 use super::plan::SETS_BYTES;
 use super::results::{Expected, SliceCount};
-use super::truth::Counted;
-use super::workers::{self, Task, Truth, Worker};
+use super::truth::{Counted, Truth};
+use super::workers::{self, Task, Worker};
 use super::{ComparePlan, Comparison, Contender, Entry};
 use crate::elements::ElementColumns;
+use crate::guard::{WorkerGone, guarded};
 use crate::hashing::{Digest, Digester};
 use crate::memory::is_given;
 use crate::pipeline::{Closing, Stage, StageError};
@@ -30,16 +31,30 @@ pub(super) struct Bench<'scope, 'env, 'plan> {
     scope: &'scope Scope<'scope, 'env>,
     plan: &'plan ComparePlan,
     phase: Phase,
+    truth: Truth,
+    /// Numbers of the elements of a batch that are new to the truth.
+    new: Vec<u32>,
     gather: Gather,
 }
 
 enum Phase {
-    /// Until [`HELD_BYTES`] are held.
+    /// Until [`HELD_BYTES`] came.
     Holding {
-        tasks: Vec<Task>,
+        held: Vec<Held>,
         bytes: usize,
+        /// Distinct values in each slice that ended.
+        slices: Vec<Vec<u64>>,
     },
     Running(Pool<Worker>),
+}
+
+/// What was held back.
+enum Held {
+    Add {
+        slot: usize,
+        elements: ElementColumns,
+    },
+    Close(Closing),
 }
 
 impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
@@ -48,53 +63,53 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
             scope,
             plan,
             phase: Phase::Holding {
-                tasks: Vec::new(),
+                held: Vec::new(),
                 bytes: 0,
+                slices: Vec::new(),
             },
+            truth: truth(plan),
+            new: Vec::new(),
             gather: Gather::new(plan.asked()),
         }
     }
 
-    fn counted(&self) -> Counted {
-        Counted::new(self.plan.rule.kind, &self.plan.asked())
-    }
-
     /// Makes the structures and gives them what was held back.
     fn start(&mut self) -> Result<(), StageError> {
-        let Phase::Holding { tasks, .. } = &mut self.phase else {
+        let Phase::Holding { held, slices, .. } = &mut self.phase else {
             return Ok(());
         };
-        let tasks = std::mem::take(tasks);
-        let (plan, counted) = (self.plan, self.counted());
-        let slices = plan.open_slices() as u64;
-        // The truth and, if it takes part, the exact set.
-        let sets = 1 + u64::from(plan.contenders.contains(&Contender::EXACT));
-        let limit = plan.exact_limit_bytes / sets / slices;
-        let expected = expected(&tasks, plan.expected, &counted, limit);
-        let (entries, candidates) = entries(plan, &expected, limit);
+        let (held, slices) = (std::mem::take(held), std::mem::take(slices));
+        let plan = self.plan;
+        let expected = expected(slices, plan.expected, self.truth.counted());
+        let (entries, candidates) = entries(plan, &expected, set_limit(plan));
         self.gather.begin(expected, entries);
-        let truth = Truth {
-            asking: Asking {
-                counted,
-                asked: plan.asked(),
-                digester: Digester::new(plan.seed),
-            },
-            limit,
-            slots: Vec::new(),
-        };
-        self.phase = Phase::Running(workers::start(self.scope, truth, candidates, plan.threads));
-        tasks.into_iter().try_for_each(|task| self.give(task))
+        self.phase = Phase::Running(workers::start(self.scope, candidates, plan.threads));
+        // Questions are about what was there when a slice closed.
+        self.truth = truth(plan);
+        held.into_iter().try_for_each(|held| match held {
+            Held::Add { slot, mut elements } => self.add(0, slot, &mut elements),
+            Held::Close(closing) => self.close(closing),
+        })
     }
 
-    fn give(&mut self, task: Task) -> Result<(), StageError> {
-        let Phase::Running(workers) = &mut self.phase else {
+    /// Asks the truth about these elements, and leaves those of which the structures make something: unless repeats
+    /// count, those that are new to the slice.
+    fn pass(&mut self, slot: usize, elements: &mut ElementColumns) -> Result<(), WorkerGone> {
+        self.new.clear();
+        guarded(|| self.truth.add(slot, &elements.keys, &mut self.new))?;
+        if self.plan.repeats_count() || self.new.len() == elements.len() {
             return Ok(());
-        };
-        if let Task::Close { number, slice, .. } = task {
-            self.gather.announce(number, slice);
         }
-        workers.give_all(task)?;
-        self.collect(MAX_OUTSTANDING)
+        let mut first = match &mut self.phase {
+            Phase::Holding { .. } => ElementColumns::default(),
+            Phase::Running(workers) => workers.fresh(),
+        };
+        let arity = self.plan.rule.kind.attributes().len();
+        for &number in &self.new {
+            first.push_from(elements, number as usize, arity);
+        }
+        *elements = first;
+        Ok(())
     }
 
     /// Takes the answers that have come, and waits for more while there are this many closings without.
@@ -120,44 +135,53 @@ impl Stage for Bench<'_, '_, '_> {
         slot: usize,
         elements: &mut ElementColumns,
     ) -> Result<(), StageError> {
-        let fresh = match &mut self.phase {
-            Phase::Holding { .. } => ElementColumns::default(),
-            Phase::Running(workers) => workers.fresh(),
-        };
-        let elements = std::mem::replace(elements, fresh);
-        let size = size_of_columns(&elements);
-        let task = Task::Add {
-            slot,
-            elements: Arc::new(elements),
-        };
+        let size = size_of_columns(elements);
+        self.pass(slot, elements)?;
         match &mut self.phase {
-            Phase::Holding { tasks, bytes } => {
-                tasks.push(task);
+            Phase::Holding { held, bytes, .. } => {
+                let elements = std::mem::take(elements);
+                held.push(Held::Add { slot, elements });
                 *bytes += size;
                 if *bytes >= HELD_BYTES || !is_given(self.plan.structure_bytes() + SETS_BYTES) {
                     return self.start();
                 }
                 Ok(())
             }
-            Phase::Running(_) => self.give(task),
+            Phase::Running(workers) => {
+                let elements = Arc::new(std::mem::replace(elements, workers.fresh()));
+                workers.give_all(Task::Add { slot, elements })?;
+                self.collect(MAX_OUTSTANDING)
+            }
         }
     }
 
     fn close(&mut self, closing: Closing) -> Result<(), StageError> {
-        let task = Task::Close {
-            number: closing.number,
-            slot: closing.slot,
-            next: closing.next,
-            slice: closing.slice,
-        };
+        let (slot, truth) = (closing.slot, &mut self.truth);
         match &mut self.phase {
-            Phase::Holding { tasks, bytes } => {
-                tasks.push(task);
+            Phase::Holding {
+                held,
+                bytes,
+                slices,
+            } => {
+                slices.extend(truth.counts(slot));
+                truth.clear(slot);
+                held.push(Held::Close(closing));
                 // Slices without elements take memory as well.
-                *bytes += size_of::<Task>();
+                *bytes += size_of::<Closing>();
                 Ok(())
             }
-            Phase::Running(_) => self.give(task),
+            Phase::Running(workers) => {
+                let questions = Arc::new(guarded(|| truth.questions(&closing))?);
+                truth.clear(slot);
+                self.gather
+                    .announce(closing.number, closing.slice, Arc::clone(&questions));
+                workers.give_all(Task::Close {
+                    number: closing.number,
+                    slot,
+                    questions,
+                })?;
+                self.collect(MAX_OUTSTANDING)
+            }
         }
     }
 
@@ -166,6 +190,22 @@ impl Stage for Bench<'_, '_, '_> {
         self.collect(1)?;
         Ok(self.gather.finish())
     }
+}
+
+/// Bytes that the sets of one slice may take: the truth's, and those of the exact set if it takes part.
+fn set_limit(plan: &ComparePlan) -> u64 {
+    let sets = 1 + u64::from(plan.contenders.contains(&Contender::EXACT));
+    plan.exact_limit_bytes / sets / plan.open_slices() as u64
+}
+
+/// The truth before the first element.
+fn truth(plan: &ComparePlan) -> Truth {
+    let asking = Asking {
+        counted: Counted::new(plan.rule.kind, &plan.asked()),
+        asked: plan.asked(),
+        digester: Digester::new(plan.seed),
+    };
+    Truth::new(asking, set_limit(plan))
 }
 
 fn size_of_columns(elements: &ElementColumns) -> usize {

@@ -2,7 +2,67 @@
 //! neither digests nor filters.
 
 use super::byte_set::ByteSet;
-use crate::elements::{ElementColumns, ElementKind};
+use super::negatives::{Asking, Questions};
+use crate::elements::{ElementKind, Keys};
+use crate::pipeline::Closing;
+
+/// The truth about all open slices.
+#[derive(Debug)]
+pub(super) struct Truth {
+    asking: Asking,
+    /// Bytes that the sets of one slice may take.
+    limit: u64,
+    slots: Vec<SliceSets>,
+}
+
+impl Truth {
+    pub(super) const fn new(asking: Asking, limit: u64) -> Self {
+        Self {
+            asking,
+            limit,
+            slots: Vec::new(),
+        }
+    }
+
+    fn slot(&mut self, slot: usize) -> &mut SliceSets {
+        while self.slots.len() <= slot {
+            self.slots
+                .push(SliceSets::new(&self.asking.counted, self.limit));
+        }
+        &mut self.slots[slot]
+    }
+
+    /// Takes elements of the slice in this slot. Appends the numbers of those that were not there before to
+    /// `new`; where the limit was passed, of all.
+    pub(super) fn add(&mut self, slot: usize, keys: &Keys, new: &mut Vec<u32>) {
+        self.slot(slot);
+        self.slots[slot].add(&self.asking.counted, keys, new);
+    }
+
+    /// Which combinations are counted.
+    pub(super) const fn counted(&self) -> &Counted {
+        &self.asking.counted
+    }
+
+    /// Distinct values of each combination in this slot; `None` if the limit was passed.
+    pub(super) fn counts(&mut self, slot: usize) -> Option<Vec<u64>> {
+        self.slot(slot).counts()
+    }
+
+    /// The questions about a slice that closes.
+    pub(super) fn questions(&mut self, closing: &Closing) -> Questions {
+        let next = closing.next;
+        self.slot(closing.slot.max(next.unwrap_or(0)));
+        let next = next.map(|next| &self.slots[next]);
+        let this = &self.slots[closing.slot];
+        self.asking.questions(this, next, closing.slice.index)
+    }
+
+    /// Forgets the slice in this slot.
+    pub(super) fn clear(&mut self, slot: usize) {
+        self.slot(slot).clear();
+    }
+}
 
 /// Which combinations are counted: all attributes first.
 #[derive(Clone, Debug)]
@@ -49,17 +109,18 @@ impl SliceSets {
         }
     }
 
-    pub(super) fn add(&mut self, counted: &Counted, elements: &ElementColumns) {
-        for key in elements.keys.iter() {
+    pub(super) fn add(&mut self, counted: &Counted, keys: &Keys, new: &mut Vec<u32>) {
+        for (number, key) in (0..).zip(keys.iter()) {
             if self.over_limit {
-                return;
+                new.extend(number..keys.len() as u32);
+                break;
             }
             // Of an element that was there before, no part is new.
-            self.over_limit = match self.sets[0].insert(key, self.limit) {
-                Some(true) => self.add_parts(counted, key).is_none(),
-                Some(false) => false,
-                None => true,
-            };
+            let is_new = self.sets[0].insert(key, self.limit);
+            if is_new != Some(false) {
+                new.push(number);
+                self.over_limit = is_new.is_none() || self.add_parts(counted, key).is_none();
+            }
         }
         if self.over_limit {
             // The memory is given back; there is no answer for the rest of the slice.

@@ -30,8 +30,6 @@ pub(crate) enum Reply<A, B> {
     Emptied(B),
     /// Nothing.
     Nothing,
-    /// A worker that this one depends on is gone, and this one goes, too.
-    GivenUp,
 }
 
 /// Workers in threads, or one in the thread that gives the tasks.
@@ -110,7 +108,7 @@ impl<W: Work, C: Channels> Pool<W, C> {
                 match guarded(|| work.work(task))? {
                     Reply::Answer(answer) => answers.push_back(answer),
                     Reply::Emptied(batch) => emptied.push(batch),
-                    Reply::Nothing | Reply::GivenUp => {}
+                    Reply::Nothing => {}
                 }
                 Ok(())
             }
@@ -167,7 +165,6 @@ impl<W: Work, C: Channels> Worker<W, C> {
                 Ok(Reply::Answer(answer)) => C::send(&self.answers, Ok(answer)),
                 Ok(Reply::Emptied(batch)) => C::send(&self.emptied, batch),
                 Ok(Reply::Nothing) => true,
-                Ok(Reply::GivenUp) => false,
                 Err(gone) => {
                     C::send(&self.answers, Err(gone));
                     false

@@ -82,6 +82,36 @@ impl BitArray {
         fresh
     }
 
+    /// [`BitArray::set_all`] for many elements in order, with a position of each in every row; how many were clear is added
+    /// to `fresh`.
+    #[inline]
+    pub fn set_rows<const N: usize>(&mut self, rows: &[[u64; N]], fresh: &mut [u8]) {
+        let words = self.words.as_mut_slice();
+        let mut ones = 0;
+        for (element, fresh) in fresh.iter_mut().enumerate().take(N) {
+            let mut of_one = 0;
+            for row in rows {
+                let position = row[element];
+                let word = &mut words[(position / 64) as usize];
+                let bit = position % 64;
+                of_one += !*word >> bit & 1;
+                *word |= 1 << bit;
+            }
+            *fresh += of_one as u8;
+            ones += of_one;
+        }
+        self.ones += ones;
+    }
+
+    /// Takes away what `there` says of each element if the bit at its position is clear.
+    #[inline]
+    pub fn and_bits(&self, positions: &[u64], there: &mut [u8]) {
+        let words = self.words();
+        for (&position, there) in positions.iter().zip(there) {
+            *there &= (words[(position / 64) as usize] >> (position % 64)) as u8;
+        }
+    }
+
     /// The words: bit i is bit i mod 64 of word i / 64; bits beyond the last are zero.
     #[inline]
     pub fn words(&self) -> &[u64] {
@@ -195,6 +225,16 @@ mod tests {
                 prop_assert_eq!(bits.get(position as u64), expected);
             }
             prop_assert_eq!(bits.ones(), twin.iter().filter(|&&b| b).count() as u64);
+            let rows = [[0, len - 1, len / 2], [len / 2, 0, len - 1]];
+            let (mut in_rows, mut one_by_one) = (bits.clone(), bits.clone());
+            let mut fresh = [1, 0];
+            in_rows.set_rows(&rows, &mut fresh);
+            let expected = [1, 0].map(|element: usize| one_by_one.set_all(rows.iter().map(|row| row[1 - element])) as u8);
+            prop_assert_eq!(fresh, [1 + expected[0], expected[1]]);
+            prop_assert_eq!(&in_rows, &one_by_one);
+            let mut there = [1, 1, 0];
+            bits.and_bits(&rows[1], &mut there);
+            prop_assert_eq!(there, [u8::from(bits.get(len / 2)), u8::from(bits.get(0)), 0]);
             let mut copy = BitArray::new(len);
             let words = bits.words().to_vec();
             let write = |to: &mut [u64]| { to.copy_from_slice(&words); Ok::<_, ()>(()) };

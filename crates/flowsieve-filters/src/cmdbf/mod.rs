@@ -58,14 +58,15 @@ mod spec;
 
 pub(crate) use self::spec::CMDBF;
 pub use self::spec::CmdbfSpec;
-use crate::bloom::{BloomCore, Positions};
+use crate::bloom::{BloomCore, Positions, ones_before};
 use crate::fill;
-use crate::hashing::Digest;
+use crate::hashing::{Digest, ProbeBatch};
+use crate::mdbf::all_of;
 use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError, same};
 use crate::sizing::MAX_PROBES;
 use crate::{
-    DistinctCounter, ElementDigests, Estimate, FilterStats, Mdbf, MembershipFilter,
-    MultiAttributeFilter, Pattern, PatternAnswer, Sighting,
+    DigestColumns, DistinctCounter, ElementDigests, Estimate, FilterStats, Mdbf, MembershipFilter,
+    MultiAttributeFilter, Pattern, PatternAnswer, PatternColumns, Sighting,
 };
 use std::io;
 
@@ -184,8 +185,54 @@ impl MembershipFilter for Cmdbf {
         sighting
     }
 
+    fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
+        if self.combination != Combination::Joint {
+            sightings.extend(elements.iter().map(|element| self.insert(element)));
+            return;
+        }
+        let attributes = elements
+            .attributes
+            .chunks(ProbeBatch::MOST * elements.arity().max(1));
+        for (whole, attributes) in elements.whole.chunks(ProbeBatch::MOST).zip(attributes) {
+            let values = &mut [0; ProbeBatch::MOST][..whole.len()];
+            self.attributes.insert_all(attributes, values);
+            let ones = self.combined.bits.ones();
+            let fresh = &mut [0; ProbeBatch::MOST][..whole.len()];
+            self.combined.insert_all(whole.iter().copied(), fresh);
+            let before = ones_before(ones, fresh);
+            for (fresh, &values) in fresh.iter_mut().zip(&*values) {
+                *fresh |= values;
+            }
+            self.counter.record_all(
+                |number| whole[number],
+                fresh,
+                |number| match values[number] {
+                    0 => self.combined.repeat_probability_at(before[number]),
+                    // What the attributes tell leaves nothing to chance.
+                    _ => 0.0,
+                },
+            );
+            sightings.extend(fresh.iter().map(|&fresh| Sighting::of_fresh(fresh)));
+        }
+    }
+
     fn contains(&self, element: ElementDigests<'_>) -> bool {
         self.attributes.contains(element) && self.combined_contains(element)
+    }
+
+    fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
+        if self.combination != Combination::Joint {
+            answers.extend(elements.iter().map(|element| self.contains(element)));
+            return;
+        }
+        let arity = elements.arity().max(1);
+        let attributes = elements.attributes.chunks(ProbeBatch::MOST * arity);
+        for (whole, attributes) in elements.whole.chunks(ProbeBatch::MOST).zip(attributes) {
+            let there = &mut [1; ProbeBatch::MOST][..whole.len()];
+            self.attributes.ask_all(all_of(arity), attributes, there);
+            self.combined.ask_all(whole.iter().copied(), there);
+            answers.extend(there.iter().map(|&there| there != 0));
+        }
     }
 
     fn clear(&mut self) {
@@ -250,6 +297,11 @@ impl FilterState for Cmdbf {
 }
 
 impl MultiAttributeFilter for Cmdbf {
+    /// The combined filter is asked for whole elements only.
+    fn contains_where_batch(&self, patterns: PatternColumns<'_>, answers: &mut Vec<PatternAnswer>) {
+        self.attributes.contains_where_batch(patterns, answers);
+    }
+
     /// With all attributes given the published two steps, else the attribute stage alone.
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
         let apart = self.attributes.contains_where(pattern);

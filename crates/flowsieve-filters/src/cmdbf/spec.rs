@@ -28,6 +28,7 @@ pub(crate) const CMDBF: Descriptor = Descriptor {
     name: "cmdbf",
     summary: "MDBF with a combined filter (Xie et al. 2008)",
     reach: Reach::Attributes,
+    ignores_repeats: true,
     size: |attributes, sizing| {
         // All values of what is asked may have occurred, apart: then the arrays of the attributes say yes,
         // and only the last one tells.

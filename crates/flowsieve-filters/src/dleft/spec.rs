@@ -38,6 +38,7 @@ pub(crate) const DLEFT: Descriptor = Descriptor {
     name: "dleft",
     summary: "d-left counting Bloom filter (Bonomi et al. 2006)",
     reach: Reach::Whole,
+    ignores_repeats: false,
     size: |_, sizing| {
         let spec = match sizing {
             Sizing::Memory { bytes, expected } => {

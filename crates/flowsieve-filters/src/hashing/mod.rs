@@ -11,6 +11,6 @@ mod shard;
 pub use checksum::Checksum;
 pub use digest::{Digest, Digester};
 pub use h3::H3;
-pub use probes::{NumberedProbes, Probes, mix, mix_all, reduce};
+pub use probes::{NumberedProbes, ProbeBatch, Probes, mix, mix_all, reduce};
 pub use products::{HalfProducts, Products, WholeProducts};
 pub use shard::shard_of;

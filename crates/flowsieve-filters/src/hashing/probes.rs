@@ -9,7 +9,9 @@
     reason = "a call that is not inlined runs without the vector instructions of this machine"
 )]
 
-use super::{Digest, Products};
+#[cfg(target_arch = "x86_64")]
+use super::HalfProducts;
+use super::{Digest, Products, WholeProducts};
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 const FOLD: u64 = 0xbf58_476d_1ce4_e5b9;
@@ -128,6 +130,104 @@ impl NumberedProbes {
     }
 }
 
+/// The positions of [`Probes`] of up to [`ProbeBatch::MOST`] digests at once: by vectors where the machine has them.
+#[derive(Clone, Debug)]
+pub struct ProbeBatch {
+    states: [u64; Self::MOST],
+    len: usize,
+}
+
+impl ProbeBatch {
+    /// Most digests.
+    pub const MOST: usize = 128;
+
+    /// Those of these digests, of which only the first [`Self::MOST`] count, by the family of hash functions `function_set`.
+    pub fn new(digests: impl Iterator<Item = Digest>, function_set: u64) -> Self {
+        let mut states = [0; Self::MOST];
+        let mut len = 0;
+        for (state, digest) in states.iter_mut().zip(digests) {
+            *state = digest.value();
+            len += 1;
+        }
+        let mut batch = Self { states, len };
+        with_products(u32::MAX.into(), States(batch.padded_states(), function_set));
+        batch
+    }
+
+    /// Position `number` of each in `0..positions`, as [`NumberedProbes::position`].
+    pub fn find(&self, number: u32, positions: u64, found: &mut [u64; Self::MOST]) {
+        let width = self.len.next_multiple_of(GROUP);
+        let work = Positions {
+            states: &self.states[..width],
+            number,
+            positions,
+            found: &mut found[..width],
+        };
+        with_products(positions, work);
+    }
+
+    /// In whole groups, so that no vector is left half full.
+    fn padded_states(&mut self) -> &mut [u64] {
+        &mut self.states[..self.len.next_multiple_of(GROUP)]
+    }
+}
+
+/// Words of the largest vectors.
+const GROUP: usize = 8;
+
+/// What is computed by products.
+trait ProductWork {
+    fn run_with<P: Products>(self);
+}
+
+struct States<'a>(&'a mut [u64], u64);
+
+impl ProductWork for States<'_> {
+    #[inline(always)]
+    fn run_with<P: Products>(self) {
+        NumberedProbes::states_of::<P>(self.0, self.1);
+    }
+}
+
+struct Positions<'a> {
+    states: &'a [u64],
+    number: u32,
+    positions: u64,
+    found: &'a mut [u64],
+}
+
+impl ProductWork for Positions<'_> {
+    #[inline(always)]
+    fn run_with<P: Products>(self) {
+        NumberedProbes::positions_of::<P>(self.states, self.number, self.positions, self.found);
+    }
+}
+
+/// Does it by the products that are the fastest on this machine and can reduce to `positions`.
+fn with_products(positions: u64, work: impl ProductWork) {
+    #[cfg(target_arch = "x86_64")]
+    if HalfProducts::fits(positions)
+        && let Some(simd) = pulp::x86::V4::try_new()
+    {
+        return simd.vectorize(InVectors(work));
+    }
+    work.run_with::<WholeProducts>();
+}
+
+/// [`ProductWork`] on a machine with vectors of eight words.
+#[cfg(target_arch = "x86_64")]
+struct InVectors<W>(W);
+
+#[cfg(target_arch = "x86_64")]
+impl<W: ProductWork> pulp::NullaryFnOnce for InVectors<W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.0.run_with::<HalfProducts>();
+    }
+}
+
 #[inline]
 const fn step_to(number: u32) -> u64 {
     GOLDEN.wrapping_mul(number as u64 + 1)
@@ -141,7 +241,9 @@ const fn probe(state: u64, positions: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hashing::{Digester, HalfProducts};
+    use crate::hashing::Digester;
+    #[cfg(not(target_arch = "x86_64"))]
+    use crate::hashing::HalfProducts;
 
     #[test]
     fn positions_are_in_range_and_reproducible() {
@@ -168,6 +270,17 @@ mod tests {
         for (&digest, found) in digests.iter().zip(found) {
             let one = NumberedProbes::new(digest, 3, 1_000_003);
             assert_eq!(found, one.position(5));
+        }
+        for (positions, len) in [(1, 1), (1_000_003, 100), (1 << 40 | 1, 9)] {
+            let batch = ProbeBatch::new(digests[..len].iter().copied(), 3);
+            for number in [0, 5, 31] {
+                let mut found = [0; ProbeBatch::MOST];
+                batch.find(number, positions, &mut found);
+                for (&digest, found) in digests[..len].iter().zip(found) {
+                    let one = NumberedProbes::new(digest, 3, positions);
+                    assert_eq!(found, one.position(number));
+                }
+            }
         }
     }
 

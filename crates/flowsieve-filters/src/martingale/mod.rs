@@ -23,7 +23,7 @@ mod registers;
 
 pub(crate) use self::registers::{REGISTERS, Registers, Rise};
 use super::{Basis, Estimate, Seen, Sighting};
-use crate::hashing::Digest;
+use crate::hashing::{Digest, ProbeBatch};
 
 /// Share of the new elements that a filter without registers has to notice for its stream to be counted: below this it
 /// may have missed any number.
@@ -150,6 +150,30 @@ impl DistinctCounter {
         }
         if let Some(rise) = rise {
             self.raise(rise);
+        }
+    }
+
+    /// Records insertions of up to [`ProbeBatch::MOST`] elements in order, of which those were new that changed bits in the
+    /// filter, as `fresh` says; `repeat_probability` is asked for some of them by their number.
+    #[inline]
+    pub(crate) fn record_all(
+        &mut self,
+        digest: impl Fn(usize) -> Digest,
+        fresh: &[u8],
+        repeat_probability: impl Fn(usize) -> f64,
+    ) {
+        let clear = self.clear_bits();
+        // Found without a branch: whether an element is new is a coin's toss.
+        let mut seen = [0; ProbeBatch::MOST];
+        let mut count = 0;
+        for (number, &fresh) in fresh.iter().enumerate().take(ProbeBatch::MOST) {
+            seen[count] = number as u8;
+            let may_rise = digest(number).value() & clear == 0;
+            count += usize::from(u8::from(fresh != 0) | u8::from(may_rise));
+        }
+        for number in seen[..count].iter().map(|&number| usize::from(number)) {
+            let sighting = Sighting::of_fresh(fresh[number]);
+            self.record(digest(number), sighting, || repeat_probability(number));
         }
     }
 

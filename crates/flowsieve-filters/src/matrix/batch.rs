@@ -16,7 +16,7 @@ use super::layout::{Layout, Way};
 #[cfg(target_arch = "x86_64")]
 use crate::hashing::HalfProducts;
 use crate::hashing::{Digest, NumberedProbes, Products, WholeProducts};
-use crate::matrix_sizing::MAX_ATTRIBUTES;
+use crate::matrix_sizing::{MAX_ATTRIBUTES, members};
 
 /// Elements that are asked for together: their numbers fit in a byte.
 const BATCH: usize = 128;
@@ -28,10 +28,19 @@ const GROUP: usize = 8;
 const WORTH_IT: usize = 4;
 
 impl MatrixFilter {
-    /// [`MatrixFilter::has_all`] of each element, appended to `answers`.
-    pub(super) fn have_all(&self, attributes: &[Digest], answers: &mut Vec<bool>) {
+    /// [`MatrixFilter::are_set`] of the combinations at `places` for each of many elements, appended to `answers`; `attributes`
+    /// has the digests of the attributes in `mask`, one element after the other.
+    pub(super) fn have_all(
+        &self,
+        mask: u32,
+        places: &[u16],
+        attributes: &[Digest],
+        answers: &mut Vec<bool>,
+    ) {
         let query = Query {
             filter: self,
+            mask,
+            places,
             attributes,
             answers,
         };
@@ -46,9 +55,11 @@ impl MatrixFilter {
     }
 }
 
-/// The elements that are asked for, all attributes of one after the other, and the answers.
+/// The elements that are asked for, the attributes in `mask` of one after the other, and the answers.
 struct Query<'a> {
     filter: &'a MatrixFilter,
+    mask: u32,
+    places: &'a [u16],
     attributes: &'a [Digest],
     answers: &'a mut Vec<bool>,
 }
@@ -72,14 +83,16 @@ impl Query<'_> {
     fn run_with<P: Products, const MOST: usize>(self) {
         let Self {
             filter,
+            mask,
+            places,
             attributes,
             answers,
         } = self;
-        let places = filter.layout.maximal_of_all();
+        let given = mask.count_ones() as usize;
         let words = filter.bits.words();
         let mut asked = Asked::<MOST>::new(filter.sizes.len());
-        for batch in attributes.chunks(BATCH * asked.arity) {
-            asked.take::<P>(batch);
+        for batch in attributes.chunks(BATCH * given) {
+            asked.take::<P>(mask, batch);
             'all: for number in 0..filter.probes {
                 asked.compute_indices::<P>(&filter.sizes, number);
                 for &place in places {
@@ -94,7 +107,7 @@ impl Query<'_> {
                 }
             }
             let first = answers.len();
-            answers.resize(first + batch.len() / asked.arity, false);
+            answers.resize(first + batch.len() / given, false);
             for at in 0..asked.left {
                 answers[first + usize::from(asked.elements[at])] = asked.there[at] != 0;
             }
@@ -145,17 +158,19 @@ impl<const MOST: usize> Asked<MOST> {
         }
     }
 
-    /// Asks for these, and for none of those before.
+    /// Asks for these, and for none of those before. The attributes that are not in `mask` may be anything.
     #[inline(always)]
-    fn take<P: Products>(&mut self, batch: &[Digest]) {
-        self.left = batch.len() / self.arity;
+    fn take<P: Products>(&mut self, mask: u32, batch: &[Digest]) {
+        let given = mask.count_ones() as usize;
+        self.left = batch.len() / given;
         for at in 0..BATCH {
             self.elements[at] = at as u8;
             self.there[at] = u8::from(at < self.left);
         }
-        for (at, digests) in batch.chunks_exact(self.arity).enumerate() {
-            for (states, digest) in self.states.iter_mut().zip(digests) {
-                states[at] = digest.value();
+        for (place, member) in members(mask).enumerate() {
+            let digests = batch.iter().skip(place).step_by(given);
+            for (state, digest) in self.states[member].iter_mut().zip(digests) {
+                *state = digest.value();
             }
         }
         let width = self.width();

@@ -145,6 +145,12 @@ impl Layout {
         layout
     }
 
+    /// All attributes.
+    pub(super) fn all(&self) -> u32 {
+        let grown = self.steps.iter().map(|step| step.combination);
+        grown.fold(0, |all, combination| all | combination)
+    }
+
     /// Attributes for which there is room in tables and in the code of a query.
     pub(super) const fn room(attributes: usize) -> usize {
         match attributes {

@@ -93,11 +93,13 @@
 //! membership query", Journal on Communications 37(3), 2016, 139-147, sections 3 and 4.
 
 mod batch;
+mod insert;
 mod layout;
 mod query;
 mod spec;
 mod state;
 
+use self::insert::Rows;
 use self::layout::Layout;
 pub use self::spec::{IndexMap, MAX_COMBINATIONS, MatrixSpec};
 pub(crate) use self::spec::{check_attributes, matrix_of, usual_elements};
@@ -106,6 +108,7 @@ use super::{
     MultiAttributeFilter, Sighting, SpecError, fill,
 };
 use crate::bits::BitArray;
+use crate::bloom::ones_before;
 use crate::hashing::{Digest, Probes};
 use crate::spec::Parameters;
 
@@ -125,6 +128,7 @@ pub struct MatrixFilter {
     /// After a union nobody knows how many of the other's were new here.
     united: bool,
     scratch: Scratch,
+    rows: Rows,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -161,6 +165,7 @@ impl MatrixFilter {
                 indices: vec![0; attributes * probes],
                 cells: vec![0; layout.steps.len() * probes],
             },
+            rows: Rows::new(attributes, probes, layout.steps.len()),
             firsts: vec![0; layout.steps.len()],
             united: false,
             layout,
@@ -229,6 +234,20 @@ impl Single {
         self.ones += self.fresh;
         self.fresh = 0;
     }
+
+    /// Records values of a batch, each of which has set so many new cells.
+    fn record_all(
+        &mut self,
+        value: impl Fn(usize) -> Digest,
+        fresh: &[u8],
+        size: u64,
+        probes: u32,
+    ) {
+        let before = ones_before(self.ones, fresh);
+        let repeats = |number: usize| repeat_probability(before[number], size, probes);
+        self.counter.record_all(value, fresh, repeats);
+        self.ones += fresh.iter().map(|&fresh| u64::from(fresh)).sum::<u64>();
+    }
 }
 
 /// Probability that a new value of an attribute sets no new cell, where `ones` of its `size` are set.
@@ -254,12 +273,21 @@ impl MembershipFilter for MatrixFilter {
         sighting
     }
 
+    fn insert_batch(&mut self, elements: DigestColumns<'_>, sightings: &mut Vec<Sighting>) {
+        self.insert_all(elements, sightings);
+    }
+
     fn contains(&self, element: ElementDigests<'_>) -> bool {
         self.has_all(element.attributes)
     }
 
     fn contains_batch(&self, elements: DigestColumns<'_>, answers: &mut Vec<bool>) {
-        self.have_all(elements.attributes, answers);
+        self.have_all(
+            self.layout.all(),
+            self.layout.maximal_of_all(),
+            elements.attributes,
+            answers,
+        );
     }
 
     fn clear(&mut self) {

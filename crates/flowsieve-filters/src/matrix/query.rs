@@ -4,7 +4,7 @@ use super::MatrixFilter;
 use super::layout::Layout;
 use crate::hashing::{Digest, NumberedProbes};
 use crate::matrix_sizing::MAX_ATTRIBUTES;
-use crate::{Estimate, MultiAttributeFilter, Pattern, PatternAnswer};
+use crate::{Estimate, MultiAttributeFilter, Pattern, PatternAnswer, PatternColumns};
 
 /// The hash functions of an element's attributes.
 type Functions<const MOST: usize> = [NumberedProbes; MOST];
@@ -80,6 +80,15 @@ fn bit(words: &[u64], cell: u64) -> u64 {
     words[(cell / 64) as usize] >> (cell % 64) & 1
 }
 
+/// The answer where the cells of all maximal legal subsets are set, or not, of a query that is legal itself, or not.
+const fn answer(all_set: bool, legal: bool) -> PatternAnswer {
+    match (all_set, legal) {
+        (false, _) => PatternAnswer::Absent,
+        (true, true) => PatternAnswer::Present,
+        (true, false) => PatternAnswer::PresentApart,
+    }
+}
+
 impl MultiAttributeFilter for MatrixFilter {
     fn contains_where(&self, pattern: Pattern<'_>) -> PatternAnswer {
         let query = pattern.mask();
@@ -95,11 +104,17 @@ impl MultiAttributeFilter for MatrixFilter {
                 .maximal_subsets(query)
                 .all(|place| self.are_set(&[place as u16], digest))
         };
-        match (all_set, legal) {
-            (false, _) => PatternAnswer::Absent,
-            (true, true) => PatternAnswer::Present,
-            (true, false) => PatternAnswer::PresentApart,
-        }
+        answer(all_set, legal)
+    }
+
+    fn contains_where_batch(&self, patterns: PatternColumns<'_>, answers: &mut Vec<PatternAnswer>) {
+        let Some(places) = self.layout.maximal_of(patterns.mask) else {
+            return patterns.for_each(|pattern| answers.push(self.contains_where(pattern)));
+        };
+        let legal = self.layout.place(patterns.mask).is_some();
+        let mut are_set = Vec::with_capacity(patterns.attributes.len() / patterns.given());
+        self.have_all(patterns.mask, places, patterns.attributes, &mut are_set);
+        answers.extend(are_set.into_iter().map(|all_set| answer(all_set, legal)));
     }
 
     /// For single attributes only: see the head of this file for why there is no more.

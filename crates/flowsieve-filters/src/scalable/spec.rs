@@ -39,6 +39,7 @@ pub(crate) const SCALABLE: Descriptor = Descriptor {
     name: "scalable",
     summary: "Chain of split counting Bloom filters (Huang et al. 2015)",
     reach: Reach::Whole,
+    ignores_repeats: false,
     size: |_, sizing| {
         let links = u64::from(DEFAULT_LINKS);
         let (part, probes) = match sizing {

@@ -78,6 +78,8 @@ pub(crate) struct Descriptor {
     /// What it is, in a line, with its source.
     pub(crate) summary: &'static str,
     pub(crate) reach: Reach,
+    /// Whether an element that was inserted before changes nothing.
+    pub(crate) ignores_repeats: bool,
     /// Parameters for elements of this many attributes.
     pub(crate) size: fn(usize, Sizing) -> Result<FilterSpec, SpecError>,
     pub(crate) search: Option<Search>,

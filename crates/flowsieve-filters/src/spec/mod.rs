@@ -79,6 +79,14 @@ impl Structure {
         }
     }
 
+    /// Whether an element that was inserted before changes nothing, so that it need not be inserted again.
+    pub fn ignores_repeats(self) -> bool {
+        match self {
+            Self::Filter(kind) => kind.descriptor().ignores_repeats,
+            Self::Hll | Self::Ell | Self::Exact => true,
+        }
+    }
+
     /// The kind of filter, if it is one.
     pub const fn filter(self) -> Option<FilterKind> {
         match self {

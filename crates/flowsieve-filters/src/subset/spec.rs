@@ -45,6 +45,7 @@ pub(crate) const SUBSET: Descriptor = Descriptor {
     name: "subset",
     summary: "Blocked Bloom filter with an unbiased count",
     reach: Reach::Planned,
+    ignores_repeats: true,
     size: |attributes, sizing| {
         let (lines, probes) = line_size(sizing)?;
         Ok(SubsetSpec {

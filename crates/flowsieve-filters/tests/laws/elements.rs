@@ -27,6 +27,11 @@ impl<T> ByArity<T> {
         Self(std::array::from_fn(|before| make(before + 1)))
     }
 
+    /// Of what `make` makes of each.
+    pub(crate) fn map<U>(&self, make: impl FnMut(&T) -> U) -> ByArity<U> {
+        ByArity(self.0.each_ref().map(make))
+    }
+
     /// That of this structure's elements.
     pub(crate) const fn of(&self, arity: usize) -> &T {
         &self.0[arity - 1]
@@ -92,6 +97,16 @@ impl Elements {
             let digester = Digester::new(seed + 1 + place as u64);
             self.attributes.push(digester.digest(&value.to_le_bytes()));
         }
+    }
+
+    /// Those that are `wanted`, in order.
+    pub(crate) fn only(&self, mut wanted: impl FnMut(ElementDigests<'_>) -> bool) -> Self {
+        let mut some = Self::none();
+        for element in self.iter().filter(|&element| wanted(element)) {
+            some.whole.push(element.whole);
+            some.attributes.extend_from_slice(element.attributes);
+        }
+        some
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = ElementDigests<'_>> {

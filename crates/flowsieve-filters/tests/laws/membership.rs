@@ -1,8 +1,10 @@
 //! Inserted is contained, whatever the way.
 
 use crate::elements::{ByArity, answers, arity, insert_all, state, stream};
+use crate::saved::{saved, sharded};
 use crate::specs::specs;
-use flowsieve_filters::{CmdbfSpec, FilterSpec, MdbfSpec, ScalableSpec, Sighting};
+use flowsieve_filters::{CmdbfSpec, FilterSpec, MdbfSpec, ScalableSpec, Sighting, Structure};
+use std::collections::HashSet;
 
 #[test]
 fn what_was_inserted_is_contained() {
@@ -55,6 +57,31 @@ fn a_batch_is_its_elements_one_by_one() {
             state(&*one_by_one, others),
             "{spec:?}"
         );
+        let [batched, one_by_one] = [batched, one_by_one].map(|filter| {
+            let filter = filter.as_multi_attribute()?;
+            let masks = 1..1_u32 << arity(&spec);
+            let counts = masks.map(|mask| (filter.distinct_of(mask), filter.first_of(mask)));
+            Some(counts.collect::<Vec<_>>())
+        });
+        assert_eq!(batched, one_by_one, "{spec:?}");
+    }
+}
+
+/// Whoever knows that an element was inserted before can leave it out.
+#[test]
+fn repeats_change_nothing_where_the_structure_says_so() {
+    let elements = ByArity::new(|arity| stream(arity, 6, 2000, 3000));
+    let firsts = elements.map(|elements| {
+        let mut known = HashSet::new();
+        elements.only(|element| known.insert(element.whole))
+    });
+    for spec in specs() {
+        let (all, first) = (elements.of(arity(&spec)), firsts.of(arity(&spec)));
+        assert!(first.whole.len() < all.whole.len());
+        let [all, first] = [all, first].map(|elements| saved(&sharded(&spec, elements)));
+        if Structure::Filter(spec.kind()).ignores_repeats() {
+            assert_eq!(all, first, "{spec:?}");
+        }
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) const BITMAP: Descriptor = Descriptor {
     name: "bitmap",
     summary: "One bit an element (Whang et al. 1990)",
     reach: Reach::Whole,
+    ignores_repeats: true,
     size: |_, sizing| {
         let (bits, _) = array_bits(FilterKind::Bitmap, 1, sizing)?;
         Ok(BitmapSpec { bits }.into())
