@@ -20,6 +20,10 @@ type CellOf<R> = Arc<dyn Fn(&R) -> Cell + Send + Sync>;
 /// Appends the text of a row; false if it has none.
 type Write<R> = dyn Fn(&R, &mut String) -> bool + Send + Sync;
 
+/// The number of a row; none if it has none.
+#[cfg(feature = "parquet")]
+type Whole<R> = dyn Fn(&R) -> Option<i64> + Send + Sync;
+
 /// The values of all rows of a batch.
 type Bulk<R> = Arc<dyn for<'b> Fn(&'b R) -> Values<'b> + Send + Sync>;
 
@@ -35,6 +39,9 @@ pub(super) struct Column<R: ?Sized> {
     cell: CellOf<R>,
     /// The same as text, without memory of its own where the type has a way to do so.
     write: Option<Arc<Write<R>>>,
+    /// The same as a number without a cell, where it is a whole one.
+    #[cfg(feature = "parquet")]
+    whole: Option<Arc<Whole<R>>>,
     /// If rows are batches, all values at once.
     bulk: Option<Bulk<R>>,
     /// The columns of the object in it, as they are in flat tables.
@@ -57,10 +64,10 @@ impl<R: ?Sized> Column<R> {
         self.write.as_deref()
     }
 
-    /// Whether it has all values of a batch at once.
+    /// What gives the whole number of a row, if the column has that.
     #[cfg(feature = "parquet")]
-    pub(super) fn is_bulk(&self) -> bool {
-        self.bulk.is_some()
+    pub(super) fn whole(&self) -> Option<&Whole<R>> {
+        self.whole.as_deref()
     }
 
     /// All values of a batch, if the column has them.
@@ -98,6 +105,11 @@ impl<R: ?Sized> Columns<R> {
         let own = Arc::clone(&value);
         let cell = move |row: &R| own(row).cell();
         let mut this = self.column(name.into(), T::kind(), T::NULLABLE, Arc::new(cell));
+        #[cfg(feature = "parquet")]
+        if matches!(T::kind(), Kind::I64 | Kind::U64 | Kind::Time(_)) {
+            let value = Arc::clone(&value);
+            this.last().whole = Some(Arc::new(move |row: &R| value(row).whole()));
+        }
         this.last().write = Some(Arc::new(move |row: &R, text: &mut String| {
             value(row).push_text(text)
         }));
@@ -150,6 +162,8 @@ impl<R: ?Sized> Columns<R> {
             elsewhere: None,
             cell,
             write: None,
+            #[cfg(feature = "parquet")]
+            whole: None,
             bulk: None,
             parts: Vec::new(),
             heading: None,
@@ -338,6 +352,10 @@ impl<R: ?Sized> Columns<R> {
             }
             column.kind = kind;
             column.write = None;
+            #[cfg(feature = "parquet")]
+            {
+                column.whole = None;
+            }
             column.cell = Arc::new(cell);
         }
         self
