@@ -229,13 +229,14 @@ impl Encoder {
         is_worth
     }
 
-    /// Whether compression takes away an eighth of the first bytes, and so perhaps of all.
+    /// Whether compression takes away a third of the first bytes, and so perhaps of all: of addresses it takes less, and as long
+    /// as everything else that is done with them.
     fn is_worth_compressing(&mut self, bytes: &[u8]) -> bool {
         let sample = &bytes[..bytes.len().min(SAMPLE_BYTES)];
         self.packed
             .resize(snap::raw::max_compress_len(sample.len()), 0);
         let packed = self.snappy.compress(sample, &mut self.packed);
-        packed.is_ok_and(|packed| packed <= sample.len() / 8 * 7)
+        packed.is_ok_and(|packed| packed <= sample.len() / 3 * 2)
     }
 
     fn push_values(&mut self, values: &Values, range: Range<usize>, has_dictionary: bool) {
