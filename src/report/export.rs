@@ -42,7 +42,7 @@ enum Writer<W: Write> {
 }
 
 impl<W: Write> ExportReport<W> {
-    /// Begins a report. There is no table for people; in its place there is CSV. With several threads, one of them may write.
+    /// Begins a report. There is no table for people; in its place there is CSV. With several threads, these make the rows.
     ///
     /// # Errors
     ///
