@@ -14,10 +14,10 @@ pub(super) const CHUNK_ROWS: usize = 2048;
 /// Chunks that wait for each thread, at least.
 const QUEUED: usize = 2;
 
-/// The same where so many rows have to come to one thread.
+/// The same where so many rows have to come to one thread: while it works at them, the next thread gets its own.
 const fn queued(turn_rows: usize) -> usize {
-    let half = turn_rows / CHUNK_ROWS / 2;
-    if half > QUEUED { half } else { QUEUED }
+    let turn = turn_rows / CHUNK_ROWS;
+    if turn > QUEUED { turn } else { QUEUED }
 }
 
 /// Makes something of rows. Each thread of a crew has one.

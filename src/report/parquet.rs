@@ -30,6 +30,9 @@ use std::thread::{self, JoinHandle};
 /// Rows of a row group.
 const GROUP_ROWS: usize = 32 * CHUNK_ROWS;
 
+/// Threads that make row groups: each has one in memory, about 12 MiB, and as much again waits for it.
+const MOST_THREADS: usize = 8;
+
 /// Rows of a batch that are appended together. Whether a row group is full is asked behind each of them, so that row groups do not
 /// depend on how rows were divided into batches.
 const BATCH_ROWS: usize = 256;
@@ -261,7 +264,7 @@ impl<W: Write, R: Send + 'static> ParquetTable<W, R> {
         columns: &Arc<Columns<R>>,
     ) -> io::Result<Self> {
         let groups = || RowGroups::of(columns, &self.described);
-        self.crew = Some(Crew::start(threads, groups)?);
+        self.crew = Some(Crew::start(threads.min(MOST_THREADS), groups)?);
         Ok(self)
     }
 }
@@ -274,7 +277,7 @@ impl<W: Write, R: RowBatch + Send + 'static> ParquetTable<W, R> {
         columns: &Arc<Columns<R>>,
     ) -> io::Result<Self> {
         let groups = || OfBatches(RowGroups::of(columns, &self.described));
-        self.crew = Some(Crew::start(threads, groups)?);
+        self.crew = Some(Crew::start(threads.min(MOST_THREADS), groups)?);
         Ok(self)
     }
 }
