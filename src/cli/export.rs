@@ -15,7 +15,9 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::ElementKind;
-use flowsieve::export::{ExportError, ExportPlan, ExportRows, ExportSink, ExportWhat, export};
+use flowsieve::export::{
+    ElementRows, ExportError, ExportPlan, ExportRows, ExportSink, ExportWhat, export,
+};
 use flowsieve::report::{
     ExportFormat, ExportParameters, ExportReport, FlowNames, ReportFormat, export_shortcomings,
 };
@@ -167,6 +169,16 @@ impl ExportSink for Rows<'_> {
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()> {
         let report = self.report.as_mut();
         report.map_or(Ok(()), |report| report.rows(rows, range))
+    }
+
+    fn elements(&mut self, elements: ElementRows) -> io::Result<()> {
+        let report = self.report.as_mut();
+        report.map_or(Ok(()), |report| report.elements(elements))
+    }
+
+    fn settle(&mut self) -> io::Result<()> {
+        let report = self.report.as_mut();
+        report.map_or(Ok(()), ExportReport::settle)
     }
 
     fn can_begin_again(&self) -> bool {

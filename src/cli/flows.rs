@@ -15,7 +15,9 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::anonymize::AddressMap;
-use flowsieve::flows::{FlowError, FlowPlan, FlowRecord, FlowSink, SortedFlows, list, list_unique};
+use flowsieve::flows::{
+    FlowError, FlowPlan, FlowRecord, FlowSink, LastFlows, SortedFlows, list, list_unique,
+};
 use flowsieve::report::{FlowNames, FlowParameters, FlowReport, ReportFormat, flow_shortcomings};
 use std::io;
 use std::path::PathBuf;
@@ -148,7 +150,7 @@ pub(crate) fn run(args: &FlowsArgs) -> Result<Outcome> {
             .report
             .shared_among(plan.threads)
             .context(UNWRITTEN)?;
-        sorted.drain(|flow| report.flow(flow)).context(UNWRITTEN)?;
+        sorted.hand_on(&mut report).context(UNWRITTEN)?;
         (summary, report)
     };
     let output = report.report.finish(&summary).context(UNWRITTEN)?;
@@ -177,6 +179,13 @@ impl FlowSink for Shown {
             flow.addresses = map.addresses(flow.addresses);
         }
         self.report.flow(flow)
+    }
+
+    fn last(&mut self, mut flows: LastFlows) -> io::Result<()> {
+        if self.addresses.is_some() {
+            return flows.try_for_each(|flow| self.flow(flow));
+        }
+        self.report.last(flows)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -65,6 +65,18 @@ pub(super) trait IntoCell {
     fn kind() -> Kind;
     fn cell(self) -> Cell;
 
+    /// The number of which the cell is, in 64 bits, if its kind is a whole number; none if it is null.
+    fn whole(self) -> Option<i64>
+    where
+        Self: Sized,
+    {
+        match self.cell() {
+            Cell::I64(number) | Cell::Time(number, _) => Some(number),
+            Cell::U64(number) => Some(number.cast_signed()),
+            _ => None,
+        }
+    }
+
     /// Appends it as a text by itself; false if it is null.
     fn push_text(self, text: &mut String) -> bool
     where
@@ -122,6 +134,10 @@ impl<T: IntoCell> IntoCell for Option<T> {
 
     fn cell(self) -> Cell {
         self.map_or(Cell::Null, T::cell)
+    }
+
+    fn whole(self) -> Option<i64> {
+        self.and_then(T::whole)
     }
 
     fn push_text(self, text: &mut String) -> bool {

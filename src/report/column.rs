@@ -26,6 +26,12 @@ trait Take<R: ?Sized>: Send + Sync {
     fn push_text(&self, _row: &R, _text: &mut String) -> Option<bool> {
         None
     }
+
+    /// The cell as a whole number without a cell, and none where it is missing; none if it cannot do so.
+    #[cfg(feature = "parquet")]
+    fn whole(&self, _row: &R) -> Option<Option<i64>> {
+        None
+    }
 }
 
 impl<R: ?Sized, F: Fn(&R) -> Cell + Send + Sync> Take<R> for F {
@@ -44,6 +50,12 @@ impl<R: ?Sized, T: IntoCell, F: Fn(&R) -> T + Send + Sync> Take<R> for OfValue<T
 
     fn push_text(&self, row: &R, text: &mut String) -> Option<bool> {
         Some((self.0)(row).push_text(text))
+    }
+
+    #[cfg(feature = "parquet")]
+    fn whole(&self, row: &R) -> Option<Option<i64>> {
+        let is_whole = matches!(T::kind(), Kind::I64 | Kind::U64 | Kind::Time(_));
+        is_whole.then(|| (self.0)(row).whole())
     }
 }
 
@@ -100,10 +112,10 @@ impl<R: ?Sized> Column<R> {
         self.cell.push_text(row, text)
     }
 
-    /// Whether it has all values of a batch at once.
+    /// The whole number of a row, none where it is missing; none if the column has no such numbers.
     #[cfg(feature = "parquet")]
-    pub(super) fn is_bulk(&self) -> bool {
-        self.bulk.is_some()
+    pub(super) fn whole(&self, row: &R) -> Option<Option<i64>> {
+        self.cell.whole(row)
     }
 
     /// All values of a batch, if the column has them.

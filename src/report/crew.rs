@@ -1,35 +1,72 @@
 //! Rows that threads turn into what is written, in chunks, which come back in order.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::mem::{replace, take};
 use std::panic::resume_unwind;
-use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
-/// Rows of a chunk. Lines of so many rows go past the buffer of a file.
-const CHUNK_ROWS: usize = 2048;
+/// Rows of a chunk, unless they are made where they are wanted. Lines of so many rows go past the buffer of a file.
+pub(super) const CHUNK_ROWS: usize = 2048;
 
-/// Chunks that wait for each thread.
+/// Chunks that wait for each thread, at least.
 const QUEUED: usize = 2;
 
-/// Threads that make an `M` of every chunk of rows.
+/// The same where so many rows have to come to one thread: while it works at them, the next thread gets its own.
+const fn queued(turn_rows: usize) -> usize {
+    let turn = turn_rows / CHUNK_ROWS;
+    if turn > QUEUED { turn } else { QUEUED }
+}
+
+/// Makes something of rows. Each thread of a crew has one.
+pub(super) trait Make<R>: Send + 'static {
+    /// What is written.
+    type Made: Send + 'static;
+
+    /// Rows, a multiple of those of a chunk, that have to come to the same thread one after the other.
+    const TURN_ROWS: usize = CHUNK_ROWS;
+
+    /// Takes a row, or rows if each is a batch of them.
+    fn row(&mut self, row: &mut R);
+
+    /// What was made since this was asked last; behind the last row, all that is left.
+    fn made(&mut self, is_end: bool) -> Self::Made;
+}
+
+/// A maker that takes batches of rows.
+pub(super) struct OfBatches<K>(pub(super) K);
+
+/// Rows that are made where they are wanted: each goes to the function.
+pub(super) type LazyRows<R> = Box<dyn FnOnce(&mut dyn FnMut(&mut R)) + Send>;
+
+/// What a thread is given.
+enum Chunk<R> {
+    Rows(Vec<R>),
+    Lazy(LazyRows<R>),
+    End,
+}
+
+/// Threads that make something of every chunk of rows.
 pub(super) struct Crew<R, M> {
     workers: Vec<Worker<R, M>>,
     gathered: Vec<R>,
     /// Memory of chunks that were made.
     spare: Vec<Vec<R>>,
-    /// Chunks given to workers, in turn, and those that came back.
+    /// Rows of a turn.
+    turn: usize,
+    /// Rows that were given.
     given: usize,
-    back: usize,
+    /// The workers of those that did not come back yet, in order.
+    under_way: VecDeque<usize>,
 }
 
 /// A thread, and the ends of its channels as functions: channels of every kind of row would make the program larger by half a
 /// megabyte.
 struct Worker<R, M> {
     /// Gives it a chunk; false if it has ended.
-    give: Box<dyn Fn(Vec<R>) -> bool + Send>,
+    give: Box<dyn Fn(Chunk<R>) -> bool + Send>,
     /// Takes what it made, and the memory of the chunk; none if it has ended.
     take: Box<dyn Fn() -> Option<(M, Vec<R>)> + Send>,
     thread: JoinHandle<()>,
@@ -44,21 +81,30 @@ impl<R, M> fmt::Debug for Crew<R, M> {
 }
 
 impl<R: Send + 'static, M: Send + 'static> Crew<R, M> {
-    /// So many threads that do this.
-    pub(super) fn start(
+    /// So many threads, each with a maker of its own.
+    pub(super) fn start<K: Make<R, Made = M>>(
         threads: usize,
-        make: impl Fn(&[R]) -> M + Send + Sync + 'static,
+        mut maker: impl FnMut() -> K,
     ) -> io::Result<Self> {
-        let make = Arc::new(make);
+        let queued = queued(K::TURN_ROWS);
         let worker = |_| {
-            let (chunks, given) = sync_channel::<Vec<R>>(QUEUED);
-            let (give_back, made) = sync_channel(QUEUED + 1);
-            let make = Arc::clone(&make);
+            let (chunks, given) = sync_channel::<Chunk<R>>(queued);
+            let (give_back, made) = sync_channel(queued + 1);
+            let mut maker = maker();
             let work = move || {
-                for mut chunk in given {
-                    let made = make(&chunk);
-                    chunk.clear();
-                    if give_back.send((made, chunk)).is_err() {
+                for chunk in given {
+                    let is_end = matches!(chunk, Chunk::End);
+                    let mut memory = Vec::new();
+                    match chunk {
+                        Chunk::Rows(mut rows) => {
+                            rows.iter_mut().for_each(|row| maker.row(row));
+                            memory = rows;
+                            memory.clear();
+                        }
+                        Chunk::Lazy(rows) => rows(&mut |row| maker.row(row)),
+                        Chunk::End => {}
+                    }
+                    if give_back.send((maker.made(is_end), memory)).is_err() {
                         return;
                     }
                 }
@@ -72,10 +118,11 @@ impl<R: Send + 'static, M: Send + 'static> Crew<R, M> {
         };
         Ok(Self {
             workers: (0..threads).map(worker).collect::<io::Result<_>>()?,
-            gathered: Vec::with_capacity(CHUNK_ROWS),
+            gathered: Vec::new(),
             spare: Vec::new(),
+            turn: K::TURN_ROWS,
             given: 0,
-            back: 0,
+            under_way: VecDeque::new(),
         })
     }
 }
@@ -88,45 +135,90 @@ impl<R, M> Crew<R, M> {
         row: R,
         done: &mut impl FnMut(M) -> io::Result<()>,
     ) -> io::Result<()> {
+        if self.gathered.capacity() == 0 {
+            self.gathered.reserve_exact(CHUNK_ROWS);
+        }
         self.gathered.push(row);
         if self.gathered.len() < CHUNK_ROWS {
             return Ok(());
         }
-        self.give();
-        if self.given - self.back >= self.workers.len() * QUEUED {
+        self.give_rows(done)
+    }
+
+    /// How many rows that are made where they are wanted may come next.
+    pub(super) const fn lazy_rows(&self) -> usize {
+        self.turn - self.given % self.turn
+    }
+
+    /// Takes so many rows that are made where they are wanted, at most [`lazy_rows`](Self::lazy_rows).
+    pub(super) fn lazy(
+        &mut self,
+        count: usize,
+        rows: LazyRows<R>,
+        done: &mut impl FnMut(M) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.give(count, Chunk::Lazy(rows), done)
+    }
+
+    /// Takes what was made of all rows so far, but for those that are gathered.
+    pub(super) fn settle(&mut self, done: &mut impl FnMut(M) -> io::Result<()>) -> io::Result<()> {
+        while !self.under_way.is_empty() {
             done(self.receive())?;
         }
         Ok(())
     }
 
-    /// Everything that is still to come goes to `done`.
+    /// Everything that is still to come goes to `done`. A turn begins behind it.
     pub(super) fn rest(&mut self, done: &mut impl FnMut(M) -> io::Result<()>) -> io::Result<()> {
         if !self.gathered.is_empty() {
-            self.give();
+            self.give_rows(done)?;
         }
-        while self.back < self.given {
-            done(self.receive())?;
+        if !self.given.is_multiple_of(self.turn) {
+            // Whose turn it is has what is left.
+            self.give(0, Chunk::End, done)?;
+            self.given = self.given.next_multiple_of(self.turn);
         }
-        Ok(())
+        self.settle(done)
     }
 
-    fn give(&mut self) {
-        let fresh = self.spare.pop();
-        let fresh = fresh.unwrap_or_else(|| Vec::with_capacity(CHUNK_ROWS));
+    /// Whether there is a row that waits for others.
+    pub(super) const fn is_gathering(&self) -> bool {
+        !self.gathered.is_empty()
+    }
+
+    fn give_rows(&mut self, done: &mut impl FnMut(M) -> io::Result<()>) -> io::Result<()> {
+        let fresh = self.spare.pop().unwrap_or_default();
         let chunk = replace(&mut self.gathered, fresh);
-        let worker = self.given % self.workers.len();
-        self.given += 1;
+        self.give(chunk.len(), Chunk::Rows(chunk), done)
+    }
+
+    /// Gives a chunk of so many rows to whose turn it is, and takes what came back if too much is under way.
+    fn give(
+        &mut self,
+        rows: usize,
+        chunk: Chunk<R>,
+        done: &mut impl FnMut(M) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let worker = self.given / self.turn % self.workers.len();
+        self.given += rows;
         if !(self.workers[worker].give)(chunk) {
             self.panic();
         }
+        self.under_way.push_back(worker);
+        if self.under_way.len() >= self.workers.len() * queued(self.turn) {
+            done(self.receive())?;
+        }
+        Ok(())
     }
 
     fn receive(&mut self) -> M {
-        let worker = self.back % self.workers.len();
-        self.back += 1;
+        let worker = self.under_way.pop_front();
+        let worker = worker.expect("there is something under way");
         match (self.workers[worker].take)() {
-            Some((made, chunk)) => {
-                self.spare.push(chunk);
+            Some((made, memory)) => {
+                if memory.capacity() > 0 {
+                    self.spare.push(memory);
+                }
                 made
             }
             None => self.panic(),
@@ -153,31 +245,78 @@ mod tests {
     use super::*;
     use std::panic::catch_unwind;
 
-    #[test]
-    fn chunks_come_back_in_order_and_whole() {
-        for (threads, rows) in [(1, 0), (1, 5), (2, 10_000), (3, 4 * CHUNK_ROWS)] {
-            let make = |chunk: &[usize]| chunk.to_vec();
-            let mut crew = Crew::start(threads, make).unwrap();
-            let mut back = Vec::new();
-            let mut done = |made: Vec<usize>| {
-                back.extend(made);
-                Ok(())
-            };
+    /// Keeps the rows of a turn together.
+    struct Turns<const CHUNKS: usize>(Vec<usize>);
+
+    impl<const CHUNKS: usize> Make<usize> for Turns<CHUNKS> {
+        type Made = Vec<usize>;
+        const TURN_ROWS: usize = CHUNKS * CHUNK_ROWS;
+
+        fn row(&mut self, row: &mut usize) {
+            assert_ne!(*row, usize::MAX);
+            self.0.push(*row);
+        }
+
+        fn made(&mut self, is_end: bool) -> Vec<usize> {
+            if is_end || self.0.len() == Self::TURN_ROWS {
+                take(&mut self.0)
+            } else {
+                Vec::new()
+            }
+        }
+    }
+
+    fn chunks_come_back<const CHUNKS: usize>(threads: usize, rows: usize, lazy: bool) {
+        let mut crew = Crew::start(threads, || Turns::<CHUNKS>(Vec::new())).unwrap();
+        let mut back = Vec::new();
+        let mut done = |made: Vec<usize>| {
+            back.extend(made);
+            Ok(())
+        };
+        if lazy {
+            let mut first = 0;
+            while first < rows {
+                let end = rows.min(first + crew.lazy_rows().min(1000 + first % 7000));
+                let some = first..end;
+                let some: LazyRows<usize> =
+                    Box::new(move |take| some.for_each(|mut row| take(&mut row)));
+                crew.lazy(end - first, some, &mut done).unwrap();
+                first = end;
+            }
+            crew.settle(&mut done).unwrap();
+        } else {
             for row in 0..rows {
                 crew.row(row, &mut done).unwrap();
             }
-            crew.rest(&mut done).unwrap();
-            assert_eq!(back, (0..rows).collect::<Vec<_>>());
+        }
+        crew.rest(&mut done).unwrap();
+        assert_eq!(back, (0..rows).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn chunks_come_back_in_order_and_whole() {
+        for (threads, rows) in [
+            (1, 0),
+            (1, 5),
+            (2, 10_000),
+            (3, 4 * CHUNK_ROWS),
+            (3, 70_000),
+        ] {
+            for lazy in [false, true] {
+                chunks_come_back::<1>(threads, rows, lazy);
+                chunks_come_back::<3>(threads, rows, lazy);
+                chunks_come_back::<16>(threads, rows, lazy);
+            }
         }
     }
 
     #[test]
     fn a_panic_is_handed_on() {
         let panic = catch_unwind(|| {
-            let make = |chunk: &[usize]| assert!(!chunk.contains(&3000));
-            let mut crew = Crew::start(2, make).unwrap();
+            let mut crew = Crew::start(2, || Turns::<1>(Vec::new())).unwrap();
             for row in 0..100_000 {
-                crew.row(row, &mut |()| Ok(())).unwrap();
+                let row = if row == 3000 { usize::MAX } else { row };
+                crew.row(row, &mut |_| Ok(())).unwrap();
             }
         });
         assert!(panic.is_err());

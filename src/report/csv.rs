@@ -2,8 +2,9 @@
 
 use super::cell::{Cell, Clock, Kind, twin_of};
 use super::column::Columns;
-use super::crew::Crew;
+use super::crew::{Crew, LazyRows, Make, OfBatches};
 use super::number::{seconds, write_rfc3339};
+use super::values::RowBatch;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -60,6 +61,28 @@ impl<W: Write, R> CsvRows<W, R> {
         crew.row(row, &mut |lines| out.write_all(lines.as_bytes()))
     }
 
+    /// How many rows that are made where they are wanted may come next, if there are threads for them.
+    pub(super) fn lazy_rows(&self) -> Option<usize> {
+        let crew = self.crew.as_ref().filter(|crew| !crew.is_gathering())?;
+        Some(crew.lazy_rows())
+    }
+
+    /// Writes so many rows, which are made in another thread.
+    pub(super) fn lazy(&mut self, count: usize, rows: LazyRows<R>) -> io::Result<()> {
+        let out = &mut self.out;
+        let crew = self.crew.as_mut().expect("there are threads for it");
+        crew.lazy(count, rows, &mut |lines| out.write_all(lines.as_bytes()))
+    }
+
+    /// Writes all rows that threads make.
+    pub(super) fn settle(&mut self) -> io::Result<()> {
+        let out = &mut self.out;
+        let mut done = |lines: String| out.write_all(lines.as_bytes());
+        self.crew
+            .as_mut()
+            .map_or(Ok(()), |crew| crew.settle(&mut done))
+    }
+
     /// Writes what waits.
     fn write_rest(&mut self) -> io::Result<()> {
         self.write_from(1)?;
@@ -94,18 +117,71 @@ impl<W: Write, R> CsvRows<W, R> {
 impl<W: Write, R: Send + 'static> CsvRows<W, R> {
     /// With so many threads that make lines.
     pub(super) fn shared_among(mut self, threads: usize) -> io::Result<Self> {
-        let columns = Arc::clone(&self.columns);
-        let make = move |rows: &[R]| {
-            let mut lines = String::with_capacity(rows.len() * 256);
-            for row in rows {
-                push_row(&columns, row, &mut lines);
-            }
-            lines
-        };
-        self.crew = Some(Crew::start(threads, make)?);
+        let lines = || Lines::of(&self.columns);
+        self.crew = Some(Crew::start(threads, lines)?);
+        self.begin_lines()
+    }
+
+    fn begin_lines(mut self) -> io::Result<Self> {
         self.header();
         self.write_from(1)?;
         Ok(self)
+    }
+}
+
+impl<W: Write, R: RowBatch + Send + 'static> CsvRows<W, R> {
+    /// With so many threads that make lines of batches.
+    pub(super) fn batches_among(mut self, threads: usize) -> io::Result<Self> {
+        let lines = || OfBatches(Lines::of(&self.columns));
+        self.crew = Some(Crew::start(threads, lines)?);
+        self.begin_lines()
+    }
+}
+
+/// Makes lines.
+struct Lines<R> {
+    columns: Arc<Columns<R>>,
+    lines: String,
+}
+
+impl<R> Lines<R> {
+    fn of(columns: &Arc<Columns<R>>) -> Self {
+        Self {
+            columns: Arc::clone(columns),
+            lines: String::new(),
+        }
+    }
+
+    fn take(&mut self) -> String {
+        let bytes = self.lines.len();
+        std::mem::replace(&mut self.lines, String::with_capacity(bytes + bytes / 8))
+    }
+}
+
+impl<R: 'static> Make<R> for Lines<R> {
+    type Made = String;
+
+    fn row(&mut self, row: &mut R) {
+        push_row(&self.columns, row, &mut self.lines);
+    }
+
+    fn made(&mut self, _is_end: bool) -> String {
+        self.take()
+    }
+}
+
+impl<R: RowBatch + 'static> Make<R> for OfBatches<Lines<R>> {
+    type Made = String;
+
+    fn row(&mut self, batch: &mut R) {
+        for row in 0..batch.len() {
+            batch.go_to(row);
+            push_row(&self.0.columns, batch, &mut self.0.lines);
+        }
+    }
+
+    fn made(&mut self, _is_end: bool) -> String {
+        self.0.take()
     }
 }
 

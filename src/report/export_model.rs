@@ -107,6 +107,10 @@ pub struct Row {
 }
 
 impl RowBatch for Row {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     fn at(&self) -> usize {
         self.at
     }

@@ -5,8 +5,9 @@ use super::flows_table::FlowTable;
 use super::format::ReportFormat;
 use super::look::Look;
 use super::rows::RowWriter;
-use crate::flows::{FlowRecord, FlowSink, FlowSummary};
+use crate::flows::{FlowRecord, FlowSink, FlowSummary, LastFlows};
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long flows of a stream may wait in the writer's buffer.
@@ -95,6 +96,30 @@ impl<W: Write> FlowSink for FlowReport<W> {
         }
         *flushed = Instant::now();
         self.flush()
+    }
+
+    fn last(&mut self, mut flows: LastFlows) -> io::Result<()> {
+        let rows = match &mut self.writer {
+            Writer::Rows(rows) => rows,
+            Writer::Table(_) => return flows.try_for_each(|flow| self.flow(flow)),
+        };
+        if rows.lazy_rows().is_none() {
+            return flows.try_for_each(|flow| self.flow(flow));
+        }
+        // The threads that write them make them, too.
+        let all = flows.len();
+        let flows = Arc::new(flows);
+        let mut first = 0;
+        while first < all {
+            let at_once = rows.lazy_rows().unwrap_or(all);
+            let range = first..all.min(first + at_once);
+            let count = range.len();
+            first = range.end;
+            let flows = Arc::clone(&flows);
+            let rows_of = move |take: &mut dyn FnMut(&mut FlowRecord)| flows.copies(range, take);
+            rows.lazy(count, Box::new(rows_of))?;
+        }
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

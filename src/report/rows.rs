@@ -4,6 +4,7 @@
 use super::arrow_stream::ArrowStream;
 use super::cell::{Cell, Kind, Name};
 use super::column::{Cells, Columns};
+use super::crew::LazyRows;
 use super::csv::CsvRows;
 use super::format::ReportFormat;
 use super::json::JsonLines;
@@ -199,6 +200,36 @@ impl<W: Write, R> RowWriter<W, R> {
         }
     }
 
+    /// How many rows that are made where they are wanted may come next; none if rows have to be made here.
+    pub(super) fn lazy_rows(&self) -> Option<usize> {
+        match &self.form {
+            Form::Csv(csv) => csv.lazy_rows(),
+            #[cfg(feature = "parquet")]
+            Form::Parquet(table) => table.lazy_rows(),
+            _ => None,
+        }
+    }
+
+    /// Writes so many rows, which are made in another thread.
+    pub(super) fn lazy(&mut self, count: usize, rows: LazyRows<R>) -> io::Result<()> {
+        match &mut self.form {
+            Form::Csv(csv) => csv.lazy(count, rows),
+            #[cfg(feature = "parquet")]
+            Form::Parquet(table) => table.lazy(count, rows),
+            _ => unreachable!("a form without threads makes its rows itself"),
+        }
+    }
+
+    /// Waits until all rows are made that other threads make.
+    pub(super) fn settle(&mut self) -> io::Result<()> {
+        match &mut self.form {
+            Form::Csv(csv) => csv.settle(),
+            #[cfg(feature = "parquet")]
+            Form::Parquet(table) => table.settle(),
+            _ => Ok(()),
+        }
+    }
+
     /// Hands on what waits in the writer, but for a row group of Parquet, which is written when it is full.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match &mut self.form {
@@ -286,12 +317,27 @@ impl<W: Write, R: Send + 'static> RowWriter<W, R> {
     }
 }
 
+impl<W: Write, R: RowBatch + Send + 'static> RowWriter<W, R> {
+    /// The same for rows in batches.
+    pub(super) fn batches_among(self, threads: usize) -> io::Result<Self> {
+        let form = match self.form {
+            Form::Csv(csv) => Form::Csv(Box::new(csv.batches_among(threads)?)),
+            #[cfg(feature = "parquet")]
+            Form::Parquet(table) => {
+                Form::Parquet(Box::new(table.batches_among(threads, &self.columns)?))
+            }
+            form => form,
+        };
+        Ok(Self { form, ..self })
+    }
+}
+
 impl<W: Write, R: RowBatch> RowWriter<W, R> {
     /// With a thread for what costs most in writing.
     pub(super) fn apart(self) -> Self {
         let form = match self.form {
             #[cfg(feature = "parquet")]
-            Form::Parquet(table) => Form::Parquet(Box::new(table.apart())),
+            Form::Parquet(table) => Form::Parquet(Box::new(table.apart(&self.columns))),
             form => form,
         };
         Self { form, ..self }

@@ -5,6 +5,9 @@ use crate::export::Texts;
 
 /// Rows by column, which stand at one of them.
 pub(super) trait RowBatch {
+    /// Number of rows.
+    fn len(&self) -> usize;
+
     /// The row whose cells are taken now.
     fn at(&self) -> usize;
 

@@ -6,8 +6,10 @@
 //!   read → decode → sightings  ══batch══► merge by time → table of each slice ──► sink: each element once per slice
 //! ```
 //!
-//! Rows are columns from the decode thread to the writer; nothing is allocated per packet.
+//! Rows are columns from the decode thread to the writer; nothing is allocated per packet. Elements become rows where these are
+//! written, in several threads if there are any.
 
+mod elements;
 mod packed;
 mod packets;
 mod plan;
@@ -18,6 +20,7 @@ mod sightings;
 mod slices;
 mod table;
 
+pub use elements::ElementRows;
 pub(crate) use packed::{PackedRows, PackedSightingMaker, Taken};
 pub use plan::{ExportError, ExportPlan, ExportWhat};
 pub use results::{ExportSink, ExportSummary, ExportTotals};

@@ -1,5 +1,6 @@
 //! What a run yields, as plain data, and who takes it.
 
+use super::elements::ElementRows;
 use super::rows::ExportRows;
 use crate::decode::Skip;
 use crate::inputs::InputResult;
@@ -15,6 +16,27 @@ pub trait ExportSink {
     ///
     /// They cannot be kept or written; the run ends.
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()>;
+
+    /// Takes elements, behind all rows that it took, and may make rows of them later, in other threads.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be kept or written; the run ends.
+    fn elements(&mut self, elements: ElementRows) -> io::Result<()> {
+        elements.make(0..elements.len(), &mut |rows| {
+            let all = 0..rows.len();
+            self.rows(rows, all)
+        })
+    }
+
+    /// Makes rows of all elements that it took: their memory is needed.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be written; the run ends.
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Whether it can forget the rows that it took: those in a file can be written anew, those in a pipe are gone.
     #[doc(hidden)]

@@ -13,6 +13,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
+/// Sightings whose memory is read at once.
+const APPROACHED: usize = 64;
+
 /// Hands the rows of the inputs, which are one trace in time order, to `sink`.
 ///
 /// Packets come in the order of the trace. Elements come slice by slice, as slices are closed, in the order in which each was first
@@ -147,10 +150,17 @@ fn elements_but(
             let batch: &SightingBatch = &feed.batch;
             let cursor = &mut feed.cursor;
             let end = cursor.packet + packets;
+            let mut approached = cursor.sighting;
             for number in cursor.packet..end {
                 let time_ns = batch.times_ns[number];
                 let goal = slices.goal(time_ns, packets_before)?;
                 packets_before += 1;
+                if cursor.sighting >= approached {
+                    // Packets that are not taken yet have most of them.
+                    let ahead = (end - number).min(APPROACHED);
+                    approached = batch.sightings.len().min(cursor.sighting + ahead);
+                    slices.approach(&batch.sightings[cursor.sighting..approached]);
+                }
                 while let Some(sighting) = batch.sightings.get(cursor.sighting)
                     && sighting.packet as usize == number
                 {

@@ -5,8 +5,9 @@
 //!
 //! Slices that are known to have packets that come late are gathered, and written when all is read.
 
+use super::elements::{ElementMemory, ElementRows};
 use super::results::{ExportSink, ExportTotals};
-use super::rows::{ExportRows, Left};
+use super::rows::Left;
 use super::sightings::Sighting;
 use super::table::SliceTable;
 use crate::elements::{ElementKind, Keys};
@@ -18,8 +19,8 @@ use std::io;
 /// Open slices at most, as many as of a count.
 const OPEN_SLICES: usize = 8;
 
-/// Rows that are handed on together.
-const ROWS_AT_ONCE: usize = 4096;
+/// Packets that come late and are handed on together.
+const LATE_AT_ONCE: usize = 1024;
 
 /// Which slices the packets of a trace in order belong to, and which slices have packets that come late.
 ///
@@ -92,7 +93,10 @@ pub(super) struct Slices<'a> {
     /// The slices whose packets are not in the order of time, if an earlier reading found some.
     disordered: SliceSet,
     gathered: Gathered<Waiting>,
-    rows: ExportRows,
+    /// Packets that came late, and are to be handed on before anything else.
+    late: SliceTable,
+    /// Elements that were handed on, of which there may not be rows yet.
+    under_way: Vec<ElementMemory>,
     pub(super) totals: ExportTotals,
     sink: &'a mut dyn ExportSink,
 }
@@ -113,7 +117,8 @@ impl<'a> Slices<'a> {
             tables: Vec::new(),
             disordered,
             gathered: Gathered::new(),
-            rows: ExportRows::default(),
+            late: SliceTable::default(),
+            under_way: Vec::new(),
             totals: ExportTotals::default(),
             sink,
         }
@@ -156,6 +161,13 @@ impl<'a> Slices<'a> {
         } else {
             Goal::Slice(slot)
         })
+    }
+
+    /// Reads what the next sightings need, so that it is near when one after the other is taken.
+    pub(super) fn approach(&self, sightings: &[Sighting]) {
+        if let Some(slice) = self.tables.get(self.order.open.current()) {
+            slice.table.approach(sightings);
+        }
     }
 
     /// Takes a sighting.
@@ -218,7 +230,7 @@ impl<'a> Slices<'a> {
         if !self.tables.is_empty() {
             self.close(0)?;
         }
-        self.hand_on()?;
+        self.hand_on_late()?;
         Ok(self.totals)
     }
 
@@ -253,6 +265,12 @@ impl<'a> Slices<'a> {
                 return Ok(());
             }
             let used: u64 = self.tables.iter().map(|slice| slice.table.bytes()).sum();
+            // What leaves and when depends on what is here, and not on how fast rows are written.
+            let leaving: u64 = self.under_way.iter().map(ElementMemory::bytes).sum();
+            if leaving > 0 && used + leaving + growth > self.memory_bytes {
+                self.sink.settle()?;
+                self.under_way.clear();
+            }
             let fits = used + growth <= self.memory_bytes && table.has_numbers();
             if fits && is_given(growth) {
                 return Ok(());
@@ -271,42 +289,40 @@ impl<'a> Slices<'a> {
         self.send_out(slot, Left::Slice)
     }
 
-    /// Writes the elements of a table, which is empty afterwards.
+    /// Hands on the elements of a table, which is empty afterwards.
     fn send_out(&mut self, slot: usize, left: Left) -> io::Result<()> {
+        self.hand_on_late()?;
         let table = std::mem::take(&mut self.tables[slot].table);
-        let mut next = 0;
-        while next < table.len() {
-            let end = table.len().min(next + ROWS_AT_ONCE - self.rows.len());
-            table.write(next..end, self.kind, left, &mut self.rows);
-            if left == Left::Memory {
-                self.totals.early += (end - next) as u64;
-            }
-            next = end;
-            if self.rows.len() == ROWS_AT_ONCE {
-                self.hand_on()?;
-            }
+        if left == Left::Memory {
+            self.totals.early += table.len() as u64;
         }
-        Ok(())
+        self.hand_on(table, left)
     }
 
     /// A packet whose slice was closed.
     fn late(&mut self, time_ns: i64, sighting: &Sighting, name: Option<&[u8]>) -> io::Result<()> {
-        let mut table = SliceTable::default();
-        table.begin(time_ns, sighting, name);
-        table.write(0..1, self.kind, Left::Late, &mut self.rows);
+        self.late.begin(time_ns, sighting, name);
         self.totals.late += 1;
-        if self.rows.len() == ROWS_AT_ONCE {
-            self.hand_on()?;
+        if self.late.len() == LATE_AT_ONCE {
+            self.hand_on_late()?;
         }
         Ok(())
     }
 
-    fn hand_on(&mut self) -> io::Result<()> {
-        let rows = self.rows.len();
-        self.totals.rows += rows as u64;
-        self.sink.rows(&mut self.rows, 0..rows)?;
-        self.rows.clear();
-        Ok(())
+    fn hand_on_late(&mut self) -> io::Result<()> {
+        let late = std::mem::take(&mut self.late);
+        self.hand_on(late, Left::Late)
+    }
+
+    fn hand_on(&mut self, table: SliceTable, left: Left) -> io::Result<()> {
+        if table.is_empty() {
+            return Ok(());
+        }
+        self.totals.rows += table.len() as u64;
+        let elements = ElementRows::new(table, self.kind, left);
+        self.under_way.retain(|memory| memory.bytes() > 0);
+        self.under_way.push(elements.memory());
+        self.sink.elements(elements)
     }
 }
 

@@ -5,12 +5,16 @@ use super::sightings::Sighting;
 use crate::elements::ElementKind;
 use crate::flows::{FlowKey, Upper};
 use hashbrown::HashTable;
+use std::hint::black_box;
 
 /// Entries that a table begins with.
 const FIRST_ENTRIES: usize = 1024;
 
 /// Bytes of names that a table begins with.
 const FIRST_NAMES: usize = 1 << 14;
+
+/// Entries from which a look leaves the caches near the processor.
+const FAR_FROM_ENTRIES: usize = 1 << 12;
 
 /// An element with its packets so far.
 #[derive(Debug)]
@@ -81,6 +85,26 @@ impl SliceTable {
     pub(super) fn has_numbers(&self) -> bool {
         const MOST: usize = u32::MAX as usize - 256;
         self.entries.len() < MOST && self.names.len() < MOST
+    }
+
+    /// Reads what these sightings need: these reads do not wait for each other.
+    pub(super) fn approach(&self, sightings: &[Sighting]) {
+        if self.entries.len() < FAR_FROM_ENTRIES {
+            return;
+        }
+        let places = sightings.iter().map(|sighting| {
+            let place = self.index.find(sighting.hash, |_| true);
+            place.map_or(0, |&place| u64::from(place))
+        });
+        black_box(places.fold(0, |all, place| all ^ place));
+        let entries = sightings.iter().map(|sighting| {
+            let place = self.index.find(sighting.hash, |_| true);
+            place.map_or(0, |&place| {
+                let entry = &self.entries[place as usize];
+                entry.hash ^ entry.start_ns.cast_unsigned()
+            })
+        });
+        black_box(entries.fold(0, |all, word| all ^ word));
     }
 
     /// Adds a packet to its element; false if that is not here. The name is part of the element if `named`.

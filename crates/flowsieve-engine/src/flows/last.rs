@@ -62,6 +62,17 @@ impl LastFlows {
         }
     }
 
+    /// Gives copies of some of the flows: those with these numbers. They can be asked for in several threads.
+    pub fn copies(&self, range: Range<usize>, take: &mut dyn FnMut(&mut FlowRecord)) {
+        for first in range.clone().step_by(APPROACHED) {
+            let numbers = first..range.end.min(first + APPROACHED);
+            self.flows.approach(numbers.clone().map(|n| self.place(n)));
+            for number in numbers {
+                take(&mut self.flows.copy(self.place(number), Ended::Input));
+            }
+        }
+    }
+
     fn place(&self, number: usize) -> u32 {
         match &self.order {
             Order::Places => number as u32,

@@ -44,7 +44,7 @@ pub(super) trait FlowTaker {
     const TAKES_LOGS: bool = false;
 
     /// Reads ahead what the next packets need.
-    fn approach(&self, _packets: &[FlowPacket]) {}
+    fn approach(&mut self, _packets: &[FlowPacket]) {}
 
     /// Takes a packet, and the name in its first DNS message.
     fn take(
@@ -223,7 +223,7 @@ impl Output<'_> {
 }
 
 impl FlowTaker for FlowTable {
-    fn approach(&self, packets: &[FlowPacket]) {
+    fn approach(&mut self, packets: &[FlowPacket]) {
         self.approach(packets);
     }
 

@@ -24,6 +24,18 @@ impl SortedFlows {
         }
     }
 
+    /// Hands all flows on in order of start; of equal ones, in the order in which they began in the trace.
+    ///
+    /// # Errors
+    ///
+    /// A temporary file cannot be read, or `sink` failed.
+    pub fn hand_on(self, sink: &mut dyn FlowSink) -> io::Result<()> {
+        match self.last {
+            Some(last) if self.sorted.is_empty() => sink.last(last),
+            last => self.sorted.drain_among(last, |flow| sink.flow(flow)),
+        }
+    }
+
     /// Gives all flows in order of start; of equal ones, in the order in which they began in the trace.
     ///
     /// # Errors

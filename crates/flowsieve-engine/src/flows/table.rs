@@ -36,6 +36,9 @@ const _: () = assert!(FLOW_BYTES == 160, "lists are the same in all versions");
 /// Least memory of a table: a thousand flows with the longest names.
 pub(super) const LEAST_MEMORY: u64 = 1 << 19;
 
+/// No place: there are fewer.
+const NOWHERE: u32 = u32::MAX;
+
 /// Bytes of the allocator beside a name.
 const NAME_OVERHEAD: u64 = 16;
 
@@ -64,6 +67,8 @@ pub(super) struct FlowTable {
     active_ns: i64,
     bidirectional: bool,
     begun: u64,
+    /// Where the flows of the next packets probably are, the next one last.
+    guesses: Vec<u32>,
 }
 
 /// Flows by their place.
@@ -95,6 +100,7 @@ impl FlowTable {
             active_ns: plan.active_ns.unwrap_or(i64::MAX),
             bidirectional: plan.bidirectional,
             begun: 0,
+            guesses: Vec::new(),
         }
     }
 
@@ -104,7 +110,8 @@ impl FlowTable {
     }
 
     /// Reads what the next packets need, so that it is near when one after the other is added.
-    pub(super) fn approach(&self, packets: &[FlowPacket]) {
+    pub(super) fn approach(&mut self, packets: &[FlowPacket]) {
+        self.guesses.clear();
         if !self.index.is_far() {
             return;
         }
@@ -112,10 +119,13 @@ impl FlowTable {
             .iter()
             .map(|packet| self.index.first_slot(hash_of(packet)));
         black_box(slots.fold(0, |all, slot| all ^ slot));
-        let lines = packets.iter().map(|packet| {
+        let places = packets.iter().rev().map(|packet| {
             let place = self.index.find(hash_of(packet), |_| true);
-            place.map_or(0, |place| self.flows.lines.at(place).start_ns())
+            place.unwrap_or(NOWHERE)
         });
+        self.guesses.extend(places);
+        let lines = self.guesses.iter().filter(|&&place| place != NOWHERE);
+        let lines = lines.map(|&place| self.flows.lines.at(place).start_ns());
         black_box(lines.fold(0, |all, word| all ^ word));
     }
 
@@ -128,10 +138,14 @@ impl FlowTable {
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
     ) -> Result<u32, E> {
         let (near, far) = packet.key.split();
-        let found = self.index.find(hash_of(packet), |place| {
+        let is_right = |place: u32| {
             let is_near = self.flows.lines.at(place).is_of(near, packet.key.rest());
             is_near && far.is_none_or(|far| self.flows.far[place as usize] == far)
-        });
+        };
+        let guess = self.guesses.pop().filter(|&place| place != NOWHERE);
+        // A flow that ended meanwhile may have left its line.
+        let guess = guess.filter(|&place| self.flows.is_live(place) && is_right(place));
+        let found = guess.or_else(|| self.index.find(hash_of(packet), is_right));
         let Some(at) = found else {
             return self.begin(time_ns, packet, end);
         };
@@ -337,10 +351,29 @@ impl Flows {
         }
     }
 
-    /// The flow at this place.
+    /// The flow at this place, which keeps no name.
     pub(super) fn take(&mut self, at: u32, ended: Ended) -> FlowRecord {
+        let domain = self.beside[at as usize].domain.take();
+        FlowRecord {
+            domain,
+            ..self.nameless(at, ended)
+        }
+    }
+
+    /// A copy of the flow at this place.
+    pub(super) fn copy(&self, at: u32, ended: Ended) -> FlowRecord {
+        let domain = self.beside[at as usize].domain.clone();
+        FlowRecord {
+            domain,
+            ..self.nameless(at, ended)
+        }
+    }
+
+    /// The flow at this place without its name.
+    #[inline]
+    fn nameless(&self, at: u32, ended: Ended) -> FlowRecord {
         let line = self.lines.at(at);
-        let beside = &mut self.beside[at as usize];
+        let beside = &self.beside[at as usize];
         let (near, rest) = line.key();
         let far = self.far.get(at as usize).copied().unwrap_or_default();
         let key = FlowKey::joined(near, rest, far);
@@ -368,7 +401,7 @@ impl Flows {
             upper: line.upper().with(ports, line.icmp()),
             ended,
             number: beside.number,
-            domain: beside.domain.take(),
+            domain: None,
         }
     }
 }

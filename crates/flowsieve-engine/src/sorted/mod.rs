@@ -54,6 +54,11 @@ impl<T> Sorted<T> {
 }
 
 impl<T: Item> Sorted<T> {
+    /// Whether there is no item.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.levels.is_empty()
+    }
+
     /// Takes an item.
     ///
     /// # Errors

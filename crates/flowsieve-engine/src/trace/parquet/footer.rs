@@ -257,8 +257,8 @@ fn checked(
 }
 
 fn chunk(thrift: &mut Thrift<'_>) -> Option<Chunk> {
-    /// Plain values, runs and bits of levels, and indexes into a dictionary.
-    const KNOWN: [i64; 5] = [0, 2, 3, 4, 8];
+    /// Plain values, runs and bits of levels, indexes into a dictionary, differences, and texts behind their lengths.
+    const KNOWN: [i64; 7] = [0, 2, 3, 4, 5, 6, 8];
     let (mut codec, mut length, mut data, mut dictionary) = (0, 0, 0, None);
     let mut has_known_encodings = true;
     thrift.structure(|thrift, field, _| {

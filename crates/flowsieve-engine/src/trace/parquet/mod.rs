@@ -8,6 +8,7 @@
 //! and a page of each at a time. What a file says of itself is checked before it is used; the library that writes our files
 //! trusts what it reads, and takes memory for lengths that nothing stands behind.
 
+mod differences;
 mod footer;
 mod pages;
 mod thrift;

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write as _};
 use std::ops::Range;
 
 use super::Place;
+use super::differences::Differences;
 use super::footer::{Chunk, ColumnInfo, Physical};
 use super::thrift::Thrift;
 
@@ -134,8 +135,16 @@ struct Page {
 /// Where the next value stands.
 #[derive(Debug)]
 enum Values {
-    Plain { at: usize },
+    Plain {
+        at: usize,
+    },
     Indexed(Hybrid),
+    Differences(Differences),
+    /// Texts one behind the other, from here on.
+    Lengths {
+        lengths: Differences,
+        at: usize,
+    },
 }
 
 impl Default for Values {
@@ -168,6 +177,8 @@ const DATA_2: i64 = 3;
 const PLAIN: i64 = 0;
 const INDEXED: [i64; 2] = [2, 8];
 const HYBRID: i64 = 3;
+const DIFFERENCES: i64 = 5;
+const LENGTHS: i64 = 6;
 
 impl Head {
     /// Reads a head; with it, how many bytes it has.
@@ -280,6 +291,23 @@ impl ColumnReader {
                 let index = indexes.next(bytes)? as usize;
                 self.dictionary.get(self.physical, index)?
             }
+            Values::Differences(numbers) => {
+                let number = numbers.next(bytes)?;
+                let number = match self.physical {
+                    // These are sums of 32 bits, too.
+                    Physical::Int32 => i64::from(number as i32),
+                    _ => number,
+                };
+                self.cells
+                    .push(self.physical, self.unit_ns, &number.to_le_bytes());
+                return Some(());
+            }
+            Values::Lengths { lengths, at } => {
+                let length = usize::try_from(lengths.next(bytes)?).ok()?;
+                let value = bytes.get(*at..)?.get(..length)?;
+                *at += length;
+                value
+            }
         };
         self.cells.push(self.physical, self.unit_ns, value);
         Some(())
@@ -312,7 +340,13 @@ impl ColumnReader {
         }
         let values = u64::try_from(head.values).map_err(|_| "a page has fewer than no values")?;
         let is_indexed = INDEXED.contains(&head.encoding);
-        if head.encoding != PLAIN && !is_indexed {
+        let is_read = match head.encoding {
+            PLAIN => true,
+            DIFFERENCES => matches!(self.physical, Physical::Int32 | Physical::Int64),
+            LENGTHS => self.physical == Physical::Bytes,
+            _ => is_indexed,
+        };
+        if !is_read || (head.kind == DICTIONARY && head.encoding >= DIFFERENCES && !is_indexed) {
             let reason = format!("a page has encoding {}, which is not read", head.encoding);
             return Err(Trouble::Damage(reason));
         }
@@ -335,8 +369,21 @@ impl ColumnReader {
                 return Err("the indexes of a page are too wide".into());
             }
             Values::Indexed(Hybrid::new((at + 1).min(end)..end, width.into()))
-        } else {
+        } else if head.encoding == PLAIN || at == bytes.len() {
+            // Where all values are missing there may be nothing.
             Values::Plain { at }
+        } else {
+            const WRONG: &str = "the numbers of a page are damaged";
+            let numbers = Differences::new(&bytes, at, values).ok_or(WRONG)?;
+            if head.encoding == LENGTHS {
+                let at = numbers.end(&bytes).ok_or(WRONG)?;
+                Values::Lengths {
+                    lengths: numbers,
+                    at,
+                }
+            } else {
+                Values::Differences(numbers)
+            }
         };
         self.rows_left -= values;
         self.page = Page {
