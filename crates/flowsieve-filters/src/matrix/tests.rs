@@ -497,7 +497,15 @@ fn half_the_functions_for_two_combinations_make_an_equal_rate() {
             filter.insert(with_attributes(element));
         }
         let mut answers = Vec::new();
-        filter.have_all(&digests(1 << 40, ASKED), &mut answers);
+        let attributes = digests(1 << 40, ASKED);
+        let whole: Vec<Digest> = attributes.iter().copied().step_by(3).collect();
+        filter.contains_batch(
+            DigestColumns {
+                whole: &whole,
+                attributes: &attributes,
+            },
+            &mut answers,
+        );
         let rate = answers.into_iter().filter(|&there| there).count() as f64 / ASKED as f64;
         let load = f64::from(probes) * ELEMENTS as f64 / size.pow(uncut) as f64;
         let expected = (1.0 - (-load).exp()).powi(6);
