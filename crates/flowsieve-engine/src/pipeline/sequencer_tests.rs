@@ -43,6 +43,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
         panes: None,
         window_limit_bytes: None,
         open_slices: 2,
+        at_once: false,
         keep: false,
         journal: true,
     };

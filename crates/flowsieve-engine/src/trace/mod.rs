@@ -61,6 +61,8 @@ pub use annotation::{Annotation, AnnotationKind, Lost};
 pub use capture::{Capture, InputFormat, first_time_ns};
 #[doc(hidden)]
 pub use capture::{is_capture, standard_input};
+#[doc(hidden)]
+pub use codecs::decompressed;
 pub use compression::Compression;
 pub use dnstap::DnstapTypes;
 pub(crate) use erf::erf_content;
