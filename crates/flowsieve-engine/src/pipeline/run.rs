@@ -87,7 +87,7 @@ pub fn count(
     plan.check_memory()?;
     let with_keys =
         plan.exact_limit_bytes.is_some() || beside.iter().any(|beside| beside.needs_keys());
-    let extractor = plan.extractor(plan.needs_attributes(), with_keys);
+    let extractor = || plan.extractor(plan.needs_attributes(), with_keys);
     // Several inputs may be open at the same time, with a thread each.
     let readers = match plan.inputs.len() {
         1 => plan.threads / 2,
@@ -99,9 +99,9 @@ pub fn count(
         inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
         extractor: Arc::new(if beside.is_empty() {
-            extractor
+            extractor().dividing(plan.shards)
         } else {
-            extractor.with_addresses()
+            extractor().with_addresses()
         }),
         beside,
         arity: plan.attributes(),
@@ -145,6 +145,8 @@ pub fn count(
         outcome: (mut rows, filters),
     } = read;
     if !disordered.is_empty() && !totals.interrupted && can_read_again {
+        // Slices take their elements in the order of packets.
+        reading.extractor = Arc::new(extractor());
         let again = thread::scope(|scope| {
             // Where windows slide, what came out of order changes all that follow.
             let wanted = panes.is_none().then_some(&disordered);
