@@ -115,7 +115,7 @@ fn copy(threads: usize) -> f64 {
 }
 
 /// Where each thread begins, and the end: at the begin of the file, and where a second begins.
-fn parts(path: &str, bytes: u64, threads: usize) -> Vec<u64> {
+pub(crate) fn parts(path: &str, bytes: u64, threads: usize) -> Vec<u64> {
     let mut parts = vec![FILE_HEADER];
     for number in 1..threads as u64 {
         let from = resync(path, bytes / threads as u64 * number);
@@ -270,7 +270,7 @@ fn headers(path: &str, from: u64, to: u64) -> (u64, u64) {
 }
 
 /// Packets in a part of a capture, and the distinct pairs of each second, added up.
-pub fn pairs(path: &str, from: u64, to: u64) -> (u64, u64) {
+pub(crate) fn pairs(path: &str, from: u64, to: u64) -> (u64, u64) {
     let (mut packets, mut distinct, mut now) = (0, 0, 0);
     let (mut four, mut six) = (Set::new(), Set::new());
     records(path, from, to, |_, second, frame| {

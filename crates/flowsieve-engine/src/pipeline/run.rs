@@ -93,13 +93,19 @@ pub fn count(
         1 => plan.threads / 2,
         _ => plan.threads.saturating_sub(1).min(1),
     };
+    // Of several inputs packets are taken a few at a time.
+    let divided_among = if readers > 0 && plan.inputs.len() == 1 {
+        plan.shards
+    } else {
+        1
+    };
     let can_read_again = !plan.is_stream();
     let has_slices = plan.slicing.width_ns.is_some();
     let mut reading = Reading {
         inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
         extractor: Arc::new(if beside.is_empty() {
-            extractor().dividing(plan.shards)
+            extractor().dividing(divided_among)
         } else {
             extractor().with_addresses()
         }),
