@@ -10,6 +10,7 @@
 //! microseconds with Ethernet, VLAN tags, IPv4 and IPv6 as they are in the inputs of `scripts/bench`, and knows no errors.
 
 #![allow(missing_docs, reason = "a program")]
+#![allow(clippy::inline_always, reason = "the loop over records is one loop")]
 
 use flowsieve::trace::decompressed;
 use std::env;
