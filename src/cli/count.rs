@@ -202,9 +202,12 @@ pub(crate) fn run(args: &CountArgs) -> Result<Outcome> {
         filter.save(&mut output).context("cannot save the filter")?;
         output.commit()?;
     }
-    let page = sinks.page.unwrap_or_default();
+    let page = sinks.page;
     let who = who.map(WhoBeside::finish).unwrap_or_default();
-    od.finish(|traffic| page.finish(&parameters, &summary, traffic, &who))?;
+    od.finish(|traffic| {
+        page.unwrap_or_default()
+            .finish(&parameters, &summary, traffic, &who)
+    })?;
     sinks.report.finish(&summary).context(UNWRITTEN)?.commit()?;
     run.problems(&summary.inputs);
     run.speed(args.speech, summary.totals.packets);

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "what only prints is not called here")]
 
+use flowsieve::Count;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 #[path = "../../examples/compare_filters.rs"]
 mod compare_filters;
@@ -13,6 +15,8 @@ mod count;
 mod filter_alone;
 #[path = "../../examples/flows_to_parquet.rs"]
 mod flows_to_parquet;
+#[path = "../../scripts/limit.rs"]
+mod limit;
 #[path = "../../examples/read_packets.rs"]
 mod read_packets;
 #[path = "../../examples/search_index.rs"]
@@ -60,6 +64,23 @@ fn packets_are_read() {
         read.values()
             .all(|(packets, bytes)| bytes > &(packets * 40))
     );
+}
+
+#[test]
+fn the_limit_program_counts_what_a_count_counts() {
+    let second = Duration::from_secs(1);
+    let counted = Count::of([CAPTURE]).slice(second).run().unwrap();
+    let exact: u64 = counted.slices.iter().map(|row| row.exact.unwrap()).sum();
+    let bytes = fs::metadata(CAPTURE).unwrap().len();
+    assert_eq!(limit::pairs(CAPTURE, 24, bytes), (8_000, exact));
+    let middle = limit::parts(CAPTURE, bytes, 2)[1];
+    let halves = [
+        limit::pairs(CAPTURE, 24, middle),
+        limit::pairs(CAPTURE, middle, bytes),
+    ];
+    assert_eq!(halves[0].0 + halves[1].0, 8_000);
+    assert_eq!(halves[0].1 + halves[1].1, exact);
+    assert!(halves.iter().all(|(packets, _)| *packets > 0));
 }
 
 #[test]

@@ -315,6 +315,11 @@ fn large_overlapping_captures_count_as_the_one_that_they_make() {
         let mut plan = common::plan(std::slice::from_ref(&one), kind);
         plan.slicing = Slicing { width_ns, align };
         let expected = report(&plan);
+        // The makers of its batches divide the elements of one capture among shards.
+        for threads in [2, 3, 8] {
+            plan.threads = threads;
+            assert_eq!(report(&plan), expected, "{kind:?} {threads}");
+        }
         plan.inputs.clone_from(&parts);
         for threads in [1, 2, 5] {
             plan.threads = threads;

@@ -17,6 +17,11 @@ pub(crate) fn is_given(bytes: u64) -> bool {
     bytes < LEAST_BYTES || pages_are_given(bytes.saturating_add(ELSE_BYTES))
 }
 
+/// Whether there is room for so many bytes in what everything else takes, so that nobody has to ask for them.
+pub(crate) const fn is_little(bytes: u64) -> bool {
+    bytes <= ELSE_BYTES / 4
+}
+
 /// The most of these bytes, halved as often as needed, that the system gives; but no less than `least`.
 pub fn given_of(mut bytes: u64, least: u64) -> u64 {
     while bytes > least && !is_given(bytes) {

@@ -1,7 +1,7 @@
 //! Elements by column: what a decode thread hands on.
 
 use crate::decode::{Addresses, Skip};
-use crate::hashing::{Digest, Digester};
+use crate::hashing::{Digest, Digester, shard_of};
 use crate::memory::fetch;
 use crate::trace::{LinkType, LogBatch, LogEntry, PacketRef};
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,35 @@ pub struct ElementBatch {
     pub elements: ElementColumns,
     /// Addresses of each packet, none if it has none that can be read; empty if not wanted.
     pub addresses: Vec<Option<Addresses>>,
+    /// What became of the elements, if they were divided.
+    divided: Option<Divided>,
+    /// The elements by shard, if they were divided.
+    shards: Vec<ShardElements>,
+}
+
+/// What is known of a batch whose elements were divided.
+#[derive(Clone, Copy, Debug)]
+struct Divided {
+    first_ns: i64,
+    last_ns: i64,
+}
+
+/// The elements of a batch that belong to one shard.
+#[derive(Debug, Default)]
+pub(crate) struct ShardElements {
+    pub(crate) columns: ElementColumns,
+    /// Number in the batch of each element's packet, ascending.
+    packets: Vec<u32>,
+    /// Elements of packets that were asked for.
+    taken: usize,
+}
+
+/// How far a batch was filled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Filled {
+    packets: usize,
+    skipped: usize,
+    further: usize,
 }
 
 /// Elements by column.
@@ -200,6 +229,95 @@ impl ElementBatch {
         self.further.clear();
         self.elements.clear();
         self.addresses.clear();
+        self.divided = None;
+        self.shards.iter_mut().for_each(ShardElements::clear);
+    }
+
+    /// The first and the last time, if the elements were divided.
+    pub(crate) fn span_ns(&self) -> Option<(i64, i64)> {
+        let Divided { first_ns, last_ns } = self.divided?;
+        Some((first_ns, last_ns))
+    }
+
+    /// The elements by shard, if they were divided.
+    pub(crate) fn shards(&mut self) -> Option<&mut [ShardElements]> {
+        self.divided.map(|_| &mut self.shards[..])
+    }
+
+    pub(crate) fn filled(&self) -> Filled {
+        Filled {
+            packets: self.times_ns.len(),
+            skipped: self.skipped.len(),
+            further: self.further.len(),
+        }
+    }
+
+    /// Divides the elements, which are of packets behind `before` and have this many attributes, among shards.
+    pub(crate) fn divide(&mut self, shards: u32, arity: usize, before: Filled) {
+        let times_ns = &self.times_ns[before.packets..];
+        let (Some(&first_ns), Some(&last_ns)) = (times_ns.iter().min(), times_ns.iter().max())
+        else {
+            return;
+        };
+        self.divided = Some(match self.divided {
+            None => Divided { first_ns, last_ns },
+            Some(known) => Divided {
+                first_ns: known.first_ns.min(first_ns),
+                last_ns: known.last_ns.max(last_ns),
+            },
+        });
+        self.shards
+            .resize_with(shards as usize, ShardElements::default);
+        let mut skipped = self.skipped[before.skipped..].iter().peekable();
+        let mut further = self.further[before.further..].iter().peekable();
+        let mut packet = before.packets as u32;
+        let from = &self.elements;
+        // Asked once, and not for each element.
+        let with_attributes = !from.attributes.is_empty();
+        let with_keys = !from.keys.is_empty();
+        for (element, &digest) in from.digests.iter().enumerate() {
+            while skipped.next_if(|&&(number, _)| number == packet).is_some() {
+                packet += 1;
+            }
+            let to = &mut self.shards[shard_of(digest, u64::from(shards))];
+            to.packets.push(packet);
+            to.columns.digests.push(digest);
+            if with_attributes {
+                let attributes = &from.attributes[element * arity..(element + 1) * arity];
+                to.columns.attributes.extend_from_slice(attributes);
+            }
+            if with_keys {
+                to.columns.keys.push_from(&from.keys, element);
+            }
+            if further.next_if_eq(&&packet).is_none() {
+                packet += 1;
+            }
+        }
+        self.elements.clear();
+    }
+}
+
+impl ShardElements {
+    /// Numbers of the elements of these packets, which stand behind those that were asked for before.
+    pub(crate) fn of_packets(&mut self, packets: &Range<usize>) -> Range<usize> {
+        let is_before = |end: usize| move |&&packet: &&u32| (packet as usize) < end;
+        let rest = &self.packets[self.taken..];
+        let first = self.taken + rest.iter().take_while(is_before(packets.start)).count();
+        // Nearly always all of them are.
+        self.taken = match self.packets.last() {
+            Some(last) if is_before(packets.end)(&last) => self.packets.len(),
+            _ => {
+                let rest = &self.packets[first..];
+                first + rest.iter().take_while(is_before(packets.end)).count()
+            }
+        };
+        first..self.taken
+    }
+
+    fn clear(&mut self) {
+        self.columns.clear();
+        self.packets.clear();
+        self.taken = 0;
     }
 
     /// Appends packets, each of which gives as many elements as `extract` says.

@@ -40,6 +40,8 @@ pub struct Extractor {
     columns: Columns,
     /// Whether the column of addresses is wanted.
     addresses: bool,
+    /// Among how many shards elements are divided where that is asked for.
+    shards: u32,
 }
 
 impl Extractor {
@@ -63,7 +65,15 @@ impl Extractor {
                 keys,
             },
             addresses: false,
+            shards: 1,
         }
+    }
+
+    /// Divides elements among this many shards where [`Self::extract_divided`] is asked for them.
+    #[must_use]
+    pub(crate) fn dividing(mut self, shards: u32) -> Self {
+        self.shards = shards;
+        self
     }
 
     /// Fills the column of addresses too.
@@ -104,6 +114,15 @@ impl Extractor {
             TraceBatch::Log(log) => {
                 out.records(&log, |entry, out| self.log_entry(&log, entry, out));
             }
+        }
+    }
+
+    /// The same, with the elements by shard if there are several.
+    pub(crate) fn extract_divided(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+        let before = out.filled();
+        self.extract(batch, out);
+        if self.shards > 1 {
+            out.divide(self.shards, self.rule.kind.attributes().len(), before);
         }
     }
 

@@ -8,6 +8,7 @@ mod label;
 mod parts;
 mod query;
 
+pub(crate) use batch::ShardElements;
 pub use batch::{ElementBatch, ElementColumns, Keys};
 pub use extract::Extractor;
 pub use kind::{ElementKind, ElementRule};

@@ -29,6 +29,22 @@ pub(crate) trait Maker: Send + Sync {
 
     /// Appends what a reader yielded to `out`.
     fn make(&self, batch: TraceBatch<'_>, out: &mut Self::Batch);
+
+    /// The same where several threads make batches for one that takes them, and should have little to do.
+    fn make_for_one(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
+        self.make(batch, out);
+    }
+}
+
+/// What makes batches as one of several threads.
+pub(super) struct OneOfMany<'a, M>(pub(super) &'a M);
+
+impl<M: Maker> Maker for OneOfMany<'_, M> {
+    type Batch = M::Batch;
+
+    fn make(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
+        self.0.make_for_one(batch, out);
+    }
 }
 
 /// What came of reading a batch.

@@ -52,7 +52,7 @@ enum Source<M: Maker> {
 
 impl<M: Maker> Feed<M> {
     /// A feed that decodes in this many threads of its own, if the input can be divided among them, or in one;
-    /// with none, whenever it is asked. `open` others have threads already.
+    /// with none, and if it is short, whenever it is asked. `open` others have threads already.
     pub(crate) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         capture: Capture,
@@ -63,7 +63,11 @@ impl<M: Maker> Feed<M> {
     where
         M: 'scope,
     {
-        let threads = threads.min(MAX_DECODE_THREADS.saturating_sub(open));
+        let threads = if capture.is_short() {
+            0
+        } else {
+            threads.min(MAX_DECODE_THREADS.saturating_sub(open))
+        };
         Self::start_with(scope, capture, maker, threads, SEGMENT_BYTES)
     }
 

@@ -6,7 +6,7 @@
 //! not, the taker reads it again from there. What cannot be read is left to an ordinary reader, with
 //! everything behind it: errors are the same as without segments.
 
-use super::batch::{Batch, Maker, read_on};
+use super::batch::{Batch, Maker, OneOfMany, read_on};
 use crate::guard::guarded;
 use crate::trace::{Capture, SegmentReader, Segments};
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -189,7 +189,7 @@ fn make<M: Maker>(
     let entered = entered.unwrap_or(None);
     let mut more = entered.is_some();
     while more {
-        let another = read_on(reader.capture(), maker, &mut batch, 0);
+        let another = read_on(reader.capture(), &OneOfMany(maker), &mut batch, 0);
         failed = another.is_err();
         more = another.unwrap_or(false);
     }

@@ -86,4 +86,8 @@ impl Maker for Extractor {
     fn make(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
         self.extract(batch, out);
     }
+
+    fn make_for_one(&self, batch: TraceBatch<'_>, out: &mut ElementBatch) {
+        self.extract_divided(batch, out);
+    }
 }

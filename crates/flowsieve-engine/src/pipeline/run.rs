@@ -88,11 +88,17 @@ pub fn count(
     plan.check_memory()?;
     let with_keys =
         plan.exact_limit_bytes.is_some() || beside.iter().any(|beside| beside.needs_keys());
-    let extractor = plan.extractor(plan.needs_attributes(), with_keys);
+    let extractor = || plan.extractor(plan.needs_attributes(), with_keys);
     // Several inputs may be open at the same time, with a thread each.
     let readers = match plan.inputs.len() {
         1 => plan.threads / 2,
         _ => plan.threads.saturating_sub(1).min(1),
+    };
+    // Of several inputs packets are taken a few at a time.
+    let divided_among = if readers > 0 && plan.inputs.len() == 1 {
+        plan.shards
+    } else {
+        1
     };
     let can_read_again = !plan.is_stream();
     let has_slices = plan.slicing.width_ns.is_some();
@@ -100,9 +106,9 @@ pub fn count(
         inputs: plan.selection.of(&plan.inputs, plan.input_format),
         input_format: plan.input_format,
         extractor: Arc::new(if beside.is_empty() {
-            extractor
+            extractor().dividing(divided_among)
         } else {
-            extractor.with_addresses()
+            extractor().with_addresses()
         }),
         beside,
         arity: plan.attributes(),
@@ -146,6 +152,8 @@ pub fn count(
         outcome: (mut rows, filters),
     } = read;
     if !disordered.is_empty() && !totals.interrupted && can_read_again {
+        // Slices take their elements in the order of packets.
+        reading.extractor = Arc::new(extractor());
         let again = thread::scope(|scope| {
             // Where windows slide, what came out of order changes all that follow.
             let wanted = panes.is_none().then_some(&disordered);

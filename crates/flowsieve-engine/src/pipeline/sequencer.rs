@@ -8,7 +8,7 @@ use super::slice_set::SliceSet;
 use super::slice_sum::ClosedSlice;
 use super::time_slice::{OpenSlices, Place, SliceGrid};
 use crate::decode::Skip;
-use crate::elements::{ElementBatch, ElementColumns};
+use crate::elements::{ElementBatch, ElementColumns, ShardElements};
 use crate::guard::{Broken, WorkerGone};
 use crate::hashing::shard_of;
 use std::collections::BTreeMap;
@@ -18,6 +18,9 @@ use std::ops::Range;
 /// Elements handed to a shard at a time: enough that a channel's cost is shared by many, few enough that
 /// the batch stays in the first-level cache.
 const BATCH: usize = 1024;
+
+/// So few elements of a batch are moved to others of their shard: a channel costs as much as that.
+const FEW: usize = BATCH / 4;
 
 /// Bytes of elements of closed slices that are put aside before these slices are opened again: bringing one back takes time.
 const ASIDE_BYTES: usize = 32 << 20;
@@ -210,7 +213,7 @@ impl<S: Stage> Sequencer<S> {
     /// Takes the packets of a batch up to number `end`, from where `cursor` stands.
     pub(super) fn take(
         &mut self,
-        batch: &ElementBatch,
+        batch: &mut ElementBatch,
         cursor: &mut Cursor,
         end: usize,
     ) -> Result<(), StageError> {
@@ -218,19 +221,27 @@ impl<S: Stage> Sequencer<S> {
             let place = self.place(batch.times_ns[cursor.packet])?;
             let run_end = match place {
                 // All that follow in the same slice go to the same place.
-                Some(_) => self.end_of_run(&batch.times_ns[..end], cursor.packet + 1),
+                Some(_) => self.end_of_run(batch, cursor.packet + 1, end),
                 None => cursor.packet + 1,
             };
             let packets = cursor.packet..run_end;
             let elements = self.advance(batch, cursor, run_end);
-            match place {
-                Some(slot) => {
-                    if self.one_slice {
-                        self.stretch(slot, &batch.times_ns[packets.clone()]);
+            let Some(slot) = place else {
+                self.take_late(batch, packets, elements)?;
+                continue;
+            };
+            if self.one_slice {
+                match batch.span_ns() {
+                    Some((first, last)) if packets.len() == batch.times_ns.len() => {
+                        self.stretch(slot, &[first, last]);
                     }
-                    self.add(slot, packets.len() as u64, &batch.elements, elements)?;
+                    _ => self.stretch(slot, &batch.times_ns[packets.clone()]),
                 }
-                None => self.take_late(batch.times_ns[packets.start], &batch.elements, elements)?,
+            }
+            self.tally(slot, packets.len() as u64, elements.len() as u64);
+            match batch.shards() {
+                Some(parts) => self.hand_on(slot, parts, &packets)?,
+                None => self.route(slot, &batch.elements, elements)?,
             }
         }
         Ok(())
@@ -254,20 +265,24 @@ impl<S: Stage> Sequencer<S> {
         from: &ElementColumns,
         elements: Range<usize>,
     ) -> Result<(), StageError> {
-        let slice = &mut self.slots[slot].slice;
-        slice.packets += packets;
-        slice.elements += elements.len() as u64;
+        self.tally(slot, packets, elements.len() as u64);
         self.route(slot, from, elements)
     }
 
-    /// Takes a packet whose slice was closed.
+    fn tally(&mut self, slot: usize, packets: u64, elements: u64) {
+        let slice = &mut self.slots[slot].slice;
+        slice.packets += packets;
+        slice.elements += elements;
+    }
+
+    /// Takes a packet whose slice was closed, with its elements.
     fn take_late(
         &mut self,
-        time_ns: i64,
-        from: &ElementColumns,
+        batch: &mut ElementBatch,
+        packet: Range<usize>,
         elements: Range<usize>,
     ) -> Result<(), StageError> {
-        let index = self.grid.index(time_ns);
+        let index = self.grid.index(batch.times_ns[packet.start]);
         let aside = match &mut self.late {
             Late::Listed(slices) => {
                 slices.insert(index);
@@ -284,11 +299,18 @@ impl<S: Stage> Sequencer<S> {
             Default::default()
         });
         *packets += 1;
-        for element in elements {
-            let before = columns.bytes();
-            columns.push_from(from, element, self.arity);
-            aside.bytes += columns.bytes() - before;
+        let before = columns.bytes();
+        let mut put = |from: &ElementColumns, elements: Range<usize>| {
+            elements.for_each(|element| columns.push_from(from, element, self.arity));
+        };
+        match batch.shards() {
+            Some(parts) => parts.iter_mut().for_each(|part| {
+                let elements = part.of_packets(&packet);
+                put(&part.columns, elements);
+            }),
+            None => put(&batch.elements, elements),
         }
+        aside.bytes += columns.bytes() - before;
         if aside.bytes >= ASIDE_BYTES {
             self.count_aside()?;
         }
@@ -351,16 +373,22 @@ impl<S: Stage> Sequencer<S> {
         self.stage.settle(final_ns)
     }
 
-    /// Number of the first packet from `from` on that does not lie in the current slice.
-    fn end_of_run(&self, times_ns: &[i64], from: usize) -> usize {
+    /// Number of the first packet from `from` on that does not lie in the current slice, or `end`.
+    fn end_of_run(&self, batch: &ElementBatch, from: usize, end: usize) -> usize {
         let current = self.slices.current_range();
-        let rest = &times_ns[from..];
+        if batch
+            .span_ns()
+            .is_some_and(|(first, last)| current.contains(&first) && current.contains(&last))
+        {
+            return end;
+        }
+        let rest = &batch.times_ns[from..end];
         // Nearly always all of them do; asked without leaving early, that takes vector instructions.
         if rest
             .iter()
             .fold(true, |all, time| all & current.contains(time))
         {
-            return times_ns.len();
+            return end;
         }
         from + rest
             .iter()
@@ -571,26 +599,61 @@ impl<S: Stage> Sequencer<S> {
         }
     }
 
+    /// Hands the elements of packets of a batch, which were divided, to their shards: all of a shard at once, unless they are
+    /// few.
+    fn hand_on(
+        &mut self,
+        slot: usize,
+        parts: &mut [ShardElements],
+        packets: &Range<usize>,
+    ) -> Result<(), StageError> {
+        for (shard, part) in parts.iter_mut().enumerate() {
+            let elements = part.of_packets(packets);
+            if elements.len() >= FEW && elements.len() == part.columns.len() {
+                let waiting = &mut self.slots[slot].waiting[shard];
+                if !waiting.is_empty() {
+                    self.stage.add(shard, slot, waiting)?;
+                }
+                self.stage.add(shard, slot, &mut part.columns)?;
+            } else if !elements.is_empty() {
+                self.append(shard, slot, &part.columns, elements)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts elements behind those that wait for their shard, and hands on full batches.
+    fn append(
+        &mut self,
+        shard: usize,
+        slot: usize,
+        from: &ElementColumns,
+        mut elements: Range<usize>,
+    ) -> Result<(), StageError> {
+        let to = &mut self.slots[slot].waiting[shard];
+        while !elements.is_empty() {
+            let room = BATCH.saturating_sub(to.len()).max(1);
+            let some = elements.start..elements.end.min(elements.start + room);
+            elements.start = some.end;
+            to.extend_from(from, some, self.arity);
+            if to.len() >= BATCH {
+                self.stage.add(shard, slot, to)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Hands each element to its shard, in batches.
     fn route(
         &mut self,
         slot: usize,
         from: &ElementColumns,
-        mut elements: Range<usize>,
+        elements: Range<usize>,
     ) -> Result<(), StageError> {
         let shards = self.shard_count as u64;
         let arity = self.arity;
-        if let [to] = &mut self.slots[slot].waiting[..] {
-            while !elements.is_empty() {
-                let room = BATCH.saturating_sub(to.len()).max(1);
-                let some = elements.start..elements.end.min(elements.start + room);
-                elements.start = some.end;
-                to.extend_from(from, some, arity);
-                if to.len() >= BATCH {
-                    self.stage.add(0, slot, to)?;
-                }
-            }
-            return Ok(());
+        if shards == 1 {
+            return self.append(0, slot, from, elements);
         }
         // Asked once, and not for each element.
         let with_attributes = !from.attributes.is_empty();

@@ -8,8 +8,10 @@ use super::results::{SliceResult, SliceSink, Totals};
 use super::rows::Rows;
 use super::sequencer::{Aside, Late, Sequencer, StageError};
 use super::shard::ShardSpec;
+use super::slice_set::SliceSet;
 use super::time_slice::{Align, SliceGrid};
 use super::workers::CountStage;
+use crate::decode::Skip;
 use crate::elements::{ElementBatch, ElementKind};
 use crate::filters::{CounterSpec, FilterKind, FilterSpec, Sizing};
 use crate::hashing::Digester;
@@ -33,6 +35,16 @@ const WIDTH_NS: i64 = 100;
 /// A packet's time, the host that it is from, and up to which time slices are final afterwards.
 type Step = (i64, u8, Option<i64>);
 
+fn filter(kind: FilterKind, bytes: u64) -> Option<CounterSpec> {
+    let sizing = Sizing::Memory {
+        bytes,
+        expected: None,
+    };
+    Some(CounterSpec::Filter(
+        FilterSpec::new(kind, 1, sizing).unwrap(),
+    ))
+}
+
 /// The rows in the order in which they come, and the totals.
 fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<SliceResult>, Totals) {
     let spec = ShardSpec {
@@ -43,6 +55,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
         panes: None,
         window_limit_bytes: None,
         open_slices: 2,
+        at_once: false,
         keep: false,
         journal: true,
     };
@@ -64,7 +77,7 @@ fn rows(steps: &[Step], counter: Option<CounterSpec>, exact: bool) -> (Vec<Slice
                 if exact {
                     batch.elements.keys.push(&[host]);
                 }
-                sequencer.take(&batch, &mut Cursor::default(), 1)?;
+                sequencer.take(&mut batch, &mut Cursor::default(), 1)?;
                 if let Some(final_ns) = final_ns {
                     sequencer.settle(final_ns, 50)?;
                 }
@@ -116,10 +129,6 @@ proptest! {
             latest = latest.max(*final_ns);
             *final_ns = latest;
         }
-        let filter = |kind, bytes| {
-            let sizing = Sizing::Memory { bytes, expected: None };
-            Some(CounterSpec::Filter(FilterSpec::new(kind, 1, sizing).unwrap()))
-        };
         let (counter, exact) = match which {
             // So small that it is full.
             0 => (filter(FilterKind::Subset, 64), exact),
@@ -133,5 +142,112 @@ proptest! {
         let (expected, expected_totals) = rows(&at_once, counter, exact);
         prop_assert_eq!(last_of_each(shown), last_of_each(expected));
         prop_assert_eq!(totals, expected_totals);
+    }
+}
+
+/// Packets that come one after the other: the slice that they lie in, and how many elements each has in turn.
+type Stretch = (i64, Vec<u8>);
+
+/// What comes of packets in batches of this many, whose elements the makers of batches divide or not.
+fn rows_of_batches(
+    stretches: &[Stretch],
+    at_once: usize,
+    (divided, is_stream, one_slice): (bool, bool, bool),
+) -> (Vec<SliceResult>, Totals, Vec<u64>) {
+    let shards = 3;
+    let spec = ShardSpec {
+        counter: filter(FilterKind::Subset, 4096),
+        kind: ElementKind::Source,
+        combinations: Vec::new(),
+        exact_limit_bytes: Some(1 << 20),
+        panes: None,
+        window_limit_bytes: None,
+        open_slices: 2,
+        at_once: false,
+        keep: false,
+        journal: is_stream,
+    };
+    let grid = SliceGrid::new((!one_slice).then_some(WIDTH_NS), Align::Epoch, 0);
+    let digester = Digester::new(0);
+    let mut sink = Gathered::default();
+    let mut batch = ElementBatch::default();
+    let (totals, uncounted) = thread::scope(|scope| {
+        let mut rows = Rows::new(&mut sink, spec.empty_tally(), grid, None);
+        if is_stream {
+            rows.keep_recent();
+        }
+        let collector = Collector::new(rows, shards);
+        let stage = CountStage::start(scope, &spec, shards, 2, collector);
+        let late = if is_stream {
+            Late::Aside(Aside::default())
+        } else {
+            Late::Listed(SliceSet::default())
+        };
+        let mut sequencer = Sequencer::new(grid, one_slice, 2, 1, shards, late, stage);
+        let packets: Vec<(i64, u8)> = stretches
+            .iter()
+            .flat_map(|(slice, packets)| {
+                let times = (0..).map(move |number: i64| slice * WIDTH_NS + number % WIDTH_NS);
+                times.zip(packets.iter().copied())
+            })
+            .collect();
+        let mut number = 0_u64;
+        let run = || -> Result<_, StageError> {
+            for some in packets.chunks(at_once) {
+                batch.clear();
+                // A batch is made in two steps, as of two buffers of a reader.
+                for part in some.chunks(some.len().div_ceil(2)) {
+                    let before = batch.filled();
+                    for &(time_ns, elements) in part {
+                        let place = batch.times_ns.len() as u32;
+                        batch.times_ns.push(time_ns);
+                        if elements == 0 {
+                            batch.skipped.push((place, Skip::NotIp));
+                        }
+                        batch.further.extend((1..elements).map(|_| place));
+                        for _ in 0..elements {
+                            number += 1;
+                            let key = (number * number % 4001).to_le_bytes();
+                            batch.elements.digests.push(digester.digest(&key));
+                            batch.elements.keys.push(&key);
+                        }
+                    }
+                    if divided {
+                        batch.divide(shards as u32, 1, before);
+                    }
+                }
+                let mut cursor = Cursor::default();
+                let end = batch.times_ns.len();
+                sequencer.take(&mut batch, &mut cursor, end / 3)?;
+                sequencer.take(&mut batch, &mut cursor, end)?;
+            }
+            let (counted, listed, (rows, _)) = sequencer.finish()?;
+            let _ = rows.finish()?;
+            let listed = (0..10).filter(|&index| listed.contains(index));
+            Ok((counted, listed.map(|index| index as u64).collect()))
+        };
+        run().unwrap_or_else(|_| panic!("nothing fails here"))
+    });
+    (sink.0, totals, uncounted)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn elements_that_were_divided_before_give_the_same_answers(
+        stretches in prop::collection::vec(
+            (0_i64..6, prop_oneof![
+                prop::collection::vec(0_u8..4, 1..20),
+                prop::collection::vec(1_u8..2, 900..3000),
+            ]),
+            1..8,
+        ),
+        at_once in prop_oneof![1_usize..40, 1000_usize..4000],
+        is_stream in any::<bool>(),
+        one_slice in any::<bool>(),
+    ) {
+        let of = |divided| rows_of_batches(&stretches, at_once, (divided, is_stream, one_slice));
+        prop_assert_eq!(of(true), of(false));
     }
 }

@@ -8,6 +8,7 @@ use crate::filters::{
     CombinationCount, Counter, CounterSpec, DigestColumns, Estimate, MembershipFilter, Sighting,
 };
 use crate::hashing::Digest;
+use crate::memory::is_little;
 use serde::{Deserialize, Serialize};
 
 /// What a shard is made of.
@@ -24,6 +25,8 @@ pub(crate) struct ShardSpec {
     /// Of the elements of a window.
     pub(crate) window_limit_bytes: Option<u64>,
     pub(crate) open_slices: usize,
+    /// Make what all open slices need when the first element comes, and not each when it is opened.
+    pub(crate) at_once: bool,
     /// Hand the filter out with the tally.
     pub(crate) keep: bool,
     /// Hand the elements out that count the slice again.
@@ -69,6 +72,11 @@ impl ShardSpec {
             panes: plan.panes(),
             window_limit_bytes: plan.window_limit(),
             open_slices,
+            at_once: !is_little(
+                plan.counter_bytes()
+                    .unwrap_or(0)
+                    .saturating_mul(open_slices as u64),
+            ),
             keep,
             journal: false,
         }
@@ -167,8 +175,9 @@ impl Shard {
     pub(crate) fn add(&mut self, slot: usize, elements: &ElementColumns) {
         let spec = &self.spec;
         if self.slices.is_empty() {
-            // All at once, while it is known that the system gives their memory.
-            let slices = (0..spec.open_slices).map(|_| Some(OpenSlice::new(spec)));
+            // If they are large, all at once, while it is known that the system gives their memory. Small ones are made when
+            // they are needed: a short capture has few slices, and to fill memory for the others takes longer than its count.
+            let slices = (0..spec.open_slices).map(|_| spec.at_once.then(|| OpenSlice::new(spec)));
             self.slices = slices.collect();
         }
         let slice = self.slices[slot].get_or_insert_with(|| OpenSlice::new(spec));

@@ -35,6 +35,12 @@ use super::zeek::{ZeekJson, ZeekTsv};
 /// than the largest block of any codec but LZMA's.
 const DAMAGE_SEARCH_BYTES: u64 = 16 << 20;
 
+/// Files up to this size are read before another thread has begun.
+const SHORT_BYTES: u64 = 128 << 10;
+
+/// The same for compressed files, which are longer than they look.
+const SHORT_COMPRESSED_BYTES: u64 = 16 << 10;
+
 /// How the container of an input is found.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum InputFormat {
@@ -70,8 +76,16 @@ pub struct Capture {
     /// The error that follows the batch just delivered.
     pending: Option<Fault>,
     finished: bool,
-    /// The file itself and what ends its reading, where it can be read from anywhere.
-    file: Option<(File, StopFlag)>,
+    /// The file itself, where it can be read from anywhere.
+    file: Option<PlainFile>,
+}
+
+/// A regular file, and what ends its reading.
+struct PlainFile {
+    file: File,
+    stop: StopFlag,
+    /// How many bytes it had when it was opened.
+    length: u64,
 }
 
 enum Reader {
@@ -121,13 +135,18 @@ impl Capture {
             File::open(path)
         };
         let file = file.map_err(refused)?;
-        if file.metadata().map_err(refused)?.is_dir() {
+        let data = file.metadata().map_err(refused)?;
+        if data.is_dir() {
             return Err(refused(io::ErrorKind::IsADirectory.into()));
         }
-        let regular = path.as_os_str() != "-" && file.metadata().is_ok_and(|data| data.is_file());
+        let regular = path.as_os_str() != "-" && data.is_file();
         let itself = if regular { file.try_clone().ok() } else { None };
         let source = Box::new(Stoppable::new(file, stop.clone()));
-        let itself = itself.map(|file| (file, stop.clone()));
+        let itself = itself.map(|file| PlainFile {
+            file,
+            stop: stop.clone(),
+            length: data.len(),
+        });
         Self::begin(path, source, format, stop, itself)
     }
 
@@ -148,7 +167,7 @@ impl Capture {
         reader: Box<dyn Read + Send>,
         format: InputFormat,
         stop: &StopFlag,
-        file: Option<(File, StopFlag)>,
+        file: Option<PlainFile>,
     ) -> Result<Self, TraceError> {
         let bytes_read = Arc::new(AtomicU64::new(0));
         let source = Box::new(CountedReader {
@@ -161,12 +180,13 @@ impl Capture {
             Compression::None => source,
             _ => Box::new(Ending::new(source, stop.clone())),
         };
-        let mut buffer = ReadBuffer::new(source);
+        let plain = file.as_ref().filter(|_| compression == Compression::None);
+        let mut buffer = match plain {
+            Some(plain) => ReadBuffer::for_bytes(source, plain.length),
+            None => ReadBuffer::new(source),
+        };
         let opened = match open_container(&mut buffer, format) {
-            Ok(None) => {
-                let itself = file.as_ref().filter(|_| compression == Compression::None);
-                open_parquet(itself, &bytes_read)
-            }
+            Ok(None) => open_parquet(plain, &bytes_read),
             Ok(Some(found)) => Ok(found),
             Err(fault) => Err(fault),
         };
@@ -218,8 +238,8 @@ impl Capture {
     pub(crate) fn read_part(&mut self, part: FilePart) {
         let from = SeekFrom::Start(part.bytes.start);
         let can_be_entered = self.enterable().is_some();
-        let file = self.file.as_mut().filter(|_| can_be_entered);
-        if file.is_some_and(|(file, _)| file.seek(from).is_ok()) {
+        let plain = self.file.as_mut().filter(|_| can_be_entered);
+        if plain.is_some_and(|plain| plain.file.seek(from).is_ok()) {
             self.bytes_read.store(part.bytes.start, Ordering::Relaxed);
             self.restart(part.bytes.start, 0, part.bytes.end);
             self.part = Some(part);
@@ -294,7 +314,7 @@ impl Capture {
     /// The capture in segments of this many bytes that can be read in any order, if it is a plain pcap file
     /// with several of them. To be asked before the first batch is read.
     pub(crate) fn segments(&self, bytes: u64) -> Option<Segments> {
-        let (file, stop) = self.file.as_ref()?;
+        let PlainFile { file, stop, .. } = self.file.as_ref()?;
         let pcap = self.enterable()?;
         let file = file.try_clone().ok()?;
         let bytes_read = Arc::clone(&self.bytes_read);
@@ -305,6 +325,16 @@ impl Capture {
             Some(part) => segments.within(part.clone()),
             None => Some(segments),
         }
+    }
+
+    /// Whether it was opened as a file so short that reading it takes less time than starting a thread for it.
+    pub(crate) fn is_short(&self) -> bool {
+        let most = match self.compression {
+            Compression::None => SHORT_BYTES,
+            _ => SHORT_COMPRESSED_BYTES,
+        };
+        let file = self.file.as_ref();
+        file.is_some_and(|file| file.length <= most)
     }
 
     /// Reads the next batch, of at most [`MAX_BATCH`] packets or records and never empty; `None` at
@@ -571,10 +601,10 @@ impl std::fmt::Debug for Capture {
 
 /// Parquet, which is read from its end.
 fn open_parquet(
-    file: Option<&(File, StopFlag)>,
+    plain: Option<&PlainFile>,
     bytes_read: &Arc<AtomicU64>,
 ) -> Result<(Container, Reader), Fault> {
-    let place = file.map(|(file, stop)| Place::new(file.try_clone()?, stop));
+    let place = plain.map(|plain| Place::new(plain.file.try_clone()?, &plain.stop));
     let Some(place) = place else {
         let looks_like = Some(
             "it is a Parquet file, which is read from its end; give the path of the plain file, not a pipe or a compressed \

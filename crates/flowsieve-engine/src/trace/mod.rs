@@ -62,6 +62,8 @@ pub(crate) use capture::first_time_ns;
 pub use capture::{Capture, InputFormat};
 #[doc(hidden)]
 pub use capture::{is_capture, standard_input};
+#[doc(hidden)]
+pub use codecs::decompressed;
 pub use compression::Compression;
 pub use dnstap::DnstapTypes;
 pub(crate) use erf::erf_content;

@@ -10,6 +10,9 @@ use super::error::Fault;
 /// more for the buffer's pages than for its packets.
 const BUFFER_BYTES: usize = 128 * 1024;
 
+/// The least size of a buffer.
+const LEAST_BYTES: usize = 4 * 1024;
+
 /// Bytes are read to places that lie in their cache line as they do in the stream: then they lie as in the
 /// system's own pages too, and copying from these takes a tenth less time.
 const LINE: usize = 64;
@@ -29,6 +32,8 @@ pub(super) struct ReadBuffer {
     memory: Vec<u8>,
     /// Where in the memory the buffer begins: at the first cache line.
     origin: usize,
+    /// Its capacity when it is made.
+    first_capacity: usize,
     start: usize,
     end: usize,
     /// Offset in the stream of the first byte of the buffer; wraps around where that would lie before the
@@ -40,10 +45,17 @@ pub(super) struct ReadBuffer {
 
 impl ReadBuffer {
     pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
+        Self::for_bytes(source, BUFFER_BYTES as u64)
+    }
+
+    /// A buffer for a stream that may have no more than this many bytes.
+    pub(super) fn for_bytes(source: Box<dyn Read + Send>, bytes: u64) -> Self {
+        let most = usize::try_from(bytes).unwrap_or(usize::MAX);
         Self {
             source,
             memory: Vec::new(),
             origin: 0,
+            first_capacity: most.clamp(LEAST_BYTES, BUFFER_BYTES),
             start: 0,
             end: 0,
             base: 0,
@@ -171,7 +183,7 @@ impl ReadBuffer {
 
     fn allocate(&mut self) {
         if self.memory.is_empty() {
-            (self.memory, self.origin) = zeroed(BUFFER_BYTES);
+            (self.memory, self.origin) = zeroed(self.first_capacity);
         }
     }
 

@@ -104,6 +104,11 @@ pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dy
     )
 }
 
+/// The bytes of `source`, decompressed as those of a capture are.
+pub fn decompressed(source: impl Read + Send + 'static) -> impl Read + Send {
+    decompressor(Box::new(source)).1
+}
+
 /// A codec that this build does without.
 #[cfg(not(feature = "zstd"))]
 struct Unknown(Input);
