@@ -542,16 +542,16 @@ impl BloomCore {
     pub(super) fn insert_all(&mut self, digests: impl Iterator<Item = Digest>, fresh: &mut [u8]) {
         match (&self.functions, self.probes) {
             (&Functions::Mixed(set), 1) => {
-                self.insert_rows::<1>(&ProbeBatch::new(digests, set), fresh)
+                self.insert_rows::<1>(&ProbeBatch::new(digests, set), fresh);
             }
             (&Functions::Mixed(set), 2) => {
-                self.insert_rows::<2>(&ProbeBatch::new(digests, set), fresh)
+                self.insert_rows::<2>(&ProbeBatch::new(digests, set), fresh);
             }
             (&Functions::Mixed(set), 3) => {
-                self.insert_rows::<3>(&ProbeBatch::new(digests, set), fresh)
+                self.insert_rows::<3>(&ProbeBatch::new(digests, set), fresh);
             }
             (&Functions::Mixed(set), 4) => {
-                self.insert_rows::<4>(&ProbeBatch::new(digests, set), fresh)
+                self.insert_rows::<4>(&ProbeBatch::new(digests, set), fresh);
             }
             (&Functions::Mixed(set), 5..=8) => {
                 self.insert_rows::<8>(&ProbeBatch::new(digests, set), fresh);

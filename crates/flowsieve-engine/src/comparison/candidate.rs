@@ -208,11 +208,6 @@ impl Candidate {
         }
     }
 
-    /// What an insertion costs, about, beside those of others.
-    pub(super) fn cost(&self) -> u32 {
-        1
-    }
-
     /// Sees to it that the slot is there.
     fn reach(&mut self, slot: usize) {
         while self.slots.len() <= slot {

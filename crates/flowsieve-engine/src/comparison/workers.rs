@@ -5,7 +5,6 @@ use super::candidate::{Candidate, CandidateTally};
 use super::negatives::Questions;
 use crate::elements::ElementColumns;
 use crate::threads::{Pool, Reply, Work};
-use std::cmp::Reverse;
 use std::sync::Arc;
 use std::thread::Scope;
 
@@ -47,16 +46,10 @@ pub(super) fn start<'scope>(
 ) -> Pool<Worker> {
     let threads = threads.min(candidates.len()).max(1);
     let mut workers: Vec<Worker> = (0..threads).map(|_| Worker::default()).collect();
-    let mut costs = vec![0; threads];
-    let mut all: Vec<(usize, Candidate)> = candidates.into_iter().enumerate().collect();
-    all.sort_by_key(|(_, candidate)| Reverse(candidate.cost()));
-    // The most expensive first, each to whom has the least to do.
-    for (number, candidate) in all {
-        let least = (0..threads)
-            .min_by_key(|&worker| costs[worker])
-            .unwrap_or(0);
-        costs[least] += candidate.cost();
-        workers[least].candidates.push((number, candidate));
+    for (number, candidate) in candidates.into_iter().enumerate() {
+        workers[number % threads]
+            .candidates
+            .push((number, candidate));
     }
     match workers.pop() {
         Some(worker) if workers.is_empty() => Pool::here(worker),

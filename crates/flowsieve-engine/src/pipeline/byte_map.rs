@@ -15,7 +15,7 @@ use hashbrown::{HashMap, HashTable};
 #[derive(Debug)]
 pub(super) struct ByteMap<V> {
     hasher: RandomState,
-    pairs: HashTable<(u64, V)>,
+    pairs: HashMap<u64, V, RandomState>,
     short: HashMap<[u64; 2], V, RandomState>,
     long: HashTable<(Place, V)>,
     bytes: Vec<u8>,
@@ -52,7 +52,7 @@ impl<V: Copy> ByteMap<V> {
     pub(super) fn new(limit_bytes: u64) -> Self {
         let hasher = RandomState::new();
         Self {
-            pairs: HashTable::new(),
+            pairs: HashMap::with_hasher(hasher.clone()),
             short: HashMap::with_hasher(hasher.clone()),
             long: HashTable::new(),
             bytes: Vec::new(),
@@ -68,8 +68,22 @@ impl<V: Copy> ByteMap<V> {
         if self.over_limit {
             return Put::Refused;
         }
-        if let Some(pair) = pair(key) {
-            return self.put_pair(pair, value);
+        if let [4, pair @ ..] = key
+            && let Ok(pair) = pair.try_into()
+        {
+            let pair = u64::from_ne_bytes(pair);
+            // Inserting into a full table would make it grow, also for what it has.
+            if self.pairs.len() == self.pairs.capacity() {
+                if let Some(held) = self.pairs.get_mut(&pair) {
+                    return Put::Known(std::mem::replace(held, value));
+                }
+                if !self.may_grow(self.pairs.allocation_size(), 1024)
+                    || self.is_refused(|map| map.pairs.try_reserve(1).is_err())
+                {
+                    return Put::Refused;
+                }
+            }
+            return Put::of(self.pairs.insert(pair, value));
         }
         match short(key) {
             Some(packed) => {
@@ -88,87 +102,6 @@ impl<V: Copy> ByteMap<V> {
             }
             None => self.put_long(key, value),
         }
-    }
-
-    /// The same for an IPv4 pair.
-    #[inline]
-    fn put_pair(&mut self, pair: u64, value: V) -> Put<V> {
-        let Self { pairs, hasher, .. } = self;
-        let hash = hasher.hash_one(pair);
-        if let Some((_, held)) = pairs.find_mut(hash, |&(held, _)| held == pair) {
-            return Put::Known(std::mem::replace(held, value));
-        }
-        if pairs.len() == pairs.capacity() && !self.reserve_pair() {
-            return Put::Refused;
-        }
-        self.insert_pair(hash, pair, value);
-        Put::New
-    }
-
-    /// Inserts a pair that is not there, for which there is room.
-    #[inline]
-    fn insert_pair(&mut self, hash: u64, pair: u64, value: V) {
-        let Self { pairs, hasher, .. } = self;
-        pairs.insert_unique(hash, (pair, value), |(pair, _)| hasher.hash_one(pair));
-    }
-
-    /// Room for one more pair; whether it is given.
-    #[cold]
-    fn reserve_pair(&mut self) -> bool {
-        self.may_grow(self.pairs.allocation_size(), 1024)
-            && !self.is_refused(|Self { pairs, hasher, .. }| {
-                let hash = |(pair, _): &(u64, V)| hasher.hash_one(pair);
-                pairs.try_reserve(1, hash).is_err()
-            })
-    }
-
-    /// Whether so many pairs can be inserted without more memory.
-    #[inline]
-    fn has_room(&self, pairs: usize) -> bool {
-        self.pairs.capacity() - self.pairs.len() >= pairs
-    }
-
-    /// Gives keys this value, as [`ByteMap::put`] does one by one. Those that are certainly not there yet are `new`. Returns
-    /// how many others were not there either.
-    pub(super) fn put_all<'a>(
-        &mut self,
-        keys: impl ExactSizeIterator<Item = &'a [u8]>,
-        new: impl ExactSizeIterator<Item = bool>,
-        value: V,
-    ) -> u64 {
-        let mut unforeseen = 0;
-        let mut keys = keys.zip(new);
-        while keys.len() > 0 {
-            // Whether a key is new is a coin's toss. So the new ones and the others are put in two loops, of which each knows
-            // what to expect.
-            let (mut news, mut olds) = ([0; BATCH], [0; BATCH]);
-            let (mut new_ones, mut old_ones) = (0, 0);
-            let in_two = self.has_room(BATCH);
-            for (key, is_new) in keys.by_ref().take(BATCH) {
-                match pair(key) {
-                    Some(pair) if in_two => {
-                        (news[new_ones], olds[old_ones]) = (pair, pair);
-                        new_ones += usize::from(is_new);
-                        old_ones += usize::from(!is_new);
-                    }
-                    _ => {
-                        unforeseen += u64::from(matches!(self.put(key, value), Put::New) && !is_new)
-                    }
-                }
-            }
-            if self.over_limit {
-                continue;
-            }
-            for &pair in &news[..new_ones] {
-                let hash = self.hasher.hash_one(pair);
-                debug_assert!(self.pairs.find(hash, |&(held, _)| held == pair).is_none());
-                self.insert_pair(hash, pair, value);
-            }
-            for &pair in &olds[..old_ones] {
-                unforeseen += u64::from(matches!(self.put_pair(pair, value), Put::New));
-            }
-        }
-        unforeseen
     }
 
     fn put_long(&mut self, key: &[u8], value: V) -> Put<V> {
@@ -255,7 +188,7 @@ impl<V: Copy> ByteMap<V> {
     /// Every string with its value, in no order.
     pub(super) fn for_each(&self, mut take: impl FnMut(&[u8], V)) {
         let mut key = [4; 9];
-        for &(pair, value) in &self.pairs {
+        for (pair, &value) in &self.pairs {
             key[1..].copy_from_slice(&pair.to_ne_bytes());
             take(&key, value);
         }
@@ -288,18 +221,6 @@ impl<V> Put<V> {
     #[inline]
     fn of(before: Option<V>) -> Self {
         before.map_or(Self::New, Self::Known)
-    }
-}
-
-/// Keys that are looked at before the first of them is put.
-const BATCH: usize = 128;
-
-/// The addresses of an IPv4 pair.
-#[inline]
-fn pair(key: &[u8]) -> Option<u64> {
-    match key {
-        [4, pair @ ..] => pair.try_into().ok().map(u64::from_ne_bytes),
-        _ => None,
     }
 }
 

@@ -1,8 +1,6 @@
 //! The ground truth: the set of the elements themselves, with a limit on its memory.
 
 use super::byte_map::{ByteMap, Put};
-use crate::elements::Keys;
-use crate::filters::Sighting;
 
 /// A set of byte strings of at most 65,535 bytes.
 ///
@@ -22,15 +20,6 @@ impl ExactSet {
     #[inline]
     pub(crate) fn insert(&mut self, key: &[u8]) -> bool {
         self.0.put(key, ()) == Put::New
-    }
-
-    /// Inserts keys, of which a filter that was given the same keys as this set said these sightings: a first one is new.
-    /// Returns how many of the others were new, which the filter took for repeats.
-    pub(super) fn insert_all(&mut self, keys: &Keys, sightings: &[Sighting]) -> u64 {
-        let is_new = sightings
-            .iter()
-            .map(|&sighting| sighting == Sighting::First);
-        self.0.put_all(keys.iter(), is_new, ())
     }
 
     /// Bytes allocated.
@@ -61,31 +50,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        #[test]
-        fn sightings_change_nothing(
-            keys in prop::collection::vec((any::<bool>(), 0_u16..600, any::<bool>()), 0..1500),
-            limit in prop_oneof![Just(1 << 30), 500_u64..40_000],
-        ) {
-            let (mut one_by_one, mut together) = (ExactSet::new(limit), ExactSet::new(limit));
-            let mut seen = BTreeSet::new();
-            let (mut columns, mut sightings, mut missed) = (Keys::default(), Vec::new(), 0);
-            for (is_pair, number, told) in keys {
-                let mut key = vec![if is_pair { 4 } else { 6 }; if is_pair { 9 } else { 33 }];
-                key[1..3].copy_from_slice(&number.to_le_bytes());
-                let is_new = seen.insert(key.clone());
-                one_by_one.insert(&key);
-                columns.push(&key);
-                missed += u64::from(is_new && !told);
-                sightings.push(if is_new && told { Sighting::First } else { Sighting::Repeat });
-            }
-            let found = together.insert_all(&columns, &sightings);
-            prop_assert_eq!(together.distinct(), one_by_one.distinct());
-            prop_assert_eq!(together.memory_bytes(), one_by_one.memory_bytes());
-            if together.distinct().is_some() {
-                prop_assert_eq!(found, missed);
-            }
-        }
-
         #[test]
         fn behaves_as_a_set_of_byte_strings(keys in prop::collection::vec(prop::collection::vec(3_u8..6, 0..20), 0..500)) {
             let mut set = ExactSet::new(1 << 30);

@@ -196,12 +196,12 @@ impl Shard {
                 .count() as u64;
         }
         if let Some(exact) = &mut slice.exact {
-            if self.sightings.is_empty() {
-                for key in elements.keys.iter() {
-                    exact.insert(key);
+            let mut sightings = self.sightings.iter();
+            for key in elements.keys.iter() {
+                let new = exact.insert(key);
+                if let Some(&sighting) = sightings.next() {
+                    slice.false_repeats += u64::from(new && sighting == Sighting::Repeat);
                 }
-            } else {
-                slice.false_repeats += exact.insert_all(&elements.keys, &self.sightings);
             }
         }
         if let Some(journal) = &mut slice.journal {

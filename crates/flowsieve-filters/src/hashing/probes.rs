@@ -160,7 +160,7 @@ impl ProbeBatch {
         let work = Positions {
             states: &self.states[..width],
             number,
-            positions,
+            places: positions,
             found: &mut found[..width],
         };
         with_products(positions, work);
@@ -192,14 +192,14 @@ impl ProductWork for States<'_> {
 struct Positions<'a> {
     states: &'a [u64],
     number: u32,
-    positions: u64,
+    places: u64,
     found: &'a mut [u64],
 }
 
 impl ProductWork for Positions<'_> {
     #[inline(always)]
     fn run_with<P: Products>(self) {
-        NumberedProbes::positions_of::<P>(self.states, self.number, self.positions, self.found);
+        NumberedProbes::positions_of::<P>(self.states, self.number, self.places, self.found);
     }
 }
 

@@ -360,6 +360,7 @@ mod tests {
     use crate::hashing::{Checksum, Digester};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+    use std::fmt::Write;
     use std::ops::Range;
 
     fn digests(numbers: Range<u64>) -> Vec<Digest> {
@@ -486,7 +487,10 @@ mod tests {
         }
         let saved = filter.save();
         let (bytes, _) = saved.split_last_chunk::<8>().unwrap();
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut hex = String::new();
+        for byte in bytes {
+            write!(hex, "{byte:02x}").unwrap();
+        }
         assert_eq!(hex, EXPECTED);
     }
 
