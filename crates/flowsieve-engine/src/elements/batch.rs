@@ -295,30 +295,6 @@ impl ElementBatch {
         }
         self.elements.clear();
     }
-}
-
-impl ShardElements {
-    /// Numbers of the elements of these packets, which stand behind those that were asked for before.
-    pub(crate) fn of_packets(&mut self, packets: &Range<usize>) -> Range<usize> {
-        let is_before = |end: usize| move |&&packet: &&u32| (packet as usize) < end;
-        let rest = &self.packets[self.taken..];
-        let first = self.taken + rest.iter().take_while(is_before(packets.start)).count();
-        // Nearly always all of them are.
-        self.taken = match self.packets.last() {
-            Some(last) if is_before(packets.end)(&last) => self.packets.len(),
-            _ => {
-                let rest = &self.packets[first..];
-                first + rest.iter().take_while(is_before(packets.end)).count()
-            }
-        };
-        first..self.taken
-    }
-
-    fn clear(&mut self) {
-        self.columns.clear();
-        self.packets.clear();
-        self.taken = 0;
-    }
 
     /// Appends packets, each of which gives as many elements as `extract` says.
     #[expect(
@@ -359,6 +335,30 @@ impl ShardElements {
                 Err(skip) => self.skipped.push((number, skip)),
             }
         }
+    }
+}
+
+impl ShardElements {
+    /// Numbers of the elements of these packets, which stand behind those that were asked for before.
+    pub(crate) fn of_packets(&mut self, packets: &Range<usize>) -> Range<usize> {
+        let is_before = |end: usize| move |&&packet: &&u32| (packet as usize) < end;
+        let rest = &self.packets[self.taken..];
+        let first = self.taken + rest.iter().take_while(is_before(packets.start)).count();
+        // Nearly always all of them are.
+        self.taken = match self.packets.last() {
+            Some(last) if is_before(packets.end)(&last) => self.packets.len(),
+            _ => {
+                let rest = &self.packets[first..];
+                first + rest.iter().take_while(is_before(packets.end)).count()
+            }
+        };
+        first..self.taken
+    }
+
+    fn clear(&mut self) {
+        self.columns.clear();
+        self.packets.clear();
+        self.taken = 0;
     }
 }
 
