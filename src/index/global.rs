@@ -159,9 +159,9 @@ impl Global {
                 if counters.is_some_and(|counters| counters.saturated > 0) {
                     return false;
                 }
-                keys.iter().for_each(|key| {
+                for key in keys {
                     filter.remove(element(key));
-                });
+                }
             }
         }
         true

@@ -184,10 +184,9 @@ impl Search<'_> {
                 explained.segments_ruled_out += 1;
                 explained.regions_by_time += segment.regions();
                 // Whether the node has it was not asked.
-                segment
-                    .parts
-                    .iter()
-                    .for_each(|part| may_have[part.node] = true);
+                for part in &segment.parts {
+                    may_have[part.node] = true;
+                }
                 continue;
             }
             let Ok(nodes) = self.nodes_of(segment, explained)? else {
@@ -197,7 +196,9 @@ impl Search<'_> {
                 explained.segments_ruled_out += 1;
                 continue;
             }
-            nodes.iter().for_each(|&node| may_have[node] = true);
+            for &node in &nodes {
+                may_have[node] = true;
+            }
             let found = self.candidates_in(segment, &nodes, explained)?;
             let Ok(found) = found else { return Ok(None) };
             candidates.extend(found);

@@ -18,6 +18,17 @@ type Text<R> = Box<dyn Fn(&R) -> String + Send + Sync>;
 /// The cells of a row, one a column.
 pub(super) type Cells = Vec<Cell>;
 
+/// A cell that is a whole number.
+#[cfg(feature = "parquet")]
+pub(super) enum Whole {
+    /// The number.
+    Number(i64),
+    /// The row has none.
+    Missing,
+    /// Cells of the column are something else.
+    Other,
+}
+
 /// Takes the cell of a row.
 trait Take<R: ?Sized>: Send + Sync {
     fn cell(&self, row: &R) -> Cell;
@@ -27,10 +38,10 @@ trait Take<R: ?Sized>: Send + Sync {
         None
     }
 
-    /// The cell as a whole number without a cell, and none where it is missing; none if it cannot do so.
+    /// The whole number of a row, without a cell.
     #[cfg(feature = "parquet")]
-    fn whole(&self, _row: &R) -> Option<Option<i64>> {
-        None
+    fn whole(&self, _row: &R) -> Whole {
+        Whole::Other
     }
 }
 
@@ -53,9 +64,11 @@ impl<R: ?Sized, T: IntoCell, F: Fn(&R) -> T + Send + Sync> Take<R> for OfValue<T
     }
 
     #[cfg(feature = "parquet")]
-    fn whole(&self, row: &R) -> Option<Option<i64>> {
-        let is_whole = matches!(T::kind(), Kind::I64 | Kind::U64 | Kind::Time(_));
-        is_whole.then(|| (self.0)(row).whole())
+    fn whole(&self, row: &R) -> Whole {
+        if !matches!(T::kind(), Kind::I64 | Kind::U64 | Kind::Time(_)) {
+            return Whole::Other;
+        }
+        (self.0)(row).whole().map_or(Whole::Missing, Whole::Number)
     }
 }
 
@@ -112,9 +125,9 @@ impl<R: ?Sized> Column<R> {
         self.cell.push_text(row, text)
     }
 
-    /// The whole number of a row, none where it is missing; none if the column has no such numbers.
+    /// The whole number of a row.
     #[cfg(feature = "parquet")]
-    pub(super) fn whole(&self, row: &R) -> Option<Option<i64>> {
+    pub(super) fn whole(&self, row: &R) -> Whole {
         self.cell.whole(row)
     }
 

@@ -97,7 +97,9 @@ impl<R: Send + 'static, M: Send + 'static> Crew<R, M> {
                     let mut memory = Vec::new();
                     match chunk {
                         Chunk::Rows(mut rows) => {
-                            rows.iter_mut().for_each(|row| maker.row(row));
+                            for row in &mut rows {
+                                maker.row(row);
+                            }
                             memory = rows;
                             memory.clear();
                         }

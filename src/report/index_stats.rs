@@ -231,27 +231,23 @@ fn write_table(
         )?;
     }
     for node in &stats.nodes {
-        let mut text = format!(
-            "{}: {} regions",
-            node.folder.display(),
-            grouped(node.regions)
-        );
+        let folder = node.folder.display();
+        let mut parts = vec![format!("{folder}: {} regions", grouped(node.regions))];
         if let Some(fpr) = node.fpr {
-            text.push_str(&format!(
-                ", global filters let {} of absent values through",
-                share(fpr)
+            let share = share(fpr);
+            parts.push(format!(
+                "global filters let {share} of absent values through"
             ));
         }
         if let (Some(fill), Some(saturated), Some(overflows)) =
             (node.fill, node.saturated, node.overflows)
         {
             let [saturated, overflows] = [saturated, overflows].map(grouped);
-            text.push_str(&format!(
-                ", global filters {:.1} % full, {saturated} counters saturated, {overflows} overflows",
-                fill * 100.0
-            ));
+            parts.push(format!("global filters {:.1} % full", fill * 100.0));
+            parts.push(format!("{saturated} counters saturated"));
+            parts.push(format!("{overflows} overflows"));
         }
-        line("node", &text)?;
+        line("node", &parts.join(", "))?;
     }
     for entry in stats.captures.iter().filter(|_| captures) {
         let damage = entry.damage.as_ref().map_or("", |_| ", damaged");

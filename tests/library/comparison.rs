@@ -274,7 +274,11 @@ fn answers_do_not_depend_on_the_repeats_that_are_left_out() {
     for exact_limit_bytes in [1 << 30, 2_000_000] {
         let all = ComparePlan {
             exact_limit_bytes,
-            ..plan(&[path.clone()], ElementKind::HostPair, &[512, 8192])
+            ..plan(
+                std::slice::from_ref(&path),
+                ElementKind::HostPair,
+                &[512, 8192],
+            )
         };
         let mut some = all.clone();
         some.contenders

@@ -164,7 +164,9 @@ fn quotient(elements: u64, millions: u64, exponent: i32) -> Row {
     let bits = (elements as f64 * 10_f64.powi(exponent)).log2().ceil() as u32;
     let mut filter = QuotientFilter::new(bits).expect("there are such fingerprints");
     let inserting = times(0, elements, |batch| {
-        batch.iter().for_each(|&element| filter.insert(element));
+        for &element in batch {
+            filter.insert(element);
+        }
     });
     let saved = filter.save();
     let Ok(in_place) = QuotientInPlace::open(&saved[..], saved.len() as u64);

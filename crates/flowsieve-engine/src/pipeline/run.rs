@@ -61,6 +61,38 @@ pub struct CountExtras<'a> {
     pub filter_label: Option<Vec<u8>>,
 }
 
+/// What the threads of a run do: some decode, one merges and slices, the others serve shards.
+struct Division {
+    /// Threads that decode.
+    readers: usize,
+    /// Threads that serve shards.
+    workers: usize,
+    /// Shards among which those that decode divide elements.
+    divided_among: u32,
+}
+
+impl Division {
+    fn of(plan: &CountPlan) -> Self {
+        // With two threads, the second serves the shards of one input as well.
+        if plan.inputs.len() == 1 {
+            let readers = plan.threads / 2;
+            return Self {
+                readers,
+                workers: plan.threads.saturating_sub(1 + readers),
+                divided_among: if readers > 0 { plan.shards } else { 1 },
+            };
+        }
+        // Several inputs may be open at the same time, with a thread each, and to merge them is work enough for one. Of
+        // each a few packets are taken at a time.
+        let readers = plan.threads.saturating_sub(1).min(1);
+        Self {
+            readers,
+            workers: plan.threads.saturating_sub(1 + readers).max(readers),
+            divided_among: 1,
+        }
+    }
+}
+
 /// Counts the distinct elements of each time slice of the inputs, which are one trace in time order.
 ///
 /// The slices go to `sink`. Damaged inputs are no error: their packets up to the damage count, and
@@ -89,17 +121,11 @@ pub fn count(
     let with_keys =
         plan.exact_limit_bytes.is_some() || beside.iter().any(|beside| beside.needs_keys());
     let extractor = || plan.extractor(plan.needs_attributes(), with_keys);
-    // Several inputs may be open at the same time, with a thread each.
-    let readers = match plan.inputs.len() {
-        1 => plan.threads / 2,
-        _ => plan.threads.saturating_sub(1).min(1),
-    };
-    // Of several inputs packets are taken a few at a time.
-    let divided_among = if readers > 0 && plan.inputs.len() == 1 {
-        plan.shards
-    } else {
-        1
-    };
+    let Division {
+        readers,
+        workers,
+        divided_among,
+    } = Division::of(plan);
     let can_read_again = !plan.is_stream();
     let has_slices = plan.slicing.width_ns.is_some();
     let mut reading = Reading {
@@ -126,13 +152,6 @@ pub fn count(
         ..ShardSpec::of(plan, plan.open_slices(), filter_label.is_some())
     };
     let shards = plan.shards as usize;
-    // Some threads decode, one merges and slices; with two, the second serves the shards of one input as well. To merge several
-    // inputs is work enough for it.
-    let workers = plan.threads.saturating_sub(1 + readers);
-    let workers = match plan.inputs.len() {
-        1 => workers,
-        _ => workers.max(readers),
-    };
     let keeps_recent = reading.recalls || reading.delay_ns.is_some();
     let panes = plan.panes();
     let read = thread::scope(|scope| {

@@ -35,14 +35,12 @@ const WIDTH_NS: i64 = 100;
 /// A packet's time, the host that it is from, and up to which time slices are final afterwards.
 type Step = (i64, u8, Option<i64>);
 
-fn filter(kind: FilterKind, bytes: u64) -> Option<CounterSpec> {
+fn filter(kind: FilterKind, bytes: u64) -> CounterSpec {
     let sizing = Sizing::Memory {
         bytes,
         expected: None,
     };
-    Some(CounterSpec::Filter(
-        FilterSpec::new(kind, 1, sizing).unwrap(),
-    ))
+    CounterSpec::Filter(FilterSpec::new(kind, 1, sizing).unwrap())
 }
 
 /// The rows in the order in which they come, and the totals.
@@ -131,8 +129,8 @@ proptest! {
         }
         let (counter, exact) = match which {
             // So small that it is full.
-            0 => (filter(FilterKind::Subset, 64), exact),
-            1 => (filter(FilterKind::Bloom, 64), exact),
+            0 => (Some(filter(FilterKind::Subset, 64)), exact),
+            1 => (Some(filter(FilterKind::Bloom, 64)), exact),
             2 => (Some(CounterSpec::HyperLogLog { precision: 4 }), exact),
             _ => (None, true),
         };
@@ -156,7 +154,7 @@ fn rows_of_batches(
 ) -> (Vec<SliceResult>, Totals, Vec<u64>) {
     let shards = 3;
     let spec = ShardSpec {
-        counter: filter(FilterKind::Subset, 4096),
+        counter: Some(filter(FilterKind::Subset, 4096)),
         kind: ElementKind::Source,
         combinations: Vec::new(),
         exact_limit_bytes: Some(1 << 20),
