@@ -25,7 +25,12 @@ impl Inputs {
     pub(crate) fn find(named: &[PathBuf], format: InputFormat) -> Self {
         let mut inputs = Self::default();
         for path in named {
-            if path.is_dir() {
+            if path.is_dir() && index_around(path).is_some() {
+                inputs.problems.push(format!(
+                    "{}: this is an index of captures, and its records are no input; ask it with `flowsieve index search`, or name the captures",
+                    path.display()
+                ));
+            } else if path.is_dir() {
                 let before = (inputs.files.len(), inputs.problems.len());
                 inputs.walk(path, format);
                 if (inputs.files.len(), inputs.problems.len()) == before {

@@ -149,6 +149,11 @@ impl Draft {
         }
     }
 
+    /// Whether it has room for this many regions more.
+    pub(super) fn has_room(&self, regions: usize) -> bool {
+        self.captures.is_empty() || self.weight() + regions.max(1) as u64 <= MOST_REGIONS
+    }
+
     /// How large it is beside others.
     fn weight(&self) -> u64 {
         let regions = self.captures.iter().map(|entry| entry.regions.len());
@@ -310,7 +315,7 @@ impl Changes {
 pub(super) fn rewrite(
     archive: &Path,
     catalog: &mut Catalog,
-    fresh: Draft,
+    fresh: Vec<Draft>,
     changes: &Changes,
     files: &mut NewFiles,
 ) -> Result<Vec<Segment>, IndexError> {
@@ -318,7 +323,7 @@ pub(super) fn rewrite(
     for segment in &catalog.segments {
         before.push(changes.apply(archive, catalog, segment)?);
     }
-    before.push(Before::Changed(fresh));
+    before.extend(fresh.into_iter().map(Before::Changed));
     before.retain(|segment| segment.weight() > 0);
     // From the newest to the oldest.
     let mut merged: Vec<Before> = Vec::new();

@@ -26,8 +26,8 @@ pub struct IndexWriter {
     catalog: Catalog,
     /// The captures that are in the index or will be, by their numbers.
     known: BTreeMap<u64, Known>,
-    /// Captures that were added since the last commit.
-    fresh: Draft,
+    /// Segments of the captures that were added since the last commit.
+    fresh: Vec<Draft>,
     /// What becomes of captures that were there before.
     changes: Changes,
     /// Files that are not on the disk for certain.
@@ -134,7 +134,7 @@ impl IndexWriter {
             archive: archive.to_owned(),
             catalog,
             known: known.collect(),
-            fresh: Draft::default(),
+            fresh: Vec::new(),
             changes: Changes::default(),
             files: NewFiles::default(),
             times_out_of_range: Vec::new(),
@@ -204,7 +204,8 @@ impl IndexWriter {
         if let Some((&id, known)) = same {
             if known.path != path && !known.path.exists() {
                 known.path.clone_from(&path);
-                match self.fresh.captures.iter_mut().find(|entry| entry.id == id) {
+                let mut fresh = self.fresh.iter_mut().flat_map(|draft| &mut draft.captures);
+                match fresh.find(|entry| entry.id == id) {
                     Some(entry) => entry.path = path,
                     None => drop(self.changes.moved.insert(id, path)),
                 }
@@ -246,7 +247,12 @@ impl IndexWriter {
             damage,
         };
         self.known.insert(entry.id, Known::of(&entry));
-        self.fresh.add(&self.catalog, entry, found);
+        let has_room = |draft: &Draft| draft.has_room(entry.regions.len());
+        if !self.fresh.last().is_some_and(has_room) {
+            self.fresh.push(Draft::default());
+        }
+        let draft = self.fresh.last_mut().expect("one was put there");
+        draft.add(&self.catalog, entry, found);
         self.pending = true;
         if self.committed.elapsed() >= COMMIT_EVERY {
             self.commit()?;
@@ -332,7 +338,9 @@ impl IndexWriter {
             return Ok(0);
         }
         self.known.retain(|id, _| !leaving.contains(id));
-        self.fresh.remove(&self.archive, &self.catalog, &leaving)?;
+        for draft in &mut self.fresh {
+            draft.remove(&self.archive, &self.catalog, &leaving)?;
+        }
         for id in &leaving {
             for node in 0..self.catalog.nodes.len() {
                 let folder = self.catalog.capture_folder(&self.archive, node, *id);
@@ -405,8 +413,8 @@ impl IndexWriter {
         {
             stored[part.node] += part.bytes;
         }
-        let fresh = self.fresh.captures.iter().flat_map(|entry| &entry.regions);
-        for region in fresh {
+        let fresh = self.fresh.iter().flat_map(|draft| &draft.captures);
+        for region in fresh.flat_map(|entry| &entry.regions) {
             stored[region.node] += region.stored();
         }
         stored

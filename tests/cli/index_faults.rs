@@ -367,6 +367,7 @@ fn holds(index: &str) -> (u64, Value) {
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_the_last_commit() {
+    const LATER: usize = 60;
     let folder = TempDir::new().unwrap();
     let captures = captures(folder.path());
     let capture = repository().join("traces/generated.pcap");
@@ -376,10 +377,14 @@ fn a_full_disk_leaves_the_last_commit() {
         let line = ["-c", &script, "sh", program, "index", command, "-q"];
         ran(Command::new("sh").args(line).arg(index).arg(capture))
     };
-    // Many small captures make a large catalogue, so that each kind of file is the one that cannot grow.
-    let later = folder.path().join("later.pcap");
-    fs::rename(captures.join("000.pcap"), &later).unwrap();
-    for name in &names_in(&captures)[40..] {
+    // Many small captures make a large segment, so that each kind of file is the one that cannot grow.
+    let later = folder.path().join("later");
+    fs::create_dir(&later).unwrap();
+    let names = names_in(&captures);
+    for name in &names[..LATER] {
+        fs::rename(captures.join(name), later.join(name)).unwrap();
+    }
+    for name in &names[2 * LATER..] {
         fs::remove_file(captures.join(name)).unwrap();
     }
     let made = folder.path().join("made");
@@ -388,7 +393,7 @@ fn a_full_disk_leaves_the_last_commit() {
     assert_eq!(flowsieve(&line).code, Some(0));
     let before = holds(index);
     let mut places = std::collections::BTreeSet::new();
-    for capture in [&later, &capture] {
+    for (capture, count) in [(&later, LATER as u64), (&capture, 1)] {
         let mut blocks = 0;
         loop {
             let copy = folder.path().join("copy");
@@ -398,7 +403,7 @@ fn a_full_disk_leaves_the_last_commit() {
             let run = limited(blocks, "add", &copy, capture);
             let archive = copy.to_str().unwrap();
             if run.code == Some(0) {
-                assert_eq!(holds(archive).0, before.0 + 1);
+                assert_eq!(holds(archive).0, before.0 + count);
                 break;
             }
             assert_eq!(run.code, Some(1), "{blocks}: {}", run.err);
@@ -411,17 +416,25 @@ fn a_full_disk_leaves_the_last_commit() {
                 // With room it goes on.
                 let path = capture.to_str().unwrap();
                 let again = flowsieve(&["index", "add", "-q", archive, path]);
-                assert_eq!((again.code, holds(archive).0), (Some(0), before.0 + 1));
+                assert_eq!((again.code, holds(archive).0), (Some(0), before.0 + count));
             }
             blocks += 1 + blocks / 2;
         }
     }
-    // The catalogue is written as `catalog.json.new`.
-    let some = ["filter", "new", "parquet"];
+    let some = ["filter", "parquet", "segment"];
     assert!(
         some.iter().all(|place| places.contains(*place)),
         "{places:?}"
     );
+    // The catalogue, which is the smallest file, is written as `catalog.json.new`.
+    fs::create_dir(made.join("catalog.json.new")).unwrap();
+    let path = capture.to_str().unwrap();
+    let run = flowsieve(&["index", "add", "-q", index, path]);
+    assert_eq!(run.code, Some(1), "{}", run.err);
+    assert!(run.sentence().contains("catalog.json.new"), "{}", run.err);
+    assert_eq!(holds(index), before);
+    fs::remove_dir(made.join("catalog.json.new")).unwrap();
+    assert_eq!(names_of(&made), ["catalog.json", "lock", "node"]);
     // A new index is that of its first commit, which is empty, or none.
     for blocks in [0, 1, 8, 32] {
         let archive = folder.path().join(format!("build-{blocks}"));

@@ -236,9 +236,12 @@ fn an_index_in_a_directory_is_no_input() {
     .done();
     let inputs = |input: &str| document(&[input]).0["inputs"].as_array().unwrap().len();
     assert_eq!(inputs(&path("")), 1);
-    // Its records are Parquet in a way that is not read; whoever names one is told so.
-    let run = flowsieve(&["count", &path("archive")]);
-    assert_eq!(run.code, Some(1));
+    // Whoever names one is told so.
+    for folder in ["archive", "archive/node"] {
+        let run = flowsieve(&["count", &path(folder)]);
+        assert_eq!(run.code, Some(1));
+        assert!(run.err.contains("an index of captures"), "{}", run.err);
+    }
 }
 
 #[test]

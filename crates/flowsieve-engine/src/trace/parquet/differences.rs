@@ -42,7 +42,7 @@ impl Differences {
             && (1..=MOST_PARTS).contains(&parts)
             && block % (8 * parts) == 0
             && left <= most;
-        is_possible.then_some(Self {
+        is_possible.then(|| Self {
             at,
             parts: parts as usize,
             numbers_a_part: block / parts,
