@@ -118,6 +118,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "comparison",
         &[
+            "guard",
             "selection",
             "memory",
             "decode",
