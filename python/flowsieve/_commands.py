@@ -529,8 +529,8 @@ class Index:
             captures: Captures, or directories of captures.
             region: Length of a region; flows that last longer are cut. Default: 5min.
             filter: Structure of the regions' filters. Default: ribbon.
-            global_filter: Structure of the global level, which says in which segments of the index a value may be. Default:
-                quotient.
+            global_filter: Structure of the global level, which says in which segments of the index a value may be.
+                Default: quotient.
             nodes: Storage directories, new or empty, over which regions are spread [default: in the index]
             dns_port: Another DNS port besides 53.
             memory: Memory for the flows of a capture; with less, long flows are in more parts. Default: 256MiB.
