@@ -247,12 +247,10 @@ impl IndexWriter {
             damage,
         };
         self.known.insert(entry.id, Known::of(&entry));
-        let has_room = |draft: &Draft| draft.has_room(entry.regions.len());
-        if !self.fresh.last().is_some_and(has_room) {
-            self.fresh.push(Draft::default());
-        }
-        let draft = self.fresh.last_mut().expect("one was put there");
+        let has_room = |draft: &mut Draft| draft.has_room(entry.regions.len());
+        let mut draft = self.fresh.pop_if(has_room).unwrap_or_default();
         draft.add(&self.catalog, entry, found);
+        self.fresh.push(draft);
         self.pending = true;
         if self.committed.elapsed() >= COMMIT_EVERY {
             self.commit()?;
