@@ -66,6 +66,7 @@ pub(super) trait IntoCell {
     fn cell(self) -> Cell;
 
     /// The number of which the cell is, in 64 bits, if its kind is a whole number; none if it is null.
+    #[cfg(feature = "parquet")]
     fn whole(self) -> Option<i64>
     where
         Self: Sized,
@@ -136,6 +137,7 @@ impl<T: IntoCell> IntoCell for Option<T> {
         self.map_or(Cell::Null, T::cell)
     }
 
+    #[cfg(feature = "parquet")]
     fn whole(self) -> Option<i64> {
         self.and_then(T::whole)
     }

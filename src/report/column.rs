@@ -20,7 +20,7 @@ pub(super) type Cells = Vec<Cell>;
 
 /// A cell that is a whole number.
 #[cfg(feature = "parquet")]
-pub(super) enum Whole {
+pub(super) enum Integer {
     /// The number.
     Number(i64),
     /// The row has none.
@@ -40,8 +40,8 @@ trait Take<R: ?Sized>: Send + Sync {
 
     /// The whole number of a row, without a cell.
     #[cfg(feature = "parquet")]
-    fn whole(&self, _row: &R) -> Whole {
-        Whole::Other
+    fn whole(&self, _row: &R) -> Integer {
+        Integer::Other
     }
 }
 
@@ -64,11 +64,13 @@ impl<R: ?Sized, T: IntoCell, F: Fn(&R) -> T + Send + Sync> Take<R> for OfValue<T
     }
 
     #[cfg(feature = "parquet")]
-    fn whole(&self, row: &R) -> Whole {
+    fn whole(&self, row: &R) -> Integer {
         if !matches!(T::kind(), Kind::I64 | Kind::U64 | Kind::Time(_)) {
-            return Whole::Other;
+            return Integer::Other;
         }
-        (self.0)(row).whole().map_or(Whole::Missing, Whole::Number)
+        (self.0)(row)
+            .whole()
+            .map_or(Integer::Missing, Integer::Number)
     }
 }
 
@@ -127,7 +129,7 @@ impl<R: ?Sized> Column<R> {
 
     /// The whole number of a row.
     #[cfg(feature = "parquet")]
-    pub(super) fn whole(&self, row: &R) -> Whole {
+    pub(super) fn whole(&self, row: &R) -> Integer {
         self.cell.whole(row)
     }
 

@@ -96,8 +96,10 @@ impl<W: Write> ExportReport<W> {
 impl<W: Write> ExportReport<W> {
     /// Gives the elements that wait to another thread.
     fn hand_on(&mut self) -> io::Result<()> {
-        let Writer::Rows(writer) = &mut self.writer else {
-            return Ok(());
+        let writer = match &mut self.writer {
+            Writer::Rows(writer) => writer,
+            #[cfg(feature = "arrow")]
+            Writer::Arrow(_) => return Ok(()),
         };
         let count = take(&mut self.waiting);
         let elements = take(&mut self.elements);

@@ -1,7 +1,7 @@
 //! The values of a column until their row group is full.
 
 use super::super::cell::{Cell, Kind};
-use super::super::column::{Column, Whole};
+use super::super::column::{Column, Integer};
 use super::super::values::Values as Many;
 use std::ops::Range;
 
@@ -79,10 +79,10 @@ impl Buffer {
     /// Takes the value of a row; how many bytes of text it has.
     pub(super) fn take<R>(&mut self, column: &Column<R>, row: &R) -> usize {
         if let Values::Whole(values) | Values::Unsigned(values) = &mut self.values
-            && let value @ (Whole::Number(_) | Whole::Missing) = column.whole(row)
+            && let value @ (Integer::Number(_) | Integer::Missing) = column.whole(row)
         {
             let value = match value {
-                Whole::Number(value) => Some(value),
+                Integer::Number(value) => Some(value),
                 _ => None,
             };
             if self.nullable {
