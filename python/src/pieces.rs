@@ -481,7 +481,7 @@ impl DividedJob {
                 let mut slices = tallies
                     .map(RankedSlice::from_bytes)
                     .collect::<Result<Vec<_>, _>>()?;
-                slices.sort_by_key(RankedSlice::slice);
+                slices.sort_by_key(|ranked| ranked.slice);
                 let parameters = TopParameters::from(plan);
                 let mut report =
                     TopReport::begin(self.format, &parameters, Look::default(), Vec::new())?;

@@ -1,6 +1,8 @@
 //! A panic is a mistake of flowsieve's own. It ends the run, or an input, with an error that says where
 //! in the trace it happened, and nobody waits for a thread that is gone.
 
+use crate::bits::MEMORY_REFUSED;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -25,11 +27,8 @@ impl WorkerGone {
     }
 }
 
-/// What was to be done with some packets panicked, which is a mistake of flowsieve's own.
+/// What was to be done with some packets panicked: a mistake of flowsieve's own, unless the system refused memory.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error(
-    "{}: packet {first}, or one of the {others} behind it, could not be processed ({reason}); this is a mistake in flowsieve, please report it with these packets", path.display()
-)]
 pub struct Broken {
     /// Their input.
     pub path: PathBuf,
@@ -39,6 +38,25 @@ pub struct Broken {
     pub others: u64,
     /// What was said.
     pub reason: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            path,
+            first,
+            others,
+            reason,
+        } = self;
+        if reason == MEMORY_REFUSED {
+            return f.write_str(MEMORY_REFUSED);
+        }
+        write!(
+            f,
+            "{}: packet {first}, or one of the {others} behind it, could not be processed ({reason}); this is a mistake in flowsieve, please report it with these packets",
+            path.display()
+        )
+    }
 }
 
 /// Does the work; what it was working on is not to be used any more if it panics.
