@@ -111,7 +111,7 @@ fn times(first: u64, count: u64, mut work: impl FnMut(&[Digest])) -> Vec<f64> {
     batches(first, count).map(time).collect()
 }
 
-/// Asks `contains`, which says how many of a batch it finds, for what is not there and for what is: false positives,
+/// Asks `contains`, which says how many of a batch it finds, for absent elements, and for what is: false positives,
 /// and the times of a miss and of a hit.
 fn ask(
     elements: u64,
