@@ -111,7 +111,7 @@ fn times(first: u64, count: u64, mut work: impl FnMut(&[Digest])) -> Vec<f64> {
     batches(first, count).map(time).collect()
 }
 
-/// Asks `contains`, which says how many of a batch it finds, for absent elements, and for what is: false positives,
+/// Asks for absent and for present elements. `contains` says how many of a batch it finds. Returns the false positives,
 /// and the times of a miss and of a hit.
 fn ask(
     elements: u64,
