@@ -2,7 +2,7 @@
 
 use super::column::Columns;
 use super::format::ReportFormat;
-use super::rows::{Frame, RowWriter};
+use super::rows::{CellRows, Frame};
 use std::io::{self, Write};
 
 /// A question as it was given, and what the filter says.
@@ -24,7 +24,7 @@ pub struct AnswerReport<W: Write>(Writer<W>);
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table(W),
-    Rows(Box<RowWriter<W, Answer>>),
+    Rows(Box<CellRows<W, Answer>>),
 }
 
 impl<W: Write> AnswerReport<W> {
@@ -38,7 +38,7 @@ impl<W: Write> AnswerReport<W> {
             return Ok(Self(Writer::Table(out)));
         }
         let frame = Frame::of_rows("flowsieve.filter-query/1", "answers", "answer");
-        let rows = RowWriter::begin(format, frame, answer_columns(), out)?;
+        let rows = CellRows::begin(format, frame, answer_columns(), out)?;
         Ok(Self(Writer::Rows(Box::new(rows))))
     }
 

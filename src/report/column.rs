@@ -158,8 +158,21 @@ impl<R: ?Sized> Default for Columns<R> {
 }
 
 impl<R: ?Sized> Columns<R> {
-    /// Appends a column; its type says what it holds.
+    /// Appends a column; its type says what it holds. All columns of one type share their code: for values of many
+    /// rows there is [`Self::inlined`].
     pub(super) fn field<T: IntoCell + 'static>(
+        self,
+        name: impl Into<Name>,
+        value: fn(&R) -> T,
+    ) -> Self
+    where
+        R: 'static,
+    {
+        self.inlined(name, value)
+    }
+
+    /// Appends a column whose value is taken by code of its own, or by a closure that knows more than the row.
+    pub(super) fn inlined<T: IntoCell + 'static>(
         self,
         name: impl Into<Name>,
         value: impl Fn(&R) -> T + Send + Sync + 'static,
@@ -478,7 +491,7 @@ impl<R: RowBatch> Columns<R> {
         name: &'static str,
         column: impl for<'b> Fn(&'b R) -> &'b Vec<T> + Copy + Send + Sync + 'static,
     ) -> Self {
-        self.field(name, move |row| column(row)[row.at()])
+        self.inlined(name, move |row| column(row)[row.at()])
             .bulk(move |batch| T::values(column(batch)))
     }
 
@@ -488,7 +501,7 @@ impl<R: RowBatch> Columns<R> {
         name: &'static str,
         column: impl for<'b> Fn(&'b R) -> &'b Vec<i64> + Copy + Send + Sync + 'static,
     ) -> Self {
-        self.field(name, move |row| Time(column(row)[row.at()]))
+        self.inlined(name, move |row| Time(column(row)[row.at()]))
             .bulk(move |batch| Values::Time(column(batch)))
     }
 
@@ -499,7 +512,7 @@ impl<R: RowBatch> Columns<R> {
         column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + Send + Sync + 'static,
     ) -> Self {
         let text = move |row: &R| column(row).get(row.at()).unwrap_or_default().to_owned();
-        self.field(name, text)
+        self.inlined(name, text)
             .bulk(move |batch| Values::Text(column(batch)))
     }
 
@@ -510,7 +523,7 @@ impl<R: RowBatch> Columns<R> {
         column: impl for<'b> Fn(&'b R) -> &'b Texts + Copy + Send + Sync + 'static,
     ) -> Self {
         let text = move |row: &R| column(row).get(row.at()).map(str::to_owned);
-        self.field(name, text)
+        self.inlined(name, text)
             .bulk(move |batch| Values::Text(column(batch)))
     }
 

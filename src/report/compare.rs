@@ -12,7 +12,7 @@ use super::format::ReportFormat;
 use super::inputs::{inputs_cell, inputs_section};
 use super::json::{JsonLines, Layout, object, write_document};
 use super::look::Look;
-use super::rows::{Frame, RowWriter, Section};
+use super::rows::{CellRows, Frame, Section};
 use std::io::{self, Write};
 
 /// Name and version of the document.
@@ -68,7 +68,7 @@ impl CompareReport<'_> {
     fn write_rows<W: Write>(&self, format: ReportFormat, out: W) -> io::Result<W> {
         let frame = Frame::of_rows(SCHEMA, "rows", "row").in_zone(self.plan.selection.zone);
         let frame = frame.followed_by(format, || self.document().in_zone(self.plan.selection.zone));
-        let mut rows = RowWriter::begin(format, frame, flat_columns(), out)?;
+        let mut rows = CellRows::begin(format, frame, flat_columns(), out)?;
         for mut row in self.rows() {
             let queries = std::mem::take(&mut row.queries);
             if queries.is_empty() {

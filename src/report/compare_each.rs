@@ -8,7 +8,7 @@ use super::figure::{Axis, Block, DataTable, Drawing, Figure, Page, PageSection, 
 use super::format::ReportFormat;
 use super::look::Look;
 use super::number::{grouped, size, slices_of};
-use super::rows::{Frame, RowWriter, Section};
+use super::rows::{CellRows, Frame, Section};
 use super::table::{Heading, bold, fitted, head, layout, wrapped};
 use crate::comparison::{ComparePlan, Comparison, Contender};
 use std::collections::HashSet;
@@ -126,7 +126,7 @@ impl<'a> EachReport<'a> {
             frame.tail = vec![Section::of("summary", "summary", &each_columns())];
             tail.push(each_columns().list_of(&summary));
         }
-        let mut out = RowWriter::write_all(format, frame, each_columns(), &rows, tail, out)?;
+        let mut out = CellRows::write_all(format, frame, each_columns(), &rows, tail, out)?;
         out.flush()?;
         Ok(out)
     }

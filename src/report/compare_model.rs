@@ -48,53 +48,53 @@ impl<'a> CompareReport<'a> {
 /// What a comparison depends on.
 pub(super) fn parameter_columns<'a>() -> Columns<Asked<'a>> {
     Columns::default()
-        .field("element", |asked: &Asked<'a>| asked.plan.rule.kind.name())
+        .inlined("element", |asked: &Asked<'a>| asked.plan.rule.kind.name())
         .doc("as for `count`")
-        .field("undirected", |asked| asked.plan.rule.undirected)
-        .field("queries_only", |asked| asked.plan.rule.queries_only)
-        .field("dns_ports", |asked| asked.plan.rule.dns_ports.clone())
-        .field("tunnel", |asked| tunnel_name(asked.plan.tunnel))
+        .inlined("undirected", |asked| asked.plan.rule.undirected)
+        .inlined("queries_only", |asked| asked.plan.rule.queries_only)
+        .inlined("dns_ports", |asked| asked.plan.rule.dns_ports.clone())
+        .inlined("tunnel", |asked| tunnel_name(asked.plan.tunnel))
         .part(None, &selection_columns(), |asked| {
             Some(Selected::from(&asked.plan.selection))
         })
-        .field("slice_ns", |asked| asked.plan.slicing.width_ns)
-        .field("align", |asked| asked.plan.slicing.align.name())
-        .field("filters", |asked| {
+        .inlined("slice_ns", |asked| asked.plan.slicing.width_ns)
+        .inlined("align", |asked| asked.plan.slicing.align.name())
+        .inlined("filters", |asked| {
             let contenders = asked.plan.contenders.iter();
             contenders.map(|contender| contender.name()).collect::<Vec<_>>()
         })
         .doc("the structures")
-        .field("memory_bytes", |asked| asked.plan.memories.clone())
+        .inlined("memory_bytes", |asked| asked.plan.memories.clone())
         .doc("memory that each of them gets for a slice")
-        .field("asked", |asked| {
+        .inlined("asked", |asked| {
             let attributes = asked.plan.rule.kind.attributes();
             let masks = asked.plan.asked().into_iter();
             masks.map(|mask| names(attributes, mask)).collect::<Vec<_>>()
         })
         .doc("combinations of attributes that queries ask for, each a list of names; all attributes first")
-        .field("expected_elements", |asked| asked.expected.and_then(|expected| expected.elements))
+        .inlined("expected_elements", |asked| asked.expected.and_then(|expected| expected.elements))
         .doc("distinct elements per slice for which the numbers of hash functions were chosen; null if none was known (then k = 4). Null with `--each`, like the next two: each capture has its own")
-        .field("expected_from", |asked| asked.expected.map(|expected| expected.from.name()))
+        .inlined("expected_from", |asked| asked.expected.map(|expected| expected.from.name()))
         .doc("`given` (`--expect`), `p95` (95 of 100 slices that end within the first 48 MiB of elements have no more; nearest rank), or `unknown`")
-        .field("expected_slices", |asked| match asked.expected?.from {
+        .inlined("expected_slices", |asked| match asked.expected?.from {
             ExpectedFrom::Percentile95(slices) => Some(slices),
             _ => None,
         })
         .doc("how many slices that is the 95th percentile of; else null")
-        .field("probes", |asked| asked.plan.probes)
+        .inlined("probes", |asked| asked.plan.probes)
         .doc("hash functions (k) of every structure that has such a number (`--k`); null if each has the best for `expected_elements`")
-        .field("open_slices", |asked| asked.plan.open_slices())
+        .inlined("open_slices", |asked| asked.plan.open_slices())
         .doc("as for `count`")
-        .field("seed", |asked| asked.plan.seed)
-        .field("exact_limit_bytes", |asked| asked.plan.exact_limit_bytes)
-        .field("pair", |asked| {
+        .inlined("seed", |asked| asked.plan.seed)
+        .inlined("exact_limit_bytes", |asked| asked.plan.exact_limit_bytes)
+        .inlined("pair", |asked| {
             let pair = asked.pair.iter().flatten();
             pair.map(|contender| contender.name()).collect::<Vec<_>>()
         })
         .doc("the two structures that are held against each other; empty if there is no such pair")
-        .field("timing", |asked| asked.plan.timing)
+        .inlined("timing", |asked| asked.plan.timing)
         .doc("times were measured")
-        .field("anonymized", |asked| asked.anonymized)
+        .inlined("anonymized", |asked| asked.anonymized)
         .doc("addresses of the page and of `--od-out` are replaced")
 }
 
@@ -153,33 +153,33 @@ pub(super) struct CountRow {
 /// The columns of a structure with a memory, with lists of its answers and counts.
 pub(super) fn structure_columns<'a>() -> Columns<EntryRow<'a>> {
     Columns::default()
-        .field("filter", |row: &EntryRow<'a>| row.entry.contender.name())
+        .inlined("filter", |row: &EntryRow<'a>| row.entry.contender.name())
         .doc("the structure; `subset` stores the whole element only, `subset-planned` also every combination that is asked for")
-        .field("memory_asked_bytes", |row| row.entry.memory_asked_bytes)
+        .inlined("memory_asked_bytes", |row| row.entry.memory_asked_bytes)
         .doc("memory that it was given; null for `exact`")
-        .field("memory_bytes", |row| row.entry.memory_bytes)
+        .inlined("memory_bytes", |row| row.entry.memory_bytes)
         .doc("most memory that it used in a slice; null if it does not fit")
-        .field("fits", |row| row.entry.unfit.is_none())
+        .inlined("fits", |row| row.entry.unfit.is_none())
         .doc("it can be built in the memory; `exceeds_memory` says whether it kept to it")
-        .field("exceeds_memory", |row| row.entry.exceeds_memory())
+        .inlined("exceeds_memory", |row| row.entry.exceeds_memory())
         .doc("it used more memory than it was given, so it is not compared at equal memory and never the best")
-        .field("needed_bytes", |row| row.entry.needed_bytes)
+        .inlined("needed_bytes", |row| row.entry.needed_bytes)
         .doc("memory of the smallest one, if it does not fit and that is known")
-        .field("note", |row| row.entry.unfit.clone().or_else(|| over_memory(row.entry)))
+        .inlined("note", |row| row.entry.unfit.clone().or_else(|| over_memory(row.entry)))
         .doc("why it does not fit, or by how much it exceeds its memory; else null")
-        .field("probes", |row| row.entry.probes)
+        .inlined("probes", |row| row.entry.probes)
         .doc("hash functions (k)")
         .objects("stored", stored_columns(), |row| row.stored.clone())
         .doc("combinations stored besides the whole element: `attributes`, and `probes`")
-        .field("best", |row| row.best)
+        .inlined("best", |row| row.best)
         .doc("no other structure has a smaller mean error of its count in this memory (estimate if there is one, otherwise raw count). Several structures can tie. Never true for one that was full in a slice, exceeds its memory, or said yes to every absent element")
-        .field("saturated_slices", |row| row.entry.saturated_slices())
+        .inlined("saturated_slices", |row| row.entry.saturated_slices())
         .doc("slices in which the filter was so full that it noticed less than one new element in a hundred: its counts there are meaningless")
         .object("estimate_error", error_columns(), |row| row.estimate_error)
         .doc("errors of the unbiased estimate; null where there is none")
         .object("first_error", error_columns(), |row| row.first_error)
         .doc("errors of the raw count")
-        .field("ns_per_element", |row| row.entry.ns_per_element.map(Decimal))
+        .inlined("ns_per_element", |row| row.entry.ns_per_element.map(Decimal))
         .doc("time of an insertion; null without `--timing`")
         .unit("ns")
         .objects("queries", query_columns(), |row| row.queries.clone())

@@ -9,7 +9,7 @@ use super::inputs::{inputs_cell, inputs_section};
 use super::json::{Layout, object, write_document};
 use super::look::Look;
 use super::number::{duration, grouped, percent, size, time};
-use super::rows::{Frame, RowWriter, Section};
+use super::rows::{CellRows, Frame, Section};
 use super::selection::{Selected, selection_columns, zone_words};
 use super::table::Heading;
 use super::table_columns::TableColumns;
@@ -72,7 +72,7 @@ impl DedupReport<'_> {
             // The whole is no slice, so it has no times.
             columns = columns.without("start_ns").without("end_ns");
         }
-        RowWriter::write_all(format, frame, columns, &rows, tail, out)?.flush()
+        CellRows::write_all(format, frame, columns, &rows, tail, out)?.flush()
     }
 
     /// The slices, if these were asked for.
@@ -99,9 +99,9 @@ impl DedupReport<'_> {
 /// What the summary depends on.
 pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
     Columns::default()
-        .field("by", |report: &DedupReport<'a>| report.plan.by.name())
+        .inlined("by", |report: &DedupReport<'a>| report.plan.by.name())
         .doc("`packet`, `frame`, `retransmission` or `flow`")
-        .field("tunnel", |report| tunnel_name(report.plan.tunnel))
+        .inlined("tunnel", |report| tunnel_name(report.plan.tunnel))
         .doc("`outer` or `inner`: which IP packet of a frame is compared")
         .part(None, &selection_columns(), |report| {
             Some(Selected::from(&report.plan.selection))
@@ -110,32 +110,32 @@ pub(super) fn parameter_columns<'a>() -> Columns<DedupReport<'a>> {
             Some(report.plan.distinguish)
         })
         .doc("what counts as a difference")
-        .field("window_ns", |report| match report.plan.window {
+        .inlined("window_ns", |report| match report.plan.window {
             WindowWidth::Time(width) => Some(width),
             WindowWidth::Packets(_) => None,
         })
         .doc("width of the window; null if it is one of packets")
-        .field("window_packets", |report| match report.plan.window {
+        .inlined("window_packets", |report| match report.plan.window {
             WindowWidth::Time(_) => None,
             WindowWidth::Packets(count) => Some(count),
         })
         .doc("its width in packets; null if it is one of time")
-        .field("filter", |report| report.plan.filter.name())
+        .inlined("filter", |report| report.plan.filter.name())
         .doc("the filter that follows the window")
-        .field("approximate", |report| report.plan.approximate)
+        .inlined("approximate", |report| report.plan.approximate)
         .doc("the filter's word was final")
-        .field("memory_bytes", |report| report.plan.memory_bytes)
+        .inlined("memory_bytes", |report| report.plan.memory_bytes)
         .doc("memory that window and filter may take")
-        .field("slice_ns", |report| report.plan.slice_ns)
+        .inlined("slice_ns", |report| report.plan.slice_ns)
         .doc("width of a slice; null for none")
-        .field("snap_bytes", |report| match report.plan.snap_length {
+        .inlined("snap_bytes", |report| match report.plan.snap_length {
             Some(SnapLength::Bytes(bytes)) => Some(bytes),
             _ => None,
         })
         .doc("bytes to which the packets that were written are cut; null if not to a number of bytes")
-        .field("headers_only", |report| report.plan.snap_length == Some(SnapLength::Headers))
+        .inlined("headers_only", |report| report.plan.snap_length == Some(SnapLength::Headers))
         .doc("the packets that were written are cut behind their headers")
-        .field("anonymized", |report| report.anonymized)
+        .inlined("anonymized", |report| report.anonymized)
         .doc("addresses in the captures that were written are replaced ([privacy.md](privacy.md))")
 }
 
@@ -214,7 +214,7 @@ pub(super) fn drop_columns() -> Columns<Drops> {
     DropKind::ALL.into_iter().fold(columns, |columns, kind| {
         let name = format!("dropped_{}", kind.name());
         columns
-            .field(name, move |drops| drops.by_kind[kind as usize])
+            .inlined(name, move |drops| drops.by_kind[kind as usize])
             .doc(doc(kind))
     })
 }

@@ -76,22 +76,22 @@ impl ExportParameters {
 /// What the rows depend on.
 pub(super) fn parameter_columns() -> Columns<ExportParameters> {
     Columns::default()
-        .field("element", |p: &ExportParameters| p.kind.map(ElementKind::name))
+        .inlined("element", |p: &ExportParameters| p.kind.map(ElementKind::name))
         .doc("`host-pair`, `flow`, `dns`, `src` or `dst`; null with `--all`, where each row is a packet")
-        .field("undirected", |p| p.undirected)
+        .inlined("undirected", |p| p.undirected)
         .doc("both directions are one element")
-        .field("queries_only", |p| p.queries_only)
+        .inlined("queries_only", |p| p.queries_only)
         .doc("DNS responses are no elements")
-        .field("tunnel", |p| p.tunnel)
+        .inlined("tunnel", |p| p.tunnel)
         .doc("`outer` or `inner`: which IP header counts")
         .part(None, &selection_columns(), |p| Some(p.selected.clone()))
-        .field("dns_ports", |p| p.dns_ports.clone())
+        .inlined("dns_ports", |p| p.dns_ports.clone())
         .doc("DNS ports besides 53")
-        .field("slice_ns", |p| p.slice_ns)
+        .inlined("slice_ns", |p| p.slice_ns)
         .doc("width of a slice; null for one slice over everything, and with `--all`")
-        .field("align", |p| p.align)
+        .inlined("align", |p| p.align)
         .doc("`epoch` or `first`: where slices begin; null with `--all`")
-        .field("memory_bytes", |p| p.memory_bytes)
+        .inlined("memory_bytes", |p| p.memory_bytes)
         .doc("memory of the elements of open slices; null with `--all`")
 }
 
@@ -194,8 +194,8 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     let has_dns = has_ports || kind == Some(Dns);
     if has_dns && names == FlowNames::Zeek {
         columns = columns
-            .field("qtype_name", dns_type_name)
-            .field("rcode_name", dns_rcode_name);
+            .inlined("qtype_name", dns_type_name)
+            .inlined("rcode_name", dns_rcode_name);
     }
     if has_ports {
         columns = columns
@@ -205,7 +205,7 @@ pub(super) fn export_columns(kind: Option<ElementKind>, names: FlowNames) -> Col
     }
     if kind.is_some() {
         columns = columns
-            .field("ended", |row| row.rows.left[row.at].name())
+            .inlined("ended", |row| row.rows.left[row.at].name())
             .doc("not with `--all`: `slice` if the row has all packets of the element in its slice; `memory` if the memory was full, so another row of the element may follow; `late` for the separate row of a packet from a pipe that came after its slice was closed");
     }
     under_names(columns, names)
@@ -250,23 +250,23 @@ fn dns_rcode_name(row: &Row) -> Option<String> {
 /// Counts over the run.
 pub(super) fn total_columns() -> Columns<ExportSummary> {
     Columns::default()
-        .field("packets", |summary: &ExportSummary| summary.totals.packets)
+        .inlined("packets", |summary: &ExportSummary| summary.totals.packets)
         .doc("packets read")
-        .field("rows", |summary| summary.totals.rows)
+        .inlined("rows", |summary| summary.totals.rows)
         .doc("rows written")
-        .field("row_packets", |summary| summary.totals.row_packets)
+        .inlined("row_packets", |summary| summary.totals.row_packets)
         .doc("packets in the rows; with `--element dns` messages")
-        .field("bytes", |summary| summary.totals.bytes)
+        .inlined("bytes", |summary| summary.totals.bytes)
         .doc("their bytes from the IP header on")
-        .field("slices", |summary| summary.totals.slices)
+        .inlined("slices", |summary| summary.totals.slices)
         .doc("slices with elements; 0 with `--all`")
-        .field("early", |summary| summary.totals.early)
+        .inlined("early", |summary| summary.totals.early)
         .doc("rows of elements that were written before their slice was closed, because the memory was full")
-        .field("late", |summary| summary.totals.late)
+        .inlined("late", |summary| summary.totals.late)
         .doc("rows of packets from a pipe that came after their slice was closed")
-        .field("interrupted", |summary| summary.totals.interrupted)
+        .inlined("interrupted", |summary| summary.totals.interrupted)
         .doc("a signal ended the run before everything was read; the result covers what was read until then")
-        .field("skipped", |summary| tally(&summary.totals.skipped))
+        .inlined("skipped", |summary| tally(&summary.totals.skipped))
         .doc("packets without a row, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
 }
 

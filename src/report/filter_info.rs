@@ -7,7 +7,7 @@ use super::count_model::{count_columns, tunnel_name};
 use super::format::ReportFormat;
 use super::json::{Layout, object, write_document};
 use super::number::{grouped, percent, rfc3339, size};
-use super::rows::{Frame, RowWriter};
+use super::rows::{CellRows, Frame};
 use super::selection::part_columns;
 use crate::decode::Tunnel;
 use crate::elements::ElementLabel;
@@ -197,7 +197,7 @@ impl FilterInfo {
             _ => {
                 let frame = Frame::of_rows(SCHEMA, "filters", "filter").in_zone(self.zone);
                 let frame = frame.followed_by(format, || self.document());
-                out = RowWriter::write_all(
+                out = CellRows::write_all(
                     format,
                     frame,
                     filter_columns(),

@@ -100,22 +100,22 @@ impl FlowParameters {
 /// What the flows depend on.
 pub(super) fn parameter_columns() -> Columns<FlowParameters> {
     Columns::default()
-        .field("bidirectional", |p: &FlowParameters| p.bidirectional)
+        .inlined("bidirectional", |p: &FlowParameters| p.bidirectional)
         .doc("both directions are one flow")
-        .field("unique", |p| p.unique)
+        .inlined("unique", |p| p.unique)
         .doc("each flow once, when its first packet is seen")
-        .field("tunnel", |p| p.tunnel)
+        .inlined("tunnel", |p| p.tunnel)
         .doc("`outer` or `inner`: which IP header counts")
         .part(None, &selection_columns(), |p| Some(p.selected.clone()))
-        .field("dns_ports", |p| p.dns_ports.clone())
+        .inlined("dns_ports", |p| p.dns_ports.clone())
         .doc("DNS ports besides 53")
-        .field("idle_ns", |p| p.idle_ns)
+        .inlined("idle_ns", |p| p.idle_ns)
         .doc("idle timeout; null for none")
-        .field("active_ns", |p| p.active_ns)
+        .inlined("active_ns", |p| p.active_ns)
         .doc("active timeout; null for none")
-        .field("memory_bytes", |p| p.memory_bytes)
+        .inlined("memory_bytes", |p| p.memory_bytes)
         .doc("memory")
-        .field("anonymized", |p| p.anonymized)
+        .inlined("anonymized", |p| p.anonymized)
         .doc("addresses are replaced, and Community IDs are those of the new addresses ([privacy.md](privacy.md))")
 }
 
@@ -123,14 +123,14 @@ pub(super) fn parameter_columns() -> Columns<FlowParameters> {
 pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRecord> {
     let is = |wanted| shape == wanted;
     let mut columns = Columns::default()
-        .field("start_ns", |flow: &FlowRecord| Time(flow.start_ns))
+        .inlined("start_ns", |flow: &FlowRecord| Time(flow.start_ns))
         .doc("time of the earliest packet")
         .elsewhere(["ts", "event.start", "flowStartNanoseconds"])
         .heading(Heading::left(0, 27, "start").tight(20, "start"))
         .decimals(DECIMALS, 0);
     if !is(FlowShape::Unique) {
         columns = columns
-            .field("end_ns", |flow| Time(flow.end_ns))
+            .inlined("end_ns", |flow| Time(flow.end_ns))
             .doc("time of the latest packet")
             .elsewhere(["duration", "event.end", "flowEndNanoseconds"])
             .heading(
@@ -160,13 +160,13 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
             "destination.ip",
             "destinationIPv4Address or destinationIPv6Address",
         ])
-        .field("src_port", |flow| flow.ports.0)
+        .inlined("src_port", |flow| flow.ports.0)
         .doc("port of the sender (TCP, UDP, SCTP); 0 if there is none or it was not captured")
         .elsewhere(["id.orig_p", "source.port", "sourceTransportPort"])
-        .field("dst_port", |flow| flow.ports.1)
+        .inlined("dst_port", |flow| flow.ports.1)
         .doc("port of the receiver")
         .elsewhere(["id.resp_p", "destination.port", "destinationTransportPort"])
-        .field("proto", |flow| flow.protocol)
+        .inlined("proto", |flow| flow.protocol)
         .doc("protocol number behind all extension headers; Zeek: its name")
         .elsewhere(["proto", "network.iana_number", "protocolIdentifier"])
         .heading(Heading::left(8, 5, "proto").gap(2).tight(5, "proto"))
@@ -177,10 +177,10 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         FlowShape::Bidirectional => both_ways_columns(columns),
     };
     columns = columns
-        .field("vlan", |flow| flow.vlan)
+        .inlined("vlan", |flow| flow.vlan)
         .doc("outermost VLAN tag of the first packet")
         .elsewhere(["vlan", "network.vlan.id", "vlanId"])
-        .field("domain", FlowRecord::domain_text)
+        .inlined("domain", FlowRecord::domain_text)
         .doc("first query name in the flow's DNS messages: lower case, no final dot")
         .elsewhere(["query", "dns.question.name", ""])
         // What varies most in width stands at the end of a line, so that it moves nothing out of its column.
@@ -191,7 +191,7 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
         .elsewhere(["community_id", "network.community_id", ""]);
     if !is(FlowShape::Unique) {
         columns = columns
-            .field("ended", |flow| flow.ended.name())
+            .inlined("ended", |flow| flow.ended.name())
             .doc("why the flow ended (below)")
             .elsewhere(["", "", "flowEndReason"]);
     }
@@ -224,15 +224,15 @@ pub(super) fn flow_columns(shape: FlowShape, names: FlowNames) -> Columns<FlowRe
 /// Packets, bytes and flags of one direction.
 fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
     columns
-        .field("packets", |flow| flow.forward.packets)
+        .inlined("packets", |flow| flow.forward.packets)
         .doc("IP packets")
         .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
         .heading(Heading::right(2, 8, "packets").gap(2).tight(7, "packets"))
-        .field("bytes", |flow| flow.forward.bytes)
+        .inlined("bytes", |flow| flow.forward.bytes)
         .doc("bytes from the IP header on, as it states; where it states none, those captured")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
         .heading(Heading::right(3, 12, "bytes").gap(2).tight(7, "bytes"))
-        .field("tcp_flags", |flow| flags(flow, &flow.forward))
+        .inlined("tcp_flags", |flow| flags(flow, &flow.forward))
         .doc("union of the TCP flags; null for other protocols")
         .elsewhere(["", "", "tcpControlBits"])
         .heading(
@@ -247,15 +247,15 @@ fn traffic_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
 /// Those of both.
 fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
     columns
-        .field("packets_fwd", |flow| flow.forward.packets)
+        .inlined("packets_fwd", |flow| flow.forward.packets)
         .doc("with `--bidirectional`: IP packets in the direction of the first one")
         .elsewhere(["orig_pkts", "source.packets", "packetDeltaCount"])
         .heading(Heading::right(2, 8, "packets→").gap(2).tight(8, "packets→"))
-        .field("packets_rev", |flow| flow.reverse.packets)
+        .inlined("packets_rev", |flow| flow.reverse.packets)
         .doc("with `--bidirectional`: IP packets in the other direction")
         .elsewhere(["resp_pkts", "destination.packets", ""])
         .heading(Heading::right(3, 8, "←packets").gap(2).tight(8, "←packets"))
-        .field("bytes_fwd", |flow| flow.forward.bytes)
+        .inlined("bytes_fwd", |flow| flow.forward.bytes)
         .doc("with `--bidirectional`: the bytes of the former")
         .elsewhere(["orig_ip_bytes", "source.bytes", "octetDeltaCount"])
         .heading(
@@ -264,7 +264,7 @@ fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
                 .tight(9, "bytes→")
                 .goes(3),
         )
-        .field("bytes_rev", |flow| flow.reverse.bytes)
+        .inlined("bytes_rev", |flow| flow.reverse.bytes)
         .doc("with `--bidirectional`: the bytes of the latter")
         .elsewhere(["resp_ip_bytes", "destination.bytes", ""])
         .heading(
@@ -273,7 +273,7 @@ fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
                 .tight(9, "←bytes")
                 .goes(3),
         )
-        .field("tcp_flags_fwd", |flow| flags(flow, &flow.forward))
+        .inlined("tcp_flags_fwd", |flow| flags(flow, &flow.forward))
         .doc("with `--bidirectional`: the TCP flags of the former")
         .elsewhere(["", "", "tcpControlBits"])
         .heading(
@@ -283,7 +283,7 @@ fn both_ways_columns(columns: Columns<FlowRecord>) -> Columns<FlowRecord> {
                 .goes(1),
         )
         .text(|flow| letters(flow, &flow.forward))
-        .field("tcp_flags_rev", |flow| flags(flow, &flow.reverse))
+        .inlined("tcp_flags_rev", |flow| flags(flow, &flow.reverse))
         .doc("with `--bidirectional`: the TCP flags of the latter")
         .heading(
             Heading::left(7, 6, "←flags")
@@ -388,7 +388,7 @@ pub(super) fn ended_columns() -> Columns<EndedFlows> {
     all.sort_by_key(|ended| ended.name());
     all.into_iter().fold(Columns::default(), |columns, ended| {
         columns
-            .field(ended.name(), move |counts: &EndedFlows| counts.of(ended))
+            .inlined(ended.name(), move |counts: &EndedFlows| counts.of(ended))
             .doc(doc(ended))
     })
 }
@@ -396,29 +396,29 @@ pub(super) fn ended_columns() -> Columns<EndedFlows> {
 /// Counts over the run.
 pub(super) fn total_columns() -> Columns<FlowSummary> {
     Columns::default()
-        .field("packets", |summary: &FlowSummary| summary.totals.packets)
+        .inlined("packets", |summary: &FlowSummary| summary.totals.packets)
         .doc("packets read")
-        .field("ip_packets", |summary| summary.totals.ip_packets)
+        .inlined("ip_packets", |summary| summary.totals.ip_packets)
         .doc("those that are in flows")
-        .field("bytes", |summary| summary.totals.bytes)
+        .inlined("bytes", |summary| summary.totals.bytes)
         .doc("their bytes from the IP header on")
-        .field("flows", |summary| summary.totals.flows)
+        .inlined("flows", |summary| summary.totals.flows)
         .doc("flows listed")
         .object("ended", ended_columns(), |summary| {
             summary.uniqueness.is_none().then_some(summary.totals.ended)
         })
         .doc("the same by why they ended; null with `--unique`")
-        .field("exact", |summary| summary.uniqueness.map(|unique| unique.exact))
+        .inlined("exact", |summary| summary.uniqueness.map(|unique| unique.exact))
         .doc("with `--unique`: whether no flow was missed; else null")
-        .field("missed", |summary| summary.uniqueness.map(|unique| unique.missed))
+        .inlined("missed", |summary| summary.uniqueness.map(|unique| unique.missed))
         .doc("with `--unique`: flows expected to be missing; else null")
-        .field("missed_std_error", |summary| summary.uniqueness.map(|unique| unique.std_error))
+        .inlined("missed_std_error", |summary| summary.uniqueness.map(|unique| unique.std_error))
         .doc("the standard error of that")
-        .field("dns_messages", |summary| summary.totals.dns_messages)
+        .inlined("dns_messages", |summary| summary.totals.dns_messages)
         .doc("DNS messages with a question")
-        .field("interrupted", |summary| summary.totals.interrupted)
+        .inlined("interrupted", |summary| summary.totals.interrupted)
         .doc("a signal ended the run before everything was read; the result covers what was read until then")
-        .field("skipped", |summary| tally(&summary.totals.skipped))
+        .inlined("skipped", |summary| tally(&summary.totals.skipped))
         .doc("packets in no flow, by reason (as for `count`); in JSON lines a list of `reason` and `packets`")
 }
 

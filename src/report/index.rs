@@ -5,7 +5,7 @@ use super::column::Columns;
 use super::format::ReportFormat;
 use super::look::Look;
 use super::number::{grouped, time};
-use super::rows::{Frame, RowWriter, Section};
+use super::rows::{CellRows, Frame, Section};
 use super::table::hanging;
 use super::table_rows::TableRows;
 use crate::decode::dotted;
@@ -148,7 +148,7 @@ pub struct SearchReport<W: Write> {
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table { out: W, rows: TableRows },
-    Rows(Box<RowWriter<W, Answer>>),
+    Rows(Box<CellRows<W, Answer>>),
 }
 
 impl<W: Write> SearchReport<W> {
@@ -180,7 +180,7 @@ impl<W: Write> SearchReport<W> {
             .in_zone(zone)
             .with("timezone", Cell::Text(zone.name().into()))
             .with("anonymized", Cell::Bool(anonymized));
-            let rows = RowWriter::begin(format, frame, answer_columns(), out)?;
+            let rows = CellRows::begin(format, frame, answer_columns(), out)?;
             Writer::Rows(Box::new(rows))
         };
         Ok(Self {

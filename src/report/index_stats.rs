@@ -6,7 +6,7 @@ use super::format::ReportFormat;
 use super::json::{Layout, write_document};
 use super::look::Look;
 use super::number::grouped;
-use super::rows::{Frame, RowWriter, Section};
+use super::rows::{CellRows, Frame, Section};
 use super::selection::part_columns;
 use super::table::hanging;
 use crate::index::{CaptureEntry, IndexStats, NodeStats, Region};
@@ -159,11 +159,11 @@ pub fn write_index_stats<W: Write>(
         _ if captures => {
             let (frame, rows) = (frame("captures", "capture"), &stats.captures);
             let columns = capture_columns().in_zone(zone);
-            out = RowWriter::write_all(format, frame, columns, rows, vec![whole], out)?;
+            out = CellRows::write_all(format, frame, columns, rows, vec![whole], out)?;
         }
         _ => {
             let (frame, rows) = (frame("nodes", "node"), &stats.nodes);
-            out = RowWriter::write_all(format, frame, node_columns(), rows, vec![whole], out)?;
+            out = CellRows::write_all(format, frame, node_columns(), rows, vec![whole], out)?;
         }
     }
     out.flush()?;

@@ -4,7 +4,7 @@ use super::cell::Cell;
 use super::column::Columns;
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
-use super::rows::{Frame, RowWriter, Section};
+use super::rows::{CellRows, Frame, Section};
 use crate::index::Verified;
 use std::io::{self, Write};
 
@@ -68,7 +68,7 @@ pub fn write_index_verify<W: Write>(
                 ..Frame::of_rows(SCHEMA, "problems", "problem")
             };
             let rows = &verified.problems;
-            out = RowWriter::write_all(format, frame, problem_columns(), rows, vec![whole], out)?;
+            out = CellRows::write_all(format, frame, problem_columns(), rows, vec![whole], out)?;
         }
     }
     out.flush()?;

@@ -108,7 +108,7 @@ pub use top::TopReport;
 pub use top_model::TopParameters;
 pub use top_page::TopPage;
 
-use self::rows::RowWriter;
+use self::rows::CellRows;
 use crate::pipeline::{CountSummary, SliceResult, SliceSink};
 use std::io::{self, Write};
 
@@ -130,7 +130,7 @@ pub struct CountReport<W: Write> {
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table(Box<count_table::CountTable<W>>),
-    Rows(Box<RowWriter<W, SliceResult>>),
+    Rows(Box<CellRows<W, SliceResult>>),
 }
 
 impl<W: Write> CountReport<W> {
@@ -153,7 +153,7 @@ impl<W: Write> CountReport<W> {
             let columns =
                 count_model::all_slice_columns(parameters.design.as_ref(), format.is_flat());
             let frame = count_model::frame(parameters);
-            Writer::Rows(Box::new(RowWriter::begin(format, frame, columns, out)?))
+            Writer::Rows(Box::new(CellRows::begin(format, frame, columns, out)?))
         };
         Ok(Self {
             parameters: parameters.clone(),

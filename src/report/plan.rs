@@ -5,7 +5,7 @@ use super::json::{Layout, write_document};
 use super::look::Look;
 use super::plan_model::{PlanReport, line_columns};
 use super::plan_table;
-use super::rows::RowWriter;
+use super::rows::CellRows;
 use std::io::{self, Write};
 
 impl PlanReport<'_> {
@@ -21,7 +21,7 @@ impl PlanReport<'_> {
             _ => {
                 let frame = self.frame().followed_by(format, || self.document());
                 let rows = self.lines();
-                out = RowWriter::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
+                out = CellRows::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
             }
         }
         out.flush()?;

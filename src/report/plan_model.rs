@@ -46,23 +46,23 @@ fn fixed(report: &PlanReport<'_>) -> Fixed {
 /// What was asked.
 pub(super) fn parameter_columns<'a>() -> Columns<PlanReport<'a>> {
     Columns::default()
-        .field("element", |report: &PlanReport<'a>| {
+        .inlined("element", |report: &PlanReport<'a>| {
             report.element.map(str::to_owned)
         })
         .doc("kind of element; null for abstract attributes")
-        .field("attributes", |report| report.request.attributes.clone())
+        .inlined("attributes", |report| report.request.attributes.clone())
         .doc("their names, in order")
-        .field("memory_bytes", |report| fixed(report).0)
+        .inlined("memory_bytes", |report| fixed(report).0)
         .doc("memory asked for; null if it follows from a rate")
-        .field("fpr", |report| fixed(report).1)
+        .inlined("fpr", |report| fixed(report).1)
         .doc("weighted rate asked for, or null")
         .unit("share")
-        .field("attribute_fpr", |report| fixed(report).2)
+        .inlined("attribute_fpr", |report| fixed(report).2)
         .doc("rate of single attributes asked for, or null")
         .unit("share")
-        .field("most_elements", PlanReport::is_most)
+        .inlined("most_elements", PlanReport::is_most)
         .doc("asked is how many elements fit")
-        .field("known", |report| report.request.known)
+        .inlined("known", |report| report.request.known)
         .doc("share of the single values of a negative that occur (α)")
         .unit("share")
 }
@@ -91,18 +91,18 @@ pub(super) fn wanted_columns() -> Columns<WantedRow> {
 /// What was measured on a sample.
 pub(super) fn sample_columns<'a>() -> Columns<(&'a SampleResult, &'a PlanRequest)> {
     Columns::default()
-        .field("packets", |row: &(&'a SampleResult, &'a PlanRequest)| {
+        .inlined("packets", |row: &(&'a SampleResult, &'a PlanRequest)| {
             row.0.packets
         })
         .doc("packets read")
         .part(None, &selection_columns(), |row| {
             Some(Selected::from(&row.0.selection))
         })
-        .field("elements", |row| row.0.elements)
+        .inlined("elements", |row| row.0.elements)
         .doc("elements seen, repeats included")
-        .field("interrupted", |row| row.0.interrupted)
+        .inlined("interrupted", |row| row.0.interrupted)
         .doc("a signal ended the reading: the captures have more than was counted")
-        .field("skewed", |row| row.1.skewed)
+        .inlined("skewed", |row| row.1.skewed)
         .doc("the skew of an attribute is above 4: formulas of matrices do not hold")
         .objects("spread", spread_columns(), |(sample, request)| {
             let names = request.attributes.iter().cloned();
@@ -154,57 +154,57 @@ impl StructureRow<'_> {
 /// The columns of a structure.
 pub(super) fn structure_columns<'a>() -> Columns<StructureRow<'a>> {
     Columns::default()
-        .field("structure", |row: &StructureRow<'a>| row.row.structure.name())
+        .inlined("structure", |row: &StructureRow<'a>| row.row.structure.name())
         .doc("its name")
-        .field("recommended", |row| row.report.plan.recommended == Some(row.row.structure))
+        .inlined("recommended", |row| row.report.plan.recommended == Some(row.row.structure))
         .doc("it is the one to take")
-        .field("rests_on", |row| row.report.rests_on())
+        .inlined("rests_on", |row| row.report.rests_on())
         .doc(RESTS_ON)
-        .field("fits", |row| row.row.fits)
+        .inlined("fits", |row| row.row.fits)
         .doc("it can be built within the memory")
-        .field("memory_bytes", |row| row.row.memory_bytes.map(Whole))
+        .inlined("memory_bytes", |row| row.row.memory_bytes.map(Whole))
         .doc("bytes of its arrays, also if it does not fit; null if no size does what is asked")
-        .field("same_rate_bytes", |row| row.row.same_rate_bytes.map(Whole))
+        .inlined("same_rate_bytes", |row| row.row.same_rate_bytes.map(Whole))
         .doc("bytes with which it would have the weighted rate of the recommended structure; null if no size has it, or if you asked for a rate")
-        .field("fpr", |row| row.row.rates.clone())
+        .inlined("fpr", |row| row.row.rates.clone())
         .doc("predicted false-positive rate of each combination in `wanted`; null if the structure gives no answer")
-        .field("weighted_fpr", |row| row.row.weighted)
+        .inlined("weighted_fpr", |row| row.row.weighted)
         .doc("their weighted mean, with 1 where there is no answer")
         .unit("share")
-        .field("count_std_error", |row| row.row.count_std_error)
+        .inlined("count_std_error", |row| row.row.count_std_error)
         .doc("predicted standard error of the unbiased count of whole elements, as a share of them, for `subset`, `bloom`, `hll`, `ell` and `exact`; null if there is no formula or no filter")
         .unit("share")
-        .field("probes", |row| row.design(|design| design.probes))
+        .inlined("probes", |row| row.design(|design| design.probes))
         .doc("hash functions (k); of `subset` the bits of a whole element")
-        .field("size", |row| row.design(|design| design.size))
+        .inlined("size", |row| row.design(|design| design.size))
         .doc("size (m) of each array, part or attribute")
-        .field("unit", |row| row.design(|design| Some(design.unit)).filter(|unit| !unit.is_empty()))
+        .inlined("unit", |row| row.design(|design| Some(design.unit)).filter(|unit| !unit.is_empty()))
         .doc("what `size` counts (`values` for an attribute of a matrix)")
-        .field("arrays", |row| row.design(|design| design.arrays))
+        .inlined("arrays", |row| row.design(|design| design.arrays))
         .doc("arrays, parts, links or subtables of that size; null for one")
-        .field("sizes", |row| {
+        .inlined("sizes", |row| {
             let sizes = row.shape.as_ref().map(|design| design.sizes.clone());
             Joined(sizes.unwrap_or_default(), " ")
         })
         .doc("sizes of the attributes of `wcbfm`; in flat tables with spaces between them")
-        .field("cells", |row| row.design(|design| design.cells).map(Whole))
+        .inlined("cells", |row| row.design(|design| design.cells).map(Whole))
         .doc("cells of a matrix (M), flag positions included")
-        .field("cuts", |row| {
+        .inlined("cuts", |row| {
             let cuts = row.shape.iter().flat_map(|design| &design.cuts);
             Joined(cuts.map(|&cut| row.names(cut)).collect(), ";")
         })
         .doc("cuts of a matrix, each a list of names; in flat tables with semicolons between them")
         .objects("stored", stored_columns(), StructureRow::stored)
         .doc("combinations that `subset` stores besides the whole element: `attributes`, and `probes` (k_S)")
-        .field("remainder_bits", |row| row.design(|design| design.remainder_bits))
+        .inlined("remainder_bits", |row| row.design(|design| design.remainder_bits))
         .doc("bits of a remainder")
-        .field("counter_bits", |row| row.design(|design| design.counter_bits))
+        .inlined("counter_bits", |row| row.design(|design| design.counter_bits))
         .doc("bits of a counter")
-        .field("most_elements", |row| row.row.elements)
+        .inlined("most_elements", |row| row.row.elements)
         .doc("the most elements that fit, where that is asked")
-        .field("most_elements_unrounded", |row| row.row.elements_unrounded)
+        .inlined("most_elements_unrounded", |row| row.row.elements_unrounded)
         .doc("the same for matrices, with sizes and elements that are not whole numbers")
-        .field("notes", |row| Joined(row.row.notes.clone(), "; "))
+        .inlined("notes", |row| Joined(row.row.notes.clone(), "; "))
         .doc("what there is to say about it, in sentences")
 }
 
@@ -225,22 +225,22 @@ pub(super) fn line_columns<'a>() -> Columns<StructureRow<'a>> {
     let wanted = |row: &StructureRow<'a>| row.wanted.as_ref().map(|(_, wanted)| wanted.clone());
     structure_columns()
         .without("fpr")
-        .field("wanted", move |row| {
+        .inlined("wanted", move |row| {
             wanted(row).map_or_else(Vec::new, |wanted| wanted.attributes)
         })
         .doc("the combination")
-        .field("weight", move |row| {
+        .inlined("weight", move |row| {
             wanted(row).map_or(0.0, |wanted| wanted.weight)
         })
         .doc("its share of the queries")
-        .field("elements", move |row| {
+        .inlined("elements", move |row| {
             wanted(row)?.elements.map(|(elements, _)| elements)
         })
         .doc("its distinct values")
-        .field("fpr", |row| row.row.rates[row.wanted.as_ref()?.0])
+        .inlined("fpr", |row| row.row.rates[row.wanted.as_ref()?.0])
         .doc("its predicted false-positive rate; null where the structure gives no answer")
         .unit("share")
-        .field("stored_probes", |row| {
+        .inlined("stored_probes", |row| {
             let wanted = &row.wanted.as_ref()?.1;
             let mut stored = row.stored().into_iter();
             Some(stored.find(|(names, _)| *names == wanted.attributes)?.1)

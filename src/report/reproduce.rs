@@ -5,7 +5,7 @@ use super::format::ReportFormat;
 use super::json::{Layout, write_document};
 use super::look::Look;
 use super::reproduce_model::{ReproduceReport, line_columns, listed_columns};
-use super::rows::{Frame, RowWriter};
+use super::rows::{CellRows, Frame};
 use super::{markdown, reproduce_page, reproduce_table};
 use crate::experiments::ALL;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use std::io::{self, Write};
 pub fn write_experiments<W: Write>(format: ReportFormat, mut out: W) -> io::Result<W> {
     if format != ReportFormat::Table {
         let frame = Frame::of_rows("flowsieve.experiments/1", "experiments", "experiment");
-        return RowWriter::write_all(format, frame, listed_columns(), ALL, Vec::new(), out);
+        return CellRows::write_all(format, frame, listed_columns(), ALL, Vec::new(), out);
     }
     let width = ALL.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     for entry in ALL {
@@ -40,7 +40,7 @@ impl ReproduceReport<'_> {
             _ => {
                 let frame = self.frame().followed_by(format, || self.document());
                 let rows = self.lines();
-                out = RowWriter::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
+                out = CellRows::write_all(format, frame, line_columns(), &rows, Vec::new(), out)?;
             }
         }
         out.flush()?;

@@ -35,21 +35,21 @@ pub struct ReproduceReport<'a> {
 /// What the numbers depend on.
 pub(super) fn parameter_columns<'a>() -> Columns<ReproduceReport<'a>> {
     Columns::default()
-        .field("scale", |report: &ReproduceReport<'a>| match report.scale {
+        .inlined("scale", |report: &ReproduceReport<'a>| match report.scale {
             Scale::Small => "small",
             Scale::Default => "default",
             Scale::Full => "full",
         })
         .doc("`default`, or `full` with `--full-scale`")
-        .field("seed", |report| report.seed)
+        .inlined("seed", |report| report.seed)
         .doc("start of the random numbers")
-        .field("captures", |report| report.captures)
+        .inlined("captures", |report| report.captures)
         .doc(
             "captures that were offered to the experiments on traffic; with 0 traffic is generated",
         )
-        .field("words", |report| report.words)
+        .inlined("words", |report| report.words)
         .doc("a list of words was given; if not, words are generated")
-        .field("machine", |report| report.machine.to_owned())
+        .inlined("machine", |report| report.machine.to_owned())
         .doc("the machine that times were measured on")
 }
 
@@ -120,7 +120,7 @@ type Line<'a> = (&'static str, &'a Figure);
 /// The columns of a figure in flat tables.
 pub(super) fn line_columns<'a>() -> Columns<Line<'a>> {
     let experiment = Columns::default()
-        .field("experiment", |line: &Line<'a>| line.0)
+        .inlined("experiment", |line: &Line<'a>| line.0)
         .doc("name of the experiment");
     experiment.borrowed(figure_columns(), |line| line.1)
 }

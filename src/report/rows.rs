@@ -280,23 +280,59 @@ impl<W: Write, R> RowWriter<W, R> {
     }
 }
 
-impl<W: Write> RowWriter<W, Cells> {
+/// Writes rows of which there are few: they become cells first, so that the writer is compiled once for all of them.
+#[derive(Debug)]
+pub(super) struct CellRows<W: Write, R> {
+    columns: Columns<R>,
+    writer: RowWriter<W, Cells>,
+}
+
+impl<W: Write, R> CellRows<W, R> {
+    /// Begins.
+    pub(super) fn begin(
+        format: ReportFormat,
+        frame: Frame,
+        columns: Columns<R>,
+        out: W,
+    ) -> io::Result<Self> {
+        let mut columns = columns.in_zone(frame.zone);
+        if format.is_flat() {
+            columns = columns.flat();
+        }
+        let writer = RowWriter::begin(format, frame, columns.of_cells(), out)?;
+        Ok(Self { columns, writer })
+    }
+
+    /// Writes a row.
+    pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
+        self.writer.row(&self.columns.cells(row))
+    }
+
+    /// Hands on what waits, as [`RowWriter::flush`] does.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+
+    /// Ends with the sections that were announced, in their order, and gives the writer back.
+    pub(super) fn finish(self, tail: Vec<Cell>) -> io::Result<W> {
+        self.writer.finish(tail)
+    }
+
     /// Writes rows that are there already, and ends.
-    pub(super) fn write_all<'a, R: 'a>(
+    pub(super) fn write_all<'a>(
         format: ReportFormat,
         frame: Frame,
         columns: Columns<R>,
         rows: impl IntoIterator<Item = &'a R>,
         tail: Vec<Cell>,
         out: W,
-    ) -> io::Result<W> {
-        let mut columns = columns.in_zone(frame.zone);
-        if format.is_flat() {
-            columns = columns.flat();
-        }
-        let mut writer = Self::begin(format, frame, columns.of_cells(), out)?;
+    ) -> io::Result<W>
+    where
+        R: 'a,
+    {
+        let mut writer = Self::begin(format, frame, columns, out)?;
         for row in rows {
-            writer.row(&columns.cells(row))?;
+            writer.row(row)?;
         }
         writer.finish(tail)
     }

@@ -2,7 +2,7 @@
 
 use super::format::ReportFormat;
 use super::look::Look;
-use super::rows::RowWriter;
+use super::rows::CellRows;
 use super::top_model::{TopParameters, TopRow, frame, key_columns, tail};
 use super::top_table::TopTable;
 use crate::top::{TopSink, TopSlice, TopSummary};
@@ -17,7 +17,7 @@ pub struct TopReport<W: Write> {
 #[derive(Debug)]
 enum Writer<W: Write> {
     Table(Box<TopTable<W>>),
-    Rows(Box<RowWriter<W, TopRow>>),
+    Rows(Box<CellRows<W, TopRow>>),
 }
 
 impl<W: Write> TopReport<W> {
@@ -36,7 +36,7 @@ impl<W: Write> TopReport<W> {
             let table = TopTable::begin(out, parameters, look)?;
             Writer::Table(Box::new(table))
         } else {
-            let rows = RowWriter::begin(format, frame(parameters), key_columns(), out)?;
+            let rows = CellRows::begin(format, frame(parameters), key_columns(), out)?;
             Writer::Rows(Box::new(rows))
         };
         Ok(Self { writer })

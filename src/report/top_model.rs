@@ -163,9 +163,9 @@ pub(super) fn total_columns() -> Columns<TopSummary> {
         .doc("slices in which the exact set passed its limit")
         .field("crowded_slices", |summary| summary.crowded)
         .doc("slices in which the filter finally missed more than half of the new pairs: estimates are unbiased, but with large errors")
-        .field("exact_keys", move |summary| recall(summary, |recall| recall.keys))
+        .inlined("exact_keys", move |summary| recall(summary, |recall| recall.keys))
         .doc("keys of the exact answer in slices that have one; else null")
-        .field("found_keys", move |summary| recall(summary, |recall| recall.found))
+        .inlined("found_keys", move |summary| recall(summary, |recall| recall.found))
         .doc("those of them that the bounded summary alone would have listed")
         .field("missed_keys", |summary| {
             let recall = summary.recall.as_ref();

@@ -2,7 +2,7 @@
 
 use super::column::Columns;
 use super::format::ReportFormat;
-use super::rows::{Frame, RowWriter};
+use super::rows::{CellRows, Frame};
 use crate::pipeline::{Traffic, TrafficPair};
 use std::io::{self, Write};
 
@@ -32,5 +32,5 @@ pub fn write<W: Write>(traffic: &Traffic, format: ReportFormat, out: W) -> io::R
         });
     }
     let frame = Frame::of_rows("flowsieve.origin-destination/1", "pairs", "pair");
-    RowWriter::write_all(format, frame, pair_columns(), &pairs, Vec::new(), out)
+    CellRows::write_all(format, frame, pair_columns(), &pairs, Vec::new(), out)
 }

@@ -510,10 +510,10 @@ fn registered(labels: &[u8]) -> &[u8] {
     if count == 0 {
         return labels;
     }
-    let Some(domain) = psl::domain(&text[1..at]) else {
+    let Some(domain) = flowsieve_domains::registered(&text[1..at]) else {
         return labels;
     };
-    let own = domain.as_bytes().split(|&byte| byte == b'.').count();
+    let own = domain.split(|&byte| byte == b'.').count();
     let first = starts[count - own.min(count)];
     &labels[usize::from(first)..]
 }

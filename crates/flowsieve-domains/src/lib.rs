@@ -1,0 +1,17 @@
+//! The registered domain of a name, by the [Public Suffix List](https://publicsuffix.org).
+//!
+//! The list is code that is compiled where it is first called. It has a crate of its own, so that it is compiled for size,
+//! and beside the crates that are compiled for speed.
+
+/// The end of a name, in text, that somebody registered: its public suffix and one label more. None if the name has no
+/// more than a public suffix.
+///
+/// Case matters: the list has small letters. Takes time in proportion to the labels of the name, and no memory.
+///
+/// ```
+/// assert_eq!(flowsieve_domains::registered(b"www.example.co.uk"), Some(&b"example.co.uk"[..]));
+/// assert_eq!(flowsieve_domains::registered(b"co.uk"), None);
+/// ```
+pub fn registered(name: &[u8]) -> Option<&[u8]> {
+    Some(psl::domain(name)?.as_bytes())
+}
