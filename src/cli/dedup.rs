@@ -6,7 +6,7 @@ use super::options::{
     one_of,
 };
 use super::output::{Output, is_standard, unwritten};
-use super::run::{PARTIAL, Run};
+use super::run::{PARTIAL, Run, explained};
 use super::same_file::keep_apart;
 use super::say::say;
 use super::units::{
@@ -18,10 +18,9 @@ use clap::Args;
 use clap::builder::TypedValueParser;
 use flowsieve::anonymize::PacketAnonymizer;
 use flowsieve::dedup::{
-    DedupError, DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth,
-    Writers, dedup,
+    DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth, Writers, dedup,
 };
-use flowsieve::pipeline::InputResult;
+use flowsieve::pipeline::{InputResult, RunError};
 use flowsieve::report::DedupReport;
 use flowsieve::trace::Lost;
 use flowsieve::trace::write::{CaptureFormat, CaptureWriter, WriteError, WriteFormat, Written};
@@ -349,13 +348,12 @@ impl CapturesArgs {
         }
     }
 
-    fn cause(&self, error: DedupError) -> anyhow::Error {
+    fn cause(&self, error: RunError) -> anyhow::Error {
         let path = |path: &Option<PathBuf>| path.clone().unwrap_or_default();
         match error {
-            DedupError::Plan(error) => UsageError::of(error).into(),
-            DedupError::Broken(error) => error.into(),
-            DedupError::Kept(error) => write_cause(error, &path(&self.write)),
-            DedupError::Dropped(error) => write_cause(error, &path(&self.dropped)),
+            RunError::Kept(error) => write_cause(error, &path(&self.write)),
+            RunError::Dropped(error) => write_cause(error, &path(&self.dropped)),
+            error => explained(error),
         }
     }
 }

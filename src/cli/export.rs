@@ -7,7 +7,7 @@ use super::options::{
     check_ends, elements, one_of,
 };
 use super::output::Output;
-use super::run::{PARTIAL, Run};
+use super::run::{PARTIAL, Run, explained};
 use super::same_file::keep_apart;
 use super::say::say;
 use super::units::{in_short, parse_size, with_values};
@@ -15,9 +15,7 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::elements::ElementKind;
-use flowsieve::export::{
-    ElementRows, ExportError, ExportPlan, ExportRows, ExportSink, ExportWhat, export,
-};
+use flowsieve::export::{ElementRows, ExportPlan, ExportRows, ExportSink, ExportWhat, export};
 use flowsieve::report::{
     ExportFormat, ExportParameters, ExportReport, FlowNames, ReportFormat, export_shortcomings,
 };
@@ -148,14 +146,6 @@ pub(crate) fn run(args: &ExportArgs) -> Result<Outcome> {
     }
     run.speed(args.speech, summary.totals.packets);
     Ok(run.end(summary.totals.interrupted, PARTIAL))
-}
-
-fn explained(error: ExportError) -> anyhow::Error {
-    match error {
-        ExportError::Plan(sentence) => UsageError::of(sentence).into(),
-        ExportError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error @ ExportError::Broken(_) => error.into(),
-    }
 }
 
 /// Writes rows, anew if need be where that is possible.

@@ -271,6 +271,6 @@ pub(crate) fn explained(error: RunError) -> anyhow::Error {
     match error {
         RunError::Plan(error) => UsageError::of(error).into(),
         RunError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error @ (RunError::Worker { .. } | RunError::Broken(_) | RunError::Memory) => error.into(),
+        error => error.into(),
     }
 }

@@ -38,8 +38,6 @@ mod tcp;
 mod window;
 mod window_filter;
 
-pub use plan::{
-    DedupPlan, DedupPlanError, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth,
-};
+pub use plan::{DedupPlan, Difference, Sameness, SnapLength, WindowFilterKind, WindowWidth};
 pub use results::{DedupSlice, DedupSummary, DropKind, Drops, WindowReport};
-pub use run::{DedupError, Writers, dedup};
+pub use run::{Writers, dedup};

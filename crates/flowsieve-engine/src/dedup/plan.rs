@@ -1,7 +1,7 @@
 //! What is asked for, as data.
 
 use crate::decode::Tunnel;
-use crate::inputs::{Input, Merge, Watch};
+use crate::inputs::{Input, Merge, PlanError, Watch};
 use crate::memory::is_given;
 use crate::selection::Selection;
 use crate::trace::{Capture, InputFormat};
@@ -130,11 +130,6 @@ pub struct DedupPlan {
     pub threads: usize,
 }
 
-/// Why a plan cannot be run.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct DedupPlanError(pub(super) String);
-
 /// Least memory, in bytes.
 pub(super) const LEAST_MEMORY_BYTES: u64 = 256 << 10;
 
@@ -175,8 +170,8 @@ impl DedupPlan {
     ///
     /// The first rule that is broken.
     #[doc(hidden)]
-    pub fn check(&self) -> Result<(), DedupPlanError> {
-        let fail = |reason: &str| Err(DedupPlanError(reason.to_owned()));
+    pub fn check(&self) -> Result<(), PlanError> {
+        let fail = |reason: &str| Err(PlanError::new(reason));
         if self.by != Sameness::Packet && self.distinguish != Difference::default() {
             return fail(
                 "--distinguish belongs to --by packet: the others leave nothing out of account",
@@ -223,11 +218,11 @@ impl DedupPlan {
     ///
     /// It would not.
     #[doc(hidden)]
-    pub fn check_memory(&self) -> Result<(), DedupPlanError> {
+    pub fn check_memory(&self) -> Result<(), PlanError> {
         if !self.approximate || is_given(self.memory_bytes) {
             return Ok(());
         }
-        Err(DedupPlanError(format!(
+        Err(PlanError::new(format!(
             "the window takes {} bytes, which this machine does not give; ask for less with --memory",
             self.memory_bytes
         )))

@@ -4,15 +4,14 @@ use super::approximate::Approximate;
 use super::batch::{KeyBatch, KeyMaker};
 use super::cut::Cutter;
 use super::key::Keyer;
-use super::plan::{DedupPlan, DedupPlanError, SnapLength, WindowWidth};
+use super::plan::{DedupPlan, SnapLength, WindowWidth};
 use super::results::{DedupSummary, DropKind, Drops};
 use super::slices::Slices;
 use super::tcp::TcpFlows;
 use super::window::Window;
 use crate::anonymize::PacketAnonymizer;
-use crate::guard::Broken;
-use crate::inputs::{Batch, Feed, InputResult, RecordInput, Rest, Watch};
-use crate::trace::write::{CaptureWriter, WriteError};
+use crate::inputs::{Batch, Feed, InputResult, RecordInput, Rest, RunError, Watch};
+use crate::trace::write::CaptureWriter;
 use crate::trace::{RecordBatch, is_out_of_range};
 use ahash::RandomState;
 use std::cell::RefCell;
@@ -35,23 +34,6 @@ pub struct Writers<W: Write + Send + 'static> {
     pub anonymizer: Option<PacketAnonymizer>,
 }
 
-/// Why there is no result at all.
-#[derive(Debug, thiserror::Error)]
-pub enum DedupError {
-    /// The plan contradicts itself.
-    #[error(transparent)]
-    Plan(#[from] DedupPlanError),
-    /// Packets could not be compared, which is a mistake of flowsieve's own.
-    #[error(transparent)]
-    Broken(#[from] Broken),
-    /// Packets that are kept could not be written.
-    #[error("{0}")]
-    Kept(#[source] WriteError),
-    /// Packets that are dropped could not be written.
-    #[error("{0}")]
-    Dropped(#[source] WriteError),
-}
-
 /// Writes the packets of the inputs, which are one capture in the order of time, without duplicates.
 /// The writers are to be finished by the caller.
 ///
@@ -66,7 +48,7 @@ pub fn dedup<W: Write + Send + 'static>(
     plan: &DedupPlan,
     writers: &mut Writers<W>,
     watch: &dyn Watch,
-) -> Result<DedupSummary, DedupError> {
+) -> Result<DedupSummary, RunError> {
     plan.check()?;
     let seed = plan.seed.unwrap_or_else(|| RandomState::new().hash_one(0));
     let keyer = Keyer::new(plan.by, plan.tunnel, plan.distinguish, seed);
@@ -84,7 +66,7 @@ fn filter<W: Write + Send + 'static>(
     keyer: &Keyer,
     writers: &mut Writers<W>,
     watch: &dyn Watch,
-) -> Result<DedupSummary, DedupError> {
+) -> Result<DedupSummary, RunError> {
     let mut run = Run::new(plan);
     if let Some(SnapLength::Bytes(bytes)) = plan.snap_length {
         for writer in writers.kept.iter_mut().chain(&mut writers.dropped) {
@@ -117,7 +99,7 @@ fn filter<W: Write + Send + 'static>(
 }
 
 /// Makes keys in the threads that read, where nothing is written.
-fn tally(plan: &DedupPlan, keyer: Keyer, watch: &dyn Watch) -> Result<DedupSummary, DedupError> {
+fn tally(plan: &DedupPlan, keyer: Keyer, watch: &dyn Watch) -> Result<DedupSummary, RunError> {
     let mut run = Run::new(plan);
     let maker = Arc::new(KeyMaker(keyer));
     let threads = plan.threads.saturating_sub(1);
@@ -127,7 +109,7 @@ fn tally(plan: &DedupPlan, keyer: Keyer, watch: &dyn Watch) -> Result<DedupSumma
             let first = feed.cursor;
             feed.cursor += count;
             run.take(&mut feed.batch, first..feed.cursor);
-            Ok::<(), DedupError>(())
+            Ok::<(), RunError>(())
         })
     })?;
     Ok(run.finish(inputs, interrupted))
@@ -265,7 +247,7 @@ fn write_all<W: Write + Send + 'static>(
     batch: &RecordBatch<'_>,
     range: Range<usize>,
     dropped: &[bool],
-) -> Result<(), DedupError> {
+) -> Result<(), RunError> {
     let mut anonymizer = writers.anonymizer.take();
     let anonymized = anonymizer
         .as_mut()
@@ -285,16 +267,16 @@ fn write_all<W: Write + Send + 'static>(
 }
 
 /// Writes the annotations behind the last packet.
-fn end<W: Write + Send + 'static>(writers: &mut Writers<W>, rest: &Rest) -> Result<(), DedupError> {
+fn end<W: Write + Send + 'static>(writers: &mut Writers<W>, rest: &Rest) -> Result<(), RunError> {
     let put = |writer: &mut CaptureWriter<W>| {
         writer.lose(&rest.others);
         writer.annotate(&rest.annotations)
     };
     if let Some(writer) = &mut writers.kept {
-        put(writer).map_err(DedupError::Kept)?;
+        put(writer).map_err(RunError::Kept)?;
     }
     if let Some(writer) = &mut writers.dropped {
-        put(writer).map_err(DedupError::Dropped)?;
+        put(writer).map_err(RunError::Dropped)?;
     }
     Ok(())
 }
@@ -306,7 +288,7 @@ fn write<W: Write + Send + 'static>(
     batch: &RecordBatch<'_>,
     range: Range<usize>,
     is_dropped: bool,
-) -> Result<(), DedupError> {
+) -> Result<(), RunError> {
     let Range { start, end } = range;
     let put = |writer: &mut CaptureWriter<W>, wanted: bool| {
         if wanted {
@@ -316,10 +298,10 @@ fn write<W: Write + Send + 'static>(
         }
     };
     if let Some(writer) = &mut writers.kept {
-        put(writer, !is_dropped).map_err(DedupError::Kept)?;
+        put(writer, !is_dropped).map_err(RunError::Kept)?;
     }
     if let Some(writer) = &mut writers.dropped {
-        put(writer, is_dropped).map_err(DedupError::Dropped)?;
+        put(writer, is_dropped).map_err(RunError::Dropped)?;
     }
     Ok(())
 }

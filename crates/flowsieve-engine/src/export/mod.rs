@@ -22,7 +22,7 @@ mod table;
 
 pub use elements::ElementRows;
 pub(crate) use packed::{PackedRows, PackedSightingMaker, Taken};
-pub use plan::{ExportError, ExportPlan, ExportWhat};
+pub use plan::{ExportPlan, ExportWhat};
 pub use results::{ExportSink, ExportSummary, ExportTotals};
 pub use rows::{ExportRows, Left, Texts};
 pub use run::export;

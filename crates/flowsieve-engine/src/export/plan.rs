@@ -2,11 +2,10 @@
 
 use crate::decode::Tunnel;
 use crate::elements::ElementKind;
-use crate::guard::Broken;
+use crate::inputs::PlanError;
 use crate::pipeline::Slicing;
 use crate::selection::Selection;
 use crate::trace::{InputFormat, Source};
-use std::io;
 
 /// Everything that the rows depend on.
 #[derive(Clone, Debug)]
@@ -47,20 +46,6 @@ pub enum ExportWhat {
     },
 }
 
-/// Why there is no result at all.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// The plan contradicts itself.
-    #[error("{0}")]
-    Plan(String),
-    /// The rows could not be handed on.
-    #[error("{0}")]
-    Sink(#[from] io::Error),
-    /// What takes the packets panicked.
-    #[error(transparent)]
-    Broken(#[from] Broken),
-}
-
 /// Least memory of elements: a thousand with the longest names.
 const LEAST_MEMORY: u64 = 1 << 19;
 
@@ -71,7 +56,7 @@ impl ExportPlan {
     ///
     /// A slice without a width; too little memory.
     #[doc(hidden)]
-    pub fn check(&self) -> Result<(), ExportError> {
+    pub fn check(&self) -> Result<(), PlanError> {
         let ExportWhat::Elements {
             slicing,
             memory_bytes,
@@ -81,12 +66,12 @@ impl ExportPlan {
             return Ok(());
         };
         if slicing.width_ns.is_some_and(|width| width <= 0) {
-            return Err(ExportError::Plan(
-                "a slice is at least 1 ns wide; --slice 1s is the default".to_owned(),
+            return Err(PlanError::new(
+                "a slice is at least 1 ns wide; --slice 1s is the default",
             ));
         }
         if memory_bytes < LEAST_MEMORY {
-            return Err(ExportError::Plan(format!(
+            return Err(PlanError::new(format!(
                 "elements need at least {LEAST_MEMORY} bytes of memory, not {memory_bytes}; --memory 1GiB is the default"
             )));
         }

@@ -1,12 +1,12 @@
 //! The run: captures in, rows out.
 
 use super::packets::{PacketBatch, PacketMaker};
-use super::plan::{ExportError, ExportPlan, ExportWhat};
+use super::plan::{ExportPlan, ExportWhat};
 use super::results::{ExportSink, ExportSummary, ExportTotals};
 use super::sightings::{SightingBatch, SightingMaker};
 use super::slices::{Order, Slices};
 use crate::decode::Skip;
-use crate::inputs::{Feed, InputResult, Maker, Merge, TimeMaker, Watch};
+use crate::inputs::{Feed, InputResult, Maker, Merge, RunError, TimeMaker, Watch};
 use crate::pipeline::{SliceGrid, SliceSet, Slicing};
 use crate::trace::Source;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub fn export(
     plan: &ExportPlan,
     sink: &mut dyn ExportSink,
     watch: &dyn Watch,
-) -> Result<ExportSummary, ExportError> {
+) -> Result<ExportSummary, RunError> {
     plan.check()?;
     match plan.what {
         ExportWhat::Packets => packets(plan, sink, watch),
@@ -41,7 +41,7 @@ fn packets(
     plan: &ExportPlan,
     sink: &mut dyn ExportSink,
     watch: &dyn Watch,
-) -> Result<ExportSummary, ExportError> {
+) -> Result<ExportSummary, RunError> {
     let maker = Arc::new(PacketMaker::new(plan.tunnel, &plan.dns_ports));
     let mut totals = ExportTotals::default();
     let (inputs, interrupted) = thread::scope(|scope| {
@@ -62,7 +62,7 @@ fn packets(
             totals.rows += range.len() as u64;
             totals.bytes += rows.bytes[range.clone()].iter().sum::<u64>();
             sink.rows(rows, range)?;
-            Ok::<(), ExportError>(())
+            Ok::<(), RunError>(())
         })
     })?;
     totals.row_packets = totals.rows;
@@ -78,7 +78,7 @@ fn elements(
     plan: &ExportPlan,
     sink: &mut dyn ExportSink,
     watch: &dyn Watch,
-) -> Result<ExportSummary, ExportError> {
+) -> Result<ExportSummary, RunError> {
     let ExportWhat::Elements { slicing, .. } = plan.what else {
         unreachable!("packets are no elements");
     };
@@ -102,7 +102,7 @@ fn elements(
 }
 
 /// The slices of which packets come late.
-fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<SliceSet, ExportError> {
+fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<SliceSet, RunError> {
     thread::scope(|scope| {
         let maker = Arc::new(TimeMaker);
         let begin = |capture, open| Feed::start(scope, capture, &maker, plan.ahead(), open);
@@ -116,7 +116,7 @@ fn order(plan: &ExportPlan, slicing: Slicing, watch: &dyn Watch) -> Result<Slice
                 order.place(time_ns, packets_before);
                 packets_before += 1;
             }
-            Ok::<(), ExportError>(())
+            Ok::<(), RunError>(())
         })?;
         Ok(order.disordered)
     })
@@ -128,7 +128,7 @@ fn elements_but(
     disordered: SliceSet,
     sink: &mut dyn ExportSink,
     watch: &dyn Watch,
-) -> Result<(ExportSummary, SliceSet), ExportError> {
+) -> Result<(ExportSummary, SliceSet), RunError> {
     let ExportWhat::Elements {
         kind,
         slicing,
@@ -176,10 +176,10 @@ fn elements_but(
             }
             pass_skipped(&batch.skipped, &mut cursor.skipped, end, &mut skips);
             cursor.packet = end;
-            Ok::<(), ExportError>(())
+            Ok::<(), RunError>(())
         })?;
         let late = std::mem::take(&mut slices.order.disordered);
-        Ok::<_, ExportError>((inputs, interrupted, slices.finish()?, late))
+        Ok::<_, RunError>((inputs, interrupted, slices.finish()?, late))
     })?;
     totals.packets = packets_before;
     totals.skipped = skips;

@@ -9,10 +9,12 @@
 //! | `feed` | an input whose packets become batches, in threads of its own or in the caller's |
 //! | `batch` | what such batches are, and how they are made |
 //! | `segments` | one large pcap file made into batches at several places at once |
+//! | `error` | why a run has no result |
 //! | `results` | what became of each input, and who hears of progress |
 
 mod batch;
 mod clock;
+mod error;
 mod feed;
 mod merge;
 mod order;
@@ -22,6 +24,7 @@ mod segments;
 
 pub(crate) use batch::{Batch, Maker, TimeMaker, read_on};
 pub(crate) use clock::{A_WHILE, CaptureClock};
+pub use error::{PlanError, RunError};
 pub(crate) use feed::Feed;
 pub(crate) use merge::Taker;
 pub use merge::{Input, Merge};

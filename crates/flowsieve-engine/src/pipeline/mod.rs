@@ -35,16 +35,16 @@ mod workers;
 
 pub use crate::decode::{Skip, Tunnel};
 pub use crate::guard::Broken;
-pub use crate::inputs::{InputResult, Watch};
+pub use crate::inputs::{InputResult, PlanError, RunError, Watch};
 #[doc(hidden)]
 pub use beside::Beside;
 pub(crate) use by_slice::Gathered;
 pub(crate) use collector::Collector;
 pub(crate) use exact::ExactSet;
-pub use plan::{CountPlan, CounterChoice, PlanError, Slicing};
+pub use plan::{CountPlan, CounterChoice, Slicing};
 pub use results::{CombinationResult, CountSummary, Quantiles, SliceResult, SliceSink, Totals};
 pub(crate) use rows::Rows;
-pub use run::{CountExtras, RunError, count};
+pub use run::{CountExtras, count};
 pub(crate) use run::{Read, Reading};
 #[doc(hidden)]
 pub use sample::{SKEWED, SamplePlan, SampleResult, Spread, sample};

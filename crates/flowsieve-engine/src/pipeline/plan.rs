@@ -7,6 +7,7 @@ use crate::filters::{
     CounterSpec, FilterKind, FilterSpec, Sizing, SlidingBitmap, SpecError, Structure,
 };
 use crate::hashing::Digester;
+use crate::inputs::PlanError;
 use crate::memory::is_given;
 use crate::selection::{RelativeTime, Selection};
 use crate::trace::{InputFormat, Source};
@@ -33,7 +34,11 @@ impl Slicing {
         let Some(every_ns) = every_ns else {
             return Ok(None);
         };
-        let error = |rule: String| Err(PlanError(format!("{rule}; --slice 60s --every 1s works")));
+        let error = |rule: String| {
+            Err(PlanError::new(format!(
+                "{rule}; --slice 60s --every 1s works"
+            )))
+        };
         match self.width_ns {
             None => error("--every needs slices of a width, and not --slice all".into()),
             Some(width) if every_ns < 1 || width % every_ns != 0 => {
@@ -98,17 +103,6 @@ pub struct CountPlan {
     pub delay_ns: Option<i64>,
 }
 
-/// Choices that do not go together.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct PlanError(String);
-
-impl PlanError {
-    pub(crate) fn new(rule: impl Into<String>) -> Self {
-        Self(rule.into())
-    }
-}
-
 impl From<RelativeTime> for PlanError {
     fn from(error: RelativeTime) -> Self {
         Self::new(error.to_string())
@@ -154,7 +148,7 @@ impl CounterChoice {
         let shard = FilterSpec::new(kind, attributes, share).map_err(|error| match error {
             SpecError::TooLittleMemory { least, .. } if shards > 1 => {
                 let least = least * shards;
-                PlanError(format!(
+                PlanError::new(format!(
                     "{shards} shards of a {} filter need at least {least} bytes; ask for --memory {least} or more, or for fewer --shards",
                     kind.name()
                 ))
@@ -188,15 +182,15 @@ impl CounterChoice {
     #[doc(hidden)]
     pub fn sliding(sizing: Sizing, panes: u16, shards: u32) -> Result<Self, PlanError> {
         let Sizing::Memory { bytes, .. } = sizing else {
-            return Err(PlanError(
-                "windows that slide are counted without a filter, so there is no false-positive rate; size them with --memory".into(),
+            return Err(PlanError::new(
+                "windows that slide are counted without a filter, so there is no false-positive rate; size them with --memory",
             ));
         };
         check_most_memory(bytes)?;
         check_shards(shards)?;
         let least = SlidingBitmap::MIN_BYTES * u64::from(shards);
         if bytes < least {
-            return Err(PlanError(format!(
+            return Err(PlanError::new(format!(
                 "windows that slide need at least {least} bytes with {shards} shards, not {bytes}; ask for --memory {least} or more"
             )));
         }
@@ -217,7 +211,7 @@ impl CounterChoice {
     pub fn registers(structure: Structure, sizing: Sizing, shards: u32) -> Result<Self, PlanError> {
         let name = structure.name();
         let Sizing::Memory { bytes, .. } = sizing else {
-            return Err(PlanError(format!(
+            return Err(PlanError::new(format!(
                 "{name} counts and answers no question about an element, so it has no false-positive rate; size it with --memory"
             )));
         };
@@ -232,7 +226,7 @@ impl CounterChoice {
             } else {
                 format!("{shards} shards of an {name} counter need")
             };
-            PlanError(format!(
+            PlanError::new(format!(
                 "{counters} at least {least} bytes, not {bytes}; ask for --memory {least} or more"
             ))
         })?;
@@ -248,7 +242,7 @@ fn check_most_memory(bytes: u64) -> Result<(), PlanError> {
     if bytes <= MAX_FILTER_BYTES {
         return Ok(());
     }
-    Err(PlanError(format!(
+    Err(PlanError::new(format!(
         "filters have at most {MAX_FILTER_BYTES} bytes (1 TiB), not {bytes}; ask for less with --memory"
     )))
 }
@@ -257,14 +251,14 @@ fn check_shards(shards: u32) -> Result<(), PlanError> {
     if (1..=MAX_SHARDS).contains(&shards) {
         return Ok(());
     }
-    Err(PlanError(format!(
+    Err(PlanError::new(format!(
         "there are 1 to {MAX_SHARDS} shards, not {shards}; 8 works"
     )))
 }
 
 impl From<SpecError> for PlanError {
     fn from(error: SpecError) -> Self {
-        Self(error.to_string())
+        Self::new(error.to_string())
     }
 }
 
@@ -277,21 +271,21 @@ impl CountPlan {
     #[doc(hidden)]
     pub fn check(&self) -> Result<(), PlanError> {
         if self.slicing.width_ns.is_some_and(|width| width <= 0) {
-            return Err(PlanError(
-                "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything".into(),
+            return Err(PlanError::new(
+                "a time slice is at least 1 ns wide; 1s works, and `all` makes one slice of everything",
             ));
         }
         check_shards(self.shards)?;
         self.check_windows()?;
         if self.shards > 1 && !self.combinations().is_empty() {
-            return Err(PlanError(format!(
+            return Err(PlanError::new(format!(
                 "elements are divided among shards, and the values of a combination with them, so that no shard could count them: a filter of combinations has 1 shard, not {}",
                 self.shards
             )));
         }
         if self.counter.is_none() && self.exact_limit_bytes.is_none() {
-            return Err(PlanError(
-                "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact".into(),
+            return Err(PlanError::new(
+                "with --filter exact the exact set is the answer, so it cannot be switched off; choose another filter or leave out --no-exact",
             ));
         }
         Ok(())
@@ -306,7 +300,7 @@ impl CountPlan {
                 shard: CounterSpec::Sliding { panes: own, .. },
                 ..
             }) if *own == panes => Ok(()),
-            Some(CounterChoice { name, .. }) => Err(PlanError(format!(
+            Some(CounterChoice { name, .. }) => Err(PlanError::new(format!(
                 "{name} cannot forget what leaves a window, so it does not go with --every; leave out --filter, or count with --filter exact"
             ))),
             None => Ok(()),
@@ -339,8 +333,8 @@ impl CountPlan {
     #[doc(hidden)]
     pub fn kept_filter(&self) -> Result<&FilterSpec, PlanError> {
         if self.slicing.width_ns.is_some() {
-            return Err(PlanError(
-                "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all".into(),
+            return Err(PlanError::new(
+                "a filter is saved of everything and not of a time slice, so --save-filter needs --slice all",
             ));
         }
         let counter = self.counter.as_ref();
@@ -348,7 +342,7 @@ impl CountPlan {
             .and_then(|counter| counter.shard.filter())
             .ok_or_else(|| {
                 let what = counter.map_or("the exact set", |counter| counter.name);
-                PlanError(format!(
+                PlanError::new(format!(
                     "{what} cannot be saved; choose a --filter that is one, such as subset"
                 ))
             })
@@ -376,7 +370,7 @@ impl CountPlan {
         if is_given(bytes) {
             return Ok(());
         }
-        Err(PlanError(format!(
+        Err(PlanError::new(format!(
             "the filters of up to {slices} open slices take {bytes} bytes, which this machine does not give; ask for less with --memory"
         )))
     }

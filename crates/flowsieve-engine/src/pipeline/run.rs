@@ -4,7 +4,7 @@ use super::beside::Beside;
 use super::by_slice::BySlice;
 use super::collector::Collector;
 use super::live::Live;
-use super::plan::{CountPlan, PlanError, Slicing};
+use super::plan::{CountPlan, Slicing};
 use super::results::{CountSummary, SliceSink, Totals};
 use super::rows::Rows;
 use super::sequencer::{Aside, Late, Sequencer, Stage, StageError};
@@ -16,40 +16,12 @@ use super::traffic::Traffic;
 use super::workers::CountStage;
 use crate::elements::{ElementBatch, Extractor};
 use crate::filters::saved::SavedFilter;
-use crate::guard::{Broken, WorkerGone};
-use crate::inputs::{Feed, InputResult, Maker, Merge, Watch};
+use crate::guard::WorkerGone;
+use crate::inputs::{Feed, InputResult, Maker, Merge, PlanError, RunError, Watch};
 use crate::memory::MEMORY_REFUSED;
 use crate::trace::{InputFormat, Source};
-use std::io;
 use std::sync::Arc;
 use std::thread::{self, Scope};
-
-/// Why there is no result at all.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The plan contradicts itself.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The slices could not be handed on.
-    #[error("the results could not be written: {0}")]
-    Sink(#[source] io::Error),
-    /// A thread that counts panicked, which is a mistake of flowsieve's own.
-    #[error(
-        "counting failed within the first {packets} packets ({reason}); this is a mistake in flowsieve, please report it with the options and the capture"
-    )]
-    Worker {
-        /// Packets of the trace handed on by then.
-        packets: u64,
-        /// What the thread said.
-        reason: String,
-    },
-    /// What takes the packets panicked.
-    #[error(transparent)]
-    Broken(#[from] Broken),
-    /// Memory was given when the run began, and refused later.
-    #[error("{MEMORY_REFUSED}")]
-    Memory,
-}
 
 /// What a count yields on request, besides slices and totals.
 #[derive(Default)]
@@ -373,6 +345,7 @@ mod tests {
     use crate::elements::ElementRule;
     use crate::filters::{BloomLayout, BloomSpec, CounterSpec, FilterSpec};
     use crate::pipeline::{Align, CounterChoice, SliceResult};
+    use std::io;
 
     struct Nowhere;
 

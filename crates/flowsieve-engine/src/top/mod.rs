@@ -27,7 +27,7 @@ mod workers;
 pub use beside::WhoBeside;
 pub(crate) use extract::{Record, Repeats, TopExtractor};
 pub use plan::TopPlan;
-pub use question::{Attribute, Field, Question, QuestionError};
+pub use question::{Attribute, Field, Question};
 pub use results::{Certainty, Exact, Recall, Spread, TopKey, TopSink, TopSlice, TopSummary};
 pub(crate) use rows::Sums;
 pub use run::top;

@@ -1,5 +1,6 @@
 //! What is asked: the keys that are ranked, and what is distinct about each.
 
+use crate::pipeline::PlanError;
 use std::fmt;
 use std::str::FromStr;
 
@@ -116,16 +117,11 @@ impl fmt::Display for Field {
     }
 }
 
-/// Why a question makes no sense.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{0}")]
-pub struct QuestionError(String);
-
 impl FromStr for Field {
-    type Err = QuestionError;
+    type Err = PlanError;
 
     /// Reads `src`, `dst/24`, `dst-port`; underscores do for hyphens.
-    fn from_str(text: &str) -> Result<Self, QuestionError> {
+    fn from_str(text: &str) -> Result<Self, PlanError> {
         let (name, bits) = match text.split_once('/') {
             Some((name, bits)) => (name, Some(bits)),
             None => (text, None),
@@ -133,7 +129,7 @@ impl FromStr for Field {
         let hyphens = name.replace('_', "-");
         let mut all = Attribute::ALL.into_iter();
         let Some(attribute) = all.find(|attribute| attribute.name() == hyphens) else {
-            return Err(QuestionError(format!(
+            return Err(PlanError::new(format!(
                 "there is no attribute {name:?}; there are src, dst, src-port, dst-port, proto, domain and domain2, and prefixes such as src/24"
             )));
         };
@@ -141,7 +137,7 @@ impl FromStr for Field {
             return Ok(Self::of(attribute));
         };
         if !attribute.is_address() {
-            return Err(QuestionError(format!(
+            return Err(PlanError::new(format!(
                 "{name} has no prefixes; src/24 and dst/16 have"
             )));
         }
@@ -150,7 +146,7 @@ impl FromStr for Field {
                 attribute,
                 prefix: Some(bits),
             }),
-            _ => Err(QuestionError(format!(
+            _ => Err(PlanError::new(format!(
                 "a prefix has 1 to 32 bits of an IPv4 address, not {bits:?} (IPv6 has twice as many); {name}/24 works"
             ))),
         }
@@ -180,10 +176,10 @@ impl Question {
     /// # Errors
     ///
     /// Fields that are missing, stand twice, or decide each other.
-    pub fn new(by: Vec<Field>, distinct: Vec<Field>) -> Result<Self, QuestionError> {
+    pub fn new(by: Vec<Field>, distinct: Vec<Field>) -> Result<Self, PlanError> {
         for (option, fields) in [("--by", &by), ("--distinct", &distinct)] {
             if fields.is_empty() {
-                return Err(QuestionError(format!(
+                return Err(PlanError::new(format!(
                     "{option} needs an attribute; src works"
                 )));
             }
@@ -193,7 +189,7 @@ impl Question {
                     other.attribute == field.attribute || both_names
                 };
                 if let Some(other) = fields[..number].iter().find(same) {
-                    return Err(QuestionError(format!(
+                    return Err(PlanError::new(format!(
                         "{option} has {other} and {field}, and one decides the other; leave one out"
                     )));
                 }
@@ -211,7 +207,7 @@ impl Question {
         };
         if distinct.iter().all(is_decided) {
             let [by, distinct] = [&by, &distinct].map(|fields| names(fields));
-            return Err(QuestionError(format!(
+            return Err(PlanError::new(format!(
                 "each {by} has one {distinct}; ask for something else with --distinct, such as dst"
             )));
         }
@@ -287,11 +283,11 @@ mod tests {
 
     use super::*;
 
-    fn fields(text: &str) -> Result<Vec<Field>, QuestionError> {
+    fn fields(text: &str) -> Result<Vec<Field>, PlanError> {
         text.split(',').map(str::parse).collect()
     }
 
-    fn question(by: &str, distinct: &str) -> Result<Question, QuestionError> {
+    fn question(by: &str, distinct: &str) -> Result<Question, PlanError> {
         Question::new(fields(by)?, fields(distinct)?)
     }
 
