@@ -312,12 +312,20 @@ fn letters(flow: &FlowRecord, direction: &Direction) -> String {
 fn push_address(address: IpAddr, text: &mut String) -> bool {
     match address {
         IpAddr::V4(address) => {
-            for (number, octet) in address.octets().into_iter().enumerate() {
-                if number > 0 {
-                    text.push('.');
+            let mut letters = [b'.'; 15];
+            let mut end = 0;
+            for octet in address.octets() {
+                for (least, place) in [(100, 100), (10, 10), (0, 1)] {
+                    if octet >= least {
+                        letters[end] = b'0' + octet / place % 10;
+                        end += 1;
+                    }
                 }
-                text.push_str(itoa::Buffer::new().format(octet));
+                // The letter there is a point.
+                end += 1;
             }
+            let letters = &letters[..end - 1];
+            text.push_str(str::from_utf8(letters).expect("digits are ASCII"));
         }
         IpAddr::V6(address) => {
             write!(text, "{address}").expect("a String takes everything");

@@ -52,7 +52,7 @@ impl LastFlows {
             Order::Listed(listed)
         } else {
             let order = index.become_list(places);
-            order.sort_unstable_by_key(|&at| flows.order(at as u32));
+            order.sort_unstable_by_key(|&at| flows.order(at));
             Order::Index(index)
         };
         Self {

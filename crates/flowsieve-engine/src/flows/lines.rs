@@ -4,15 +4,28 @@
 //!     near half of the key, 2 words │ rest of the key │ start │ end │ packets │ bytes │ flags of TCP, ICMP, state
 //! ```
 //!
-//! Lines are in pieces, each as long as all before it, so none ever moves. A piece comes from the system in pages that take memory
-//! when they are first written, large pages if it is large.
+//! Lines are in pieces, so none ever moves: each is as long as all before it, until they are long. A piece comes from the system in
+//! pages that take memory when they are first written, large pages if it is large. To clear them takes as long as to find many flows,
+//! so where there are several threads, one does this to the next piece while flows fill the last one.
 
 use super::batch::{FlowPacket, UpperKind};
 use crate::bits::Pages;
 use crate::memory::is_given;
+use std::hint::black_box;
+use std::panic::resume_unwind;
+use std::thread::{self, JoinHandle};
 
 /// Lines of the first piece.
 const FIRST: usize = 1024;
+
+/// Lines of a long piece: 8 MiB.
+const LONG: usize = 1 << 17;
+
+/// Pieces before the first long one.
+const SHORT_PIECES: usize = (LONG.ilog2() - FIRST.ilog2()) as usize;
+
+/// Lines of the smallest page.
+const PAGE: usize = 4096 / size_of::<Line>();
 
 /// A flow's line: words, so that it can lie in pages of the system.
 pub(super) type Line = [u64; 8];
@@ -23,7 +36,8 @@ const START: usize = 3;
 const END: usize = 4;
 const PACKETS: usize = 5;
 const BYTES: usize = 6;
-/// From the lowest bits: flags of the first direction, of the other, type and code of ICMP, [`UpperKind`], then these.
+/// From the lowest bits: flags of the first direction, of the other, type and code of ICMP, [`UpperKind`], then these, and a VLAN
+/// tag.
 const STATE: usize = 7;
 
 const ICMP_SHIFT: u32 = 16;
@@ -34,6 +48,11 @@ const REVERSED: u64 = 1 << 34;
 const USED: u64 = 1 << 35;
 /// A flow is here.
 const LIVE: u64 = 1 << 36;
+/// It has a name.
+const NAMED: u64 = 1 << 37;
+/// Its first packet had a VLAN tag.
+const TAGGED: u64 = 1 << 38;
+const VLAN_SHIFT: u32 = 48;
 
 const UPPERS: [UpperKind; 4] = [
     UpperKind::Ports,
@@ -61,6 +80,10 @@ pub(super) trait FlowLine {
     /// Type and code of the first packet.
     fn icmp(&self) -> [u8; 2];
     fn upper(&self) -> UpperKind;
+    /// The VLAN tag of the first packet.
+    fn vlan(&self) -> Option<u16>;
+    fn is_named(&self) -> bool;
+    fn set_named(&mut self);
     fn is_reversed(&self) -> bool;
     fn is_live(&self) -> bool;
     /// No flow is here any more.
@@ -78,6 +101,10 @@ impl FlowLine for Line {
             state | REVERSED
         } else {
             state
+        };
+        let state = match packet.vlan {
+            Some(vlan) => state | TAGGED | u64::from(vlan) << VLAN_SHIFT,
+            None => state,
         };
         let time = time_ns.cast_unsigned();
         [near, further, packet.key.rest(), time, time, 0, 0, state]
@@ -134,6 +161,19 @@ impl FlowLine for Line {
         UPPERS[(self[STATE] >> UPPER_SHIFT) as usize % UPPERS.len()]
     }
 
+    fn vlan(&self) -> Option<u16> {
+        (self[STATE] & TAGGED != 0).then_some((self[STATE] >> VLAN_SHIFT) as u16)
+    }
+
+    #[inline]
+    fn is_named(&self) -> bool {
+        self[STATE] & NAMED != 0
+    }
+
+    fn set_named(&mut self) {
+        self[STATE] |= NAMED;
+    }
+
     #[inline]
     fn is_reversed(&self) -> bool {
         self[STATE] & REVERSED != 0
@@ -160,17 +200,32 @@ impl FlowLine for Line {
 pub(super) struct Lines {
     pieces: Vec<Pages<Line>>,
     capacity: usize,
+    /// Whether a thread may prepare the next piece.
+    ahead: bool,
+    /// The one that does.
+    next: Option<JoinHandle<Pages<Line>>>,
 }
 
 /// The piece that a line is in, and where.
 #[inline]
 const fn piece_of(at: u32) -> (usize, usize) {
     let at = at as usize + FIRST;
+    if at >= LONG {
+        return (SHORT_PIECES - 1 + at / LONG, at % LONG);
+    }
     let piece = at.ilog2();
     ((piece - FIRST.ilog2()) as usize, at - (1 << piece))
 }
 
 impl Lines {
+    /// None; `ahead` if a thread may prepare further ones.
+    pub(super) fn new(ahead: bool) -> Self {
+        Self {
+            ahead,
+            ..Self::default()
+        }
+    }
+
     #[inline]
     pub(super) fn at(&self, at: u32) -> &Line {
         let (piece, at) = piece_of(at);
@@ -186,16 +241,42 @@ impl Lines {
     /// Makes room for so many lines, of `most` that there may be; false if the system does not give the memory.
     pub(super) fn make_room(&mut self, lines: usize, most: usize) -> bool {
         while self.capacity < lines {
-            let whole = FIRST << self.pieces.len();
-            let piece = whole.min(most.saturating_sub(self.capacity)).max(1);
-            if !is_given((piece * size_of::<Line>()) as u64) {
+            let prepared = self.next.take().map(JoinHandle::join);
+            let piece = match prepared {
+                Some(Ok(piece)) => Some(piece),
+                Some(Err(panic)) => resume_unwind(panic),
+                None => self.piece(most),
+            };
+            let Some(piece) = piece else {
                 return false;
+            };
+            self.capacity += piece.len();
+            self.pieces.push(piece);
+            if self.ahead && self.pieces.len() >= SHORT_PIECES && self.capacity < most {
+                self.next = self.piece(most).and_then(prepare);
             }
-            self.pieces.push(Pages::new(piece));
-            self.capacity += piece;
         }
         true
     }
+
+    /// The piece behind all others, if the system gives it.
+    fn piece(&self, most: usize) -> Option<Pages<Line>> {
+        let whole = FIRST << self.pieces.len().min(SHORT_PIECES);
+        let lines = whole.min(most.saturating_sub(self.capacity)).max(1);
+        is_given((lines * size_of::<Line>()) as u64).then(|| Pages::new(lines))
+    }
+}
+
+/// Has a thread take the pages of a piece from the system, if there is one to be had.
+fn prepare(mut piece: Pages<Line>) -> Option<JoinHandle<Pages<Line>>> {
+    let write = move || {
+        for line in piece.as_mut_slice().iter_mut().step_by(PAGE) {
+            black_box(&mut *line)[NEAR] = 0;
+        }
+        piece
+    };
+    let thread = thread::Builder::new().name("pages".to_owned());
+    thread.spawn(write).ok()
 }
 
 #[cfg(test)]
@@ -205,10 +286,10 @@ mod tests {
     #[test]
     fn pieces_follow_each_other() {
         let mut expected = (0, 0);
-        for at in 0..100_000 {
+        for at in 0..1_000_000 {
             assert_eq!(piece_of(at), expected);
             expected.1 += 1;
-            if expected.1 == FIRST << expected.0 {
+            if expected.1 == FIRST << expected.0.min(SHORT_PIECES) {
                 expected = (expected.0 + 1, 0);
             }
         }
