@@ -308,21 +308,44 @@ fn letters(flow: &FlowRecord, direction: &Direction) -> String {
         .collect()
 }
 
+/// Octets in letters, with a point behind them, and how many letters that is.
+static OCTETS: [([u8; 4], usize); 256] = octets();
+
+const fn octets() -> [([u8; 4], usize); 256] {
+    let mut octets = [([0; 4], 0); 256];
+    let mut octet = 0;
+    while octet < 256 {
+        let digits = [octet / 100, octet / 10 % 10, octet % 10];
+        let mut digit = if octet >= 100 {
+            0
+        } else if octet >= 10 {
+            1
+        } else {
+            2
+        };
+        let (letters, length) = &mut octets[octet];
+        while digit < digits.len() {
+            letters[*length] = b'0' + digits[digit] as u8;
+            *length += 1;
+            digit += 1;
+        }
+        letters[*length] = b'.';
+        *length += 1;
+        octet += 1;
+    }
+    octets
+}
+
 /// Appends an address.
 fn push_address(address: IpAddr, text: &mut String) -> bool {
     match address {
         IpAddr::V4(address) => {
-            let mut letters = [b'.'; 15];
+            let mut letters = [0; 16];
             let mut end = 0;
             for octet in address.octets() {
-                for (least, place) in [(100, 100), (10, 10), (0, 1)] {
-                    if octet >= least {
-                        letters[end] = b'0' + octet / place % 10;
-                        end += 1;
-                    }
-                }
-                // The letter there is a point.
-                end += 1;
+                let (octet, length) = &OCTETS[usize::from(octet)];
+                letters[end..end + octet.len()].copy_from_slice(octet);
+                end += length;
             }
             let letters = &letters[..end - 1];
             text.push_str(str::from_utf8(letters).expect("digits are ASCII"));

@@ -10,13 +10,16 @@
 //! than the choice of a slot, and both parts fit. Whole hashes are kept by place elsewhere.
 
 use crate::bits::Pages;
-use crate::memory::is_given;
+use crate::memory::{Prepared, is_given};
 
 /// Slots of the smallest index.
 const LEAST_SLOTS: usize = 1024;
 
 /// Slots from which a look leaves the caches near the processor.
 const FAR_FROM_SLOTS: usize = 1 << 15;
+
+/// Slots from which the next larger table is prepared before it is needed.
+const PREPARED_FROM_SLOTS: usize = 1 << 20;
 
 /// The index.
 #[derive(Debug)]
@@ -25,14 +28,24 @@ pub(super) struct Index {
     /// Bits of a hash that choose the slot, and of a slot that are its place.
     bits: u32,
     len: usize,
+    /// Whether a thread prepares the next larger table.
+    ahead: bool,
+    next: Option<Prepared<u32>>,
 }
 
 impl Index {
-    pub(super) fn new() -> Self {
+    /// Nothing yet; `ahead` if a thread prepares larger tables.
+    pub(super) fn new(ahead: bool) -> Self {
+        Self::of(Pages::new(LEAST_SLOTS), ahead)
+    }
+
+    fn of(slots: Pages<u32>, ahead: bool) -> Self {
         Self {
-            slots: Pages::new(LEAST_SLOTS),
-            bits: LEAST_SLOTS.ilog2(),
+            bits: slots.len().ilog2(),
+            slots,
             len: 0,
+            ahead,
+            next: None,
         }
     }
 
@@ -111,19 +124,19 @@ impl Index {
     /// Makes room for one more; false if the system does not give the memory. Hashes are those of places.
     pub(super) fn make_room(&mut self, hashes: &[u32]) -> bool {
         // At most three quarters full, so that searches are short and end.
-        if (self.len + 1) * 4 <= self.slots.len() * 3 {
+        let slots = self.slots.len();
+        if (self.len + 1) * 4 <= slots * 3 {
+            let is_time = slots >= PREPARED_FROM_SLOTS && self.len == slots / 8 * 5;
+            if is_time && self.ahead && self.next.is_none() {
+                self.next = self.larger().and_then(Prepared::start);
+            }
             return true;
         }
-        let wanted = self.slots.len() * 2;
-        if !is_given((wanted * size_of::<u32>()) as u64) {
+        let prepared = self.next.take().map(Prepared::take);
+        let Some(slots) = prepared.or_else(|| self.larger()) else {
             return false;
-        }
-        let larger = Self {
-            slots: Pages::new(wanted),
-            bits: wanted.ilog2(),
-            len: 0,
         };
-        let old = std::mem::replace(self, larger);
+        let old = std::mem::replace(self, Self::of(slots, self.ahead));
         for &slot in old.slots.as_slice() {
             if slot != 0 {
                 let place = old.place_in(slot);
@@ -131,6 +144,12 @@ impl Index {
             }
         }
         true
+    }
+
+    /// Memory for the next larger table, if the system gives it.
+    fn larger(&self) -> Option<Pages<u32>> {
+        let slots = self.slots.len() * 2;
+        is_given((slots * size_of::<u32>()) as u64).then(|| Pages::new(slots))
     }
 
     /// Adds a place, which is not there yet, and for which there is room.
@@ -193,7 +212,7 @@ mod tests {
                 _ => place.wrapping_mul(0x9e37_79b9),
             };
             let hashes: Vec<u32> = (0..3000).map(hash).collect();
-            let mut index = Index::new();
+            let mut index = Index::new(false);
             let mut expected = BTreeSet::new();
             for (adds, place) in steps {
                 if adds && expected.insert(place) {

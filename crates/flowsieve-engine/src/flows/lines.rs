@@ -5,15 +5,13 @@
 //! ```
 //!
 //! Lines are in pieces, so none ever moves: each is as long as all before it, until they are long. A piece comes from the system in
-//! pages that take memory when they are first written, large pages if it is large. To clear them takes as long as to find many flows,
-//! so where there are several threads, one does this to the next piece while flows fill the last one.
+//! pages that take memory when they are first written, large pages if it is large. Where there are several threads, one prepares the
+//! next piece while flows fill the last one.
 
 use super::batch::{FlowPacket, UpperKind};
 use crate::bits::Pages;
-use crate::memory::is_given;
+use crate::memory::{Prepared, is_given};
 use std::hint::black_box;
-use std::panic::resume_unwind;
-use std::thread::{self, JoinHandle};
 
 /// Lines of the first piece.
 const FIRST: usize = 1024;
@@ -23,9 +21,6 @@ const LONG: usize = 1 << 17;
 
 /// Pieces before the first long one.
 const SHORT_PIECES: usize = (LONG.ilog2() - FIRST.ilog2()) as usize;
-
-/// Lines of the smallest page.
-const PAGE: usize = 4096 / size_of::<Line>();
 
 /// A flow's line: words, so that it can lie in pages of the system.
 pub(super) type Line = [u64; 8];
@@ -200,10 +195,9 @@ impl FlowLine for Line {
 pub(super) struct Lines {
     pieces: Vec<Pages<Line>>,
     capacity: usize,
-    /// Whether a thread may prepare the next piece.
+    /// Whether a thread prepares the next piece.
     ahead: bool,
-    /// The one that does.
-    next: Option<JoinHandle<Pages<Line>>>,
+    next: Option<Prepared<Line>>,
 }
 
 /// The piece that a line is in, and where.
@@ -218,7 +212,7 @@ const fn piece_of(at: u32) -> (usize, usize) {
 }
 
 impl Lines {
-    /// None; `ahead` if a thread may prepare further ones.
+    /// None; `ahead` if a thread prepares further ones.
     pub(super) fn new(ahead: bool) -> Self {
         Self {
             ahead,
@@ -238,22 +232,34 @@ impl Lines {
         &mut self.pieces[piece].as_mut_slice()[at]
     }
 
+    /// Reads the lines at these places, if they are any. Where they are is found before the first of them is read: between reads
+    /// that follow each other closely the processor has many under way.
+    pub(super) fn approach(&self, places: &[u32]) {
+        const AT_ONCE: usize = 64;
+        const NO_LINE: &Line = &[0; 8];
+        for places in places.chunks(AT_ONCE) {
+            let mut lines = [NO_LINE; AT_ONCE];
+            for (line, &place) in lines.iter_mut().zip(places) {
+                let (piece, at) = piece_of(place);
+                let piece = self.pieces.get(piece).map(Pages::as_slice);
+                *line = piece.and_then(|piece| piece.get(at)).unwrap_or(NO_LINE);
+            }
+            black_box(lines.iter().fold(0, |all, line| all ^ line[START]));
+        }
+    }
+
     /// Makes room for so many lines, of `most` that there may be; false if the system does not give the memory.
     pub(super) fn make_room(&mut self, lines: usize, most: usize) -> bool {
         while self.capacity < lines {
-            let prepared = self.next.take().map(JoinHandle::join);
-            let piece = match prepared {
-                Some(Ok(piece)) => Some(piece),
-                Some(Err(panic)) => resume_unwind(panic),
-                None => self.piece(most),
-            };
+            let prepared = self.next.take().map(Prepared::take);
+            let piece = prepared.or_else(|| self.piece(most));
             let Some(piece) = piece else {
                 return false;
             };
             self.capacity += piece.len();
             self.pieces.push(piece);
             if self.ahead && self.pieces.len() >= SHORT_PIECES && self.capacity < most {
-                self.next = self.piece(most).and_then(prepare);
+                self.next = self.piece(most).and_then(Prepared::start);
             }
         }
         true
@@ -265,18 +271,6 @@ impl Lines {
         let lines = whole.min(most.saturating_sub(self.capacity)).max(1);
         is_given((lines * size_of::<Line>()) as u64).then(|| Pages::new(lines))
     }
-}
-
-/// Has a thread take the pages of a piece from the system, if there is one to be had.
-fn prepare(mut piece: Pages<Line>) -> Option<JoinHandle<Pages<Line>>> {
-    let write = move || {
-        for line in piece.as_mut_slice().iter_mut().step_by(PAGE) {
-            black_box(&mut *line)[NEAR] = 0;
-        }
-        piece
-    };
-    let thread = thread::Builder::new().name("pages".to_owned());
-    thread.spawn(write).ok()
 }
 
 #[cfg(test)]

@@ -32,8 +32,10 @@ use std::hint::black_box;
 const FLOW_BYTES: u64 = 160;
 
 /// What a flow has beside its line, if it has all of it.
-const BESIDE_BYTES: usize =
-    size_of::<u32>() + 2 * size_of::<[u64; 2]>() + size_of::<u64>() + size_of::<Option<Box<[u8]>>>();
+const BESIDE_BYTES: usize = size_of::<u32>()
+    + 2 * size_of::<[u64; 2]>()
+    + size_of::<u64>()
+    + size_of::<Option<Box<[u8]>>>();
 
 const _: () = assert!((size_of::<Line>() + BESIDE_BYTES + 32) as u64 <= FLOW_BYTES);
 
@@ -65,6 +67,9 @@ pub(super) struct FlowTable {
     active_ns: i64,
     bidirectional: bool,
     begun: u64,
+    /// The latest time of a packet, and whether no packet was earlier than one before it.
+    latest_ns: i64,
+    is_in_order: bool,
     /// Where the flows of the next packets probably are, the next one last.
     guesses: Vec<u32>,
 }
@@ -96,7 +101,7 @@ struct Parts {
 impl FlowTable {
     pub(super) fn new(plan: &FlowPlan) -> Self {
         Self {
-            index: Index::new(),
+            index: Index::new(plan.threads > 1),
             flows: Flows {
                 lines: Lines::new(plan.threads > 1),
                 ..Flows::default()
@@ -109,6 +114,8 @@ impl FlowTable {
             active_ns: plan.active_ns.unwrap_or(i64::MAX),
             bidirectional: plan.bidirectional,
             begun: 0,
+            latest_ns: i64::MIN,
+            is_in_order: true,
             guesses: Vec::new(),
         }
     }
@@ -133,9 +140,7 @@ impl FlowTable {
             place.unwrap_or(NOWHERE)
         });
         self.guesses.extend(places);
-        let lines = self.guesses.iter().filter(|&&place| place != NOWHERE);
-        let lines = lines.map(|&place| self.flows.lines.at(place).start_ns());
-        black_box(lines.fold(0, |all, word| all ^ word));
+        self.flows.lines.approach(&self.guesses);
     }
 
     /// Adds a packet to its flow and says where that is. `end` takes flows that end now.
@@ -146,6 +151,8 @@ impl FlowTable {
         packet: &FlowPacket,
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
     ) -> Result<u32, E> {
+        self.is_in_order &= time_ns >= self.latest_ns;
+        self.latest_ns = self.latest_ns.max(time_ns);
         let (near, far) = packet.key.split();
         let is_right = |place: u32| {
             let is_near = self.flows.lines.at(place).is_of(near, packet.key.rest());
@@ -189,7 +196,8 @@ impl FlowTable {
 
     /// Ends all flows.
     pub(super) fn finish(self) -> LastFlows {
-        LastFlows::new(self.index, self.flows)
+        // Then flows start in the order in which they began.
+        LastFlows::new(self.index, self.flows, self.is_in_order)
     }
 
     #[inline(never)]
@@ -241,7 +249,8 @@ impl FlowTable {
             number: self.has_timeouts() || u64::from(self.next_place()) != number,
         };
         let places = self.flows.len() + usize::from(self.free.is_empty());
-        let can_grow = self.flows.make_room(places, most, parts) && self.index.make_room(&self.flows.hashes);
+        let can_grow =
+            self.flows.make_room(places, most, parts) && self.index.make_room(&self.flows.hashes);
         if !can_grow {
             assert!(!self.index.is_empty(), "{MEMORY_REFUSED}");
             // It is not asked again for every flow.
@@ -316,6 +325,11 @@ impl Flows {
         self.hashes.len()
     }
 
+    /// Whether each flow began behind those at the places before.
+    pub(super) const fn are_numbered_by_place(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
     /// What puts a flow in order.
     pub(super) fn order(&self, at: u32) -> (i64, u64) {
         (self.lines.at(at).start_ns(), self.number(at))
@@ -336,6 +350,7 @@ impl Flows {
         black_box(words.fold(0, |all, word| all ^ word));
     }
 
+    #[inline]
     pub(super) fn is_live(&self, at: u32) -> bool {
         self.lines.at(at).is_live()
     }
