@@ -144,7 +144,7 @@ impl<W: Write, R: RowBatch + Send + 'static> CsvRows<W, R> {
 struct Lines<R> {
     columns: Arc<Columns<R>>,
     seconds: Seconds,
-    lines: String,
+    text: String,
 }
 
 impl<R> Lines<R> {
@@ -152,17 +152,17 @@ impl<R> Lines<R> {
         Self {
             columns: Arc::clone(columns),
             seconds: Seconds::default(),
-            lines: String::new(),
+            text: String::new(),
         }
     }
 
     fn push(&mut self, row: &R) {
-        push_row(&self.columns, row, &mut self.seconds, &mut self.lines);
+        push_row(&self.columns, row, &mut self.seconds, &mut self.text);
     }
 
     fn take(&mut self) -> String {
-        let bytes = self.lines.len();
-        std::mem::replace(&mut self.lines, String::with_capacity(bytes + bytes / 8))
+        let bytes = self.text.len();
+        std::mem::replace(&mut self.text, String::with_capacity(bytes + bytes / 8))
     }
 }
 

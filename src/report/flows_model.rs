@@ -472,3 +472,20 @@ pub(super) fn tail(summary: &FlowSummary) -> Vec<Cell> {
         total_columns().object_of(summary),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn addresses_are_written_as_they_are_displayed(v4: [u8; 4], v6: [u8; 16]) {
+            for address in [IpAddr::from(v4), IpAddr::from(v6)] {
+                let mut text = String::new();
+                prop_assert!(push_address(address, &mut text));
+                prop_assert_eq!(text, address.to_string());
+            }
+        }
+    }
+}

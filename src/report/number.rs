@@ -228,6 +228,20 @@ mod tests {
             prop_assert_eq!(time(ns, 9, Zone::UTC), by_the_calendar(ns));
         }
 
+        #[test]
+        fn times_are_the_same_whichever_seconds_are_kept(
+            times in prop::collection::vec(prop_oneof![any::<i64>(), -200 * SECOND_NS..200 * SECOND_NS], 0..400),
+            ahead in prop::sample::select(vec![0, 3600]),
+        ) {
+            let zone = Zone::new("any", vec![(0, ahead)]);
+            let mut seconds = Seconds::default();
+            for ns in times {
+                let mut text = String::new();
+                seconds.push_rfc3339(ns, zone, &mut text);
+                prop_assert_eq!(text, rfc3339(ns, zone));
+            }
+        }
+
         /// Another crate reads the same time out of it, in any zone.
         #[test]
         fn times_of_any_zone_are_the_same_times(ns: i64, ahead in -93_599..93_600_i32) {

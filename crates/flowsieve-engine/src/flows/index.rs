@@ -229,4 +229,21 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_large_table_that_a_thread_prepares_is_like_any_other() {
+        let places = PREPARED_FROM_SLOTS as u32;
+        let hashes: Vec<u32> = (0..places)
+            .map(|place| place.wrapping_mul(0x9e37_79b9))
+            .collect();
+        let mut index = Index::new(true);
+        for place in 0..places {
+            assert!(index.make_room(&hashes));
+            index.insert(hashes[place as usize], place);
+        }
+        assert_eq!(index.len(), hashes.len());
+        for (place, &hash) in (0..).zip(&hashes) {
+            assert_eq!(index.find(hash, |found| found == place), Some(place));
+        }
+    }
 }

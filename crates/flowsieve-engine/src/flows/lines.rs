@@ -297,4 +297,18 @@ mod tests {
         lines.at_mut(4999)[NEAR] = 7;
         assert_eq!(lines.at(4999)[NEAR], 7);
     }
+
+    #[test]
+    fn lines_stay_what_they_are_while_a_thread_prepares_others() {
+        let mut lines = Lines::new(true);
+        let most = 3 * LONG as u32 + 5;
+        for at in 0..most {
+            assert!(lines.make_room(at as usize + 1, most as usize));
+            assert_eq!(lines.at(at), &[0; 8]);
+            lines.at_mut(at)[NEAR] = u64::from(at);
+        }
+        assert_eq!(lines.capacity, most as usize);
+        assert!((0..most).all(|at| lines.at(at)[NEAR] == u64::from(at)));
+        lines.approach(&[0, most, u32::MAX]);
+    }
 }
