@@ -66,7 +66,6 @@ pub(super) trait IntoCell {
     fn cell(self) -> Cell;
 
     /// The number of which the cell is, in 64 bits, if its kind is a whole number; none if it is null.
-    #[cfg(feature = "parquet")]
     fn whole(self) -> Option<i64>
     where
         Self: Sized,
@@ -90,12 +89,21 @@ pub(super) trait IntoCell {
 }
 
 macro_rules! cells {
-    ($($own:ty => $kind:expr, $cell:expr;)*) => {$(
+    ($($own:ty => $kind:expr, $cell:expr $(, $push:expr)?;)*) => {$(
         impl IntoCell for $own {
             fn kind() -> Kind { $kind }
             fn cell(self) -> Cell { $cell(self) }
+            $(fn push_text(self, text: &mut String) -> bool {
+                $push(self, text);
+                true
+            })?
         }
     )*};
+}
+
+/// Appends a whole number.
+pub(super) fn push_whole(number: impl itoa::Integer, text: &mut String) {
+    text.push_str(itoa::Buffer::new().format(number));
 }
 
 /// A time in nanoseconds since the epoch.
@@ -111,18 +119,18 @@ pub(super) struct Joined<T>(pub(super) Vec<T>, pub(super) &'static str);
 
 cells! {
     Time => Kind::Time(Clock::Nanoseconds), |time: Self| Cell::Time(time.0, Clock::Nanoseconds);
-    i64 => Kind::I64, Cell::I64;
-    u64 => Kind::U64, Cell::U64;
-    u32 => Kind::U64, |number| Cell::U64(u64::from(number));
-    u16 => Kind::U64, |number| Cell::U64(u64::from(number));
-    u8 => Kind::U64, |number| Cell::U64(u64::from(number));
-    usize => Kind::U64, |number| Cell::U64(number as u64);
+    i64 => Kind::I64, Cell::I64, push_whole;
+    u64 => Kind::U64, Cell::U64, push_whole;
+    u32 => Kind::U64, |number| Cell::U64(u64::from(number)), push_whole;
+    u16 => Kind::U64, |number| Cell::U64(u64::from(number)), push_whole;
+    u8 => Kind::U64, |number| Cell::U64(u64::from(number)), push_whole;
+    usize => Kind::U64, |number| Cell::U64(number as u64), push_whole;
     f64 => Kind::F64, Cell::F64;
     Decimal => Kind::Decimal, |number: Self| Cell::Decimal(number.0);
     Whole => Kind::Whole, |number: Self| Cell::Whole(number.0);
     bool => Kind::Bool, Cell::Bool;
-    &'static str => Kind::Text, |text| Cell::Text(Cow::Borrowed(text));
-    String => Kind::Text, |text| Cell::Text(Cow::Owned(text));
+    &'static str => Kind::Text, |text| Cell::Text(Cow::Borrowed(text)), |own, text: &mut String| text.push_str(own);
+    String => Kind::Text, |text| Cell::Text(Cow::Owned(text)), |own: String, text: &mut String| text.push_str(&own);
     Tally => Kind::Tally, |tally: Self| Cell::Tally(tally.0);
 }
 
@@ -137,7 +145,6 @@ impl<T: IntoCell> IntoCell for Option<T> {
         self.map_or(Cell::Null, T::cell)
     }
 
-    #[cfg(feature = "parquet")]
     fn whole(self) -> Option<i64> {
         self.and_then(T::whole)
     }

@@ -19,7 +19,6 @@ type Text<R> = Box<dyn Fn(&R) -> String + Send + Sync>;
 pub(super) type Cells = Vec<Cell>;
 
 /// A cell that is a whole number.
-#[cfg(feature = "parquet")]
 pub(super) enum Integer {
     /// The number.
     Number(i64),
@@ -39,7 +38,6 @@ trait Take<R: ?Sized>: Send + Sync {
     }
 
     /// The whole number of a row, without a cell.
-    #[cfg(feature = "parquet")]
     fn whole(&self, _row: &R) -> Integer {
         Integer::Other
     }
@@ -63,7 +61,6 @@ impl<R: ?Sized, T: IntoCell, F: Fn(&R) -> T + Send + Sync> Take<R> for OfValue<T
         Some((self.0)(row).push_text(text))
     }
 
-    #[cfg(feature = "parquet")]
     fn whole(&self, row: &R) -> Integer {
         if !matches!(T::kind(), Kind::I64 | Kind::U64 | Kind::Time(_)) {
             return Integer::Other;
@@ -128,7 +125,6 @@ impl<R: ?Sized> Column<R> {
     }
 
     /// The whole number of a row.
-    #[cfg(feature = "parquet")]
     pub(super) fn whole(&self, row: &R) -> Integer {
         self.cell.whole(row)
     }

@@ -1,9 +1,9 @@
 //! CSV: a header, then a line a row; empty fields for what does not exist.
 
-use super::cell::{Cell, Clock, Kind, twin_of};
-use super::column::Columns;
+use super::cell::{Cell, Clock, Kind, push_whole, twin_of};
+use super::column::{Columns, Integer};
 use super::crew::{Crew, LazyRows, Make, OfBatches};
-use super::number::{seconds, write_rfc3339};
+use super::number::{Seconds, seconds, write_rfc3339};
 use super::values::RowBatch;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -21,6 +21,7 @@ pub(super) struct CsvRows<W: Write, R> {
     has_header: bool,
     /// Lines that wait.
     lines: String,
+    seconds: Seconds,
     /// Threads that make lines.
     crew: Option<Crew<R, String>>,
 }
@@ -32,6 +33,7 @@ impl<W: Write, R> CsvRows<W, R> {
             columns: Arc::clone(columns),
             has_header: false,
             lines: String::new(),
+            seconds: Seconds::default(),
             crew: None,
         }
     }
@@ -48,7 +50,7 @@ impl<W: Write, R> CsvRows<W, R> {
 
     pub(super) fn row(&mut self, row: &R) -> io::Result<()> {
         self.header();
-        push_row(&self.columns, row, &mut self.lines);
+        push_row(&self.columns, row, &mut self.seconds, &mut self.lines);
         self.write_from(BUFFER)
     }
 
@@ -141,20 +143,26 @@ impl<W: Write, R: RowBatch + Send + 'static> CsvRows<W, R> {
 /// Makes lines.
 struct Lines<R> {
     columns: Arc<Columns<R>>,
-    lines: String,
+    seconds: Seconds,
+    text: String,
 }
 
 impl<R> Lines<R> {
     fn of(columns: &Arc<Columns<R>>) -> Self {
         Self {
             columns: Arc::clone(columns),
-            lines: String::new(),
+            seconds: Seconds::default(),
+            text: String::new(),
         }
     }
 
+    fn push(&mut self, row: &R) {
+        push_row(&self.columns, row, &mut self.seconds, &mut self.text);
+    }
+
     fn take(&mut self) -> String {
-        let bytes = self.lines.len();
-        std::mem::replace(&mut self.lines, String::with_capacity(bytes + bytes / 8))
+        let bytes = self.text.len();
+        std::mem::replace(&mut self.text, String::with_capacity(bytes + bytes / 8))
     }
 }
 
@@ -162,7 +170,7 @@ impl<R: 'static> Make<R> for Lines<R> {
     type Made = String;
 
     fn row(&mut self, row: &mut R) {
-        push_row(&self.columns, row, &mut self.lines);
+        self.push(row);
     }
 
     fn made(&mut self, _is_end: bool) -> String {
@@ -176,7 +184,7 @@ impl<R: RowBatch + 'static> Make<R> for OfBatches<Lines<R>> {
     fn row(&mut self, batch: &mut R) {
         for row in 0..batch.len() {
             batch.go_to(row);
-            push_row(&self.0.columns, batch, &mut self.0.lines);
+            self.0.push(batch);
         }
     }
 
@@ -186,7 +194,7 @@ impl<R: RowBatch + 'static> Make<R> for OfBatches<Lines<R>> {
 }
 
 /// Appends a line.
-fn push_row<R>(columns: &Columns<R>, row: &R, line: &mut String) {
+fn push_row<R>(columns: &Columns<R>, row: &R, seconds: &mut Seconds, line: &mut String) {
     let start = line.len();
     for (number, column) in columns.0.iter().enumerate() {
         let write = |line: &mut String| {
@@ -194,9 +202,15 @@ fn push_row<R>(columns: &Columns<R>, row: &R, line: &mut String) {
                 column.cell(row).write_text(line);
             }
         };
-        if let Kind::Time(_) = column.kind {
-            let cell = column.cell(row);
+        if let Kind::Time(clock) = column.kind {
             push_separator(line, number);
+            if let (Clock::Nanoseconds, Integer::Number(ns)) = (clock, column.whole(row)) {
+                push_whole(ns, line);
+                line.push(',');
+                seconds.push_rfc3339(ns, column.zone, line);
+                continue;
+            }
+            let cell = column.cell(row);
             cell.write_text(line);
             if let Some(second) = twin_of(&column.kind, &cell, column.zone) {
                 line.push(',');
@@ -229,7 +243,9 @@ fn push_field(line: &mut String, number: usize, write: impl FnOnce(&mut String))
     let start = line.len();
     write(line);
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
-    if line.as_bytes()[start..].iter().any(is_special) {
+    // All of them are looked at, several at a time.
+    let bytes = line.as_bytes()[start..].iter();
+    if bytes.fold(false, |any, byte| any | is_special(byte)) {
         let quoted = line[start..].replace('"', "\"\"");
         line.truncate(start);
         line.push('"');

@@ -308,16 +308,47 @@ fn letters(flow: &FlowRecord, direction: &Direction) -> String {
         .collect()
 }
 
+/// Octets in letters, with a point behind them, and how many letters that is.
+static OCTETS: [([u8; 4], usize); 256] = octets();
+
+const fn octets() -> [([u8; 4], usize); 256] {
+    let mut octets = [([0; 4], 0); 256];
+    let mut octet = 0;
+    while octet < 256 {
+        let digits = [octet / 100, octet / 10 % 10, octet % 10];
+        let mut digit = if octet >= 100 {
+            0
+        } else if octet >= 10 {
+            1
+        } else {
+            2
+        };
+        let (letters, length) = &mut octets[octet];
+        while digit < digits.len() {
+            letters[*length] = b'0' + digits[digit] as u8;
+            *length += 1;
+            digit += 1;
+        }
+        letters[*length] = b'.';
+        *length += 1;
+        octet += 1;
+    }
+    octets
+}
+
 /// Appends an address.
 fn push_address(address: IpAddr, text: &mut String) -> bool {
     match address {
         IpAddr::V4(address) => {
-            for (number, octet) in address.octets().into_iter().enumerate() {
-                if number > 0 {
-                    text.push('.');
-                }
-                text.push_str(itoa::Buffer::new().format(octet));
+            let mut letters = [0; 16];
+            let mut end = 0;
+            for octet in address.octets() {
+                let (octet, length) = &OCTETS[usize::from(octet)];
+                letters[end..end + octet.len()].copy_from_slice(octet);
+                end += length;
             }
+            let letters = &letters[..end - 1];
+            text.push_str(str::from_utf8(letters).expect("digits are ASCII"));
         }
         IpAddr::V6(address) => {
             write!(text, "{address}").expect("a String takes everything");
@@ -440,4 +471,21 @@ pub(super) fn tail(summary: &FlowSummary) -> Vec<Cell> {
         inputs_cell(&summary.inputs),
         total_columns().object_of(summary),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn addresses_are_written_as_they_are_displayed(v4: [u8; 4], v6: [u8; 16]) {
+            for address in [IpAddr::from(v4), IpAddr::from(v6)] {
+                let mut text = String::new();
+                prop_assert!(push_address(address, &mut text));
+                prop_assert_eq!(text, address.to_string());
+            }
+        }
+    }
 }

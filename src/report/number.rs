@@ -165,6 +165,40 @@ fn write_clock(ns: i64, ahead_ns: i64, out: &mut String) {
     out.push_str(std::str::from_utf8(&text).expect("digits are ASCII"));
 }
 
+/// Texts of the seconds that were written last: rows have many times of few seconds.
+#[derive(Debug)]
+pub(super) struct Seconds(Vec<(i64, String)>);
+
+/// Seconds whose texts are kept.
+const KEPT_SECONDS: usize = 64;
+
+impl Default for Seconds {
+    fn default() -> Self {
+        Self(vec![(i64::MIN, String::new()); KEPT_SECONDS])
+    }
+}
+
+impl Seconds {
+    /// Appends the same as [`write_rfc3339`].
+    pub(super) fn push_rfc3339(&mut self, ns: i64, zone: Zone, out: &mut String) {
+        let (second, in_second) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
+        let Some(begin_ns) = second.checked_mul(SECOND_NS).filter(|_| zone.is_utc()) else {
+            return write_rfc3339(ns, zone, out);
+        };
+        let (kept, text) = &mut self.0[second as usize % KEPT_SECONDS];
+        if *kept != second {
+            *kept = second;
+            text.clear();
+            write_rfc3339(begin_ns, zone, text);
+        }
+        out.push_str(&text[..=SECONDS]);
+        // A one before them keeps zeros that they begin with.
+        out.push_str(&itoa::Buffer::new().format(SECOND_NS + in_second)[1..]);
+        out.push('Z');
+    }
+}
+
+const SECOND_NS: i64 = 1_000_000_000;
 const DAY_NS: i64 = 86_400_000_000_000;
 const MINUTE_NS: i64 = 60_000_000_000;
 const DAY_MINUTES: i64 = 24 * 60;
@@ -192,6 +226,20 @@ mod tests {
         fn times_are_those_of_the_calendar(ns: i64) {
             prop_assert_eq!(rfc3339(ns, Zone::UTC), by_the_calendar(ns));
             prop_assert_eq!(time(ns, 9, Zone::UTC), by_the_calendar(ns));
+        }
+
+        #[test]
+        fn times_are_the_same_whichever_seconds_are_kept(
+            times in prop::collection::vec(prop_oneof![any::<i64>(), -200 * SECOND_NS..200 * SECOND_NS], 0..400),
+            ahead in prop::sample::select(vec![0, 3600]),
+        ) {
+            let zone = Zone::new("any", vec![(0, ahead)]);
+            let mut seconds = Seconds::default();
+            for ns in times {
+                let mut text = String::new();
+                seconds.push_rfc3339(ns, zone, &mut text);
+                prop_assert_eq!(text, rfc3339(ns, zone));
+            }
         }
 
         /// Another crate reads the same time out of it, in any zone.

@@ -46,7 +46,8 @@ pub fn dns_messages(
         return Err(Skip::LaterFragment);
     }
     let (source, destination) = packet.ports().ok_or(Skip::NotDns)?;
-    if !ports.contains(&source) && !ports.contains(&destination) {
+    let is_one = |&port: &u16| port == source || port == destination;
+    if !ports.iter().any(is_one) {
         return Err(Skip::NotDns);
     }
     if packet.protocol == ip::UDP {

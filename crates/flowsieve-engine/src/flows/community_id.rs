@@ -99,8 +99,11 @@ pub(crate) fn push_community_id(
         put(&ends[1].1.to_be_bytes());
     }
     let digest = Sha1::digest(&message[..end]);
+    let mut encoded = [0; 28];
+    let length = STANDARD.encode_slice(digest, &mut encoded);
+    let length = length.expect("20 bytes make 28 letters");
     text.push_str("1:");
-    STANDARD.encode_string(digest, text);
+    text.push_str(str::from_utf8(&encoded[..length]).expect("letters are ASCII"));
     true
 }
 

@@ -1,15 +1,16 @@
 //! Where the flow with a hash stands: one cache line a question.
 //!
 //! ```text
-//!     slot: hash, 32 bits │ place + 1, 32 bits; 0 is empty
+//!     slot, 32 bits: what of the hash does not choose the slot │ place + 1; 0 is empty
 //! ```
 //!
 //! A hash begins its search at the slot that its upper bits choose and goes on to the next ones (linear probing). Slots are
 //! in the order of hashes but for these steps, so a larger table is filled from the old one from front to back. Where a flow leaves,
-//! those behind it move up: no marks of what was there are left.
+//! those behind it move up: no marks of what was there are left. There are more slots than places, so a place needs no more bits
+//! than the choice of a slot, and both parts fit. Whole hashes are kept by place elsewhere.
 
 use crate::bits::Pages;
-use crate::memory::is_given;
+use crate::memory::{Prepared, is_given};
 
 /// Slots of the smallest index.
 const LEAST_SLOTS: usize = 1024;
@@ -17,33 +18,34 @@ const LEAST_SLOTS: usize = 1024;
 /// Slots from which a look leaves the caches near the processor.
 const FAR_FROM_SLOTS: usize = 1 << 15;
 
+/// Slots from which the next larger table is prepared before it is needed.
+const PREPARED_FROM_SLOTS: usize = 1 << 20;
+
 /// The index.
 #[derive(Debug)]
 pub(super) struct Index {
-    slots: Pages<u64>,
-    /// Bits of a hash that do not choose the slot.
-    shift: u32,
+    slots: Pages<u32>,
+    /// Bits of a hash that choose the slot, and of a slot that are its place.
+    bits: u32,
     len: usize,
-}
-
-const fn slot_of(hash: u32, place: u32) -> u64 {
-    (hash as u64) << 32 | (place as u64 + 1)
-}
-
-const fn hash_in(slot: u64) -> u32 {
-    (slot >> 32) as u32
-}
-
-const fn place_in(slot: u64) -> u32 {
-    (slot as u32).wrapping_sub(1)
+    /// Whether a thread prepares the next larger table.
+    ahead: bool,
+    next: Option<Prepared<u32>>,
 }
 
 impl Index {
-    pub(super) fn new() -> Self {
+    /// Nothing yet; `ahead` if a thread prepares larger tables.
+    pub(super) fn new(ahead: bool) -> Self {
+        Self::of(Pages::new(LEAST_SLOTS), ahead)
+    }
+
+    fn of(slots: Pages<u32>, ahead: bool) -> Self {
         Self {
-            slots: Pages::new(LEAST_SLOTS),
-            shift: u32::BITS - LEAST_SLOTS.ilog2(),
+            bits: slots.len().ilog2(),
+            slots,
             len: 0,
+            ahead,
+            next: None,
         }
     }
 
@@ -61,38 +63,54 @@ impl Index {
     }
 
     const fn home(&self, hash: u32) -> usize {
-        (hash as u64 >> self.shift) as usize
+        (hash as u64 >> (u32::BITS - self.bits)) as usize
+    }
+
+    /// What a slot with this hash has above its place.
+    const fn rest(&self, hash: u32) -> u32 {
+        ((hash as u64) << self.bits) as u32
+    }
+
+    const fn place_in(&self, slot: u32) -> u32 {
+        let place = slot as u64 & ((1 << self.bits) - 1);
+        (place as u32).wrapping_sub(1)
+    }
+
+    const fn slot_of(&self, hash: u32, place: u32) -> u32 {
+        self.rest(hash) | (place + 1)
     }
 
     /// The slot where the search for a hash begins, whatever is in it.
     #[inline]
-    pub(super) fn first_slot(&self, hash: u32) -> u64 {
+    pub(super) fn first_slot(&self, hash: u32) -> u32 {
         self.slots.as_slice()[self.home(hash)]
     }
 
-    /// The place of this hash that is the right one.
+    /// The place of this hash that is the right one. Those that are asked for may have another hash.
     #[inline]
     pub(super) fn find(&self, hash: u32, mut is_right: impl FnMut(u32) -> bool) -> Option<u32> {
         let slots = self.slots.as_slice();
+        let rest = u64::from(self.rest(hash));
         let mut at = self.home(hash);
         loop {
             let slot = slots[at];
             if slot == 0 {
                 return None;
             }
-            if hash_in(slot) == hash && is_right(place_in(slot)) {
-                return Some(place_in(slot));
+            let has_rest = (u64::from(slot) ^ rest) >> self.bits == 0;
+            if has_rest && is_right(self.place_in(slot)) {
+                return Some(self.place_in(slot));
             }
             at = (at + 1) & (slots.len() - 1);
         }
     }
 
     /// Forgets all and becomes a list of these places, which were in it.
-    pub(super) fn become_list(&mut self, places: impl Iterator<Item = u32>) -> &mut [u64] {
+    pub(super) fn become_list(&mut self, places: impl Iterator<Item = u32>) -> &mut [u32] {
         let slots = self.slots.as_mut_slice();
         let mut len = 0;
         for (slot, place) in slots.iter_mut().zip(places) {
-            *slot = u64::from(place);
+            *slot = place;
             len += 1;
         }
         &mut slots[..len]
@@ -100,66 +118,78 @@ impl Index {
 
     /// The place with this number in the list.
     pub(super) fn listed(&self, number: usize) -> u32 {
-        self.slots.as_slice()[number] as u32
+        self.slots.as_slice()[number]
     }
 
-    /// Makes room for one more; false if the system does not give the memory.
-    pub(super) fn make_room(&mut self) -> bool {
+    /// Makes room for one more; false if the system does not give the memory. Hashes are those of places.
+    pub(super) fn make_room(&mut self, hashes: &[u32]) -> bool {
         // At most three quarters full, so that searches are short and end.
-        if (self.len + 1) * 4 <= self.slots.len() * 3 {
+        let slots = self.slots.len();
+        if (self.len + 1) * 4 <= slots * 3 {
+            let is_time = slots >= PREPARED_FROM_SLOTS && self.len == slots / 8 * 5;
+            if is_time && self.ahead && self.next.is_none() {
+                self.next = self.larger().and_then(Prepared::start);
+            }
             return true;
         }
-        let wanted = self.slots.len() * 2;
-        if !is_given((wanted * size_of::<u64>()) as u64) {
+        let prepared = self.next.take().map(Prepared::take);
+        let Some(slots) = prepared.or_else(|| self.larger()) else {
             return false;
-        }
-        let old = std::mem::replace(&mut self.slots, Pages::new(wanted));
-        self.shift = u32::BITS.saturating_sub(wanted.ilog2());
-        self.len = 0;
-        for &slot in old.as_slice() {
+        };
+        let old = std::mem::replace(self, Self::of(slots, self.ahead));
+        for &slot in old.slots.as_slice() {
             if slot != 0 {
-                self.insert(hash_in(slot), place_in(slot));
+                let place = old.place_in(slot);
+                self.insert(hashes[place as usize], place);
             }
         }
         true
     }
 
+    /// Memory for the next larger table, if the system gives it.
+    fn larger(&self) -> Option<Pages<u32>> {
+        let slots = self.slots.len() * 2;
+        is_given((slots * size_of::<u32>()) as u64).then(|| Pages::new(slots))
+    }
+
     /// Adds a place, which is not there yet, and for which there is room.
     #[inline]
     pub(super) fn insert(&mut self, hash: u32, place: u32) {
-        let mut at = self.home(hash);
+        let (mut at, new) = (self.home(hash), self.slot_of(hash, place));
         let slots = self.slots.as_mut_slice();
         while slots[at] != 0 {
             at = (at + 1) & (slots.len() - 1);
         }
-        slots[at] = slot_of(hash, place);
+        slots[at] = new;
         self.len += 1;
     }
 
-    /// Removes a place, which is there.
-    pub(super) fn remove(&mut self, hash: u32, place: u32) {
+    /// Removes a place, which is there. Hashes are those of places.
+    pub(super) fn remove(&mut self, place: u32, hashes: &[u32]) {
+        let hash = hashes[place as usize];
+        let gone = self.slot_of(hash, place);
+        let mask = self.slots.len() - 1;
         let mut hole = self.home(hash);
-        let (slots, shift) = (self.slots.as_mut_slice(), self.shift);
-        let mask = slots.len() - 1;
-        while slots[hole] != slot_of(hash, place) {
-            assert!(slots[hole] != 0, "every live flow is in the index");
+        while self.slots.as_slice()[hole] != gone {
+            let is_empty = self.slots.as_slice()[hole] == 0;
+            assert!(!is_empty, "every live flow is in the index");
             hole = (hole + 1) & mask;
         }
         let mut next = hole;
         loop {
             next = (next + 1) & mask;
-            let slot = slots[next];
+            let slot = self.slots.as_slice()[next];
             if slot == 0 {
                 break;
             }
-            let home = (u64::from(hash_in(slot)) >> shift) as usize;
+            let home = self.home(hashes[self.place_in(slot) as usize]);
             // What begins its search behind the hole stays.
             if (next.wrapping_sub(home) & mask) >= (next.wrapping_sub(hole) & mask) {
-                slots[hole] = slot;
+                self.slots.as_mut_slice()[hole] = slot;
                 hole = next;
             }
         }
-        slots[hole] = 0;
+        self.slots.as_mut_slice()[hole] = 0;
         self.len -= 1;
     }
 }
@@ -181,14 +211,15 @@ mod tests {
                 1 => place / 7,
                 _ => place.wrapping_mul(0x9e37_79b9),
             };
-            let mut index = Index::new();
+            let hashes: Vec<u32> = (0..3000).map(hash).collect();
+            let mut index = Index::new(false);
             let mut expected = BTreeSet::new();
             for (adds, place) in steps {
                 if adds && expected.insert(place) {
-                    prop_assert!(index.make_room());
+                    prop_assert!(index.make_room(&hashes));
                     index.insert(hash(place), place);
                 } else if !adds && expected.remove(&place) {
-                    index.remove(hash(place), place);
+                    index.remove(place, &hashes);
                 }
                 prop_assert_eq!(index.len(), expected.len());
             }
@@ -196,6 +227,23 @@ mod tests {
                 let found = index.find(hash(place), |other| other == place);
                 prop_assert_eq!(found.is_some(), expected.contains(&place));
             }
+        }
+    }
+
+    #[test]
+    fn a_large_table_that_a_thread_prepares_is_like_any_other() {
+        let places = PREPARED_FROM_SLOTS as u32;
+        let hashes: Vec<u32> = (0..places)
+            .map(|place| place.wrapping_mul(0x9e37_79b9))
+            .collect();
+        let mut index = Index::new(true);
+        for place in 0..places {
+            assert!(index.make_room(&hashes));
+            index.insert(hashes[place as usize], place);
+        }
+        assert_eq!(index.len(), hashes.len());
+        for (place, &hash) in (0..).zip(&hashes) {
+            assert_eq!(index.find(hash, |found| found == place), Some(place));
         }
     }
 }

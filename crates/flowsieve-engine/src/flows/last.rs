@@ -30,12 +30,14 @@ enum Order {
 }
 
 impl LastFlows {
-    /// All flows that live; the index gives up its memory for their order where no other is given.
-    pub(super) fn new(mut index: Index, flows: Flows) -> Self {
+    /// All flows that live; the index gives up its memory for their order where no other is given. `is_begun_in_order` if their starts
+    /// are in the order of their numbers.
+    pub(super) fn new(mut index: Index, flows: Flows, is_begun_in_order: bool) -> Self {
         let live = index.len();
         let places = 0..flows.len() as u32;
         let is_next = |at| at == 0 || flows.order(at - 1) < flows.order(at);
-        let in_order = live == flows.len() && places.clone().all(is_next);
+        let is_known = is_begun_in_order && flows.are_numbered_by_place();
+        let in_order = live == flows.len() && (is_known || places.clone().all(is_next));
         let places = places.filter(|&at| flows.is_live(at));
         let mut listed: Vec<(i64, u32)> = Vec::new();
         let order = if in_order {
@@ -52,7 +54,7 @@ impl LastFlows {
             Order::Listed(listed)
         } else {
             let order = index.become_list(places);
-            order.sort_unstable_by_key(|&at| flows.order(at as u32));
+            order.sort_unstable_by_key(|&at| flows.order(at));
             Order::Index(index)
         };
         Self {

@@ -4,15 +4,23 @@
 //!     near half of the key, 2 words │ rest of the key │ start │ end │ packets │ bytes │ flags of TCP, ICMP, state
 //! ```
 //!
-//! Lines are in pieces, each as long as all before it, so none ever moves. A piece comes from the system in pages that take memory
-//! when they are first written, large pages if it is large.
+//! Lines are in pieces, so none ever moves: each is as long as all before it, until they are long. A piece comes from the system in
+//! pages that take memory when they are first written, large pages if it is large. Where there are several threads, one prepares the
+//! next piece while flows fill the last one.
 
 use super::batch::{FlowPacket, UpperKind};
 use crate::bits::Pages;
-use crate::memory::is_given;
+use crate::memory::{Prepared, is_given};
+use std::hint::black_box;
 
 /// Lines of the first piece.
 const FIRST: usize = 1024;
+
+/// Lines of a long piece: 8 MiB.
+const LONG: usize = 1 << 17;
+
+/// Pieces before the first long one.
+const SHORT_PIECES: usize = (LONG.ilog2() - FIRST.ilog2()) as usize;
 
 /// A flow's line: words, so that it can lie in pages of the system.
 pub(super) type Line = [u64; 8];
@@ -23,7 +31,8 @@ const START: usize = 3;
 const END: usize = 4;
 const PACKETS: usize = 5;
 const BYTES: usize = 6;
-/// From the lowest bits: flags of the first direction, of the other, type and code of ICMP, [`UpperKind`], then these.
+/// From the lowest bits: flags of the first direction, of the other, type and code of ICMP, [`UpperKind`], then these, and a VLAN
+/// tag.
 const STATE: usize = 7;
 
 const ICMP_SHIFT: u32 = 16;
@@ -34,6 +43,11 @@ const REVERSED: u64 = 1 << 34;
 const USED: u64 = 1 << 35;
 /// A flow is here.
 const LIVE: u64 = 1 << 36;
+/// It has a name.
+const NAMED: u64 = 1 << 37;
+/// Its first packet had a VLAN tag.
+const TAGGED: u64 = 1 << 38;
+const VLAN_SHIFT: u32 = 48;
 
 const UPPERS: [UpperKind; 4] = [
     UpperKind::Ports,
@@ -61,6 +75,10 @@ pub(super) trait FlowLine {
     /// Type and code of the first packet.
     fn icmp(&self) -> [u8; 2];
     fn upper(&self) -> UpperKind;
+    /// The VLAN tag of the first packet.
+    fn vlan(&self) -> Option<u16>;
+    fn is_named(&self) -> bool;
+    fn set_named(&mut self);
     fn is_reversed(&self) -> bool;
     fn is_live(&self) -> bool;
     /// No flow is here any more.
@@ -78,6 +96,10 @@ impl FlowLine for Line {
             state | REVERSED
         } else {
             state
+        };
+        let state = match packet.vlan {
+            Some(vlan) => state | TAGGED | u64::from(vlan) << VLAN_SHIFT,
+            None => state,
         };
         let time = time_ns.cast_unsigned();
         [near, further, packet.key.rest(), time, time, 0, 0, state]
@@ -134,6 +156,19 @@ impl FlowLine for Line {
         UPPERS[(self[STATE] >> UPPER_SHIFT) as usize % UPPERS.len()]
     }
 
+    fn vlan(&self) -> Option<u16> {
+        (self[STATE] & TAGGED != 0).then_some((self[STATE] >> VLAN_SHIFT) as u16)
+    }
+
+    #[inline]
+    fn is_named(&self) -> bool {
+        self[STATE] & NAMED != 0
+    }
+
+    fn set_named(&mut self) {
+        self[STATE] |= NAMED;
+    }
+
     #[inline]
     fn is_reversed(&self) -> bool {
         self[STATE] & REVERSED != 0
@@ -160,17 +195,31 @@ impl FlowLine for Line {
 pub(super) struct Lines {
     pieces: Vec<Pages<Line>>,
     capacity: usize,
+    /// Whether a thread prepares the next piece.
+    ahead: bool,
+    next: Option<Prepared<Line>>,
 }
 
 /// The piece that a line is in, and where.
 #[inline]
 const fn piece_of(at: u32) -> (usize, usize) {
     let at = at as usize + FIRST;
+    if at >= LONG {
+        return (SHORT_PIECES - 1 + at / LONG, at % LONG);
+    }
     let piece = at.ilog2();
     ((piece - FIRST.ilog2()) as usize, at - (1 << piece))
 }
 
 impl Lines {
+    /// None; `ahead` if a thread prepares further ones.
+    pub(super) fn new(ahead: bool) -> Self {
+        Self {
+            ahead,
+            ..Self::default()
+        }
+    }
+
     #[inline]
     pub(super) fn at(&self, at: u32) -> &Line {
         let (piece, at) = piece_of(at);
@@ -183,18 +232,44 @@ impl Lines {
         &mut self.pieces[piece].as_mut_slice()[at]
     }
 
+    /// Reads the lines at these places, if they are any. Where they are is found before the first of them is read: between reads
+    /// that follow each other closely the processor has many under way.
+    pub(super) fn approach(&self, places: &[u32]) {
+        const AT_ONCE: usize = 64;
+        const NO_LINE: &Line = &[0; 8];
+        for places in places.chunks(AT_ONCE) {
+            let mut lines = [NO_LINE; AT_ONCE];
+            for (line, &place) in lines.iter_mut().zip(places) {
+                let (piece, at) = piece_of(place);
+                let piece = self.pieces.get(piece).map(Pages::as_slice);
+                *line = piece.and_then(|piece| piece.get(at)).unwrap_or(NO_LINE);
+            }
+            black_box(lines.iter().fold(0, |all, line| all ^ line[START]));
+        }
+    }
+
     /// Makes room for so many lines, of `most` that there may be; false if the system does not give the memory.
     pub(super) fn make_room(&mut self, lines: usize, most: usize) -> bool {
         while self.capacity < lines {
-            let whole = FIRST << self.pieces.len();
-            let piece = whole.min(most.saturating_sub(self.capacity)).max(1);
-            if !is_given((piece * size_of::<Line>()) as u64) {
+            let prepared = self.next.take().map(Prepared::take);
+            let piece = prepared.or_else(|| self.piece(most));
+            let Some(piece) = piece else {
                 return false;
+            };
+            self.capacity += piece.len();
+            self.pieces.push(piece);
+            if self.ahead && self.pieces.len() >= SHORT_PIECES && self.capacity < most {
+                self.next = self.piece(most).and_then(Prepared::start);
             }
-            self.pieces.push(Pages::new(piece));
-            self.capacity += piece;
         }
         true
+    }
+
+    /// The piece behind all others, if the system gives it.
+    fn piece(&self, most: usize) -> Option<Pages<Line>> {
+        let whole = FIRST << self.pieces.len().min(SHORT_PIECES);
+        let lines = whole.min(most.saturating_sub(self.capacity)).max(1);
+        is_given((lines * size_of::<Line>()) as u64).then(|| Pages::new(lines))
     }
 }
 
@@ -205,10 +280,10 @@ mod tests {
     #[test]
     fn pieces_follow_each_other() {
         let mut expected = (0, 0);
-        for at in 0..100_000 {
+        for at in 0..1_000_000 {
             assert_eq!(piece_of(at), expected);
             expected.1 += 1;
-            if expected.1 == FIRST << expected.0 {
+            if expected.1 == FIRST << expected.0.min(SHORT_PIECES) {
                 expected = (expected.0 + 1, 0);
             }
         }
@@ -221,5 +296,19 @@ mod tests {
         assert_eq!(lines.capacity, 5000);
         lines.at_mut(4999)[NEAR] = 7;
         assert_eq!(lines.at(4999)[NEAR], 7);
+    }
+
+    #[test]
+    fn lines_stay_what_they_are_while_a_thread_prepares_others() {
+        let mut lines = Lines::new(true);
+        let most = 3 * LONG as u32 + 5;
+        for at in 0..most {
+            assert!(lines.make_room(at as usize + 1, most as usize));
+            assert_eq!(lines.at(at), &[0; 8]);
+            lines.at_mut(at)[NEAR] = u64::from(at);
+        }
+        assert_eq!(lines.capacity, most as usize);
+        assert!((0..most).all(|at| lines.at(at)[NEAR] == u64::from(at)));
+        lines.approach(&[0, most, u32::MAX]);
     }
 }

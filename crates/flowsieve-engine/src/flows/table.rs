@@ -1,8 +1,8 @@
 //! The flows that have not ended, in bounded memory.
 //!
 //! ```text
-//!     hash ──► index: (hash, place) ──► line: key │ times │ packets, bytes, flags     one cache line
-//!                                       beside: name, number, VLAN │ reverse │ far
+//!     hash ──► index: (part of the hash, place) ──► line: key │ times │ packets, bytes, flags     one cache line
+//!                                       beside: hash │ reverse │ far │ number │ name
 //!                                         ▲
 //!                                         hand ──► goes round when memory is short
 //! ```
@@ -27,14 +27,23 @@ use crate::memory::{MEMORY_REFUSED, is_given};
 use std::hint::black_box;
 
 /// Memory of a flow: its line and what is beside it, and its share of the index, which is at least 3/8 full and is there
-/// twice while it grows. When flows end for want of memory depends on it, so it is part of the answer.
-const FLOW_BYTES: u64 =
-    (size_of::<Line>() + size_of::<Beside>() + 2 * size_of::<[u64; 2]>()) as u64 + 32;
+/// twice while it grows. When flows end for want of memory depends on it, so it is part of the answer, and lists are the same in
+/// all versions.
+const FLOW_BYTES: u64 = 160;
 
-const _: () = assert!(FLOW_BYTES == 160, "lists are the same in all versions");
+/// What a flow has beside its line, if it has all of it.
+const BESIDE_BYTES: usize = size_of::<u32>()
+    + 2 * size_of::<[u64; 2]>()
+    + size_of::<u64>()
+    + size_of::<Option<Box<[u8]>>>();
+
+const _: () = assert!((size_of::<Line>() + BESIDE_BYTES + 32) as u64 <= FLOW_BYTES);
 
 /// Least memory of a table: a thousand flows with the longest names.
 pub(super) const LEAST_MEMORY: u64 = 1 << 19;
+
+/// Places whose names are together.
+const TOGETHER: usize = 1024;
 
 /// No place: there are fewer.
 const NOWHERE: u32 = u32::MAX;
@@ -44,15 +53,6 @@ const NAME_OVERHEAD: u64 = 16;
 
 /// Most flows: places have 32 bits, and one stands for none.
 const MOST_FLOWS: usize = 1 << 31;
-
-/// What a flow has besides its line.
-#[derive(Debug)]
-struct Beside {
-    domain: Option<Box<[u8]>>,
-    number: u64,
-    hash: u32,
-    vlan: Option<u16>,
-}
 
 /// The table.
 #[derive(Debug)]
@@ -67,30 +67,44 @@ pub(super) struct FlowTable {
     active_ns: i64,
     bidirectional: bool,
     begun: u64,
+    /// The latest time of a packet, and whether no packet was earlier than one before it.
+    latest_ns: i64,
+    is_in_order: bool,
     /// Where the flows of the next packets probably are, the next one last.
     guesses: Vec<u32>,
 }
 
-/// Flows by their place.
-#[derive(Debug)]
+/// Flows by their place. What only some of them have takes memory up to the last one that has it.
+#[derive(Debug, Default)]
 pub(super) struct Flows {
     lines: Lines,
-    beside: Vec<Beside>,
+    /// Hashes, as the index has them.
+    hashes: Vec<u32>,
     /// Packets and bytes in the other direction; empty if there is none.
     reverse: Vec<[u64; 2]>,
-    /// The halves of keys that do not fit into lines, up to the last flow that has one.
+    /// The halves of keys that do not fit into lines.
     far: Vec<[u64; 2]>,
+    /// The numbers of flows, where they are not those of their places.
+    numbers: Vec<u64>,
+    /// The names of those that are named: places that follow each other are together, and none if none of them is named.
+    names: Vec<Vec<Option<Box<[u8]>>>>,
+}
+
+/// What a flow may have besides its line and its hash.
+#[derive(Clone, Copy)]
+struct Parts {
+    reverse: bool,
+    far: bool,
+    number: bool,
 }
 
 impl FlowTable {
     pub(super) fn new(plan: &FlowPlan) -> Self {
         Self {
-            index: Index::new(),
+            index: Index::new(plan.threads > 1),
             flows: Flows {
-                lines: Lines::default(),
-                beside: Vec::new(),
-                reverse: Vec::new(),
-                far: Vec::new(),
+                lines: Lines::new(plan.threads > 1),
+                ..Flows::default()
             },
             free: Vec::new(),
             hand: 0,
@@ -100,6 +114,8 @@ impl FlowTable {
             active_ns: plan.active_ns.unwrap_or(i64::MAX),
             bidirectional: plan.bidirectional,
             begun: 0,
+            latest_ns: i64::MIN,
+            is_in_order: true,
             guesses: Vec::new(),
         }
     }
@@ -124,9 +140,7 @@ impl FlowTable {
             place.unwrap_or(NOWHERE)
         });
         self.guesses.extend(places);
-        let lines = self.guesses.iter().filter(|&&place| place != NOWHERE);
-        let lines = lines.map(|&place| self.flows.lines.at(place).start_ns());
-        black_box(lines.fold(0, |all, word| all ^ word));
+        self.flows.lines.approach(&self.guesses);
     }
 
     /// Adds a packet to its flow and says where that is. `end` takes flows that end now.
@@ -137,6 +151,8 @@ impl FlowTable {
         packet: &FlowPacket,
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
     ) -> Result<u32, E> {
+        self.is_in_order &= time_ns >= self.latest_ns;
+        self.latest_ns = self.latest_ns.max(time_ns);
         let (near, far) = packet.key.split();
         let is_right = |place: u32| {
             let is_near = self.flows.lines.at(place).is_of(near, packet.key.rest());
@@ -173,16 +189,15 @@ impl FlowTable {
 
     /// Gives the flow at this place a name, unless it has one.
     pub(super) fn name(&mut self, at: u32, name: &[u8]) {
-        let domain = &mut self.flows.beside[at as usize].domain;
-        if domain.is_none() {
-            *domain = Some(name.into());
-            self.names_bytes += name_cost(domain.as_deref());
+        if self.flows.name(at, name) {
+            self.names_bytes += name_cost(Some(name));
         }
     }
 
     /// Ends all flows.
     pub(super) fn finish(self) -> LastFlows {
-        LastFlows::new(self.index, self.flows)
+        // Then flows start in the order in which they began.
+        LastFlows::new(self.index, self.flows, self.is_in_order)
     }
 
     #[inline(never)]
@@ -197,15 +212,26 @@ impl FlowTable {
         while self.index.len() >= MOST_FLOWS
             || self.index.len() as u64 * FLOW_BYTES + FLOW_BYTES + self.names_bytes
                 > self.memory_bytes
-            || !self.has_room(packet)
+            || !self.has_room(packet, number)
         {
             self.evict(time_ns, end)?;
         }
-        let at = self.free.pop().unwrap_or(self.flows.len() as u32);
+        let at = self.next_place();
+        self.free.pop();
         self.flows
             .put(at, time_ns, packet, number, self.bidirectional);
         self.index.insert(hash_of(packet), at);
         Ok(at)
+    }
+
+    /// Where the next flow goes.
+    fn next_place(&self) -> u32 {
+        let free = self.free.last().copied();
+        free.unwrap_or(self.flows.len() as u32)
+    }
+
+    const fn has_timeouts(&self) -> bool {
+        self.idle_ns != i64::MAX || self.active_ns != i64::MAX
     }
 
     /// Makes room for another flow, never for more than memory allows; false if the system does not give it, and flows have to
@@ -214,14 +240,17 @@ impl FlowTable {
     /// # Panics
     ///
     /// If the system does not give the memory of a single flow.
-    fn has_room(&mut self, packet: &FlowPacket) -> bool {
+    fn has_room(&mut self, packet: &FlowPacket, number: u64) -> bool {
         let most = usize::try_from(self.memory_bytes / FLOW_BYTES).unwrap_or(usize::MAX);
-        let has_far = packet.key.split().1.is_some();
+        let parts = Parts {
+            reverse: self.bidirectional,
+            far: packet.key.split().1.is_some(),
+            // Flows that end by a timeout leave their places to others without asking for room.
+            number: self.has_timeouts() || u64::from(self.next_place()) != number,
+        };
         let places = self.flows.len() + usize::from(self.free.is_empty());
-        let can_grow = self
-            .flows
-            .make_room(places, most, self.bidirectional, has_far)
-            && self.index.make_room();
+        let can_grow =
+            self.flows.make_room(places, most, parts) && self.index.make_room(&self.flows.hashes);
         if !can_grow {
             assert!(!self.index.is_empty(), "{MEMORY_REFUSED}");
             // It is not asked again for every flow.
@@ -274,7 +303,7 @@ impl FlowTable {
         let record = self.flows.take(at, ended);
         self.flows.lines.at_mut(at).die();
         self.names_bytes -= name_cost(record.domain.as_deref());
-        self.index.remove(self.flows.beside[at as usize].hash, at);
+        self.index.remove(at, &self.flows.hashes);
         self.free.push(at);
         record
     }
@@ -293,13 +322,23 @@ fn name_cost(name: Option<&[u8]>) -> u64 {
 impl Flows {
     /// Number of places.
     pub(super) const fn len(&self) -> usize {
-        self.beside.len()
+        self.hashes.len()
+    }
+
+    /// Whether each flow began behind those at the places before.
+    pub(super) const fn are_numbered_by_place(&self) -> bool {
+        self.numbers.is_empty()
     }
 
     /// What puts a flow in order.
     pub(super) fn order(&self, at: u32) -> (i64, u64) {
-        let start_ns = self.lines.at(at).start_ns();
-        (start_ns, self.beside[at as usize].number)
+        (self.lines.at(at).start_ns(), self.number(at))
+    }
+
+    /// The number of the flow in the order in which they began.
+    fn number(&self, at: u32) -> u64 {
+        let number = self.numbers.get(at as usize);
+        number.copied().unwrap_or(u64::from(at))
     }
 
     /// Reads flows ahead.
@@ -311,16 +350,18 @@ impl Flows {
         black_box(words.fold(0, |all, word| all ^ word));
     }
 
+    #[inline]
     pub(super) fn is_live(&self, at: u32) -> bool {
         self.lines.at(at).is_live()
     }
 
     /// Makes room for so many places, of `most` that there may be; false if the system does not give the memory.
-    fn make_room(&mut self, places: usize, most: usize, has_reverse: bool, has_far: bool) -> bool {
+    fn make_room(&mut self, places: usize, most: usize, parts: Parts) -> bool {
         self.lines.make_room(places, most)
-            && reserve(&mut self.beside, places, most)
-            && (!has_reverse || reserve(&mut self.reverse, places, most))
-            && (!has_far || reserve(&mut self.far, places, most))
+            && reserve(&mut self.hashes, places, most)
+            && (!parts.reverse || reserve(&mut self.reverse, places, most))
+            && (!parts.far || reserve(&mut self.far, places, most))
+            && (!parts.number || reserve(&mut self.numbers, places, most))
     }
 
     /// Puts a flow that begins with this packet at a place, for which there is room.
@@ -330,41 +371,61 @@ impl Flows {
         line.add(time_ns, packet);
         // A first packet is no use: flows that never have another make room before all others.
         line.take_used();
-        let beside = Beside {
-            domain: None,
-            number,
-            hash: hash_of(packet),
-            vlan: packet.vlan,
-        };
         *self.lines.at_mut(at) = line;
+        let place = u64::from(at);
         let at = at as usize;
-        if at == self.beside.len() {
-            self.beside.push(beside);
-        } else {
-            self.beside[at] = beside;
-        }
+        set(&mut self.hashes, at, hash_of(packet), |_| 0);
         if has_reverse {
-            set(&mut self.reverse, at, [0; 2]);
+            set(&mut self.reverse, at, [0; 2], |_| [0; 2]);
         }
         if let Some(far) = far {
-            set(&mut self.far, at, far);
+            set(&mut self.far, at, far, |_| [0; 2]);
         }
+        if number != place || at < self.numbers.len() {
+            set(&mut self.numbers, at, number, |place| place as u64);
+        }
+    }
+
+    /// Gives the flow at this place a name, unless it has one.
+    fn name(&mut self, at: u32, name: &[u8]) -> bool {
+        let line = self.lines.at_mut(at);
+        if line.is_named() {
+            return false;
+        }
+        line.set_named();
+        let (together, at) = Self::place_of_name(at);
+        if self.names.len() <= together {
+            self.names.resize(together + 1, Vec::new());
+        }
+        let names = &mut self.names[together];
+        names.resize(TOGETHER, None);
+        names[at] = Some(name.into());
+        true
+    }
+
+    /// Where the name of a flow is that has one.
+    fn place_of_name(at: u32) -> (usize, usize) {
+        (at as usize / TOGETHER, at as usize % TOGETHER)
     }
 
     /// The flow at this place, which keeps no name.
     pub(super) fn take(&mut self, at: u32, ended: Ended) -> FlowRecord {
-        let domain = self.beside[at as usize].domain.take();
+        let (together, place) = Self::place_of_name(at);
+        let is_named = self.lines.at(at).is_named();
+        let name = is_named.then(|| self.names[together][place].take());
         FlowRecord {
-            domain,
+            domain: name.flatten(),
             ..self.nameless(at, ended)
         }
     }
 
     /// A copy of the flow at this place.
     pub(super) fn copy(&self, at: u32, ended: Ended) -> FlowRecord {
-        let domain = self.beside[at as usize].domain.clone();
+        let (together, place) = Self::place_of_name(at);
+        let is_named = self.lines.at(at).is_named();
+        let name = is_named.then(|| self.names[together][place].clone());
         FlowRecord {
-            domain,
+            domain: name.flatten(),
             ..self.nameless(at, ended)
         }
     }
@@ -373,7 +434,6 @@ impl Flows {
     #[inline]
     fn nameless(&self, at: u32, ended: Ended) -> FlowRecord {
         let line = self.lines.at(at);
-        let beside = &self.beside[at as usize];
         let (near, rest) = line.key();
         let far = self.far.get(at as usize).copied().unwrap_or_default();
         let key = FlowKey::joined(near, rest, far);
@@ -397,21 +457,23 @@ impl Flows {
             ports,
             forward: direction(line.traffic(), tcp_flags[0]),
             reverse: direction(reverse, tcp_flags[1]),
-            vlan: beside.vlan,
+            vlan: line.vlan(),
             upper: line.upper().with(ports, line.icmp()),
             ended,
-            number: beside.number,
+            number: self.number(at),
             domain: None,
         }
     }
 }
 
-/// Sets an item; those before it that are missing are zero.
-fn set(column: &mut Vec<[u64; 2]>, at: usize, value: [u64; 2]) {
+/// Sets an item; those before it that are missing are what `missing` says of their place.
+fn set<T>(column: &mut Vec<T>, at: usize, value: T, missing: impl Fn(usize) -> T) {
     if column.len() <= at {
-        column.resize(at + 1, [0; 2]);
+        column.extend((column.len()..at).map(missing));
+        column.push(value);
+    } else {
+        column[at] = value;
     }
-    column[at] = value;
 }
 
 /// Makes room for so many items, and for more as the column grows, but never for more than `most`; false if the system does not
