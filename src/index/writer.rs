@@ -2,7 +2,7 @@
 
 use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings};
 use super::disk::{self, NewFiles};
-use super::draft::{Changes, Draft, Found, rewrite};
+use super::draft::{Changes, Draft, Found, add_to, rewrite};
 use super::gather::{self, GatherPlan, Gathered};
 use super::makers::Makers;
 use super::region::Made;
@@ -247,10 +247,7 @@ impl IndexWriter {
             damage,
         };
         self.known.insert(entry.id, Known::of(&entry));
-        let has_room = |draft: &mut Draft| draft.has_room(entry.regions.len());
-        let mut draft = self.fresh.pop_if(has_room).unwrap_or_default();
-        draft.add(&self.catalog, entry, found);
-        self.fresh.push(draft);
+        add_to(&mut self.fresh, &self.catalog, entry, found);
         self.pending = true;
         if self.committed.elapsed() >= COMMIT_EVERY {
             self.commit()?;
