@@ -97,7 +97,7 @@ impl Inverted {
             }
         }
         let mut lists = Self::default();
-        lists.add_addresses(in_order(short), in_order(long));
+        lists.add_addresses(&in_order(short), &in_order(long));
         let ports = in_order(ports);
         for same in ports.chunk_by(|one, next| one >> 32 == next >> 32) {
             let port = (same[0] >> 32) as u16;
@@ -113,7 +113,7 @@ impl Inverted {
     }
 
     /// Lists of addresses, which both come in order: the bytes of both kinds are in one.
-    fn add_addresses(&mut self, short: Vec<u64>, long: Vec<(u128, u64)>) {
+    fn add_addresses(&mut self, short: &[u64], long: &[(u128, u64)]) {
         let mut long = long.chunk_by(|one, next| one.0 == next.0).peekable();
         let mut add_long = |lists: &mut Self, before: Option<u128>| {
             while let Some(same) = long.next_if(|same| before.is_none_or(|end| same[0].0 < end)) {

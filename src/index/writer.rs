@@ -285,10 +285,10 @@ impl IndexWriter {
             return false;
         };
         if known.path != path && !known.path.exists() {
-            known.path = path.to_owned();
+            path.clone_into(&mut known.path);
             let mut fresh = self.fresh.iter_mut().flat_map(|draft| &mut draft.captures);
             match fresh.find(|entry| entry.id == id) {
-                Some(entry) => entry.path = path.to_owned(),
+                Some(entry) => path.clone_into(&mut entry.path),
                 None => drop(self.changes.moved.insert(id, path.to_owned())),
             }
             self.pending = true;

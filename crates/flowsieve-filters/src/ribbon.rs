@@ -48,6 +48,11 @@
 //! Reference: Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021; binary fuse filters: Graf, Lemire,
 //! "Binary fuse filters: fast and smaller than xor filters", ACM Journal of Experimental Algorithmics 27, 2022.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a call that is not inlined runs without the instructions of this machine"
+)]
+
 use super::saved::LoadError;
 use super::spec::SpecError;
 use crate::hashing::{Checksum, Digest, in_order_of, mix, reduce};

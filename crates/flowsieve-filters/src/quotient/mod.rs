@@ -166,12 +166,15 @@ impl QuotientFilter {
         self.change_batch(elements, -1);
     }
 
+    #[expect(
+        clippy::stable_sort_primitive,
+        reason = "a stable sort merges what is in order already"
+    )]
     fn change_batch(&mut self, elements: &[Digest], by: i64) {
         self.settle();
         let bits = self.packed().fingerprint_bits();
         let fingerprints = elements.iter().map(|&element| fingerprint(element, bits));
         let mut fingerprints: Vec<u64> = fingerprints.collect();
-        // Stable, since that merges what is in order already.
         fingerprints.sort();
         let changes = fingerprints.chunk_by(|one, next| one == next);
         let changes = changes.map(|same| (same[0], by * same.len() as i64));
