@@ -33,7 +33,7 @@ pub(super) fn keys_of_region(
     number: usize,
 ) -> Result<Option<Vec<Digest>>, IndexError> {
     let records = records(archive, catalog, entry, number)?;
-    Ok(records.map(|records| keys_of(&elements_of(&records))))
+    Ok(records.map(|records| keys_of(catalog.settings.global, &elements_of(&records))))
 }
 
 /// The global filter of these captures' regions in a node.

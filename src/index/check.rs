@@ -3,8 +3,8 @@
 use super::catalog::{CaptureEntry, Catalog, Numbered, Region, Segment, lists_file};
 use super::draft::filters_in;
 use super::elements::Family;
-use super::global::{Fill, Global, keys_of};
-use super::lists::{self, Lists};
+use super::global::{Fill, Global, GlobalFilter, keys_of};
+use super::lists::{Inverted, Lists};
 use super::region::{elements_of, read_records};
 use super::region_filter;
 use super::{IndexError, disk};
@@ -108,13 +108,14 @@ pub fn verify(archive: &Path) -> Result<Verified, IndexError> {
                _: &Segment,
                files: SegmentFiles,
                problems: &mut Vec<String>| {
+        let kind = catalog.settings.global;
         for entry in &files.captures {
             verified.captures += 1;
             for (number, region) in entry.regions.iter().enumerate() {
                 verified.regions += 1;
                 verified.records += region.flows + region.dns;
                 let folder = catalog.capture_folder(archive, region.node, entry.id);
-                if let Err(error) = verify_region(&folder, number, region, &files) {
+                if let Err(error) = verify_region(&folder, number, region, &files, kind) {
                     problems.push(error.to_string());
                 }
             }
@@ -132,6 +133,7 @@ fn verify_region(
     number: usize,
     region: &Region,
     files: &SegmentFiles,
+    kind: GlobalFilter,
 ) -> Result<(), IndexError> {
     let lists = lists_file(folder, number);
     let bytes = disk::read_checked(&lists, region.lists);
@@ -140,11 +142,7 @@ fn verify_region(
     let found = Lists::open(bytes?)
         .and_then(|lists| lists.all())
         .map_err(damaged)?;
-    let expected = lists::of_records(&records).into_iter();
-    if !found
-        .into_iter()
-        .eq(expected.map(|list| (list.0 as i32, list.1, list.2)))
-    {
+    if found != Inverted::of_records(&records) {
         return Err(IndexError::damaged(
             &lists,
             "its lists are not those of the records",
@@ -171,7 +169,7 @@ fn verify_region(
         }
     }
     if let Some(global) = files.global.get(&region.node)
-        && !keys_of(&elements)
+        && !keys_of(kind, &elements)
             .into_iter()
             .all(|key| global.contains(key))
     {

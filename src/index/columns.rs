@@ -4,7 +4,7 @@ use bytes::Bytes;
 use flowsieve_engine::internal::{WorkerGone, guarded};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::column::reader::{ColumnReaderImpl, get_typed_column_reader};
-use parquet::data_type::DataType;
+use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -105,6 +105,14 @@ pub(super) fn write(
     fill(&mut group)?;
     group.close()?;
     file.into_inner()
+}
+
+/// Values that lie one behind the other, each up to one of these ends.
+pub(super) fn parts(all: Vec<u8>, ends: &[usize]) -> Vec<ByteArray> {
+    let all = Bytes::from(all);
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let parts = starts.zip(ends).map(|(start, &end)| all.slice(start..end));
+    parts.map(ByteArray::from).collect()
 }
 
 /// Writes the next column.

@@ -49,9 +49,22 @@ pub(super) struct Found {
     pub(super) filters: Vec<u8>,
 }
 
+/// Puts a capture, with what finds its regions, into the last of the new segments, or into another one if that has no room.
+pub(super) fn add_to(
+    fresh: &mut Vec<Draft>,
+    catalog: &Catalog,
+    entry: CaptureEntry,
+    found: Vec<Found>,
+) {
+    let has_room = |draft: &mut Draft| draft.has_room(entry.regions.len());
+    let mut draft = fresh.pop_if(has_room).unwrap_or_default();
+    draft.add(catalog, entry, found);
+    fresh.push(draft);
+}
+
 impl Draft {
     /// Takes a capture with what finds its regions.
-    pub(super) fn add(&mut self, catalog: &Catalog, entry: CaptureEntry, found: Vec<Found>) {
+    fn add(&mut self, catalog: &Catalog, entry: CaptureEntry, found: Vec<Found>) {
         for (number, (region, found)) in entry.regions.iter().zip(found).enumerate() {
             let part = self.parts.entry(region.node).or_insert_with(|| DraftPart {
                 global: Some(Global::new(catalog.settings.global, 0)),
@@ -150,7 +163,7 @@ impl Draft {
     }
 
     /// Whether it has room for this many regions more.
-    pub(super) fn has_room(&self, regions: usize) -> bool {
+    fn has_room(&self, regions: usize) -> bool {
         self.captures.is_empty() || self.weight() + regions.max(1) as u64 <= MOST_REGIONS
     }
 
@@ -388,5 +401,85 @@ fn readable<T>(read: Result<T, IndexError>) -> Result<Option<T>, IndexError> {
         Err(IndexError::Damaged { .. }) => Ok(None),
         Err(error) if error.is_missing_file() => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::catalog::Settings;
+    use super::super::disk::FileMark;
+    use super::*;
+
+    /// A capture whose regions hold nothing.
+    fn capture(id: u64, regions: usize) -> (CaptureEntry, Vec<Found>) {
+        let region = Region {
+            node: 0,
+            start_ns: 0,
+            end_ns: 0,
+            flows: 0,
+            dns: 0,
+            records: FileMark::default(),
+            lists: FileMark::default(),
+            filters: FilterPlace::default(),
+        };
+        let found = |_| Found {
+            keys: Vec::new(),
+            filters: Vec::new(),
+        };
+        let entry = CaptureEntry {
+            id,
+            path: PathBuf::from(id.to_string()),
+            bytes: 0,
+            digest: String::new(),
+            packets: 0,
+            damage: None,
+            part: None,
+            regions: vec![region; regions],
+        };
+        (entry, (0..regions).map(found).collect())
+    }
+
+    /// The captures and the regions of each segment after a commit of captures with so many regions each.
+    fn committed(regions: &[usize]) -> Vec<(Vec<u64>, u64)> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let archive = folder.path();
+        let mut catalog = Catalog::new(Settings::default(), vec![archive.to_owned()]);
+        let mut fresh = Vec::new();
+        for (id, &regions) in (0..).zip(regions) {
+            let (entry, found) = capture(id, regions);
+            add_to(&mut fresh, &catalog, entry, found);
+        }
+        let (mut files, changes) = <(NewFiles, Changes)>::default();
+        let segments = rewrite(archive, &mut catalog, fresh, &changes, &mut files);
+        let of_segment = |segment: &Segment| {
+            let captures = segment.captures(archive).expect("its captures");
+            let ids = captures.iter().map(|entry| entry.id).collect();
+            (ids, segment.regions())
+        };
+        segments.expect("segments").iter().map(of_segment).collect()
+    }
+
+    #[test]
+    fn a_commit_is_divided_into_segments_of_at_most_256_regions() {
+        let captures: Vec<usize> = (0..300).map(|at| at % 5).collect();
+        let segments = committed(&captures);
+        assert!(segments.iter().all(|&(_, regions)| regions <= 256));
+        assert!(segments.iter().all(|(ids, _)| ids.len() <= 256));
+        let regions: u64 = segments.iter().map(|(_, regions)| regions).sum();
+        assert_eq!(regions, 600);
+        let ids: Vec<u64> = segments.into_iter().flat_map(|(ids, _)| ids).collect();
+        assert_eq!(ids, (0..300).collect::<Vec<_>>());
+        // A segment is filled as far as whole captures go, and one that is larger alone stays whole.
+        let all = |ids: std::ops::Range<u64>| ids.collect::<Vec<_>>();
+        assert_eq!(
+            committed(&[200, 56, 1, 300, 4]),
+            [
+                (all(0..2), 256),
+                (all(2..3), 1),
+                (all(3..4), 300),
+                (all(4..5), 4)
+            ]
+        );
+        assert_eq!(committed(&[0; 257]).len(), 2);
     }
 }

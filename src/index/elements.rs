@@ -12,7 +12,6 @@
 //! - Of the domains above a name the eight highest are elements.
 
 use super::Record;
-use super::lists::address_bytes;
 use super::record::{labels, reversed_labels};
 use crate::hashing::{Digest, Digester};
 use std::net::IpAddr;
@@ -70,7 +69,11 @@ pub(super) enum PortOf {
 }
 
 pub(super) fn address(address: IpAddr) -> Digest {
-    Digester::new(SEED).digest(&address_bytes(address))
+    let digester = Digester::new(SEED);
+    match address {
+        IpAddr::V4(address) => digester.digest(&address.octets()),
+        IpAddr::V6(address) => digester.digest(&address.octets()),
+    }
 }
 
 pub(super) fn port(of: PortOf, port: u16) -> Digest {

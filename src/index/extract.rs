@@ -210,9 +210,11 @@ fn has_changed(entry: &CaptureEntry, stop: &StopFlag) -> bool {
     if !data.is_file() || data.len() != entry.bytes {
         return true;
     }
-    let content = disk::content_of(&entry.path, stop);
     // Of one that was read in part nobody knows.
-    content.is_ok_and(|(digest, _)| !stop.is_set() && disk::digest_text(digest) != entry.digest)
+    match disk::content_of(&entry.path, stop) {
+        Ok(Some((digest, _))) => disk::digest_text(digest) != entry.digest,
+        Ok(None) | Err(_) => false,
+    }
 }
 
 /// How captures are read, and what came of it.

@@ -82,8 +82,8 @@ pub(super) enum Global {
     Scalable(Box<SavedFilter>),
 }
 
-/// Distinct values of a region, as the global level stores them, in ascending order.
-pub(super) fn keys_of(elements: &[Vec<Element>; 2]) -> Vec<Digest> {
+/// Distinct values of a region, as the global level stores them, in the order in which a filter takes them.
+pub(super) fn keys_of(kind: GlobalFilter, elements: &[Vec<Element>; 2]) -> Vec<Digest> {
     let mut keys = Vec::new();
     for (family, elements) in Family::ALL.iter().zip(elements) {
         for element in elements {
@@ -92,9 +92,14 @@ pub(super) fn keys_of(elements: &[Vec<Element>; 2]) -> Vec<Digest> {
             }
         }
     }
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+    match kind {
+        GlobalFilter::Quotient => QuotientFilter::in_order(&keys),
+        GlobalFilter::Scalable => {
+            keys.sort_unstable();
+            keys.dedup();
+            keys
+        }
+    }
 }
 
 fn element(key: &Digest) -> ElementDigests<'_> {

@@ -11,10 +11,11 @@
 //! Prefixes of addresses and domains with all names below them are ranges of the values.
 
 use super::Record;
-use super::columns::{Column, Kind, Table, put, write};
+use super::columns::{Column, Kind, Table, parts, put, write};
 use super::record::reversed_labels;
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type};
 use parquet::errors::ParquetError;
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 const COLUMNS: [Column; 3] = [
@@ -30,9 +31,6 @@ pub(super) enum Attribute {
     Port = 1,
     Domain = 2,
 }
-
-/// Attribute (or its number), value, numbers of records.
-pub(super) type List<A> = (A, Vec<u8>, Vec<i32>);
 
 /// Values from the first to the last, both included; those that begin with the last are included too.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -67,66 +65,102 @@ impl Wanted {
     }
 }
 
-pub(super) fn address_bytes(address: IpAddr) -> Vec<u8> {
-    match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    }
+/// All lists of a region, by column.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(super) struct Inverted {
+    attributes: Vec<i32>,
+    /// The values, one behind the other, and where each ends.
+    values: Vec<u8>,
+    ends: Vec<usize>,
+    numbers: Vec<i32>,
+    /// 0 for the first number of each list, 1 for the others.
+    repetition: Vec<i16>,
 }
 
-/// Every value of a record.
-fn values(record: &Record) -> impl Iterator<Item = (Attribute, Vec<u8>)> {
-    let ports = match record.domain {
-        Some(_) => [record.dst_port; 2],
-        None => [record.src_port, record.dst_port],
-    };
-    let domain = record.domain.as_deref().map(reversed_labels);
-    let addresses = [record.src, record.dst].map(address_bytes).into_iter();
-    addresses
-        .map(|address| (Attribute::Address, address))
-        .chain(ports.map(|port| (Attribute::Port, port.to_be_bytes().to_vec())))
-        .chain(domain.map(|name| (Attribute::Domain, name)))
-}
-
-/// All lists of these records: attribute, value, numbers.
-pub(super) fn of_records(records: &[Record]) -> Vec<List<Attribute>> {
-    let mut entries: Vec<_> = (0..)
-        .zip(records)
-        .flat_map(|(number, record)| values(record).map(move |(a, value)| (a, value, number)))
-        .collect();
-    entries.sort_unstable();
-    entries.dedup();
-    let mut lists: Vec<List<Attribute>> = Vec::new();
-    for (attribute, value, number) in entries {
-        match lists.last_mut() {
-            Some(last) if last.0 == attribute && last.1 == value => last.2.push(number),
-            _ => lists.push((attribute, value, vec![number])),
+impl Inverted {
+    /// Those of these records.
+    pub(super) fn of_records(records: &[Record]) -> Self {
+        // Values with the numbers of records below them.
+        let (mut short, mut long, mut ports) = <(Vec<u64>, Vec<(u128, u64)>, Vec<u64>)>::default();
+        let mut names: HashMap<&[u8], Vec<u64>> = HashMap::new();
+        for (number, record) in (0..).zip(records) {
+            for address in [record.src, record.dst] {
+                match address {
+                    IpAddr::V4(address) => short.push(u64::from(address.to_bits()) << 32 | number),
+                    IpAddr::V6(address) => long.push((address.to_bits(), number)),
+                }
+            }
+            ports.push(u64::from(record.dst_port) << 32 | number);
+            match &record.domain {
+                Some(name) => names.entry(name).or_default().push(number),
+                None => ports.push(u64::from(record.src_port) << 32 | number),
+            }
         }
+        let mut lists = Self::default();
+        lists.add_addresses(&in_order(short), &in_order(long));
+        let ports = in_order(ports);
+        for same in ports.chunk_by(|one, next| one >> 32 == next >> 32) {
+            let port = (same[0] >> 32) as u16;
+            lists.add(Attribute::Port, &port.to_be_bytes(), same.iter().copied());
+        }
+        let names = names
+            .into_iter()
+            .map(|(name, numbers)| (reversed_labels(name), numbers));
+        for (name, numbers) in in_order(names.collect()) {
+            lists.add(Attribute::Domain, &name, numbers.into_iter());
+        }
+        lists
     }
-    lists
+
+    /// Lists of addresses, which both come in order: the bytes of both kinds are in one.
+    fn add_addresses(&mut self, short: &[u64], long: &[(u128, u64)]) {
+        let mut long = long.chunk_by(|one, next| one.0 == next.0).peekable();
+        let mut add_long = |lists: &mut Self, before: Option<u128>| {
+            while let Some(same) = long.next_if(|same| before.is_none_or(|end| same[0].0 < end)) {
+                let numbers = same.iter().map(|&(_, number)| number);
+                lists.add(Attribute::Address, &same[0].0.to_be_bytes(), numbers);
+            }
+        };
+        for same in short.chunk_by(|one, next| one >> 32 == next >> 32) {
+            let address = (same[0] >> 32) as u32;
+            // What is longer than its beginning comes behind it.
+            add_long(self, Some(u128::from(address) << 96));
+            self.add(
+                Attribute::Address,
+                &address.to_be_bytes(),
+                same.iter().copied(),
+            );
+        }
+        add_long(self, None);
+    }
+
+    /// Adds a list, whose numbers are the low halves of these.
+    fn add(&mut self, attribute: Attribute, value: &[u8], numbers: impl Iterator<Item = u64>) {
+        self.attributes.push(attribute as i32);
+        self.values.extend(value);
+        self.ends.push(self.values.len());
+        self.numbers.extend(numbers.map(|number| number as i32));
+        self.repetition.push(0);
+        self.repetition.resize(self.numbers.len(), 1);
+    }
+
+    /// The file with these lists.
+    pub(super) fn encode(self) -> Result<Vec<u8>, ParquetError> {
+        let values = parts(self.values, &self.ends);
+        let present = vec![1; self.numbers.len()];
+        write(&COLUMNS, |group| {
+            put::<Int32Type>(group, &self.attributes, None, None)?;
+            put::<ByteArrayType>(group, &values, None, None)?;
+            put::<Int32Type>(group, &self.numbers, Some(&present), Some(&self.repetition))
+        })
+    }
 }
 
-/// The file with these lists.
-pub(super) fn encode(lists: &[List<Attribute>]) -> Result<Vec<u8>, ParquetError> {
-    let attributes: Vec<i32> = lists.iter().map(|list| list.0 as i32).collect();
-    let values: Vec<ByteArray> = lists
-        .iter()
-        .map(|list| ByteArray::from(list.1.clone()))
-        .collect();
-    let numbers: Vec<i32> = lists
-        .iter()
-        .flat_map(|list| list.2.iter().copied())
-        .collect();
-    let present = vec![1; numbers.len()];
-    let repetition: Vec<i16> = lists
-        .iter()
-        .flat_map(|list| (0..list.2.len()).map(|place| i16::from(place > 0)))
-        .collect();
-    write(&COLUMNS, |group| {
-        put::<Int32Type>(group, &attributes, None, None)?;
-        put::<ByteArrayType>(group, &values, None, None)?;
-        put::<Int32Type>(group, &numbers, Some(&present), Some(&repetition))
-    })
+/// The distinct ones in ascending order.
+fn in_order<T: Ord>(mut all: Vec<T>) -> Vec<T> {
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 /// Lists that were read.
@@ -180,19 +214,17 @@ impl Lists {
     }
 
     /// All lists.
-    pub(super) fn all(&self) -> Result<Vec<List<i32>>, ParquetError> {
-        let rows = self.values.len();
-        let found = self.table.get::<Int32Type>(2, 0, rows)?;
-        let mut lists: Vec<List<i32>> = Vec::with_capacity(rows);
-        for (&number, &repetition) in found.values.iter().zip(&found.repetition) {
-            match lists.last_mut() {
-                Some(last) if repetition > 0 => last.2.push(number),
-                _ => {
-                    let row = lists.len().min(rows - 1);
-                    let value = self.values[row].data().to_vec();
-                    lists.push((self.attributes[row], value, vec![number]));
-                }
-            }
+    pub(super) fn all(&self) -> Result<Inverted, ParquetError> {
+        let found = self.table.get::<Int32Type>(2, 0, self.values.len())?;
+        let mut lists = Inverted {
+            attributes: self.attributes.clone(),
+            numbers: found.values,
+            repetition: found.repetition,
+            ..Inverted::default()
+        };
+        for value in &self.values {
+            lists.values.extend(value.data());
+            lists.ends.push(lists.values.len());
         }
         Ok(lists)
     }

@@ -1,7 +1,7 @@
 //! A question to an index: any of addresses, ports, a domain and a range of time.
 
 use super::elements::{self, Family, PortOf};
-use super::lists::{Attribute, Wanted, address_bytes};
+use super::lists::{Attribute, Wanted};
 use super::record::{Ends, Record, reversed_labels};
 use super::{IndexError, Region};
 use crate::decode::{NAME_MAX, labels_from_text};
@@ -36,6 +36,13 @@ impl AddressRange {
             first,
             last: address_bytes(self.last),
         }
+    }
+}
+
+fn address_bytes(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The records of a region as a Parquet file, which other programs read as well.
 
 use super::Record;
-use super::columns::{Column, Kind, Table, put, write};
+use super::columns::{Column, Kind, Table, parts, put, write};
 use crate::decode::{NAME_MAX, dotted, labels_from_text};
 use parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
+use std::net::IpAddr;
 
 const COLUMNS: [Column; 12] = [
     ("start_ns", Kind::Time, false),
@@ -25,16 +26,12 @@ const COLUMNS: [Column; 12] = [
 pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
     let long = |value: fn(&Record) -> i64| records.iter().map(value).collect::<Vec<_>>();
     let int = |value: fn(&Record) -> i32| records.iter().map(value).collect::<Vec<_>>();
-    let bytes = |text: String| ByteArray::from(text.into_bytes());
-    let text = |value: fn(&Record) -> String| {
-        let texts = records.iter().map(value);
-        texts.map(bytes).collect::<Vec<_>>()
-    };
+    let address = |value: fn(&Record) -> IpAddr| texts(records, |r, out| push(value(r), out));
     write(&COLUMNS, |group| {
         put::<Int64Type>(group, &long(|r| r.start_ns), None, None)?;
         put::<Int64Type>(group, &long(|r| r.end_ns), None, None)?;
-        put::<ByteArrayType>(group, &text(|r| r.src.to_string()), None, None)?;
-        put::<ByteArrayType>(group, &text(|r| r.dst.to_string()), None, None)?;
+        put::<ByteArrayType>(group, &address(|r| r.src), None, None)?;
+        put::<ByteArrayType>(group, &address(|r| r.dst), None, None)?;
         put::<Int32Type>(group, &int(|r| r.protocol.into()), None, None)?;
         put::<Int32Type>(group, &int(|r| r.src_port.into()), None, None)?;
         put::<Int32Type>(group, &int(|r| r.dst_port.into()), None, None)?;
@@ -43,11 +40,36 @@ pub(super) fn encode(records: &[Record]) -> Result<Vec<u8>, ParquetError> {
         put::<Int64Type>(group, &long(|r| r.bytes[0] as i64), None, None)?;
         put::<Int64Type>(group, &long(|r| r.bytes[1] as i64), None, None)?;
         let names = records.iter().filter_map(|record| record.domain.as_deref());
-        let names: Vec<ByteArray> = names.map(|name| bytes(dotted(name))).collect();
+        let names = texts(names, |name, out| out.extend(dotted(name).bytes()));
         let present = records.iter().map(|record| record.domain.is_some().into());
         let present: Vec<i16> = present.collect();
         put::<ByteArrayType>(group, &names, Some(&present), None)
     })
+}
+
+/// Texts that are parts of one piece of memory.
+fn texts<T>(of: impl IntoIterator<Item = T>, push: impl Fn(T, &mut Vec<u8>)) -> Vec<ByteArray> {
+    let (mut all, mut ends) = (Vec::new(), Vec::new());
+    for item in of {
+        push(item, &mut all);
+        ends.push(all.len());
+    }
+    parts(all, &ends)
+}
+
+/// Appends an address as text.
+fn push(address: IpAddr, out: &mut Vec<u8>) {
+    match address {
+        IpAddr::V4(address) => {
+            for (number, octet) in address.octets().into_iter().enumerate() {
+                if number > 0 {
+                    out.push(b'.');
+                }
+                out.extend(itoa::Buffer::new().format(octet).bytes());
+            }
+        }
+        IpAddr::V6(address) => out.extend(address.to_string().bytes()),
+    }
 }
 
 /// The records of a file.

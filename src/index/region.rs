@@ -5,10 +5,13 @@ use super::disk::{self, FileMark, NewFiles};
 use super::draft::Found;
 use super::elements::{self, Element, Family};
 use super::global::keys_of;
-use super::{IndexError, Record, lists, records, region_filter};
+use super::lists::Inverted;
+use super::{IndexError, Record, records, region_filter};
+use crate::hashing::sorted;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Distinct elements of records, by family, in ascending order.
+/// Distinct elements of records, by family, in an order that depends on nothing else.
 pub(super) fn elements_of(records: &[Record]) -> [Vec<Element>; 2] {
     let mut found = [Vec::new(), Vec::new()];
     for record in records {
@@ -16,11 +19,27 @@ pub(super) fn elements_of(records: &[Record]) -> [Vec<Element>; 2] {
             found[family as usize].push(element);
         });
     }
-    for elements in &mut found {
-        elements.sort_unstable();
-        elements.dedup();
+    found.map(|elements| distinct(&elements))
+}
+
+/// These elements in the order of their digests.
+fn distinct(elements: &[Element]) -> Vec<Element> {
+    let numbered = elements.iter().enumerate();
+    let order = sorted(numbered.map(|(number, element)| {
+        u128::from(region_filter::whole(element).value()) << 64 | number as u128
+    }));
+    let mut distinct = Vec::with_capacity(order.len());
+    for same in order.chunk_by(|one, next| one >> 64 == next >> 64) {
+        let of_digest = same.iter().map(|&place| elements[place as u64 as usize]);
+        if same.len() == 1 {
+            distinct.extend(of_digest);
+        } else {
+            // Almost always they are one.
+            let of_digest: BTreeSet<Element> = of_digest.collect();
+            distinct.extend(of_digest);
+        }
     }
-    found
+    distinct
 }
 
 /// The filters of a region with these elements, and the bytes of each.
@@ -57,7 +76,7 @@ impl Made {
     ) -> Result<Self, IndexError> {
         let unwritten = |error| IndexError::damaged(capture, error);
         let elements = elements_of(of_region);
-        let keys = keys_of(&elements);
+        let keys = keys_of(settings.global, &elements);
         let (filters, lengths) = filters_of(settings, &elements)?;
         let dns = of_region.iter().filter(|record| record.domain.is_some());
         let dns = dns.count() as u64;
@@ -77,7 +96,9 @@ impl Made {
                 },
             },
             records: records::encode(of_region).map_err(unwritten)?,
-            lists: lists::encode(&lists::of_records(of_region)).map_err(unwritten)?,
+            lists: Inverted::of_records(of_region)
+                .encode()
+                .map_err(unwritten)?,
             found: Found { keys, filters },
         })
     }

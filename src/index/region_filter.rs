@@ -103,7 +103,7 @@ fn spec(kind: FilterKind, elements: &[Element]) -> Result<FilterSpec, SpecError>
     Ok(SubsetSpec::planned(&workload, lines).into())
 }
 
-/// A saved filter of these distinct elements of a family, in ascending order; nothing if there are none.
+/// A saved filter of these distinct elements of a family; nothing if there are none.
 pub(super) fn build(
     filter: RegionFilter,
     family: Family,
@@ -125,6 +125,9 @@ pub(super) fn build(
         Family::Dns => b"index: src,dst,domain".to_vec(),
     };
     let mut filter = SavedFilter::empty(spec(kind, elements)?, SEED, label, 1)?;
+    // What a filter saves may depend on their order.
+    let mut elements = elements.to_vec();
+    elements.sort_unstable();
     let whole: Vec<Digest> = elements.iter().map(whole).collect();
     let attributes: Vec<Digest> = elements.iter().flatten().copied().collect();
     filter.insert_batch(DigestColumns {
@@ -136,7 +139,8 @@ pub(super) fn build(
     Ok(bytes)
 }
 
-fn whole(element: &Element) -> Digest {
+/// All attributes of an element as one.
+pub(super) fn whole(element: &Element) -> Digest {
     Digest::join(FULL, element.iter().copied())
 }
 

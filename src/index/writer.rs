@@ -2,7 +2,7 @@
 
 use super::catalog::{CATALOG, CaptureEntry, Catalog, Settings};
 use super::disk::{self, NewFiles};
-use super::draft::{Changes, Draft, Found, rewrite};
+use super::draft::{Changes, Draft, Found, add_to, rewrite};
 use super::gather::{self, GatherPlan, Gathered};
 use super::makers::Makers;
 use super::region::Made;
@@ -12,7 +12,9 @@ use flowsieve_engine::internal::Watch;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf, absolute};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Captures are committed together if they follow each other faster than this: a commit writes the
@@ -50,6 +52,7 @@ pub struct IndexWriter {
 #[derive(Debug)]
 struct Known {
     digest: String,
+    bytes: u64,
     path: PathBuf,
 }
 
@@ -191,43 +194,53 @@ impl IndexWriter {
         if let Some(problem) = cannot_be_indexed(&path) {
             return Ok(Added::Unreadable(problem));
         }
-        let (digest, bytes) = match disk::content_of(&path, &watch.stop()) {
-            Ok(_) if watch.stop().is_set() => return Ok(Added::Interrupted),
-            Ok(content) => content,
-            Err(error) => return unreadable(error),
-        };
-        let digest = disk::digest_text(digest);
-        let same = self
-            .known
-            .iter_mut()
-            .find(|(_, known)| known.digest == digest);
-        if let Some((&id, known)) = same {
-            if known.path != path && !known.path.exists() {
-                known.path.clone_from(&path);
-                let mut fresh = self.fresh.iter_mut().flat_map(|draft| &mut draft.captures);
-                match fresh.find(|entry| entry.id == id) {
-                    Some(entry) => entry.path = path,
-                    None => drop(self.changes.moved.insert(id, path)),
-                }
-                self.pending = true;
+        let stop = watch.stop();
+        let before = if self.may_know(&path) {
+            match disk::content_of(&path, &stop) {
+                Ok(None) => return Ok(Added::Interrupted),
+                Ok(Some(content)) if self.knows(content, &path) => return Ok(Added::Known),
+                Ok(content) => content,
+                Err(error) => return unreadable(error),
             }
-            return Ok(Added::Known);
-        }
+        } else {
+            None
+        };
         let mut entry = CaptureEntry {
             id: self.catalog.take_number(),
             path: path.clone(),
-            bytes,
-            digest,
+            bytes: 0,
+            digest: String::new(),
             packets: 0,
             damage: None,
             part: (!self.selection.is_everything()).then(|| SelectedPart::from(&self.selection)),
             regions: Vec::new(),
         };
-        let made = self.make_regions(&mut entry, watch);
+        let (made, content) = thread::scope(|scope| {
+            // What cannot be known is read by both at the same time.
+            let content = || disk::content_of(&path, &stop);
+            let reading = before.is_none().then(|| scope.spawn(content));
+            let made = self.make_regions(&mut entry, watch);
+            let read = reading.map(|reading| reading.join().unwrap_or_else(|of| resume_unwind(of)));
+            (made, read.unwrap_or(Ok(before)))
+        });
         let (gathered, found) = made.inspect_err(|_| {
             // A disk that is full needs the room, and the next writer deletes what is left.
             let _ = self.delete_folders(entry.id);
         })?;
+        let left_out = match content {
+            Ok(None) => Some(Added::Interrupted),
+            // Another program wrote it meanwhile.
+            Ok(Some(content)) if self.knows(content, &path) => Some(Added::Known),
+            Ok(Some((digest, bytes))) => {
+                (entry.digest, entry.bytes) = (disk::digest_text(digest), bytes);
+                None
+            }
+            Err(error) => Some(Added::Unreadable(error.to_string())),
+        };
+        if let Some(added) = left_out {
+            self.delete_folders(entry.id)?;
+            return Ok(added);
+        }
         let damage = gathered.error.as_ref().map(ToString::to_string);
         let unreadable = damage.clone().filter(|_| entry.regions.is_empty());
         if gathered.interrupted || unreadable.is_some() {
@@ -247,15 +260,40 @@ impl IndexWriter {
             damage,
         };
         self.known.insert(entry.id, Known::of(&entry));
-        let has_room = |draft: &mut Draft| draft.has_room(entry.regions.len());
-        let mut draft = self.fresh.pop_if(has_room).unwrap_or_default();
-        draft.add(&self.catalog, entry, found);
-        self.fresh.push(draft);
+        add_to(&mut self.fresh, &self.catalog, entry, found);
         self.pending = true;
         if self.committed.elapsed() >= COMMIT_EVERY {
             self.commit()?;
         }
         Ok(added)
+    }
+
+    /// Whether the index may have the content of this file: not if it has none of that length.
+    fn may_know(&self, path: &Path) -> bool {
+        let data = File::open(path).and_then(|file| file.metadata());
+        data.map_or(true, |data| {
+            let mut known = self.known.values();
+            !data.is_file() || known.any(|known| known.bytes == data.len())
+        })
+    }
+
+    /// Whether a capture of this content is in the index. If its file is gone, it is in this one from now on.
+    fn knows(&mut self, (digest, _): (u128, u64), path: &Path) -> bool {
+        let digest = disk::digest_text(digest);
+        let mut known = self.known.iter_mut();
+        let Some((&id, known)) = known.find(|(_, known)| known.digest == digest) else {
+            return false;
+        };
+        if known.path != path && !known.path.exists() {
+            path.clone_into(&mut known.path);
+            let mut fresh = self.fresh.iter_mut().flat_map(|draft| &mut draft.captures);
+            match fresh.find(|entry| entry.id == id) {
+                Some(entry) => path.clone_into(&mut entry.path),
+                None => drop(self.changes.moved.insert(id, path.to_owned())),
+            }
+            self.pending = true;
+        }
+        true
     }
 
     /// Reads a capture and writes its regions, each to the node that holds the least.
@@ -292,7 +330,7 @@ impl IndexWriter {
             threads: self.threads,
         };
         let ways = gather::regions_at_once(self.threads);
-        let gathered = std::thread::scope(|scope| {
+        let gathered = thread::scope(|scope| {
             let mut makers = Makers::start(scope, ways, path, &catalog.settings);
             let gathered = gather::regions(path, &plan, watch, |records| {
                 makers.give(records, &mut write)
@@ -423,6 +461,7 @@ impl Known {
     fn of(entry: &CaptureEntry) -> Self {
         Self {
             digest: entry.digest.clone(),
+            bytes: entry.bytes,
             path: entry.path.clone(),
         }
     }

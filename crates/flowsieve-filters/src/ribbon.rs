@@ -48,9 +48,14 @@
 //! Reference: Dillinger, Walzer, "Ribbon filter: practically smaller than Bloom and Xor", 2021; binary fuse filters: Graf, Lemire,
 //! "Binary fuse filters: fast and smaller than xor filters", ACM Journal of Experimental Algorithmics 27, 2022.
 
+#![expect(
+    clippy::inline_always,
+    reason = "a call that is not inlined runs without the instructions of this machine"
+)]
+
 use super::saved::LoadError;
 use super::spec::SpecError;
-use crate::hashing::{Checksum, Digest, mix, reduce};
+use crate::hashing::{Checksum, Digest, in_order_of, mix, reduce};
 
 /// Coefficients of a row (w).
 const WIDTH: u64 = 128;
@@ -114,8 +119,13 @@ struct Equation {
 }
 
 impl Shape {
+    /// The hash function from which starts follow, in ascending order where its values are.
+    fn stream_of_starts(functions: u32) -> u64 {
+        FIRST_STREAM + u64::from(functions) * 4
+    }
+
     fn equation(self, digest: Digest) -> Equation {
-        let first = FIRST_STREAM + u64::from(self.functions) * 4;
+        let first = Self::stream_of_starts(self.functions);
         let number = |stream: u64| mix(digest, first + stream);
         let row = u128::from(number(1)) << 64 | u128::from(number(2)) | 1;
         let fingerprint = number(3) >> (64 - self.fingerprint);
@@ -188,9 +198,7 @@ impl RibbonFilter {
                 elements.len()
             )));
         }
-        let mut distinct = elements.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
+        let mut distinct = in_order_of(Shape::stream_of_starts(0), elements);
         let elements = distinct.len() as u64;
         let mut shape = Shape {
             functions: 0,
@@ -200,7 +208,11 @@ impl RibbonFilter {
         };
         for _ in 0..GROWTHS {
             for functions in 0..TRIES {
-                shape.functions = functions;
+                if functions != shape.functions {
+                    shape.functions = functions;
+                    let digests: Vec<Digest> = distinct.iter().copied().map(digest_of).collect();
+                    distinct = in_order_of(Shape::stream_of_starts(functions), &digests);
+                }
                 if let Some(columns) = solve(shape, &distinct) {
                     return Ok(Self { shape, columns });
                 }
@@ -342,16 +354,29 @@ fn first_slots(elements: u64) -> u64 {
     (n * (1.0 + n.log2() / 1000.0)) as u64 + 8
 }
 
+/// The digest behind its value of a hash function.
+fn digest_of(pair: u128) -> Digest {
+    Digest::from_value(pair as u64)
+}
+
 /// The columns in which each element's equation holds, if there are any: the same whatever the order of the elements,
-/// since the slots that get a row depend on the space of all equations only.
-fn solve(shape: Shape, elements: &[Digest]) -> Option<Vec<u8>> {
-    let equations = elements.iter().map(|&element| shape.equation(element));
-    let mut equations: Vec<Equation> = equations.collect();
-    // In this order a row meets those near it, which are in the caches.
-    equations.sort_unstable_by_key(|equation| equation.start);
-    // Rows that begin with the coefficient of their slot; 0 where there is none.
+/// since the slots that get a row depend on the space of all equations only. They come in the order of their starts,
+/// so that a row meets those near it, which are in the caches.
+fn solve(shape: Shape, elements: &[u128]) -> Option<Vec<u8>> {
+    let rows = &rows(shape, elements)?;
+    let substitute = Substitute { shape, rows };
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = pulp::x86::V3::try_new() {
+        return Some(simd.vectorize(substitute));
+    }
+    Some(substitute.columns())
+}
+
+/// A row for each slot, beginning with the coefficient of the slot, and its fingerprint; 0 where there is none.
+fn rows(shape: Shape, elements: &[u128]) -> Option<Vec<(u128, u32)>> {
     let mut rows = vec![(0_u128, 0_u32); shape.slots as usize];
-    for mut equation in equations {
+    for &element in elements {
+        let mut equation = shape.equation(digest_of(element));
         let mut at = equation.start as usize;
         loop {
             // Rows that the last slots cut off have no coefficient there.
@@ -373,28 +398,50 @@ fn solve(shape: Shape, elements: &[Digest]) -> Option<Vec<u8>> {
             at += zeros as usize;
         }
     }
-    Some(substitute(shape, &rows))
+    Some(rows)
 }
 
-/// The columns that follow from rows, from the last slot to the first.
-fn substitute(shape: Shape, rows: &[(u128, u32)]) -> Vec<u8> {
-    let mut columns = vec![0; shape.column_bytes() as usize];
-    // Of each column the slots behind the present one, the nearest lowest.
-    let mut behind = vec![0_u128; shape.fingerprint as usize];
-    for (at, &(row, fingerprint)) in rows.iter().enumerate().rev() {
-        let has_row = (row & 1) as u32;
-        for (column, behind) in behind.iter_mut().enumerate() {
-            let parity = (row >> 1 & *behind).count_ones();
-            let bit = has_row & (parity ^ fingerprint >> column);
-            *behind = *behind << 1 | u128::from(bit);
-        }
-        if at % 64 == 0 {
-            for (column, &behind) in behind.iter().enumerate() {
-                put(&mut columns, column * rows.len() + at, behind as u64);
+/// What is left to do when rows are known.
+struct Substitute<'a> {
+    shape: Shape,
+    rows: &'a [(u128, u32)],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl pulp::NullaryFnOnce for Substitute<'_> {
+    type Output = Vec<u8>;
+
+    #[inline(always)]
+    fn call(self) -> Vec<u8> {
+        self.columns()
+    }
+}
+
+impl Substitute<'_> {
+    /// The columns that follow, from the last slot to the first. Most of it is counting ones, which is one instruction where the
+    /// machine has it.
+    #[inline(always)]
+    fn columns(self) -> Vec<u8> {
+        let Self { shape, rows } = self;
+        let mut columns = vec![0; shape.column_bytes() as usize];
+        // Of each column the slots behind the present one, the nearest lowest.
+        let mut behind = vec![0_u128; shape.fingerprint as usize];
+        for (at, &(row, fingerprint)) in rows.iter().enumerate().rev() {
+            let has_row = (row & 1) as u32;
+            for (column, behind) in behind.iter_mut().enumerate() {
+                let selected = row >> 1 & *behind;
+                let parity = (selected as u64 ^ (selected >> 64) as u64).count_ones();
+                let bit = has_row & (parity ^ fingerprint >> column);
+                *behind = *behind << 1 | u128::from(bit);
+            }
+            if at % 64 == 0 {
+                for (column, &behind) in behind.iter().enumerate() {
+                    put(&mut columns, column * rows.len() + at, behind as u64);
+                }
             }
         }
+        columns
     }
-    columns
 }
 
 /// Puts the bits of a word where there are none yet; those beyond the end are 0.
@@ -484,8 +531,15 @@ mod tests {
         others.reverse();
         others.extend(&elements[100..200]);
         assert_eq!(RibbonFilter::build(&others, 9).unwrap(), filter);
-        // The solution does not depend on the order of the equations.
-        assert_eq!(solve(filter.shape, &elements).unwrap(), filter.columns);
+        // The solution does not depend on the order of the equations, nor on the machine's instructions.
+        let pairs: Vec<u128> = elements.iter().map(|of| of.value().into()).collect();
+        assert_eq!(solve(filter.shape, &pairs).unwrap(), filter.columns);
+        let rows = &rows(filter.shape, &pairs).unwrap();
+        let substitute = Substitute {
+            shape: filter.shape,
+            rows,
+        };
+        assert_eq!(substitute.columns(), filter.columns);
     }
 
     #[test]

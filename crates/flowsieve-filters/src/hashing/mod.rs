@@ -4,6 +4,7 @@
 mod checksum;
 mod digest;
 mod h3;
+mod order;
 mod probes;
 mod products;
 mod shard;
@@ -11,6 +12,8 @@ mod shard;
 pub use checksum::Checksum;
 pub use digest::{Digest, Digester};
 pub use h3::H3;
+pub(crate) use order::in_order_of;
+pub use order::sorted;
 pub use probes::{NumberedProbes, ProbeBatch, Probes, mix, mix_all, reduce};
 pub use products::{HalfProducts, Products, WholeProducts};
 pub use shard::shard_of;

@@ -62,7 +62,7 @@ mod packed;
 
 use super::saved::LoadError;
 use super::spec::SpecError;
-use crate::hashing::{Digest, mix};
+use crate::hashing::{Digest, in_order_of, mix};
 pub use packed::Words;
 use packed::{Entries, Layout, MAX_DISTINCT, Packed};
 use std::collections::HashMap;
@@ -145,7 +145,14 @@ impl QuotientFilter {
         self.change(of, 1);
     }
 
-    /// Inserts elements, each once more, in one pass.
+    /// The distinct ones of these elements in the order in which filters take a batch fastest.
+    pub fn in_order(elements: &[Digest]) -> Vec<Digest> {
+        let pairs = in_order_of(STREAM, elements).into_iter();
+        pairs.map(|pair| Digest::from_value(pair as u64)).collect()
+    }
+
+    /// Inserts elements, each once more, in one pass. It takes less time if they are a few runs of
+    /// [`QuotientFilter::in_order`].
     ///
     /// # Panics
     ///
@@ -159,12 +166,16 @@ impl QuotientFilter {
         self.change_batch(elements, -1);
     }
 
+    #[expect(
+        clippy::stable_sort_primitive,
+        reason = "a stable sort merges what is in order already"
+    )]
     fn change_batch(&mut self, elements: &[Digest], by: i64) {
         self.settle();
         let bits = self.packed().fingerprint_bits();
         let fingerprints = elements.iter().map(|&element| fingerprint(element, bits));
         let mut fingerprints: Vec<u64> = fingerprints.collect();
-        fingerprints.sort_unstable();
+        fingerprints.sort();
         let changes = fingerprints.chunk_by(|one, next| one == next);
         let changes = changes.map(|same| (same[0], by * same.len() as i64));
         self.apply(&changes.collect::<Vec<_>>());
