@@ -7,7 +7,7 @@ use super::options::{
     ThreadArgs, one_of,
 };
 use super::output::Output;
-use super::run::{PARTIAL, Run};
+use super::run::{PARTIAL, Run, explained};
 use super::same_file::keep_apart;
 use super::say::say;
 use super::units::{in_short, parse_size, parse_width_ns, with_values};
@@ -15,9 +15,7 @@ use super::{Outcome, UsageError};
 use anyhow::{Context, Result};
 use clap::Args;
 use flowsieve::anonymize::AddressMap;
-use flowsieve::flows::{
-    FlowError, FlowPlan, FlowRecord, FlowSink, LastFlows, SortedFlows, list, list_unique,
-};
+use flowsieve::flows::{FlowPlan, FlowRecord, FlowSink, LastFlows, SortedFlows, list, list_unique};
 use flowsieve::report::{FlowNames, FlowParameters, FlowReport, ReportFormat, flow_shortcomings};
 use std::io;
 use std::path::PathBuf;
@@ -190,14 +188,6 @@ impl FlowSink for Shown {
 
     fn flush(&mut self) -> io::Result<()> {
         self.report.flush()
-    }
-}
-
-fn explained(error: FlowError) -> anyhow::Error {
-    match error {
-        FlowError::Plan(sentence) => UsageError::of(sentence).into(),
-        FlowError::Sink(error) => anyhow::Error::from(error).context(UNWRITTEN),
-        error @ FlowError::Broken(_) => error.into(),
     }
 }
 

@@ -1,7 +1,6 @@
 //! Why an index cannot be read, written or asked.
 
-use crate::flows::FlowError;
-use flowsieve_engine::internal::Broken;
+use flowsieve_engine::internal::{Broken, RunError};
 use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -72,7 +71,13 @@ pub enum IndexError {
     Plan(String),
     /// Packets could not be processed, which is a mistake of flowsieve's own.
     #[error(transparent)]
-    Broken(#[from] Broken),
+    Run(RunError),
+}
+
+impl From<Broken> for IndexError {
+    fn from(broken: Broken) -> Self {
+        Self::Run(broken.into())
+    }
 }
 
 impl IndexError {
@@ -91,11 +96,11 @@ impl IndexError {
     }
 
     /// Of listing the flows of this capture.
-    pub(super) fn of_flows(path: &Path, error: FlowError) -> Self {
+    pub(super) fn of_flows(path: &Path, error: RunError) -> Self {
         match error {
-            FlowError::Plan(sentence) => Self::Plan(sentence),
-            FlowError::Sink(error) => Self::io(path)(error),
-            FlowError::Broken(broken) => Self::Broken(broken),
+            RunError::Plan(error) => Self::Plan(error.to_string()),
+            RunError::Sink(error) => Self::io(path)(error),
+            error => Self::Run(error),
         }
     }
 

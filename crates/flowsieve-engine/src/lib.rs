@@ -31,7 +31,7 @@ pub mod zone;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::guard::{Broken, WorkerGone, guarded};
-    pub use crate::inputs::{Input, Merge, RecordInput, Watch};
+    pub use crate::inputs::{Input, Merge, RecordInput, RunError, Watch};
     pub use crate::memory::given_of;
 }
 

@@ -32,7 +32,7 @@ pub(crate) use key::FlowKey;
 #[doc(hidden)]
 pub use last::LastFlows;
 pub(crate) use packed::{PackedFlows, PackedMaker, Taken};
-pub use plan::{FlowError, FlowPlan};
+pub use plan::FlowPlan;
 #[doc(hidden)]
 pub use record::DnsRecord;
 pub use record::{Direction, Ended, FlowRecord};

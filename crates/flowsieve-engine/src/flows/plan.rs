@@ -2,10 +2,9 @@
 
 use super::table::LEAST_MEMORY;
 use crate::decode::Tunnel;
-use crate::guard::Broken;
+use crate::inputs::PlanError;
 use crate::selection::Selection;
 use crate::trace::{InputFormat, Source};
-use std::io;
 
 /// Everything that a list of flows depends on.
 #[derive(Clone, Debug)]
@@ -33,20 +32,6 @@ pub struct FlowPlan {
     /// Where an input is a stream, such as a pipe: a flow ends also when, for this many nanoseconds more than `idle_ns`, no packet
     /// of it has come; so its end does not wait for its next packet.
     pub delay_ns: Option<i64>,
-}
-
-/// Why there is no result at all.
-#[derive(Debug, thiserror::Error)]
-pub enum FlowError {
-    /// The plan contradicts itself.
-    #[error("{0}")]
-    Plan(String),
-    /// The flows could not be handed on, or kept in a temporary file.
-    #[error("{0}")]
-    Sink(#[from] io::Error),
-    /// What takes the packets panicked.
-    #[error(transparent)]
-    Broken(#[from] Broken),
 }
 
 impl FlowPlan {
@@ -79,17 +64,17 @@ impl FlowPlan {
     ///
     /// A timeout of 0 or less; too little memory.
     #[doc(hidden)]
-    pub fn check(&self) -> Result<(), FlowError> {
+    pub fn check(&self) -> Result<(), PlanError> {
         let timeouts = [("idle", self.idle_ns), ("active", self.active_ns)];
         for (name, timeout) in timeouts {
             if timeout.is_some_and(|timeout| timeout <= 0) {
-                return Err(FlowError::Plan(format!(
+                return Err(PlanError::new(format!(
                     "an {name} timeout is at least 1 ns; --{name} 15s works, and without it there is none"
                 )));
             }
         }
         if self.memory_bytes < LEAST_MEMORY {
-            return Err(FlowError::Plan(format!(
+            return Err(PlanError::new(format!(
                 "flows need at least {LEAST_MEMORY} bytes of memory, not {}; --memory 1GiB is the default",
                 self.memory_bytes
             )));

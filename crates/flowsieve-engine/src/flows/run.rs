@@ -1,11 +1,11 @@
 //! The run: captures in, flows and DNS messages out.
 
 use super::batch::{Cursor, FlowBatch, FlowMaker, FlowPacket};
-use super::plan::{FlowError, FlowPlan};
+use super::plan::FlowPlan;
 use super::record::Ended;
 use super::results::{FlowSink, FlowSummary, FlowTotals};
 use super::table::FlowTable;
-use crate::inputs::{A_WHILE, CaptureClock, Feed, InputResult, Merge, Taker, Watch};
+use crate::inputs::{A_WHILE, CaptureClock, Feed, InputResult, Merge, RunError, Taker, Watch};
 use std::io;
 use std::sync::Arc;
 use std::thread;
@@ -24,7 +24,7 @@ pub fn list(
     plan: &FlowPlan,
     sink: &mut dyn FlowSink,
     watch: &dyn Watch,
-) -> Result<FlowSummary, FlowError> {
+) -> Result<FlowSummary, RunError> {
     plan.check()?;
     let mut table = FlowTable::new(plan);
     let (inputs, mut totals) = read(plan, &mut table, sink, watch)?;
@@ -73,7 +73,7 @@ pub(super) fn read<T: FlowTaker>(
     taker: &mut T,
     sink: &mut dyn FlowSink,
     watch: &dyn Watch,
-) -> Result<(Vec<InputResult>, FlowTotals), FlowError> {
+) -> Result<(Vec<InputResult>, FlowTotals), RunError> {
     let maker = FlowMaker::new(
         plan.tunnel,
         &plan.dns_ports,
@@ -93,7 +93,7 @@ pub(super) fn read<T: FlowTaker>(
         clock: CaptureClock::new(),
         expired: Instant::now(),
     };
-    let read: Result<_, FlowError> = thread::scope(|scope| {
+    let read: Result<_, RunError> = thread::scope(|scope| {
         let begin = |capture, open| match delay_ns {
             Some(_) => Feed::start_prompt(scope, capture, &maker),
             None => Feed::start(scope, capture, &maker, threads, open),
@@ -142,13 +142,13 @@ impl<T: FlowTaker> Taking<'_, '_, T> {
     }
 }
 
-impl<T: FlowTaker> Taker<Feed<FlowMaker>, FlowError> for Taking<'_, '_, T> {
+impl<T: FlowTaker> Taker<Feed<FlowMaker>, RunError> for Taking<'_, '_, T> {
     fn take(
         &mut self,
         _number: usize,
         feed: &mut Feed<FlowMaker>,
         packets: usize,
-    ) -> Result<(), FlowError> {
+    ) -> Result<(), RunError> {
         let (first, end) = (feed.cursor.packet, feed.cursor.packet + packets);
         self.output
             .take(&feed.batch, &mut feed.cursor, end, self.taker)?;
@@ -163,7 +163,7 @@ impl<T: FlowTaker> Taker<Feed<FlowMaker>, FlowError> for Taking<'_, '_, T> {
         self.delay_ns.map(|_| A_WHILE)
     }
 
-    fn idle(&mut self) -> Result<(), FlowError> {
+    fn idle(&mut self) -> Result<(), RunError> {
         Ok(self.expire(self.clock.of_silence())?)
     }
 }
@@ -176,7 +176,7 @@ impl Output<'_> {
         cursor: &mut Cursor,
         end: usize,
         taker: &mut impl FlowTaker,
-    ) -> Result<(), FlowError> {
+    ) -> Result<(), RunError> {
         let (first, first_skipped) = (cursor.packet, cursor.skipped);
         let mut bytes = 0;
         let mut approached = cursor.flow;

@@ -7,7 +7,7 @@
 
 use super::batch::FlowPacket;
 use super::key::FlowKey;
-use super::plan::{FlowError, FlowPlan};
+use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
 use super::results::{FlowSink, FlowSummary, Uniqueness};
 use super::run::{FlowTaker, Output, read};
@@ -15,7 +15,7 @@ use crate::filters::{
     ElementDigests, Estimate, FilterKind, FilterSpec, MembershipFilter, Sighting, Sizing,
 };
 use crate::hashing::Digester;
-use crate::inputs::Watch;
+use crate::inputs::{PlanError, RunError, Watch};
 use crate::memory::{given_of, is_given};
 use hashbrown::HashTable;
 use std::io;
@@ -33,7 +33,7 @@ pub fn list_unique(
     plan: &FlowPlan,
     sink: &mut dyn FlowSink,
     watch: &dyn Watch,
-) -> Result<FlowSummary, FlowError> {
+) -> Result<FlowSummary, RunError> {
     plan.check()?;
     let bytes = (plan.memory_bytes / 2).max(LEAST_FILTER_BYTES);
     let sizing = Sizing::Memory {
@@ -41,7 +41,7 @@ pub fn list_unique(
         expected: None,
     };
     let spec = FilterSpec::new(FilterKind::Subset, 1, sizing)
-        .map_err(|error| FlowError::Plan(error.to_string()))?;
+        .map_err(|error| PlanError::new(error.to_string()))?;
     let mut seen = Seen {
         answer: Answer::Exact(HashTable::new()),
         exact_limit_bytes: plan.memory_bytes / 2,
