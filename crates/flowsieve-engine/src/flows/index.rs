@@ -155,6 +155,10 @@ impl Index {
     /// Adds a place, which is not there yet, and for which there is room.
     #[inline]
     pub(super) fn insert(&mut self, hash: u32, place: u32) {
+        debug_assert!(
+            u64::from(place) + 1 < 1 << self.bits,
+            "places are fewer than slots"
+        );
         let (mut at, new) = (self.home(hash), self.slot_of(hash, place));
         let slots = self.slots.as_mut_slice();
         while slots[at] != 0 {
@@ -198,7 +202,7 @@ impl Index {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::BTreeSet;
+    use std::collections::BTreeMap;
 
     proptest! {
         #[test]
@@ -206,26 +210,32 @@ mod tests {
             steps in prop::collection::vec((any::<bool>(), 0_u32..3000), 0..6000),
         ) {
             // Hashes that crowd at both ends of the table, and some that are the same.
-            let hash = |place: u32| match place % 3 {
-                0 => u32::MAX - place / 100,
-                1 => place / 7,
-                _ => place.wrapping_mul(0x9e37_79b9),
+            let hash = |flow: u32| match flow % 3 {
+                0 => u32::MAX - flow / 100,
+                1 => flow / 7,
+                _ => flow.wrapping_mul(0x9e37_79b9),
             };
-            let hashes: Vec<u32> = (0..3000).map(hash).collect();
-            let mut index = Index::new(false);
-            let mut expected = BTreeSet::new();
-            for (adds, place) in steps {
-                if adds && expected.insert(place) {
+            let (mut index, mut places) = (Index::new(false), BTreeMap::new());
+            let (mut hashes, mut free) = (Vec::new(), Vec::new());
+            for (adds, flow) in steps {
+                if adds && !places.contains_key(&flow) {
+                    // Places are the first that are free, as in the table of flows: there are fewer than slots.
+                    let place = free.pop().unwrap_or(hashes.len() as u32);
                     prop_assert!(index.make_room(&hashes));
-                    index.insert(hash(place), place);
-                } else if !adds && expected.remove(&place) {
+                    hashes.resize(hashes.len().max(place as usize + 1), 0);
+                    hashes[place as usize] = hash(flow);
+                    index.insert(hash(flow), place);
+                    places.insert(flow, place);
+                } else if !adds && let Some(place) = places.remove(&flow) {
                     index.remove(place, &hashes);
+                    free.push(place);
                 }
-                prop_assert_eq!(index.len(), expected.len());
+                prop_assert_eq!(index.len(), places.len());
             }
-            for place in 0..3000 {
-                let found = index.find(hash(place), |other| other == place);
-                prop_assert_eq!(found.is_some(), expected.contains(&place));
+            for flow in 0..3000 {
+                let place = places.get(&flow).copied();
+                let found = index.find(hash(flow), |other| Some(other) == place);
+                prop_assert_eq!(found, place);
             }
         }
     }
