@@ -76,10 +76,6 @@ impl Query<'_> {
         {
             return simd.vectorize(WithVectors::<MOST>(self));
         }
-        #[cfg(target_arch = "x86_64")]
-        if let Some(simd) = pulp::x86::V3::try_new() {
-            return simd.vectorize(WithShortVectors::<MOST>(self));
-        }
         self.run_with::<WholeProducts, MOST>();
     }
 
@@ -130,20 +126,6 @@ impl<const MOST: usize> pulp::NullaryFnOnce for WithVectors<'_, MOST> {
     #[inline(always)]
     fn call(self) {
         self.0.run_with::<HalfProducts, MOST>();
-    }
-}
-
-/// [`Query::run_with`] for a machine with vectors of four words, which do not compute products faster than one by one.
-#[cfg(target_arch = "x86_64")]
-struct WithShortVectors<'a, const MOST: usize>(Query<'a>);
-
-#[cfg(target_arch = "x86_64")]
-impl<const MOST: usize> pulp::NullaryFnOnce for WithShortVectors<'_, MOST> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self) {
-        self.0.run_with::<WholeProducts, MOST>();
     }
 }
 

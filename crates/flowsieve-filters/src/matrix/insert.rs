@@ -8,7 +8,7 @@ use crate::hashing::{Digest, ProbeBatch};
 use crate::{DigestColumns, MembershipFilter, Sighting};
 
 /// Most cells of an element of a batch. Where elements have more, looking whether all are set pays, one by one.
-const MOST_CELLS: usize = 64;
+const MOST_CELLS: usize = 16;
 
 /// A number for each element of a batch.
 type Row = [u64; ProbeBatch::MOST];
