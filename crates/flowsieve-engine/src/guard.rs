@@ -1,7 +1,7 @@
 //! A panic is a mistake of flowsieve's own. It ends the run, or an input, with an error that says where
 //! in the trace it happened, and nobody waits for a thread that is gone.
 
-use crate::bits::MEMORY_REFUSED;
+pub(crate) use crate::bits::MEMORY_REFUSED;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -44,7 +44,7 @@ pub fn compare(
         slicing: plan.slicing,
         open_slices: plan.open_slices(),
         shards: 1,
-        threads: usize::from(plan.threads > 1),
+        threads: usize::from(plan.threads > 2),
         beside: traffic
             .into_iter()
             .map(|traffic| traffic as &mut dyn Beside)
