@@ -183,7 +183,7 @@ pub(super) struct CandidateTally {
     pub(super) time: (u64, u64),
 }
 
-/// A structure and its states; one thread works for it at a time.
+/// A structure and its states; lives in one thread.
 #[derive(Debug)]
 pub(super) struct Candidate {
     design: Design,
