@@ -33,6 +33,9 @@ pub fn given_of(mut bytes: u64, least: u64) -> u64 {
     bytes
 }
 
+/// What a thread may take of the addresses that the program is allowed: its stack and the heap that the C library gives it.
+const THREAD_BYTES: u64 = 160 << 20;
+
 /// Bytes of the smallest page.
 const PAGE_BYTES: usize = 4096;
 
@@ -42,8 +45,12 @@ const PAGE_BYTES: usize = 4096;
 pub(crate) struct Prepared<T>(JoinHandle<Pages<T>>);
 
 impl<T: Pod + Send> Prepared<T> {
-    /// Starts a thread for it, if there is one to be had.
+    /// Starts a thread for it, if there is one to be had. Where memory is short there is none: a small allocation
+    /// elsewhere that failed for it would end the program.
     pub(crate) fn start(mut pages: Pages<T>) -> Option<Self> {
+        if !is_given(THREAD_BYTES) {
+            return None;
+        }
         let write = move || {
             let items = pages.as_mut_slice().iter_mut();
             for item in items.step_by((PAGE_BYTES / size_of::<T>()).max(1)) {

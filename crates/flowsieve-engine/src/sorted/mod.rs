@@ -6,7 +6,7 @@
 
 mod run;
 
-use self::run::{Run, RunReader, RunWriter};
+use self::run::{Run, RunReader, RunWriter, refused};
 use crate::memory::is_given;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -75,12 +75,14 @@ impl<T: Item> Sorted<T> {
             let length = self.items.len();
             let more = length.max(1024).min(most.saturating_sub(length)).max(1);
             let bytes = (length + more) * size_of::<T>();
-            if !is_given(bytes as u64) || self.items.try_reserve_exact(more).is_err() {
+            // The first items do not ask: with room for a few, each few would be a file.
+            let is_given = length == 0 || is_given(bytes as u64);
+            if !is_given || self.items.try_reserve_exact(more).is_err() {
                 // What the system does not give, a file has.
-                self.spill()?;
-                self.items
-                    .try_reserve(1)
-                    .map_err(|_| io::ErrorKind::OutOfMemory)?;
+                if length > 0 {
+                    self.spill()?;
+                }
+                self.items.try_reserve(1).map_err(|_| refused())?;
             }
         }
         self.bytes += cost;

@@ -1,6 +1,7 @@
 //! Items in a temporary file, each with its length before it. The file has no name, so it is gone when the program is,
 //! however that ends.
 
+use crate::memory::MEMORY_REFUSED;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -35,6 +36,7 @@ pub(super) struct RunReader {
 impl Run {
     pub(super) fn read(mut self) -> io::Result<RunReader> {
         self.file.rewind().map_err(|error| explained(&error))?;
+        ask_for_buffer()?;
         Ok(RunReader {
             from: BufReader::with_capacity(BUFFER, self.file),
             left: self.items,
@@ -46,6 +48,7 @@ impl Run {
 impl RunWriter {
     pub(super) fn new() -> io::Result<Self> {
         let file = tempfile::tempfile().map_err(|error| explained(&error))?;
+        ask_for_buffer()?;
         Ok(Self {
             out: BufWriter::with_capacity(BUFFER, file),
             items: 0,
@@ -92,6 +95,18 @@ impl RunReader {
         self.item.resize(u32::from_le_bytes(length) as usize, 0);
         self.from.read_exact(&mut self.item)
     }
+}
+
+/// Whether there is memory for a buffer: files are used where memory is short, and a buffer that the standard library does not get
+/// ends the program.
+fn ask_for_buffer() -> io::Result<()> {
+    let asked = Vec::<u8>::new().try_reserve_exact(BUFFER);
+    asked.map_err(|_| refused())
+}
+
+/// Memory was refused.
+pub(super) fn refused() -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, MEMORY_REFUSED)
 }
 
 /// The error, with what can be done.
