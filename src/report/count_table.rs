@@ -5,7 +5,7 @@ use super::column::Columns;
 use super::count_combinations::{CountDesign, cell, heading, remark};
 use super::count_model::{CountParameters, slice_columns};
 use super::look::Look;
-use super::number::{duration, grouped, size, windows_of};
+use super::number::{counted, duration, grouped, size, windows_of};
 use super::selection::Selected;
 use super::sparkline::Sparkline;
 use super::table_columns::TableColumns;
@@ -213,8 +213,8 @@ pub(super) fn over_limit(over: u64, slices: u64) -> Option<String> {
 pub(super) fn late(totals: &Totals) -> Option<String> {
     (totals.late > 0).then(|| {
         format!(
-            "{} packets came after the row of their slice, which was revised",
-            grouped(totals.late)
+            "{} came after the row of their slice, which was revised",
+            counted(totals.late, "packet", "packets")
         )
     })
 }

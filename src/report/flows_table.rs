@@ -4,7 +4,7 @@ use super::INTERRUPTED;
 use super::count_table::reasons;
 use super::flows_model::{FlowParameters, FlowShape, flow_columns};
 use super::look::Look;
-use super::number::{duration, grouped, size};
+use super::number::{counted, duration, grouped, size};
 use super::selection::Selected;
 use super::table_columns::TableColumns;
 use super::table_rows::TableRows;
@@ -49,7 +49,7 @@ impl<W: Write> FlowTable<W> {
         self.columns.foot(&mut self.out)?;
         let totals = &summary.totals;
         let numbers = [totals.packets, totals.ip_packets, totals.bytes].map(grouped);
-        let ([packets, ip, bytes], flows) = (numbers, counted(totals.flows, "flow"));
+        let ([packets, ip, bytes], flows) = (numbers, counted(totals.flows, "flow", "flows"));
         let mut said = vec![format!(
             "{flows}: {packets} packets, {ip} of them IP with {bytes} bytes"
         )];
@@ -75,7 +75,7 @@ pub fn flow_shortcomings(summary: &FlowSummary) -> Vec<String> {
     if early > 0 {
         sentences.push(format!(
             "{} ended early because the memory was full, so some may be listed in parts; raise it with --memory",
-            counted(early, "flow")
+            counted(early, "flow", "flows")
         ));
     }
     if let Some(unique) = summary.uniqueness.filter(|unique| !unique.exact) {
@@ -111,10 +111,4 @@ fn title(parameters: &FlowParameters) -> String {
     }
     let memory = size(parameters.memory_bytes);
     title + &format!("; memory {memory}{}", parameters.selected.zone_words())
-}
-
-/// `1 flow`, `2 flows`.
-fn counted(number: u64, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {what}{plural}", grouped(number))
 }

@@ -4,7 +4,7 @@ use super::cell::{Cell, Time};
 use super::column::Columns;
 use super::format::ReportFormat;
 use super::look::Look;
-use super::number::{grouped, time};
+use super::number::{counted, grouped, time};
 use super::rows::{CellRows, Frame, Section};
 use super::table::hanging;
 use super::table_rows::TableRows;
@@ -295,12 +295,6 @@ fn line(record: &Record, zone: Zone) -> String {
     let [bytes, bytes_back] = record.bytes.map(grouped);
     let [forward, reverse] = [forward, reverse].map(grouped);
     format!("{when}  {proto}  {forward} + {reverse} packets, {bytes} + {bytes_back} bytes")
-}
-
-/// `1 query`, `2 queries`.
-fn counted(number: u64, one: &str, many: &str) -> String {
-    let what = if number == 1 { one } else { many };
-    format!("{} {what}", grouped(number))
 }
 
 fn explain(out: &mut impl Write, explained: &Explained, look: Look) -> io::Result<()> {

@@ -4,6 +4,7 @@ use super::cell::Cell;
 use super::column::Columns;
 use super::format::ReportFormat;
 use super::json::{Layout, write_document};
+use super::number::counted;
 use super::rows::{CellRows, Frame, Section};
 use crate::index::Verified;
 use std::io::{self, Write};
@@ -45,8 +46,10 @@ pub fn write_index_verify<W: Write>(
     match format {
         ReportFormat::Table if verified.problems.is_empty() => writeln!(
             out,
-            "{} captures, {} regions, {} records: all files are whole, and filters hold what the lists hold",
-            verified.captures, verified.regions, verified.records
+            "{}, {}, {}: all files are whole, and filters hold what the lists hold",
+            counted(verified.captures, "capture", "captures"),
+            counted(verified.regions, "region", "regions"),
+            counted(verified.records, "record", "records")
         )?,
         ReportFormat::Table => {}
         ReportFormat::Json => {

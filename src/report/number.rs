@@ -15,6 +15,12 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
+/// `1 query`, `2 queries`.
+pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
+    let what = if number == 1 { one } else { many };
+    format!("{} {what}", grouped(number))
+}
+
 /// A text with a capital at its beginning.
 pub(super) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();

@@ -7,12 +7,13 @@
 mod buffer;
 mod encode;
 mod numbers;
+mod row_group;
 
-use self::buffer::Buffer;
-use self::encode::{EncodedColumn, Encoder};
+use self::encode::Encoder;
+use self::row_group::{Encoded, RowGroup, RowGroups};
 use super::cell::Kind;
 use super::column::{Column, Columns};
-use super::crew::{CHUNK_ROWS, Crew, LazyRows, Make, OfBatches};
+use super::crew::{Crew, LazyRows, OfBatches};
 use super::values::RowBatch;
 use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::errors::ParquetError;
@@ -27,18 +28,8 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-/// Rows of a row group.
-const GROUP_ROWS: usize = 32 * CHUNK_ROWS;
-
 /// Threads that make row groups: each has one in memory, about 12 MiB, and as much again waits for it.
 const MOST_THREADS: usize = 8;
-
-/// Rows of a batch that are appended together. Whether a row group is full is asked behind each of them, so that row groups do not
-/// depend on how rows were divided into batches.
-const BATCH_ROWS: usize = 256;
-
-/// Bytes of text after which a row group is written although it has fewer rows.
-const GROUP_TEXT_BYTES: usize = 16 << 20;
 
 /// Writes a table.
 pub(super) struct ParquetTable<W: Write, R> {
@@ -56,29 +47,16 @@ pub(super) struct ParquetTable<W: Write, R> {
     crew: Option<Crew<R, io::Result<Vec<Encoded>>>>,
 }
 
-/// The columns of a row group, encoded.
-type Encoded = Vec<EncodedColumn>;
-
 /// A thread that encodes row groups, or the next one for it to encode.
 enum Encoding {
     Idle(Box<(RowGroup, Encoder)>),
     Busy(JoinHandle<Box<(RowGroup, Encoder, io::Result<Encoded>)>>),
 }
 
-/// The rows that are gathered, by column.
-struct RowGroup {
-    columns: Vec<Buffer>,
-    rows: usize,
-    text_bytes: usize,
-    /// Rows since one that begins a row group in any case, whatever texts there are: there the work of a thread begins.
-    turn: usize,
-}
-
 impl<W: Write, R> fmt::Debug for ParquetTable<W, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ParquetTable")
-            .field("columns", &self.group.columns)
-            .field("rows", &self.group.rows)
+            .field("group", &self.group)
             .finish_non_exhaustive()
     }
 }
@@ -162,7 +140,7 @@ impl<W: Write, R> ParquetTable<W, R> {
         if let Some(crew) = &mut self.crew {
             crew.rest(&mut |groups| put_all(groups, file, out))?;
         }
-        if self.group.rows > 0 {
+        if !self.group.is_empty() {
             self.write_group()?;
         }
         self.write_encoded()?;
@@ -180,8 +158,7 @@ impl<W: Write, R> ParquetTable<W, R> {
         };
         let (fresh, mut encoder) = *idle;
         let mut group = replace(&mut self.group, fresh);
-        // Both are rows of one table.
-        self.group.turn = group.turn % GROUP_ROWS;
+        self.group.follow(&group);
         let described = Arc::clone(&self.described);
         let encode = move || {
             let encoded = group.encode(&mut encoder, &described);
@@ -282,150 +259,6 @@ impl<W: Write, R: RowBatch + Send + 'static> ParquetTable<W, R> {
     }
 }
 
-/// Makes row groups of rows.
-struct RowGroups<R> {
-    columns: Arc<Columns<R>>,
-    group: RowGroup,
-    encoder: Encoder,
-    described: Arc<[ColumnDescPtr]>,
-    done: io::Result<Vec<Encoded>>,
-}
-
-impl<R> RowGroups<R> {
-    fn of(columns: &Arc<Columns<R>>, described: &Arc<[ColumnDescPtr]>) -> Self {
-        Self {
-            columns: Arc::clone(columns),
-            group: RowGroup::of(columns),
-            encoder: Encoder::new(),
-            described: Arc::clone(described),
-            done: Ok(Vec::new()),
-        }
-    }
-
-    fn made(&mut self, is_end: bool) -> io::Result<Vec<Encoded>> {
-        if is_end && self.group.rows > 0 {
-            self.encode();
-        }
-        replace(&mut self.done, Ok(Vec::new()))
-    }
-
-    fn encode(&mut self) {
-        let encoded = self.group.encode(&mut self.encoder, &self.described);
-        match (&mut self.done, encoded) {
-            (Ok(done), Ok(encoded)) => done.push(encoded),
-            (done @ Ok(_), Err(error)) => *done = Err(error),
-            (Err(_), _) => {}
-        }
-    }
-}
-
-impl<R: 'static> Make<R> for RowGroups<R> {
-    type Made = io::Result<Vec<Encoded>>;
-    const TURN_ROWS: usize = GROUP_ROWS;
-
-    fn row(&mut self, row: &mut R) {
-        self.group.row(&self.columns, row);
-        if self.group.is_full() {
-            self.encode();
-        }
-    }
-
-    fn made(&mut self, is_end: bool) -> Self::Made {
-        Self::made(self, is_end)
-    }
-}
-
-impl<R: RowBatch + 'static> Make<R> for OfBatches<RowGroups<R>> {
-    type Made = io::Result<Vec<Encoded>>;
-    const TURN_ROWS: usize = GROUP_ROWS;
-
-    fn row(&mut self, batch: &mut R) {
-        let groups = &mut self.0;
-        let mut left = 0..batch.len();
-        while groups.group.batch(&groups.columns, batch, &mut left) {
-            groups.encode();
-        }
-    }
-
-    fn made(&mut self, is_end: bool) -> Self::Made {
-        self.0.made(is_end)
-    }
-}
-
-impl RowGroup {
-    fn of<R>(columns: &Columns<R>) -> Self {
-        Self {
-            columns: columns.0.iter().map(Buffer::new).collect(),
-            rows: 0,
-            text_bytes: 0,
-            turn: 0,
-        }
-    }
-
-    fn row<R>(&mut self, columns: &Columns<R>, row: &R) {
-        for (buffer, column) in self.columns.iter_mut().zip(&columns.0) {
-            self.text_bytes += buffer.take(column, row);
-        }
-        self.rows += 1;
-        self.turn += 1;
-    }
-
-    /// Takes rows of a batch until the row group is full; false if it took all of them.
-    fn batch<R: RowBatch>(
-        &mut self,
-        columns: &Columns<R>,
-        batch: &mut R,
-        left: &mut Range<usize>,
-    ) -> bool {
-        while left.start < left.end {
-            let end = left
-                .end
-                .min(left.start + BATCH_ROWS - self.turn % BATCH_ROWS);
-            let rows = left.start..end;
-            for (buffer, column) in self.columns.iter_mut().zip(&columns.0) {
-                if let Some(values) = column.values(batch) {
-                    self.text_bytes += buffer.extend(values, rows.clone());
-                    continue;
-                }
-                for row in rows.clone() {
-                    batch.go_to(row);
-                    self.text_bytes += buffer.take(column, batch);
-                }
-            }
-            self.rows += rows.len();
-            self.turn += rows.len();
-            left.start = end;
-            if self.turn.is_multiple_of(BATCH_ROWS) && self.is_full() {
-                return true;
-            }
-        }
-        false
-    }
-
-    const fn is_full(&self) -> bool {
-        self.turn == GROUP_ROWS || self.text_bytes >= GROUP_TEXT_BYTES
-    }
-
-    /// Encodes the rows, and forgets them.
-    fn encode(
-        &mut self,
-        encoder: &mut Encoder,
-        described: &[ColumnDescPtr],
-    ) -> io::Result<Encoded> {
-        self.rows = 0;
-        self.text_bytes = 0;
-        self.turn %= GROUP_ROWS;
-        let columns = self.columns.iter_mut().zip(described);
-        let encoded = columns.map(|(buffer, description)| {
-            let encoded = encoder.encode(description, buffer);
-            buffer.clear();
-            encoded
-        });
-        let encoded: Result<_, ParquetError> = encoded.collect();
-        encoded.map_err(io::Error::other)
-    }
-}
-
 fn field<R>(column: &Column<R>) -> Result<Type, ParquetError> {
     let (physical, logical) = match column.kind {
         Kind::I64 => (Physical::INT64, None),
@@ -453,6 +286,7 @@ fn field<R>(column: &Column<R>) -> Result<Type, ParquetError> {
 #[cfg(test)]
 mod tests {
     use super::super::cell::{Cell, Time};
+    use super::row_group::{GROUP_ROWS, GROUP_TEXT_BYTES};
     use super::*;
     use bytes::Bytes;
     use parquet::file::reader::{FileReader, SerializedFileReader};
