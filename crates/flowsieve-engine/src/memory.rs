@@ -2,12 +2,9 @@
 //! tried: a refusal must not end the program.
 
 pub(crate) use crate::bits::MEMORY_REFUSED;
-use crate::bits::{Pages, is_given as pages_are_given};
-use bytemuck::Pod;
+use crate::bits::is_given as pages_are_given;
 use std::hint::black_box;
 use std::ops::Range;
-use std::panic::resume_unwind;
-use std::thread::{self, JoinHandle};
 
 /// What everything else takes while the program runs: buffers, batches, stacks of threads.
 const ELSE_BYTES: u64 = 16 << 20;
@@ -31,41 +28,6 @@ pub fn given_of(mut bytes: u64, least: u64) -> u64 {
         bytes = (bytes / 2).max(least);
     }
     bytes
-}
-
-/// What a thread may take of the addresses that the program is allowed: its stack and the heap that the C library gives it.
-const THREAD_BYTES: u64 = 160 << 20;
-
-/// Bytes of the smallest page.
-const PAGE_BYTES: usize = 4096;
-
-/// Pages that a thread takes from the system before they are needed: to clear them takes the system as long as to find many flows
-/// takes a table.
-#[derive(Debug)]
-pub(crate) struct Prepared<T>(JoinHandle<Pages<T>>);
-
-impl<T: Pod + Send> Prepared<T> {
-    /// Starts a thread for it, if there is one to be had. Where memory is short there is none: a small allocation
-    /// elsewhere that failed for it would end the program.
-    pub(crate) fn start(mut pages: Pages<T>) -> Option<Self> {
-        if !is_given(THREAD_BYTES) {
-            return None;
-        }
-        let write = move || {
-            let items = pages.as_mut_slice().iter_mut();
-            for item in items.step_by((PAGE_BYTES / size_of::<T>()).max(1)) {
-                *black_box(item) = T::zeroed();
-            }
-            pages
-        };
-        let thread = thread::Builder::new().name("pages".to_owned());
-        Some(Self(thread.spawn(write).ok()?))
-    }
-
-    /// The pages, when the thread has them.
-    pub(crate) fn take(self) -> Pages<T> {
-        self.0.join().unwrap_or_else(|panic| resume_unwind(panic))
-    }
 }
 
 /// Bytes that a processor fetches together.

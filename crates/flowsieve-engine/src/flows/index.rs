@@ -10,16 +10,13 @@
 //! than the choice of a slot, and both parts fit. Whole hashes are kept by place elsewhere.
 
 use crate::bits::Pages;
-use crate::memory::{Prepared, is_given};
+use crate::memory::is_given;
 
 /// Slots of the smallest index.
 const LEAST_SLOTS: usize = 1024;
 
 /// Slots from which a look leaves the caches near the processor.
 const FAR_FROM_SLOTS: usize = 1 << 15;
-
-/// Slots from which the next larger table is prepared before it is needed.
-const PREPARED_FROM_SLOTS: usize = 1 << 20;
 
 /// The index.
 #[derive(Debug)]
@@ -28,24 +25,19 @@ pub(super) struct Index {
     /// Bits of a hash that choose the slot, and of a slot that are its place.
     bits: u32,
     len: usize,
-    /// Whether a thread prepares the next larger table.
-    ahead: bool,
-    next: Option<Prepared<u32>>,
 }
 
 impl Index {
-    /// Nothing yet; `ahead` if a thread prepares larger tables.
-    pub(super) fn new(ahead: bool) -> Self {
-        Self::of(Pages::new(LEAST_SLOTS), ahead)
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        Self::of(Pages::new(LEAST_SLOTS))
     }
 
-    fn of(slots: Pages<u32>, ahead: bool) -> Self {
+    fn of(slots: Pages<u32>) -> Self {
         Self {
             bits: slots.len().ilog2(),
             slots,
             len: 0,
-            ahead,
-            next: None,
         }
     }
 
@@ -124,19 +116,14 @@ impl Index {
     /// Makes room for one more; false if the system does not give the memory. Hashes are those of places.
     pub(super) fn make_room(&mut self, hashes: &[u32]) -> bool {
         // At most three quarters full, so that searches are short and end.
-        let slots = self.slots.len();
-        if (self.len + 1) * 4 <= slots * 3 {
-            let is_time = slots >= PREPARED_FROM_SLOTS && self.len == slots / 8 * 5;
-            if is_time && self.ahead && self.next.is_none() {
-                self.next = self.larger().and_then(Prepared::start);
-            }
+        if (self.len + 1) * 4 <= self.slots.len() * 3 {
             return true;
         }
-        let prepared = self.next.take().map(Prepared::take);
-        let Some(slots) = prepared.or_else(|| self.larger()) else {
+        let slots = self.slots.len() * 2;
+        if !is_given((slots * size_of::<u32>()) as u64) {
             return false;
-        };
-        let old = std::mem::replace(self, Self::of(slots, self.ahead));
+        }
+        let old = std::mem::replace(self, Self::of(Pages::new(slots)));
         for &slot in old.slots.as_slice() {
             if slot != 0 {
                 let place = old.place_in(slot);
@@ -144,12 +131,6 @@ impl Index {
             }
         }
         true
-    }
-
-    /// Memory for the next larger table, if the system gives it.
-    fn larger(&self) -> Option<Pages<u32>> {
-        let slots = self.slots.len() * 2;
-        is_given((slots * size_of::<u32>()) as u64).then(|| Pages::new(slots))
     }
 
     /// Adds a place, which is not there yet, and for which there is room.
@@ -215,7 +196,7 @@ mod tests {
                 1 => flow / 7,
                 _ => flow.wrapping_mul(0x9e37_79b9),
             };
-            let (mut index, mut places) = (Index::new(false), BTreeMap::new());
+            let (mut index, mut places) = (Index::new(), BTreeMap::new());
             let (mut hashes, mut free) = (Vec::new(), Vec::new());
             for (adds, flow) in steps {
                 if adds && !places.contains_key(&flow) {
@@ -241,12 +222,12 @@ mod tests {
     }
 
     #[test]
-    fn a_large_table_that_a_thread_prepares_is_like_any_other() {
-        let places = PREPARED_FROM_SLOTS as u32;
+    fn a_large_table_is_like_any_other() {
+        let places = 1_u32 << 20;
         let hashes: Vec<u32> = (0..places)
             .map(|place| place.wrapping_mul(0x9e37_79b9))
             .collect();
-        let mut index = Index::new(true);
+        let mut index = Index::new();
         for place in 0..places {
             assert!(index.make_room(&hashes));
             index.insert(hashes[place as usize], place);

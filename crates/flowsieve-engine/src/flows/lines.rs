@@ -5,12 +5,11 @@
 //! ```
 //!
 //! Lines are in pieces, so none ever moves: each is as long as all before it, until they are long. A piece comes from the system in
-//! pages that take memory when they are first written, large pages if it is large. Where there are several threads, one prepares the
-//! next piece while flows fill the last one.
+//! pages that take memory when they are first written, large pages if it is large.
 
 use super::batch::{FlowPacket, UpperKind};
 use crate::bits::Pages;
-use crate::memory::{Prepared, is_given};
+use crate::memory::is_given;
 use std::hint::black_box;
 
 /// Lines of the first piece.
@@ -195,9 +194,6 @@ impl FlowLine for Line {
 pub(super) struct Lines {
     pieces: Vec<Pages<Line>>,
     capacity: usize,
-    /// Whether a thread prepares the next piece.
-    ahead: bool,
-    next: Option<Prepared<Line>>,
 }
 
 /// The piece that a line is in, and where.
@@ -212,14 +208,6 @@ const fn piece_of(at: u32) -> (usize, usize) {
 }
 
 impl Lines {
-    /// None; `ahead` if a thread prepares further ones.
-    pub(super) fn new(ahead: bool) -> Self {
-        Self {
-            ahead,
-            ..Self::default()
-        }
-    }
-
     #[inline]
     pub(super) fn at(&self, at: u32) -> &Line {
         let (piece, at) = piece_of(at);
@@ -251,25 +239,15 @@ impl Lines {
     /// Makes room for so many lines, of `most` that there may be; false if the system does not give the memory.
     pub(super) fn make_room(&mut self, lines: usize, most: usize) -> bool {
         while self.capacity < lines {
-            let prepared = self.next.take().map(Prepared::take);
-            let piece = prepared.or_else(|| self.piece(most));
-            let Some(piece) = piece else {
+            let whole = FIRST << self.pieces.len().min(SHORT_PIECES);
+            let piece = whole.min(most.saturating_sub(self.capacity)).max(1);
+            if !is_given((piece * size_of::<Line>()) as u64) {
                 return false;
-            };
-            self.capacity += piece.len();
-            self.pieces.push(piece);
-            if self.ahead && self.pieces.len() >= SHORT_PIECES && self.capacity < most {
-                self.next = self.piece(most).and_then(Prepared::start);
             }
+            self.capacity += piece;
+            self.pieces.push(Pages::new(piece));
         }
         true
-    }
-
-    /// The piece behind all others, if the system gives it.
-    fn piece(&self, most: usize) -> Option<Pages<Line>> {
-        let whole = FIRST << self.pieces.len().min(SHORT_PIECES);
-        let lines = whole.min(most.saturating_sub(self.capacity)).max(1);
-        is_given((lines * size_of::<Line>()) as u64).then(|| Pages::new(lines))
     }
 }
 
@@ -299,8 +277,8 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_what_they_are_while_a_thread_prepares_others() {
-        let mut lines = Lines::new(true);
+    fn lines_stay_what_they_are_while_others_are_added() {
+        let mut lines = Lines::default();
         let most = 3 * LONG as u32 + 5;
         for at in 0..most {
             assert!(lines.make_room(at as usize + 1, most as usize));

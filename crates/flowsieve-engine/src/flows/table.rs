@@ -101,11 +101,8 @@ struct Parts {
 impl FlowTable {
     pub(super) fn new(plan: &FlowPlan) -> Self {
         Self {
-            index: Index::new(plan.threads > 1),
-            flows: Flows {
-                lines: Lines::new(plan.threads > 1),
-                ..Flows::default()
-            },
+            index: Index::new(),
+            flows: Flows::default(),
             free: Vec::new(),
             hand: 0,
             names_bytes: 0,

@@ -39,6 +39,8 @@ pub(crate) struct Sorted<T> {
     limit_bytes: u64,
     /// Runs by how often their items were written.
     levels: Vec<Vec<Run>>,
+    /// Whether the system gives so many bytes.
+    is_given: fn(u64) -> bool,
 }
 
 impl<T> Sorted<T> {
@@ -49,6 +51,7 @@ impl<T> Sorted<T> {
             bytes: 0,
             limit_bytes,
             levels: Vec::new(),
+            is_given,
         }
     }
 }
@@ -76,7 +79,7 @@ impl<T: Item> Sorted<T> {
             let more = length.max(1024).min(most.saturating_sub(length)).max(1);
             let bytes = (length + more) * size_of::<T>();
             // The first items do not ask: with room for a few, each few would be a file.
-            let is_given = length == 0 || is_given(bytes as u64);
+            let is_given = length == 0 || (self.is_given)(bytes as u64);
             if !is_given || self.items.try_reserve_exact(more).is_err() {
                 // What the system does not give, a file has.
                 if length > 0 {
@@ -233,5 +236,16 @@ mod tests {
             expected.sort_by_key(|item| item.0);
             prop_assert_eq!(back, expected);
         }
+    }
+
+    #[test]
+    fn a_sorter_that_is_given_no_memory_writes_long_runs() {
+        let mut sorted = Sorted::new(u64::MAX);
+        sorted.is_given = |_| false;
+        for number in 0..5000 {
+            sorted.push((0, number, Vec::new())).unwrap();
+        }
+        let runs: usize = sorted.levels.iter().map(Vec::len).sum();
+        assert!((1..=5000 / 1024).contains(&runs), "{runs} runs");
     }
 }
