@@ -4,7 +4,7 @@ use super::community_id::Upper;
 use super::key::FlowKey;
 use super::record::DnsRecord;
 use crate::decode::{
-    DNS_PORT, Decoder, IpPacket, NAME_MAX, Skip, Tunnel, dns_message, dns_messages, has_ports,
+    DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, dns_message, dns_messages, has_ports,
     labels_from_text, logged_addresses,
 };
 use crate::elements::Keys;
@@ -200,13 +200,8 @@ impl FlowMaker {
                 _ => UpperKind::Unknown,
             },
         });
-        if ip.may_be_tunnel() {
-            // The message may be further inside.
-            if let Ok(innermost) = self.inner.decode(link, frame) {
-                self.messages(&innermost, number, out);
-            }
-        } else {
-            self.messages(&ip, number, out);
+        if ip.may_be_tunnel() || ports.is_some_and(|ports| self.may_be_dns(ports)) {
+            self.messages(link, frame, number, out);
         }
         Ok(())
     }
@@ -278,9 +273,20 @@ impl FlowMaker {
     }
 
     #[inline]
-    fn messages(&self, packet: &IpPacket<'_>, number: u32, out: &mut FlowBatch) {
+    fn may_be_dns(&self, (source, destination): (u16, u16)) -> bool {
+        let is_one = |&port: &u16| port == source || port == destination;
+        self.dns_ports.iter().any(is_one)
+    }
+
+    /// The DNS messages in a packet, and in what it carries if it is a tunnel's. It is decoded again: what few packets need
+    /// would cost all of them their place in registers.
+    #[inline(never)]
+    fn messages(&self, link: LinkType, frame: &[u8], number: u32, out: &mut FlowBatch) {
+        let Ok(innermost) = self.inner.decode(link, frame) else {
+            return;
+        };
         // No message is no error: most packets are no DNS traffic.
-        let _ = dns_messages(packet, &self.dns_ports, |message| {
+        let _ = dns_messages(&innermost, &self.dns_ports, |message| {
             out.messages.push(Message {
                 packet: number,
                 is_response: message.is_response,
