@@ -49,15 +49,16 @@ pub enum GlobalFilter {
 
 impl GlobalFilter {
     /// All that there are.
+    #[doc(hidden)]
     pub const ALL: [Self; 2] = [Self::Quotient, Self::Scalable];
 
     /// The one of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|filter| filter.name() == name)
     }
 
     /// Its name in options and in the catalogue.
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Quotient => "quotient",
             Self::Scalable => "scalable",
@@ -65,6 +66,7 @@ impl GlobalFilter {
     }
 
     /// What it is, in a few words.
+    #[doc(hidden)]
     pub const fn summary(self) -> &'static str {
         match self {
             Self::Quotient => {

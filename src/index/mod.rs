@@ -44,10 +44,12 @@ pub use catalog::{CaptureEntry, Settings, index_around};
 pub use catalog::{Catalog, FilterPlace, Node, Numbered, Region, Segment, SegmentPart};
 #[doc(hidden)]
 pub use check::{IndexStats, NodeStats, stats};
+#[doc(hidden)]
 pub use check::{Verified, verify};
 #[doc(hidden)]
 pub use disk::FileMark;
 pub use error::IndexError;
+#[doc(hidden)]
 pub use extract::{ExtractPlan, Extracted, extract};
 pub use global::GlobalFilter;
 pub use query::{AddressRange, DomainRange, IndexQuery};

@@ -79,6 +79,7 @@ impl Record {
     }
 
     /// The directions in which packets went; of a DNS record that from client to server.
+    #[doc(hidden)]
     pub fn directions(&self) -> impl Iterator<Item = Ends> {
         let there = Ends {
             src: self.src,

@@ -160,6 +160,7 @@ impl IndexWriter {
 
     /// Takes so much memory for the flows of a capture; with less, flows that last long are in more parts.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_memory(self, memory_bytes: u64) -> Self {
         Self {
             memory_bytes,
@@ -169,11 +170,13 @@ impl IndexWriter {
 
     /// Indexes these packets of the captures that are added from now on. Times in it are absolute.
     #[must_use]
+    #[doc(hidden)]
     pub fn with_selection(self, selection: Selection) -> Self {
         Self { selection, ..self }
     }
 
     /// Captures in the index, with those that were not committed yet.
+    #[doc(hidden)]
     pub fn captures(&self) -> usize {
         self.known.len()
     }

@@ -86,12 +86,14 @@ impl CaptureFilter {
     }
 
     /// The expression.
+    #[doc(hidden)]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Whether a packet matches: its captured bytes, which begin as `link` says, and its length on the wire.
     #[inline]
+    #[doc(hidden)]
     pub fn matches(&self, link: LinkType, frame: &[u8], wire: u32) -> bool {
         self.program
             .run(&mut Packet::new(link, frame, wire, self.tunnel))

@@ -21,6 +21,7 @@ pub enum DropKind {
 
 impl DropKind {
     /// All kinds, in the order of [`Drops`].
+    #[doc(hidden)]
     pub const ALL: [Self; 6] = [
         Self::Packet,
         Self::Frame,
@@ -31,6 +32,7 @@ impl DropKind {
     ];
 
     /// Its name in results.
+    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Packet => "packet",

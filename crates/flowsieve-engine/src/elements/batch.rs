@@ -223,6 +223,7 @@ impl ElementColumns {
 
 impl ElementBatch {
     /// Forgets all and keeps the memory.
+    #[doc(hidden)]
     pub fn clear(&mut self) {
         self.times_ns.clear();
         self.skipped.clear();

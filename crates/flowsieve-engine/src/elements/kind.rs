@@ -18,6 +18,7 @@ pub enum ElementKind {
 
 impl ElementKind {
     /// All kinds.
+    #[doc(hidden)]
     pub const ALL: [Self; 5] = [
         Self::HostPair,
         Self::Flow,

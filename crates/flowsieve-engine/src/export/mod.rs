@@ -20,9 +20,13 @@ mod sightings;
 mod slices;
 mod table;
 
+#[doc(hidden)]
 pub use elements::ElementRows;
 pub(crate) use packed::{PackedRows, PackedSightingMaker, Taken};
 pub use plan::{ExportPlan, ExportWhat};
-pub use results::{ExportSink, ExportSummary, ExportTotals};
+#[doc(hidden)]
+pub use results::ExportSink;
+pub use results::{ExportSummary, ExportTotals};
+#[doc(hidden)]
 pub use rows::{ExportRows, Left, Texts};
 pub use run::export;

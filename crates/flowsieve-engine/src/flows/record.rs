@@ -90,6 +90,7 @@ pub enum Ended {
 
 impl Ended {
     /// All reasons.
+    #[doc(hidden)]
     pub const ALL: [Self; 4] = [Self::Input, Self::Idle, Self::Active, Self::Memory];
 
     /// The name in results.

@@ -541,6 +541,7 @@ impl Capture {
     /// Name of the container: `pcap`, `pcapng`, `erf`, `tsh`, or for a log `dnstap`, `cdns`, `zeek-dns-tsv`, `zeek-dns-json`,
     /// `zeek-conn-tsv`, `zeek-conn-json`, `eve-json`, `dns-csv`, `flow-csv`, `nfdump-csv`,
     /// `flow-parquet` or `dns-parquet`.
+    #[doc(hidden)]
     pub fn container(&self) -> &'static str {
         self.container.name()
     }
@@ -564,6 +565,7 @@ impl Capture {
     }
 
     /// Compression around the container.
+    #[doc(hidden)]
     pub fn compression(&self) -> Compression {
         self.compression
     }

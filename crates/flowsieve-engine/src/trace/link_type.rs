@@ -71,6 +71,7 @@ impl LinkType {
 
 impl LinkType {
     /// Name of the `LINKTYPE_` registry in lower case (`ethernet`, `linux_sll`, …), if it has one.
+    #[doc(hidden)]
     pub fn name(self) -> Option<&'static str> {
         let run = NAMES.iter().rfind(|(first, _)| *first <= self.0)?;
         run.1.split(' ').nth((self.0 - run.0).into())

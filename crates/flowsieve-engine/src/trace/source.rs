@@ -50,6 +50,7 @@ impl Source {
 
     /// A capture that is still being written, or a directory into which captures are written one after the other: read
     /// until the run is ended.
+    #[doc(hidden)]
     pub fn followed(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self {
