@@ -2,7 +2,7 @@
 
 use super::ethernet::{ARP, REVERSE_ARP};
 use super::ieee80211::{self, Form};
-use super::layer::{Layer, STEPS_MAX, step};
+use super::layer::{Layer, STEPS_MAX, next_packet};
 use super::{IpPacket, Tunnel, ip, tunnel};
 use crate::trace::LinkType;
 
@@ -12,32 +12,20 @@ use crate::trace::LinkType;
 /// carries. A frame without IP keeps the headers that could be read before whatever it carries, and an address
 /// resolution message as a whole. What cannot be read is no header: if in doubt, it is payload.
 pub fn headers_end(link: LinkType, frame: &[u8], tunnel: Tunnel) -> usize {
-    let mut layer = Layer::Link(link);
-    let mut bytes = frame;
+    let (mut at, mut steps) = ((Layer::Link(link), frame), 0..STEPS_MAX);
     let mut found = None;
-    for _ in 0..STEPS_MAX {
-        let packet = match layer {
-            Layer::Ipv4 => ip::v4(bytes),
-            Layer::Ipv6 => ip::v6(bytes),
-            other => match step(other, bytes) {
-                Ok(next) => {
-                    (layer, bytes) = next;
-                    continue;
-                }
-                Err(skip) => Err(skip),
-            },
-        };
-        let Ok(packet) = packet else { break };
-        let end = behind_ip(frame, bytes, &packet);
+    while let Some(packet) = next_packet(&mut at, &mut steps) {
+        let end = behind_ip(frame, at.1, &packet);
         if tunnel == Tunnel::Outer {
             return end;
         }
         found = Some(end);
         match tunnel::inside(&packet) {
-            Some(next) => (layer, bytes) = next,
+            Some(next) => at = next,
             None => return end,
         }
     }
+    let (layer, bytes) = at;
     // What follows the last IP packet cannot be read, so that it is this packet's payload.
     found.unwrap_or_else(|| {
         let at = place(frame, bytes).unwrap_or(frame.len());

@@ -6,6 +6,7 @@
 
 use super::{IpPacket, Skip, Tunnel, cooked, ethernet, ieee80211, ip, link, meta, ppp, tunnel};
 use crate::trace::LinkType;
+use std::ops::Range;
 
 /// Steps that are taken at most for one frame. A tower of tags, labels and tunnels on real networks
 /// stays below twenty headers; one that comes here was built to see where a reader gives up.
@@ -129,29 +130,40 @@ pub(super) fn to_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
     Err(Skip::TooDeep)
 }
 
-/// Walks from the beginning of a frame to its innermost IP header, and returns the bytes from there on. Apart from
-/// [`walk`], which gets slower if it also has to return these.
-#[inline(never)]
-pub(super) fn to_innermost_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
-    let mut found = to_ip(link, frame)?;
-    let (mut layer, mut bytes) = (Layer::Ip, found);
-    for _ in 0..STEPS_MAX {
+/// Walks on to the next IP packet, at whose header `at` stands then; none if what `at` stands at cannot be read.
+pub(super) fn next_packet<'a>(
+    at: &mut (Layer, &'a [u8]),
+    steps: &mut Range<usize>,
+) -> Option<IpPacket<'a>> {
+    for _ in steps {
+        let (layer, bytes) = *at;
         let packet = match layer {
             Layer::Ipv4 => ip::v4(bytes),
             Layer::Ipv6 => ip::v6(bytes),
             other => match step(other, bytes) {
                 Ok(next) => {
-                    (layer, bytes) = next;
+                    *at = next;
                     continue;
                 }
                 Err(skip) => Err(skip),
             },
         };
-        // If the inside cannot be read, the last IP header counts.
-        let Ok(packet) = packet else { break };
-        found = bytes;
+        return packet.ok();
+    }
+    None
+}
+
+/// Walks from the beginning of a frame to its innermost IP header, and returns the bytes from there on. Apart from
+/// [`walk`], which gets slower if it also has to return these.
+#[inline(never)]
+pub(super) fn to_innermost_ip(link: LinkType, frame: &[u8]) -> Result<&[u8], Skip> {
+    let mut found = to_ip(link, frame)?;
+    let (mut at, mut steps) = ((Layer::Ip, found), 0..STEPS_MAX);
+    // If the inside cannot be read, the last IP header counts.
+    while let Some(packet) = next_packet(&mut at, &mut steps) {
+        found = at.1;
         match tunnel::inside(&packet) {
-            Some(next) => (layer, bytes) = next,
+            Some(next) => at = next,
             None => break,
         }
     }
