@@ -2,10 +2,10 @@
 //!
 //!     cargo run --example filter_alone
 
+use flowsieve::filters::hashing::Digester;
 use flowsieve::filters::{
     ElementDigests, FilterKind, FilterSpec, Pattern, PatternAnswer, Sighting, Sizing,
 };
-use flowsieve::hashing::Digester;
 use std::error::Error;
 
 /// What a filter of user and page says: the estimated number of different visits, whether the last of them was

@@ -83,6 +83,5 @@ pub mod output {
 pub use count::{Count, Counted};
 pub use flowsieve_filters as filters;
 #[doc(hidden)]
-pub use flowsieve_filters::bits;
-pub use flowsieve_filters::hashing;
+pub use flowsieve_filters::{bits, hashing};
 pub use rows::CountRows;

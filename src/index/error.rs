@@ -69,7 +69,7 @@ pub enum IndexError {
     /// What was asked for contradicts itself.
     #[error("{0}")]
     Plan(String),
-    /// Packets could not be processed, which is a mistake of flowsieve's own.
+    /// The flows of a capture could not be listed.
     #[error(transparent)]
     Run(RunError),
 }

@@ -221,10 +221,16 @@ impl IndexWriter {
         let (made, content) = thread::scope(|scope| {
             // What cannot be known is read by both at the same time.
             let content = || disk::content_of(&path, &stop);
-            let reading = before.is_none().then(|| scope.spawn(content));
+            let spawn = || thread::Builder::new().spawn_scoped(scope, content).ok();
+            let reading = before.is_none().then(spawn).flatten();
             let made = self.make_regions(&mut entry, watch);
-            let read = reading.map(|reading| reading.join().unwrap_or_else(|of| resume_unwind(of)));
-            (made, read.unwrap_or(Ok(before)))
+            let read = match reading {
+                Some(reading) => reading.join().unwrap_or_else(|of| resume_unwind(of)),
+                // There was no thread to be had.
+                None if before.is_none() => content(),
+                None => Ok(before),
+            };
+            (made, read)
         });
         let (gathered, found) = made.inspect_err(|_| {
             // A disk that is full needs the room, and the next writer deletes what is left.

@@ -154,8 +154,8 @@ impl<R: ?Sized> Default for Columns<R> {
 }
 
 impl<R: ?Sized> Columns<R> {
-    /// Appends a column; its type says what it holds. All columns of one type share their code: for values of many
-    /// rows there is [`Self::inlined`].
+    /// Appends a column; its type says what it holds. All columns of one type share their code, which costs a
+    /// call for each value; where there are many rows, use [`Self::inlined`].
     pub(super) fn field<T: IntoCell + 'static>(
         self,
         name: impl Into<Name>,

@@ -213,7 +213,7 @@ pub(super) fn over_limit(over: u64, slices: u64) -> Option<String> {
 pub(super) fn late(totals: &Totals) -> Option<String> {
     (totals.late > 0).then(|| {
         format!(
-            "{} came after the row of their slice, which was revised",
+            "{} came too late for the row of a slice, which was revised",
             counted(totals.late, "packet", "packets")
         )
     })

@@ -48,10 +48,11 @@ impl<W: Write> FlowTable<W> {
         self.rows.finish(&mut self.out)?;
         self.columns.foot(&mut self.out)?;
         let totals = &summary.totals;
-        let numbers = [totals.packets, totals.ip_packets, totals.bytes].map(grouped);
-        let ([packets, ip, bytes], flows) = (numbers, counted(totals.flows, "flow", "flows"));
+        let flows = counted(totals.flows, "flow", "flows");
+        let packets = counted(totals.packets, "packet", "packets");
+        let [ip, bytes] = [totals.ip_packets, totals.bytes].map(grouped);
         let mut said = vec![format!(
-            "{flows}: {packets} packets, {ip} of them IP with {bytes} bytes"
+            "{flows}: {packets}, {ip} of them IP with {bytes} bytes"
         )];
         said.extend(self.selected.words(&summary.inputs));
         if totals.interrupted {

@@ -171,7 +171,7 @@ fn write_clock(ns: i64, ahead_ns: i64, out: &mut String) {
     out.push_str(std::str::from_utf8(&text).expect("digits are ASCII"));
 }
 
-/// Texts of the seconds that were written last: rows have many times of few seconds.
+/// Texts of the seconds that were written last: many rows have times within the same few seconds.
 #[derive(Debug)]
 pub(super) struct Seconds(Vec<(i64, String)>);
 

@@ -8,7 +8,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("threads", &["guard"]),
     ("sorted", &["memory"]),
     ("trace", &["guard"]),
-    ("inputs", &["guard", "threads", "trace"]),
+    ("inputs", &["guard", "memory", "threads", "trace"]),
     ("generate", &[]),
     ("decode", &["trace"]),
     ("anonymize", &["decode", "trace"]),

@@ -1,10 +1,10 @@
 //! The registered domain of a name, by the [Public Suffix List](https://publicsuffix.org).
 //!
-//! The list is code that is compiled where it is first called. It has a crate of its own, so that it is compiled for size,
-//! and beside the crates that are compiled for speed.
+//! The list is code, compiled for size in a crate of its own and at the same time as the crates that are compiled for speed.
+//! Its functions are generic, so it is compiled here, where it is first called.
 
-/// The end of a name, in text, that somebody registered: its public suffix and one label more. None if the name has no
-/// more than a public suffix.
+/// The part of a name, in text, that somebody registered: its public suffix and one label more. None if the name is nothing
+/// but a public suffix.
 ///
 /// Case matters: the list has small letters. Takes time in proportion to the labels of the name, and no memory.
 ///

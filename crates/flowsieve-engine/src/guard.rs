@@ -1,8 +1,7 @@
 //! A panic is a mistake of flowsieve's own. It ends the run, or an input, with an error that says where
 //! in the trace it happened, and nobody waits for a thread that is gone.
 
-pub(crate) use crate::bits::MEMORY_REFUSED;
-use std::any::Any;
+use crate::bits::MEMORY_REFUSED;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -66,12 +65,9 @@ impl fmt::Display for Broken {
 ///
 /// It panicked.
 pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, WorkerGone> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| WorkerGone(said(&*panic)))
-}
-
-/// What a panic said.
-fn said(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a word").to_owned()
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        WorkerGone(text.unwrap_or("a panic without a word").to_owned())
+    })
 }

@@ -28,6 +28,13 @@ pub struct DnsMessage<'a> {
     pub name: &'a [u8],
 }
 
+/// Whether one of two ports is among these.
+#[inline]
+pub(crate) fn is_among(ports: &[u16], (source, destination): (u16, u16)) -> bool {
+    let is_one = |&port: &u16| port == source || port == destination;
+    ports.iter().any(is_one)
+}
+
 /// Calls `found` for every DNS message in a packet from or to one of `ports`.
 ///
 /// # Errors
@@ -45,9 +52,7 @@ pub fn dns_messages(
     if packet.later_fragment {
         return Err(Skip::LaterFragment);
     }
-    let (source, destination) = packet.ports().ok_or(Skip::NotDns)?;
-    let is_one = |&port: &u16| port == source || port == destination;
-    if !ports.iter().any(is_one) {
+    if !is_among(ports, packet.ports().ok_or(Skip::NotDns)?) {
         return Err(Skip::NotDns);
     }
     if packet.protocol == ip::UDP {

@@ -140,13 +140,10 @@ pub(super) fn next_packet<'a>(
         let packet = match layer {
             Layer::Ipv4 => ip::v4(bytes),
             Layer::Ipv6 => ip::v6(bytes),
-            other => match step(other, bytes) {
-                Ok(next) => {
-                    *at = next;
-                    continue;
-                }
-                Err(skip) => Err(skip),
-            },
+            other => {
+                *at = step(other, bytes).ok()?;
+                continue;
+            }
         };
         return packet.ok();
     }

@@ -57,6 +57,7 @@ mod packets;
 #[cfg(test)]
 mod tunnel_tests;
 
+pub(crate) use dns::is_among;
 pub use dns::{DNS_PORT, DnsMessage, dns_message, dns_messages};
 pub use dns_name::{NAME_MAX, dotted, labels_from_text, push_dotted};
 pub use hardware::Hardware;

@@ -24,9 +24,7 @@ mod table;
 pub use elements::ElementRows;
 pub(crate) use packed::{PackedRows, PackedSightingMaker, Taken};
 pub use plan::{ExportPlan, ExportWhat};
-#[doc(hidden)]
-pub use results::ExportSink;
-pub use results::{ExportSummary, ExportTotals};
+pub use results::{ExportSink, ExportSummary, ExportTotals};
 #[doc(hidden)]
 pub use rows::{ExportRows, Left, Texts};
 pub use run::export;

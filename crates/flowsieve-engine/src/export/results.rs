@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-/// Takes rows.
+/// Takes rows: implemented by this library's writers and Arrow batches, and not for others to implement.
 pub trait ExportSink {
     /// Takes some of these rows, in order. It may borrow the columns, and leaves them as they are.
     ///
     /// # Errors
     ///
     /// They cannot be kept or written; the run ends.
+    #[doc(hidden)]
     fn rows(&mut self, rows: &mut ExportRows, range: Range<usize>) -> io::Result<()>;
 
     /// Takes elements, behind all rows that it took, and may make rows of them later, in other threads.
@@ -22,6 +23,7 @@ pub trait ExportSink {
     /// # Errors
     ///
     /// They cannot be kept or written; the run ends.
+    #[doc(hidden)]
     fn elements(&mut self, elements: ElementRows) -> io::Result<()> {
         elements.make(0..elements.len(), &mut |rows| {
             let all = 0..rows.len();
@@ -34,6 +36,7 @@ pub trait ExportSink {
     /// # Errors
     ///
     /// They cannot be written; the run ends.
+    #[doc(hidden)]
     fn settle(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -4,7 +4,7 @@ use super::community_id::Upper;
 use super::key::FlowKey;
 use super::record::DnsRecord;
 use crate::decode::{
-    DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, dns_message, dns_messages, has_ports,
+    DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, dns_message, dns_messages, has_ports, is_among,
     labels_from_text, logged_addresses,
 };
 use crate::elements::Keys;
@@ -200,7 +200,7 @@ impl FlowMaker {
                 _ => UpperKind::Unknown,
             },
         });
-        if ip.may_be_tunnel() || ports.is_some_and(|ports| self.may_be_dns(ports)) {
+        if ip.may_be_tunnel() || ports.is_some_and(|ports| is_among(&self.dns_ports, ports)) {
             self.messages(link, frame, number, out);
         }
         Ok(())
@@ -272,14 +272,8 @@ impl FlowMaker {
         Ok(())
     }
 
-    #[inline]
-    fn may_be_dns(&self, (source, destination): (u16, u16)) -> bool {
-        let is_one = |&port: &u16| port == source || port == destination;
-        self.dns_ports.iter().any(is_one)
-    }
-
-    /// The DNS messages in a packet, and in what it carries if it is a tunnel's. It is decoded again: what few packets need
-    /// would cost all of them their place in registers.
+    /// The DNS messages in a packet, or in the innermost one if it is a tunnel's. The frame is decoded again, because few
+    /// packets need this, and keeping the decoded packet for it would slow all of them down.
     #[inline(never)]
     fn messages(&self, link: LinkType, frame: &[u8], number: u32, out: &mut FlowBatch) {
         let Ok(innermost) = self.inner.decode(link, frame) else {

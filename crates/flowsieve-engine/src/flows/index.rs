@@ -78,7 +78,8 @@ impl Index {
         self.slots.as_slice()[self.home(hash)]
     }
 
-    /// The place of this hash that is the right one. Those that are asked for may have another hash.
+    /// The place with this hash that `is_right` accepts. It may be asked about places with other hashes, too, since a slot has
+    /// only part of one.
     #[inline]
     pub(super) fn find(&self, hash: u32, mut is_right: impl FnMut(u32) -> bool) -> Option<u32> {
         let slots = self.slots.as_slice();

@@ -30,8 +30,8 @@ enum Order {
 }
 
 impl LastFlows {
-    /// All flows that live; the index gives up its memory for their order where no other is given. `is_begun_in_order` if their starts
-    /// are in the order of their numbers.
+    /// All flows that live; the index gives up its memory for their order where no other is given. `is_begun_in_order` says that
+    /// flows with higher numbers never start earlier.
     pub(super) fn new(mut index: Index, flows: Flows, is_begun_in_order: bool) -> Self {
         let live = index.len();
         let places = 0..flows.len() as u32;

@@ -220,8 +220,8 @@ impl Lines {
         &mut self.pieces[piece].as_mut_slice()[at]
     }
 
-    /// Reads the lines at these places, if they are any. Where they are is found before the first of them is read: between reads
-    /// that follow each other closely the processor has many under way.
+    /// Reads the lines at these places; a place without a line is passed over. All lines are found before the first is read, so
+    /// that the reads follow each other closely and the processor has many under way at once.
     pub(super) fn approach(&self, places: &[u32]) {
         const AT_ONCE: usize = 64;
         const NO_LINE: &Line = &[0; 8];

@@ -193,7 +193,7 @@ impl FlowTable {
 
     /// Ends all flows.
     pub(super) fn finish(self) -> LastFlows {
-        // Then flows start in the order in which they began.
+        // If packets came in order, flows start in the order in which they began.
         LastFlows::new(self.index, self.flows, self.is_in_order)
     }
 
@@ -383,7 +383,7 @@ impl Flows {
         }
     }
 
-    /// Gives the flow at this place a name, unless it has one.
+    /// Gives the flow at this place a name, unless it has one; whether it had none.
     fn name(&mut self, at: u32, name: &[u8]) -> bool {
         let line = self.lines.at_mut(at);
         if line.is_named() {
@@ -408,10 +408,13 @@ impl Flows {
     /// The flow at this place, which keeps no name.
     pub(super) fn take(&mut self, at: u32, ended: Ended) -> FlowRecord {
         let (together, place) = Self::place_of_name(at);
-        let is_named = self.lines.at(at).is_named();
-        let name = is_named.then(|| self.names[together][place].take());
+        let domain = if self.lines.at(at).is_named() {
+            self.names[together][place].take()
+        } else {
+            None
+        };
         FlowRecord {
-            domain: name.flatten(),
+            domain,
             ..self.nameless(at, ended)
         }
     }
@@ -419,10 +422,13 @@ impl Flows {
     /// A copy of the flow at this place.
     pub(super) fn copy(&self, at: u32, ended: Ended) -> FlowRecord {
         let (together, place) = Self::place_of_name(at);
-        let is_named = self.lines.at(at).is_named();
-        let name = is_named.then(|| self.names[together][place].clone());
+        let domain = if self.lines.at(at).is_named() {
+            self.names[together][place].clone()
+        } else {
+            None
+        };
         FlowRecord {
-            domain: name.flatten(),
+            domain,
             ..self.nameless(at, ended)
         }
     }

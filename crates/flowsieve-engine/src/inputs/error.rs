@@ -1,6 +1,7 @@
 //! Why a run has no result.
 
-use crate::guard::{Broken, MEMORY_REFUSED};
+use crate::guard::Broken;
+use crate::memory::MEMORY_REFUSED;
 use crate::trace::write::WriteError;
 use std::io;
 

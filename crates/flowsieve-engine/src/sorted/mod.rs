@@ -78,7 +78,7 @@ impl<T: Item> Sorted<T> {
             let length = self.items.len();
             let more = length.max(1024).min(most.saturating_sub(length)).max(1);
             let bytes = (length + more) * size_of::<T>();
-            // The first items do not ask: with room for a few, each few would be a file.
+            // The first items do not ask: if there were room for only a few at a time, every few items would become a file.
             let is_given = length == 0 || (self.is_given)(bytes as u64);
             if !is_given || self.items.try_reserve_exact(more).is_err() {
                 // What the system does not give, a file has.

@@ -37,6 +37,7 @@ impl Attribute {
     ];
 
     /// The name in the command line.
+    #[doc(hidden)]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Source => "src",
@@ -90,6 +91,7 @@ pub struct Field {
 
 impl Field {
     /// The whole attribute.
+    #[doc(hidden)]
     pub const fn of(attribute: Attribute) -> Self {
         Self {
             attribute,

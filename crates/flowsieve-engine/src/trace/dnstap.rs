@@ -46,7 +46,6 @@ impl DnstapTypes {
     pub const NAMES: [&str; 7] = KINDS;
 
     /// The types of this name: a kind such as `client`, one type such as `client-query`, or `all`.
-    #[doc(hidden)]
     pub fn of_name(name: &str) -> Option<Self> {
         if name == "all" {
             return Some(Self::ALL);

@@ -64,7 +64,6 @@ pub use capture::{Capture, InputFormat};
 pub use capture::{is_capture, standard_input};
 #[doc(hidden)]
 pub use codecs::decompressed;
-#[doc(hidden)]
 pub use compression::Compression;
 pub use dnstap::DnstapTypes;
 pub(crate) use erf::erf_content;

@@ -47,7 +47,6 @@ pub struct WriteFormat {
 impl WriteFormat {
     /// What a file of this name should hold: pcap if it ends in `.pcap`, `.cap`, `.dmp` or `.dump`, else
     /// pcapng; compressed if `.gz`, `.zst`, `.xz`, `.bz2` or `.lz4` follows.
-    #[doc(hidden)]
     pub fn of_name(path: &Path) -> Self {
         let ending = |path: &Path| {
             let ending = path.extension().unwrap_or_default();
