@@ -322,3 +322,97 @@ impl Maker for FlowMaker {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::*;
+    use crate::trace::PacketRef;
+    use etherparse::{IpNumber, PacketBuilder};
+
+    /// A query for `a`.
+    const QUERY: &[u8] = b"\x12\x34\x01\x00\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01";
+
+    const ENDS: ([u8; 4], [u8; 4]) = ([192, 0, 2, 1], [192, 0, 2, 2]);
+
+    fn query_to(port: u16) -> Vec<u8> {
+        let mut packet = Vec::new();
+        PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64)
+            .udp(40_000, port)
+            .write(&mut packet, QUERY)
+            .unwrap();
+        packet
+    }
+
+    fn on_ethernet(packet: &[u8]) -> Vec<u8> {
+        [&[2; 12], &[8, 0][..], packet].concat()
+    }
+
+    fn in_ip(packet: &[u8]) -> Vec<u8> {
+        let mut frame = Vec::new();
+        PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv4(ENDS.0, ENDS.1, 64)
+            .write(&mut frame, IpNumber::IPV4, packet)
+            .unwrap();
+        frame
+    }
+
+    fn in_vxlan(packet: &[u8]) -> Vec<u8> {
+        let mut frame = Vec::new();
+        PacketBuilder::ethernet2([2; 6], [4; 6])
+            .ipv4(ENDS.0, ENDS.1, 64)
+            .udp(50_000, 4789)
+            .write(
+                &mut frame,
+                &[&[8, 0, 0, 0, 0, 0, 1, 0], &on_ethernet(packet)[..]].concat(),
+            )
+            .unwrap();
+        frame
+    }
+
+    /// The names that are found, and the sender of the flow that they belong to.
+    fn found(tunnel: Tunnel, frame: &[u8]) -> (Vec<Vec<u8>>, std::net::IpAddr) {
+        let packet = PacketRef {
+            time_ns: 0,
+            start: 0,
+            captured: frame.len() as u32,
+            wire: frame.len() as u32,
+            link: LinkType::ETHERNET,
+        };
+        let batch = TraceBatch::Packets {
+            bytes: frame,
+            packets: &[packet],
+        };
+        let mut out = FlowBatch::default();
+        FlowMaker::new(tunnel, &[5353], false, false).make(batch, &mut out);
+        assert_eq!(out.messages.len(), out.names.iter().count());
+        let names = out.names.iter().map(<[u8]>::to_vec).collect();
+        (names, out.flows[0].key.addresses().ends().0)
+    }
+
+    #[test]
+    fn names_are_found_on_dns_ports_and_inside_tunnels() {
+        for tunnel in [Tunnel::Outer, Tunnel::Inner] {
+            for (port, is_dns) in [(53, true), (5353, true), (5354, false)] {
+                let query = query_to(port);
+                for (frame, in_tunnel) in [
+                    (on_ethernet(&query), false),
+                    (in_ip(&query), true),
+                    (in_vxlan(&query), true),
+                ] {
+                    let (names, sender) = found(tunnel, &frame);
+                    let expected = if is_dns {
+                        vec![b"\x01a".to_vec()]
+                    } else {
+                        Vec::new()
+                    };
+                    assert_eq!(names, expected, "{tunnel:?} {port}");
+                    let is_outer = in_tunnel && tunnel == Tunnel::Outer;
+                    let ends = if is_outer { ENDS.0 } else { [10, 0, 0, 1] };
+                    assert_eq!(sender, std::net::IpAddr::from(ends), "{tunnel:?} {port}");
+                }
+            }
+        }
+    }
+}
