@@ -107,16 +107,18 @@ impl<W: Write> FlowSink for FlowReport<W> {
             return flows.try_for_each(|flow| self.flow(flow));
         }
         // The threads that write them make them, too.
-        let all = flows.len();
         let flows = Arc::new(flows);
-        let mut first = 0;
-        while first < all {
-            let at_once = rows.lazy_rows().unwrap_or(all);
-            let range = first..all.min(first + at_once);
-            let count = range.len();
-            first = range.end;
+        let mut before = None;
+        loop {
+            let at_once = rows.lazy_rows().unwrap_or(usize::MAX);
+            let part = Arc::new(flows.part_behind(before.as_deref(), at_once));
+            let count = part.len();
+            if count == 0 {
+                break;
+            }
+            before = Some(Arc::clone(&part));
             let flows = Arc::clone(&flows);
-            let rows_of = move |take: &mut dyn FnMut(&mut FlowRecord)| flows.copies(range, take);
+            let rows_of = move |take: &mut dyn FnMut(&mut FlowRecord)| flows.copies(&part, take);
             rows.lazy(count, Box::new(rows_of))?;
         }
         Ok(())

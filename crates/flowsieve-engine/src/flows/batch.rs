@@ -3,6 +3,7 @@
 use super::community_id::Upper;
 use super::key::FlowKey;
 use super::record::DnsRecord;
+use super::shards::{Shards, Wait};
 use crate::decode::{
     DNS_PORT, Decoder, NAME_MAX, Skip, Tunnel, dns_message, dns_messages, has_ports, is_among,
     labels_from_text, logged_addresses,
@@ -11,6 +12,7 @@ use crate::elements::Keys;
 use crate::inputs::{Batch, Maker};
 use crate::memory::fetch;
 use crate::trace::{LinkType, LogBatch, LogContent, LogEntry, LogQuestion, TraceBatch};
+use std::sync::Arc;
 
 /// A run of packets in trace order: each has an entry in `flows` or in `skipped`.
 #[derive(Debug, Default)]
@@ -24,10 +26,24 @@ pub(super) struct FlowBatch {
     pub(super) messages: Vec<Message>,
     /// The names of `messages`.
     pub(super) names: Keys,
+    /// Bytes of the packets that belong to flows.
+    pub(super) bytes: u64,
+    /// Where the flows are divided among shards: the packets of each, ascending.
+    pub(super) of_shards: Vec<Vec<Place>>,
 }
 
-/// One packet's part of its flow.
+/// Where a packet is in a batch that belongs to a flow.
 #[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Among `flows`.
+    pub(super) flow: u32,
+    /// Among all packets.
+    pub(super) packet: u32,
+}
+
+/// One packet's part of its flow: a cache line, since shards pick theirs out of a batch.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(super) struct FlowPacket {
     pub(super) key: FlowKey,
     /// By the hasher of the run.
@@ -57,6 +73,8 @@ pub(super) struct Message {
     pub(super) is_response: bool,
 }
 
+const _: () = assert!(size_of::<FlowPacket>() == 64);
+
 impl FlowPacket {
     /// The key in the direction of the packet.
     pub(super) fn directed_key(&self) -> FlowKey {
@@ -67,10 +85,65 @@ impl FlowPacket {
         }
     }
 
+    /// Its shard of so many, a power of two. The index of a table has other bits of the hash.
+    #[inline]
+    const fn shard(&self, shards: usize) -> usize {
+        self.hash as usize & (shards - 1)
+    }
+
     /// What it says above IP.
     pub(super) fn upper(&self) -> Upper {
         let ports = self.directed_key().ports();
         self.upper.with(ports, self.icmp)
+    }
+}
+
+impl FlowBatch {
+    /// Divides among shards the flows of the packets from this number on.
+    fn divide(&mut self, first: u32, shards: usize) {
+        self.of_shards.resize_with(shards, Vec::new);
+        let before = self.skipped.partition_point(|&(number, _)| number < first);
+        let mut skipped = self.skipped[before..].iter().peekable();
+        let mut flow = first - before as u32;
+        for number in first..self.times_ns.len() as u32 {
+            if skipped.next_if(|(skipped, _)| *skipped == number).is_some() {
+                continue;
+            }
+            let packet = &self.flows[flow as usize];
+            self.bytes += u64::from(packet.bytes);
+            let place = Place {
+                flow,
+                packet: number,
+            };
+            self.of_shards[packet.shard(shards)].push(place);
+            flow += 1;
+        }
+    }
+
+    /// Appends a packet that belongs to a flow, and its name, divided among shards.
+    pub(super) fn push(
+        &mut self,
+        time_ns: i64,
+        packet: &FlowPacket,
+        name: Option<&[u8]>,
+        shards: usize,
+    ) {
+        let place = Place {
+            flow: self.flows.len() as u32,
+            packet: self.times_ns.len() as u32,
+        };
+        self.of_shards.resize_with(shards, Vec::new);
+        self.of_shards[packet.shard(shards)].push(place);
+        self.times_ns.push(time_ns);
+        self.flows.push(*packet);
+        self.bytes += u64::from(packet.bytes);
+        if let Some(name) = name {
+            self.messages.push(Message {
+                packet: place.flow,
+                is_response: false,
+            });
+            self.names.push(name);
+        }
     }
 }
 
@@ -121,6 +194,9 @@ pub(super) struct Cursor {
 impl Batch for FlowBatch {
     type Cursor = Cursor;
 
+    /// A packet takes a line, which is more than for a count.
+    const SEGMENT_BYTES: u64 = 1 << 18;
+
     fn times_ns(&self) -> &[i64] {
         &self.times_ns
     }
@@ -141,6 +217,8 @@ impl Batch for FlowBatch {
         self.skipped.clear();
         self.messages.clear();
         self.names.clear();
+        self.bytes = 0;
+        self.of_shards.iter_mut().for_each(Vec::clear);
     }
 
     fn taken(cursor: &Cursor) -> usize {
@@ -159,6 +237,8 @@ pub(super) struct FlowMaker {
     /// Records of logs are taken, too. They tell nothing of packets but that there were some.
     logs: bool,
     hasher: ahash::RandomState,
+    /// Among which the flows are divided.
+    shards: Option<Arc<Shards>>,
 }
 
 impl FlowMaker {
@@ -170,7 +250,13 @@ impl FlowMaker {
             bidirectional,
             logs,
             hasher: ahash::RandomState::new(),
+            shards: None,
         }
+    }
+
+    /// Makes batches whose flows are divided among these shards, and does their work while there is nothing to make.
+    pub(super) fn for_shards(self, shards: Option<Arc<Shards>>) -> Self {
+        Self { shards, ..self }
     }
 
     #[inline]
@@ -293,6 +379,11 @@ impl FlowMaker {
 impl Maker for FlowMaker {
     type Batch = FlowBatch;
 
+    fn assist(&self) -> bool {
+        let shards = self.shards.as_ref();
+        shards.is_some_and(|shards| shards.serve(Wait::Never))
+    }
+
     fn make(&self, batch: TraceBatch<'_>, out: &mut FlowBatch) {
         let first = out.times_ns.len() as u32;
         match batch {
@@ -304,6 +395,9 @@ impl Maker for FlowMaker {
                     if let Err(skip) = self.packet(packet.link, frame, out) {
                         out.skipped.push((number, skip));
                     }
+                }
+                if let Some(shards) = &self.shards {
+                    out.divide(first, shards.len());
                 }
             }
             TraceBatch::Log(log) => {

@@ -1,4 +1,7 @@
 //! The flows that are there when the inputs end, in the order of their start.
+//!
+//! Each table of live flows becomes a run, which is in order already or is put in order where it is. The runs are merged as their flows are
+//! taken; a part of all flows is a range of each run, so that several threads can take a part each.
 
 use super::index::Index;
 use super::record::{Ended, FlowRecord};
@@ -14,10 +17,20 @@ const APPROACHED: usize = 32;
 ///
 /// They stay where they were until they are taken, so they need little more memory.
 pub struct LastFlows {
+    runs: Vec<Run>,
+    /// What is still to come.
+    left: Merged,
+}
+
+/// Flows that follow each other among the last ones.
+#[derive(Debug)]
+pub struct LastPart(Vec<Range<usize>>);
+
+/// The flows of one table, in order.
+pub(super) struct Run {
     flows: Flows,
     order: Order,
-    /// Of the order, what is still to come.
-    left: Range<usize>,
+    len: usize,
 }
 
 enum Order {
@@ -29,18 +42,29 @@ enum Order {
     Index(Index),
 }
 
-impl LastFlows {
-    /// All flows that live; the index gives up its memory for their order where no other is given. `is_begun_in_order` says that
-    /// flows with higher numbers never start earlier.
-    pub(super) fn new(mut index: Index, flows: Flows, is_begun_in_order: bool) -> Self {
+/// What is left of some runs.
+struct Merged {
+    /// What puts the next flow of each run in order; behind all others if there is none.
+    next: Vec<(i64, u64)>,
+    /// The numbers of those flows, and of those behind them.
+    ranges: Vec<Range<usize>>,
+    left: usize,
+}
+
+/// Behind all flows.
+const NEVER: (i64, u64) = (i64::MAX, u64::MAX);
+
+impl Run {
+    /// All flows that live; the index gives up its memory for their order where no other is given. `is_in_order` says that
+    /// flows at later places never start earlier.
+    pub(super) fn new(mut index: Index, flows: Flows, is_in_order: bool) -> Self {
         let live = index.len();
         let places = 0..flows.len() as u32;
         let is_next = |at| at == 0 || flows.order(at - 1) < flows.order(at);
-        let is_known = is_begun_in_order && flows.are_numbered_by_place();
-        let in_order = live == flows.len() && (is_known || places.clone().all(is_next));
+        let is_in_order = live == flows.len() && (is_in_order || places.clone().all(is_next));
         let places = places.filter(|&at| flows.is_live(at));
         let mut listed: Vec<(i64, u32)> = Vec::new();
-        let order = if in_order {
+        let order = if is_in_order {
             Order::Places
         } else if is_given((live * size_of::<(i64, u32)>()) as u64)
             && listed.try_reserve_exact(live).is_ok()
@@ -60,18 +84,7 @@ impl LastFlows {
         Self {
             flows,
             order,
-            left: 0..live,
-        }
-    }
-
-    /// Gives copies of some of the flows: those with these numbers. They can be asked for in several threads.
-    pub fn copies(&self, range: Range<usize>, take: &mut dyn FnMut(&mut FlowRecord)) {
-        for first in range.clone().step_by(APPROACHED) {
-            let numbers = first..range.end.min(first + APPROACHED);
-            self.flows.approach(numbers.clone().map(|n| self.place(n)));
-            for number in numbers {
-                take(&mut self.flows.copy(self.place(number), Ended::Input));
-            }
+            len: live,
         }
     }
 
@@ -82,23 +95,125 @@ impl LastFlows {
             Order::Index(index) => index.listed(number),
         }
     }
+
+    fn order(&self, number: usize) -> (i64, u64) {
+        self.flows.order(self.place(number))
+    }
+
+    /// What puts the first flow of a range in order.
+    fn order_of_first(&self, range: &Range<usize>) -> (i64, u64) {
+        if range.start < range.end {
+            self.order(range.start)
+        } else {
+            NEVER
+        }
+    }
+
+    /// Reads flows ahead that are taken next, whenever those before were taken.
+    fn approach(&self, next: &Range<usize>) {
+        if next.start.is_multiple_of(APPROACHED) {
+            let numbers = next.start..next.end.min(next.start + APPROACHED);
+            self.flows
+                .approach(numbers.map(|number| self.place(number)));
+        }
+    }
+}
+
+impl Merged {
+    fn new(runs: &[Run], ranges: Vec<Range<usize>>) -> Self {
+        let next = ranges.iter().zip(runs);
+        let next = next.map(|(range, run)| run.order_of_first(range));
+        Self {
+            next: next.collect(),
+            left: ranges.iter().map(Range::len).sum(),
+            ranges,
+        }
+    }
+
+    /// Run and place of the next flow.
+    fn next(&mut self, runs: &[Run]) -> Option<(usize, u32)> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let (mut first, mut number) = (NEVER, 0);
+        for (other, &next) in self.next.iter().enumerate() {
+            let is_earlier = next < first;
+            first = if is_earlier { next } else { first };
+            number = if is_earlier { other } else { number };
+        }
+        let (run, range) = (&runs[number], &mut self.ranges[number]);
+        run.approach(range);
+        let place = run.place(range.start);
+        range.start += 1;
+        self.next[number] = run.order_of_first(range);
+        Some((number, place))
+    }
+}
+
+impl LastFlows {
+    /// The flows of tables that divide them.
+    pub(super) fn of(runs: Vec<Run>) -> Self {
+        let ranges = runs.iter().map(|run| 0..run.len);
+        Self {
+            left: Merged::new(&runs, ranges.collect()),
+            runs,
+        }
+    }
+
+    /// This many flows behind those of another part, or the first ones; fewer if there are no more.
+    pub fn part_behind(&self, before: Option<&LastPart>, count: usize) -> LastPart {
+        let start = |run: usize| before.map_or(0, |LastPart(ranges)| ranges[run].end);
+        let mut part: Vec<_> = (0..self.runs.len())
+            .map(|run| start(run)..start(run))
+            .collect();
+        let mut left = count;
+        loop {
+            let open = |run: &usize| part[*run].end < self.runs[*run].len;
+            let open: Vec<_> = (0..self.runs.len()).filter(open).collect();
+            if open.is_empty() || left == 0 {
+                return LastPart(part);
+            }
+            // Of each run a share of what is left. The share that ends first is part of what is left, whatever the others are.
+            let share = (left / open.len()).max(1);
+            let ends = open.into_iter().map(|run| {
+                let end = self.runs[run].len.min(part[run].end + share);
+                (self.runs[run].order(end - 1), run, end)
+            });
+            if let Some((_, run, end)) = ends.min() {
+                left -= end - part[run].end;
+                part[run].end = end;
+            }
+        }
+    }
+
+    /// Gives copies of a part of the flows. Parts can be asked for in several threads.
+    pub fn copies(&self, LastPart(ranges): &LastPart, take: &mut dyn FnMut(&mut FlowRecord)) {
+        let mut merged = Merged::new(&self.runs, ranges.clone());
+        while let Some((run, place)) = merged.next(&self.runs) {
+            take(&mut self.runs[run].flows.copy(place, Ended::Input));
+        }
+    }
+}
+
+impl LastPart {
+    /// Number of its flows.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks")]
+    pub fn len(&self) -> usize {
+        self.0.iter().map(Range::len).sum()
+    }
 }
 
 impl Iterator for LastFlows {
     type Item = FlowRecord;
 
     fn next(&mut self) -> Option<FlowRecord> {
-        let number = self.left.next()?;
-        if number.is_multiple_of(APPROACHED) {
-            let end = self.left.end.min(number + APPROACHED);
-            let places = (number..end).map(|number| self.place(number));
-            self.flows.approach(places);
-        }
-        Some(self.flows.take(self.place(number), Ended::Input))
+        let (run, place) = self.left.next(&self.runs)?;
+        Some(self.runs[run].flows.take(place, Ended::Input))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.left.size_hint()
+        (self.left.left, Some(self.left.left))
     }
 }
 
@@ -107,7 +222,7 @@ impl ExactSizeIterator for LastFlows {}
 impl fmt::Debug for LastFlows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LastFlows")
-            .field("left", &self.left)
+            .field("left", &self.left.left)
             .finish_non_exhaustive()
     }
 }

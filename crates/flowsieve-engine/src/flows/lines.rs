@@ -236,6 +236,12 @@ impl Lines {
         }
     }
 
+    /// All lines, those without a flow as well. Pieces go as soon as they were read.
+    pub(super) fn drain(self) -> impl Iterator<Item = Line> {
+        let pieces = self.pieces.into_iter();
+        pieces.flat_map(|piece| (0..piece.len()).map(move |at| piece.as_slice()[at]))
+    }
+
     /// Makes room for so many lines, of `most` that there may be; false if the system does not give the memory.
     pub(super) fn make_room(&mut self, lines: usize, most: usize) -> bool {
         while self.capacity < lines {

@@ -21,8 +21,10 @@ mod plan;
 mod record;
 mod results;
 mod run;
+mod shards;
 mod sorted;
 mod table;
+mod tables;
 mod unique;
 
 pub(crate) use community_id::push_community_id;
@@ -30,7 +32,7 @@ pub(crate) use community_id::push_community_id;
 pub use community_id::{Upper, community_id};
 pub(crate) use key::FlowKey;
 #[doc(hidden)]
-pub use last::LastFlows;
+pub use last::{LastFlows, LastPart};
 pub(crate) use packed::{PackedFlows, PackedMaker, Taken};
 pub use plan::FlowPlan;
 #[doc(hidden)]

@@ -266,7 +266,7 @@ impl PackedFlows {
         totals.bytes = totals.bytes.saturating_add(packet.bytes.into());
         totals.dns_messages = totals.dns_messages.saturating_add(packed.messages);
         let next = self.table.begun();
-        let at = self.table.add(time_ns, &packet, &mut |flow| {
+        let at = self.table.add(time_ns, &packet, next, &mut |flow| {
             totals.end(&flow);
             end(flow)
         })?;

@@ -2,11 +2,12 @@
 
 use super::batch::{Cursor, FlowBatch, FlowMaker, FlowPacket};
 use super::plan::FlowPlan;
-use super::record::Ended;
 use super::results::{FlowSink, FlowSummary, FlowTotals};
-use super::table::FlowTable;
+use super::shards::Shards;
+use super::tables::Tables;
 use crate::inputs::{A_WHILE, CaptureClock, Feed, InputResult, Merge, RunError, Taker, Watch};
 use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,10 +27,11 @@ pub fn list(
     watch: &dyn Watch,
 ) -> Result<FlowSummary, RunError> {
     plan.check()?;
-    let mut table = FlowTable::new(plan);
-    let (inputs, mut totals) = read(plan, &mut table, sink, watch)?;
-    let last = table.finish();
-    totals.end_many(Ended::Input, last.len() as u64);
+    let mut tables = Tables::new(plan);
+    let (inputs, mut totals) = read(plan, &mut tables, sink, watch)?;
+    let mut output = Output { totals, sink };
+    let last = tables.finish(&mut output)?;
+    totals = output.totals;
     sink.last(last)?;
     Ok(FlowSummary {
         inputs,
@@ -53,10 +55,25 @@ pub(super) trait FlowTaker {
         packet: &FlowPacket,
         name: Option<&[u8]>,
         output: &mut Output<'_>,
-    ) -> io::Result<()>;
+    ) -> Result<(), RunError>;
+
+    /// An empty batch in exchange for one that is taken as a whole; none if packets are taken one by one.
+    fn spare(&self) -> Option<FlowBatch> {
+        None
+    }
+
+    /// Takes all packets of a batch.
+    fn take_whole(&mut self, _batch: FlowBatch, _output: &mut Output<'_>) -> Result<(), RunError> {
+        Ok(())
+    }
+
+    /// Among which shards the flows are divided.
+    fn shards(&self) -> Option<Arc<Shards>> {
+        None
+    }
 
     /// No packet from before this time is expected any more.
-    fn expire(&mut self, _now_ns: i64, _output: &mut Output<'_>) -> io::Result<()> {
+    fn expire(&mut self, _now_ns: i64, _output: &mut Output<'_>) -> Result<(), RunError> {
         Ok(())
     }
 }
@@ -80,7 +97,7 @@ pub(super) fn read<T: FlowTaker>(
         plan.bidirectional,
         T::TAKES_LOGS,
     );
-    let maker = Arc::new(maker);
+    let maker = Arc::new(maker.for_shards(taker.shards()));
     let threads = plan.threads.saturating_sub(1);
     let delay_ns = plan.delay_ns.filter(|_| plan.is_stream());
     let mut taking = Taking {
@@ -129,7 +146,7 @@ const APPROACHED: usize = 64;
 const EXPIRY: Duration = Duration::from_millis(250);
 
 impl<T: FlowTaker> Taking<'_, '_, T> {
-    fn expire(&mut self, now_ns: i64) -> io::Result<()> {
+    fn expire(&mut self, now_ns: i64) -> Result<(), RunError> {
         if let Some(delay_ns) = self.delay_ns
             && self.expired.elapsed() >= EXPIRY
         {
@@ -150,6 +167,15 @@ impl<T: FlowTaker> Taker<Feed<FlowMaker>, RunError> for Taking<'_, '_, T> {
         packets: usize,
     ) -> Result<(), RunError> {
         let (first, end) = (feed.cursor.packet, feed.cursor.packet + packets);
+        if first == 0
+            && end == feed.batch.times_ns.len()
+            && let Some(spare) = self.taker.spare()
+        {
+            let batch = mem::replace(&mut feed.batch, spare);
+            feed.cursor.packet = end;
+            self.output.note(&batch)?;
+            return self.taker.take_whole(batch, &mut self.output);
+        }
         self.output
             .take(&feed.batch, &mut feed.cursor, end, self.taker)?;
         if self.delay_ns.is_some() {
@@ -164,11 +190,37 @@ impl<T: FlowTaker> Taker<Feed<FlowMaker>, RunError> for Taking<'_, '_, T> {
     }
 
     fn idle(&mut self) -> Result<(), RunError> {
-        Ok(self.expire(self.clock.of_silence())?)
+        self.expire(self.clock.of_silence())
     }
 }
 
 impl Output<'_> {
+    /// Counts a batch that is taken as a whole, and hands on its DNS messages.
+    fn note(&mut self, batch: &FlowBatch) -> io::Result<()> {
+        self.totals.packets += batch.times_ns.len() as u64;
+        self.totals.ip_packets += batch.flows.len() as u64;
+        self.totals.bytes += batch.bytes;
+        for &(_, reason) in &batch.skipped {
+            *self.totals.skipped.entry(reason).or_default() += 1;
+        }
+        let mut skipped = batch.skipped.iter().peekable();
+        let mut before = 0;
+        for (number, message) in batch.messages.iter().enumerate() {
+            while skipped
+                .next_if(|(skipped, _)| *skipped <= message.packet + before)
+                .is_some()
+            {
+                before += 1;
+            }
+            let time_ns = batch.times_ns[(message.packet + before) as usize];
+            let packet = &batch.flows[message.packet as usize];
+            let name = batch.names.get(number);
+            self.sink.dns(&message.record(time_ns, packet, name))?;
+            self.totals.dns_messages += 1;
+        }
+        Ok(())
+    }
+
     /// Takes the packets of a batch up to number `end`, from where `cursor` stands.
     fn take(
         &mut self,
@@ -219,34 +271,5 @@ impl Output<'_> {
         self.totals.ip_packets += (packets - skipped) as u64;
         self.totals.bytes += bytes;
         Ok(())
-    }
-}
-
-impl FlowTaker for FlowTable {
-    fn approach(&mut self, packets: &[FlowPacket]) {
-        self.approach(packets);
-    }
-
-    fn take(
-        &mut self,
-        time_ns: i64,
-        packet: &FlowPacket,
-        name: Option<&[u8]>,
-        output: &mut Output<'_>,
-    ) -> io::Result<()> {
-        let at = self.add(time_ns, packet, &mut |flow| {
-            output.totals.end(&flow);
-            output.sink.flow(flow)
-        })?;
-        if let Some(name) = name {
-            self.name(at, name);
-        }
-        Ok(())
-    }
-    fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> io::Result<()> {
-        self.end_idle(now_ns, &mut |flow| {
-            output.totals.end(&flow);
-            output.sink.flow(flow)
-        })
     }
 }

@@ -19,25 +19,30 @@
 use super::batch::FlowPacket;
 use super::index::Index;
 use super::key::FlowKey;
-use super::last::LastFlows;
+use super::last::{LastFlows, Run};
 use super::lines::{FlowLine as _, Line, Lines};
 use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
 use crate::memory::{MEMORY_REFUSED, is_given};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::hint::black_box;
 
 /// Memory of a flow: its line and what is beside it, and its share of the index, which is at least 3/8 full and is there
 /// twice while it grows. When flows end for want of memory depends on it, so it is part of the answer, and lists are the same in
 /// all versions.
-const FLOW_BYTES: u64 = 160;
+pub(super) const FLOW_BYTES: u64 = 160;
 
 /// What a flow has beside its line, if it has all of it.
 const BESIDE_BYTES: usize = size_of::<u32>()
     + 2 * size_of::<[u64; 2]>()
-    + size_of::<u64>()
+    + 2 * size_of::<u64>()
     + size_of::<Option<Box<[u8]>>>();
 
-const _: () = assert!((size_of::<Line>() + BESIDE_BYTES + 32) as u64 <= FLOW_BYTES);
+/// Share of the index: slots of 32 bits, of which three eighths are taken, and half as many while it grows.
+const INDEX_BYTES: usize = size_of::<u32>() * 8 / 3 * 3 / 2 + 1;
+
+const _: () = assert!((size_of::<Line>() + BESIDE_BYTES + INDEX_BYTES) as u64 <= FLOW_BYTES);
 
 /// Least memory of a table: a thousand flows with the longest names.
 pub(super) const LEAST_MEMORY: u64 = 1 << 19;
@@ -52,7 +57,7 @@ const NOWHERE: u32 = u32::MAX;
 const NAME_OVERHEAD: u64 = 16;
 
 /// Most flows: places have 32 bits, and one stands for none.
-const MOST_FLOWS: usize = 1 << 31;
+pub(super) const MOST_FLOWS: usize = 1 << 31;
 
 /// The table.
 #[derive(Debug)]
@@ -67,9 +72,12 @@ pub(super) struct FlowTable {
     active_ns: i64,
     bidirectional: bool,
     begun: u64,
-    /// The latest time of a packet, and whether no packet was earlier than one before it.
+    /// The latest time of a packet.
     latest_ns: i64,
+    /// Whether flows at later places started later: no packet was earlier than one before it, and no place had a flow before.
     is_in_order: bool,
+    /// Several tables divide the flows among them.
+    is_one_of_many: bool,
     /// Where the flows of the next packets probably are, the next one last.
     guesses: Vec<u32>,
 }
@@ -86,6 +94,8 @@ pub(super) struct Flows {
     far: Vec<[u64; 2]>,
     /// The numbers of flows, where they are not those of their places.
     numbers: Vec<u64>,
+    /// The numbers of the first flows at their places, where others may have followed and tables are joined.
+    first_numbers: Vec<u64>,
     /// The names of those that are named: places that follow each other are together, and none if none of them is named.
     names: Vec<Vec<Option<Box<[u8]>>>>,
 }
@@ -96,6 +106,17 @@ struct Parts {
     reverse: bool,
     far: bool,
     number: bool,
+    first_number: bool,
+}
+
+/// A flow on its way from one table to another.
+struct Moved {
+    line: Line,
+    hash: u32,
+    number: u64,
+    reverse: Option<[u64; 2]>,
+    name: Option<Box<[u8]>>,
+    far: Option<[u64; 2]>,
 }
 
 impl FlowTable {
@@ -113,26 +134,99 @@ impl FlowTable {
             begun: 0,
             latest_ns: i64::MIN,
             is_in_order: true,
+            is_one_of_many: false,
             guesses: Vec::new(),
         }
     }
 
-    /// Flows that have begun, which is the number of the next one.
+    /// One of several tables that divide the flows among them, and may be [joined](Self::joined) later.
+    pub(super) fn one_of_many(plan: &FlowPlan) -> Self {
+        Self {
+            is_one_of_many: true,
+            ..Self::new(plan)
+        }
+    }
+
+    /// The table that would have taken all packets of these, of which none was short of memory. They give up their memory piece by
+    /// piece.
+    ///
+    /// # Panics
+    ///
+    /// If the system does not give the memory.
+    pub(super) fn joined(plan: &FlowPlan, tables: Vec<Self>) -> Self {
+        let mut joined = Self::new(plan);
+        // Whether all were in order says nothing of all together.
+        joined.is_in_order = false;
+        let mut sources = Vec::new();
+        let mut heap = BinaryHeap::new();
+        for table in tables {
+            joined.begun += table.begun;
+            joined.names_bytes += table.names_bytes;
+            joined.latest_ns = joined.latest_ns.max(table.latest_ns);
+            drop(table.index);
+            let mut flows = table.flows.drain().peekable();
+            heap.extend(flows.peek().map(|next| Reverse((next.0, sources.len()))));
+            sources.push(flows);
+        }
+        while let Some(Reverse((_, source))) = heap.pop() {
+            let flows = &mut sources[source];
+            if let Some((_, moved)) = flows.next() {
+                joined.adopt(moved);
+            }
+            heap.extend(flows.peek().map(|next| Reverse((next.0, source))));
+        }
+        joined
+    }
+
+    /// Puts a flow of another table behind all others.
+    fn adopt(&mut self, moved: Moved) {
+        let parts = Parts {
+            reverse: moved.reverse.is_some(),
+            far: moved.far.is_some(),
+            number: true,
+            first_number: false,
+        };
+        let (at, most) = (self.flows.len(), self.most());
+        let has_room =
+            self.flows.make_room(at + 1, most, parts) && self.index.make_room(&self.flows.hashes);
+        assert!(has_room, "{MEMORY_REFUSED}");
+        self.index.insert(moved.hash, at as u32);
+        self.flows.adopt(moved);
+    }
+
+    /// Memory of the flows, as it is reckoned.
+    pub(super) fn used_bytes(&self) -> u64 {
+        self.index.len() as u64 * FLOW_BYTES + self.names_bytes
+    }
+
+    /// Lets the flows have no more memory than this.
+    pub(super) fn limit(&mut self, memory_bytes: u64) {
+        self.memory_bytes = self.memory_bytes.min(memory_bytes);
+    }
+
+    /// Most places.
+    fn most(&self) -> usize {
+        usize::try_from(self.memory_bytes / FLOW_BYTES).unwrap_or(usize::MAX)
+    }
+
+    /// Flows that have begun.
     pub(super) const fn begun(&self) -> u64 {
         self.begun
     }
 
     /// Reads what the next packets need, so that it is near when one after the other is added.
-    pub(super) fn approach(&mut self, packets: &[FlowPacket]) {
+    pub(super) fn approach<'a>(
+        &mut self,
+        packets: impl DoubleEndedIterator<Item = &'a FlowPacket> + Clone,
+    ) {
         self.guesses.clear();
         if !self.index.is_far() {
             return;
         }
-        let slots = packets
-            .iter()
-            .map(|packet| self.index.first_slot(hash_of(packet)));
+        let slots = packets.clone();
+        let slots = slots.map(|packet| self.index.first_slot(hash_of(packet)));
         black_box(slots.fold(0, |all, slot| all ^ slot));
-        let places = packets.iter().rev().map(|packet| {
+        let places = packets.rev().map(|packet| {
             let place = self.index.find(hash_of(packet), |_| true);
             place.unwrap_or(NOWHERE)
         });
@@ -140,12 +234,14 @@ impl FlowTable {
         self.flows.lines.approach(&self.guesses);
     }
 
-    /// Adds a packet to its flow and says where that is. `end` takes flows that end now.
+    /// Adds a packet to its flow and says where that is. A flow that begins gets this number, which is larger than those before. `end`
+    /// takes flows that end now.
     #[inline]
     pub(super) fn add<E>(
         &mut self,
         time_ns: i64,
         packet: &FlowPacket,
+        number: u64,
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
     ) -> Result<u32, E> {
         self.is_in_order &= time_ns >= self.latest_ns;
@@ -160,7 +256,7 @@ impl FlowTable {
         let guess = guess.filter(|&place| self.flows.is_live(place) && is_right(place));
         let found = guess.or_else(|| self.index.find(hash_of(packet), is_right));
         let Some(at) = found else {
-            return self.begin(time_ns, packet, end);
+            return self.begin(time_ns, packet, number, end);
         };
         let line = self.flows.lines.at_mut(at);
         let ended = if time_ns.saturating_sub(line.end_ns()) > self.idle_ns {
@@ -178,8 +274,9 @@ impl FlowTable {
         let record = self.flows.take(at, ended);
         self.names_bytes -= name_cost(record.domain.as_deref());
         self.flows
-            .put(at, time_ns, packet, self.begun, self.bidirectional);
+            .put(at, time_ns, packet, number, self.bidirectional);
         self.begun += 1;
+        self.is_in_order = false;
         end(record)?;
         Ok(at)
     }
@@ -193,8 +290,12 @@ impl FlowTable {
 
     /// Ends all flows.
     pub(super) fn finish(self) -> LastFlows {
-        // If packets came in order, flows start in the order in which they began.
-        LastFlows::new(self.index, self.flows, self.is_in_order)
+        LastFlows::of(vec![self.into_run()])
+    }
+
+    /// The flows of one of several tables that divide them.
+    pub(super) fn into_run(self) -> Run {
+        Run::new(self.index, self.flows, self.is_in_order)
     }
 
     #[inline(never)]
@@ -202,21 +303,23 @@ impl FlowTable {
         &mut self,
         time_ns: i64,
         packet: &FlowPacket,
+        number: u64,
         end: &mut impl FnMut(FlowRecord) -> Result<(), E>,
     ) -> Result<u32, E> {
-        let number = self.begun;
         self.begun += 1;
         while self.index.len() >= MOST_FLOWS
-            || self.index.len() as u64 * FLOW_BYTES + FLOW_BYTES + self.names_bytes
-                > self.memory_bytes
+            || self.used_bytes() + FLOW_BYTES > self.memory_bytes
             || !self.has_room(packet, number)
         {
             self.evict(time_ns, end)?;
         }
         let at = self.next_place();
-        self.free.pop();
+        self.is_in_order &= self.free.pop().is_none();
         self.flows
             .put(at, time_ns, packet, number, self.bidirectional);
+        if self.keeps_first_numbers() {
+            set(&mut self.flows.first_numbers, at as usize, number, |_| 0);
+        }
         self.index.insert(hash_of(packet), at);
         Ok(at)
     }
@@ -225,6 +328,11 @@ impl FlowTable {
     fn next_place(&self) -> u32 {
         let free = self.free.last().copied();
         free.unwrap_or(self.flows.len() as u32)
+    }
+
+    /// Whether places tell nothing of the order in which they were first taken, which joined tables have to know.
+    const fn keeps_first_numbers(&self) -> bool {
+        self.is_one_of_many && self.has_timeouts()
     }
 
     const fn has_timeouts(&self) -> bool {
@@ -238,12 +346,13 @@ impl FlowTable {
     ///
     /// If the system does not give the memory of a single flow.
     fn has_room(&mut self, packet: &FlowPacket, number: u64) -> bool {
-        let most = usize::try_from(self.memory_bytes / FLOW_BYTES).unwrap_or(usize::MAX);
+        let most = self.most();
         let parts = Parts {
             reverse: self.bidirectional,
             far: packet.key.split().1.is_some(),
             // Flows that end by a timeout leave their places to others without asking for room.
             number: self.has_timeouts() || u64::from(self.next_place()) != number,
+            first_number: self.keeps_first_numbers(),
         };
         let places = self.flows.len() + usize::from(self.free.is_empty());
         let can_grow =
@@ -251,7 +360,7 @@ impl FlowTable {
         if !can_grow {
             assert!(!self.index.is_empty(), "{MEMORY_REFUSED}");
             // It is not asked again for every flow.
-            self.memory_bytes = self.index.len() as u64 * FLOW_BYTES + self.names_bytes;
+            self.memory_bytes = self.used_bytes();
         }
         can_grow
     }
@@ -312,7 +421,7 @@ const fn hash_of(packet: &FlowPacket) -> u32 {
 }
 
 /// Memory of a name.
-fn name_cost(name: Option<&[u8]>) -> u64 {
+pub(super) fn name_cost(name: Option<&[u8]>) -> u64 {
     name.map_or(0, |name| name.len() as u64 + NAME_OVERHEAD)
 }
 
@@ -320,11 +429,6 @@ impl Flows {
     /// Number of places.
     pub(super) const fn len(&self) -> usize {
         self.hashes.len()
-    }
-
-    /// Whether each flow began behind those at the places before.
-    pub(super) const fn are_numbered_by_place(&self) -> bool {
-        self.numbers.is_empty()
     }
 
     /// What puts a flow in order.
@@ -359,6 +463,7 @@ impl Flows {
             && (!parts.reverse || reserve(&mut self.reverse, places, most))
             && (!parts.far || reserve(&mut self.far, places, most))
             && (!parts.number || reserve(&mut self.numbers, places, most))
+            && (!parts.first_number || reserve(&mut self.first_numbers, places, most))
     }
 
     /// Puts a flow that begins with this packet at a place, for which there is room.
@@ -383,6 +488,57 @@ impl Flows {
         }
     }
 
+    /// Puts a flow behind all others, for which there is room.
+    fn adopt(&mut self, moved: Moved) {
+        let at = self.len();
+        *self.lines.at_mut(at as u32) = moved.line;
+        self.hashes.push(moved.hash);
+        set(&mut self.numbers, at, moved.number, |place| place as u64);
+        if let Some(reverse) = moved.reverse {
+            set(&mut self.reverse, at, reverse, |_| [0; 2]);
+        }
+        if let Some(far) = moved.far {
+            set(&mut self.far, at, far, |_| [0; 2]);
+        }
+        if let Some(name) = moved.name {
+            self.keep_name(at as u32, name);
+        }
+    }
+
+    /// All flows in the order in which their places were first taken, with a number that has this order. Memory is given back piece
+    /// by piece.
+    fn drain(self) -> impl Iterator<Item = (u64, Moved)> {
+        let Self {
+            lines,
+            hashes,
+            reverse,
+            far,
+            numbers,
+            first_numbers,
+            mut names,
+        } = self;
+        let lines = (0_u32..).zip(lines.drain().take(hashes.len()));
+        let lines = lines.filter(|(_, line)| line.is_live());
+        lines.map(move |(place, line)| {
+            let at = place as usize;
+            let number = numbers.get(at).copied().unwrap_or(u64::from(place));
+            let ([near, further], rest) = line.key();
+            let far = far.get(at).copied().unwrap_or_default();
+            let (together, name) = Self::place_of_name(place);
+            let moved = Moved {
+                line,
+                hash: hashes[at],
+                number,
+                reverse: reverse.get(at).copied(),
+                name: names
+                    .get_mut(together)
+                    .and_then(|names| names.get_mut(name)?.take()),
+                far: FlowKey::joined([near, further], rest, far).split().1,
+            };
+            (first_numbers.get(at).copied().unwrap_or(number), moved)
+        })
+    }
+
     /// Gives the flow at this place a name, unless it has one; whether it had none.
     fn name(&mut self, at: u32, name: &[u8]) -> bool {
         let line = self.lines.at_mut(at);
@@ -390,14 +546,18 @@ impl Flows {
             return false;
         }
         line.set_named();
+        self.keep_name(at, name.into());
+        true
+    }
+
+    fn keep_name(&mut self, at: u32, name: Box<[u8]>) {
         let (together, at) = Self::place_of_name(at);
         if self.names.len() <= together {
             self.names.resize(together + 1, Vec::new());
         }
         let names = &mut self.names[together];
         names.resize(TOGETHER, None);
-        names[at] = Some(name.into());
-        true
+        names[at] = Some(name);
     }
 
     /// Where the name of a flow is that has one.

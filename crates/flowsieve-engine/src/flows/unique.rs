@@ -18,7 +18,6 @@ use crate::hashing::Digester;
 use crate::inputs::{PlanError, RunError, Watch};
 use crate::memory::{given_of, is_given};
 use hashbrown::HashTable;
-use std::io;
 
 /// Least memory of the filter.
 const LEAST_FILTER_BYTES: u64 = 4096;
@@ -194,7 +193,7 @@ impl FlowTaker for Seen {
         packet: &FlowPacket,
         name: Option<&[u8]>,
         output: &mut Output<'_>,
-    ) -> io::Result<()> {
+    ) -> Result<(), RunError> {
         if !self.is_new(packet.key, packet.hash) {
             return Ok(());
         }
@@ -218,6 +217,7 @@ impl FlowTaker for Seen {
             upper: packet.upper(),
             ended: Ended::Input,
             number,
-        })
+        })?;
+        Ok(())
     }
 }

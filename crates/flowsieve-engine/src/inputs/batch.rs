@@ -8,6 +8,10 @@ pub(crate) trait Batch: Default + Send {
     /// How far a batch has been taken.
     type Cursor: Default;
 
+    /// Bytes of a pcap file that are read as one, apart from what stands before: some thousand packets' headers, and few enough that
+    /// their batch stays in the second-level cache.
+    const SEGMENT_BYTES: u64 = 1 << 20;
+
     /// Time of each packet in nanoseconds since the epoch.
     fn times_ns(&self) -> &[i64];
 
@@ -33,6 +37,11 @@ pub(crate) trait Maker: Send + Sync {
     /// The same where several threads make batches for one that takes them, and should have little to do.
     fn make_for_one(&self, batch: TraceBatch<'_>, out: &mut Self::Batch) {
         self.make(batch, out);
+    }
+
+    /// Does some of what is to be done with batches that were taken, while there is nothing to make; whether there was something.
+    fn assist(&self) -> bool {
+        false
     }
 }
 

@@ -21,10 +21,6 @@ const QUEUED_BATCHES: usize = 8;
 /// buffer's 600 took the run from 1.56 to 1.20 times the limit of `docs/performance.md`.
 const PACKETS_AT_ONCE: usize = 4096;
 
-/// Bytes of a pcap file that are read as one, apart from what stands before: some thousand packets' headers,
-/// and few enough that their batch stays in the second-level cache.
-const SEGMENT_BYTES: u64 = 1 << 20;
-
 /// Packets of a batch that are fetched at once: few enough that those of many inputs stay in the second-level cache.
 const FETCHED_AT_ONCE: usize = 256;
 
@@ -35,8 +31,9 @@ pub(crate) struct Feed<M: Maker> {
     pub(crate) batch: M::Batch,
     /// How far it has been taken.
     pub(crate) cursor: <M::Batch as Batch>::Cursor,
-    /// Packets in the batches before.
+    /// Packets in the batches before, and in the present one, which may have been taken away.
     packets: u64,
+    at_hand: u64,
     /// Packets of the batch that were fetched.
     fetched: usize,
 }
@@ -68,7 +65,7 @@ impl<M: Maker> Feed<M> {
         } else {
             threads.min(MAX_DECODE_THREADS.saturating_sub(open))
         };
-        Self::start_with(scope, capture, maker, threads, SEGMENT_BYTES)
+        Self::start_with(scope, capture, maker, threads, M::Batch::SEGMENT_BYTES)
     }
 
     pub(super) fn start_with<'scope>(
@@ -113,7 +110,40 @@ impl<M: Maker> Feed<M> {
             batch: M::Batch::default(),
             cursor: Default::default(),
             packets: 0,
+            at_hand: 0,
             fetched: 0,
+        }
+    }
+
+    /// Replaces the batch by the next one; false at the end.
+    fn next_batch(&mut self) -> Result<bool, TraceError> {
+        if let Source::Segments(segments) = &mut self.source {
+            if segments.refill(&mut self.batch) {
+                return Ok(true);
+            }
+            // What is left is little, or damaged, or still being written.
+            let capture = Box::new(segments.rest(self.packets));
+            let maker = segments.maker();
+            self.source = Source::Here { capture, maker };
+        }
+        self.batch.clear();
+        match &mut self.source {
+            Source::Segments(_) => Ok(false),
+            Source::Here { capture, maker } => {
+                while self.batch.times_ns().is_empty() {
+                    if !read_on(capture, &**maker, &mut self.batch, self.packets)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Source::Thread(batches) => match batches.next(std::mem::take(&mut self.batch)) {
+                None => Ok(false),
+                Some(next) => {
+                    self.batch = next?;
+                    Ok(true)
+                }
+            },
         }
     }
 
@@ -145,37 +175,12 @@ impl<M: Maker> Input for Feed<M> {
 
     fn refill(&mut self) -> Result<bool, TraceError> {
         // The batch was taken.
-        self.packets += self.batch.times_ns().len() as u64;
+        self.packets += std::mem::take(&mut self.at_hand);
         self.cursor = Default::default();
         self.fetched = 0;
-        if let Source::Segments(segments) = &mut self.source {
-            if segments.refill(&mut self.batch) {
-                return Ok(true);
-            }
-            // What is left is little, or damaged, or still being written.
-            let capture = Box::new(segments.rest(self.packets));
-            let maker = segments.maker();
-            self.source = Source::Here { capture, maker };
-        }
-        self.batch.clear();
-        match &mut self.source {
-            Source::Segments(_) => Ok(false),
-            Source::Here { capture, maker } => {
-                while self.batch.times_ns().is_empty() {
-                    if !read_on(capture, &**maker, &mut self.batch, self.packets)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
-            Source::Thread(batches) => match batches.next(std::mem::take(&mut self.batch)) {
-                None => Ok(false),
-                Some(next) => {
-                    self.batch = next?;
-                    Ok(true)
-                }
-            },
-        }
+        let more = self.next_batch()?;
+        self.at_hand = self.batch.times_ns().len() as u64;
+        Ok(more)
     }
 
     fn wait(&mut self, at_most: Duration) -> bool {

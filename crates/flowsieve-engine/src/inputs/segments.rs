@@ -1,5 +1,5 @@
 //! One large pcap file decoded at several places at once: by threads of its own, and by the taker's thread
-//! whenever it would have to wait for them.
+//! whenever it would have to wait for them. Threads that have no batch to fill do what is to be done with batches that were taken.
 //!
 //! Where a segment's first record begins is a guess until the segment before has been read to its end. So
 //! segments are taken in order, each only if it was entered exactly where the one before ended; if it was
@@ -9,7 +9,7 @@
 use super::batch::{Batch, Maker, OneOfMany, read_on};
 use crate::guard::guarded;
 use crate::trace::{Capture, SegmentReader, Segments};
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,16 +78,17 @@ impl<M: Maker> SegmentFeed<M> {
             let (send, emptied) = (send.clone(), emptied.clone());
             let unclaimed = Arc::clone(&unclaimed);
             scope.spawn(move || {
-                for batch in &emptied {
+                while let Some(batch) = next_emptied(&emptied, &*maker) {
                     let number = unclaimed.fetch_add(1, Ordering::Relaxed);
                     if number >= count
                         || send
                             .send(make(&mut reader, &*maker, number, None, batch))
                             .is_err()
                     {
-                        return;
+                        break;
                     }
                 }
+                while maker.assist() {}
             });
         }
         Self {
@@ -151,6 +152,8 @@ impl<M: Maker> SegmentFeed<M> {
                 made
             } else if let Some((number, batch)) = self.claim() {
                 self.read(number, None, batch)
+            } else if self.maker.assist() {
+                continue;
             } else {
                 match self.full.recv() {
                     Ok(made) => made,
@@ -171,6 +174,18 @@ impl<M: Maker> SegmentFeed<M> {
 
     fn read(&mut self, number: u64, exact: Option<u64>, batch: M::Batch) -> Made<M::Batch> {
         make(&mut self.reader, &*self.maker, number, exact, batch)
+    }
+}
+
+/// The next batch to fill; while there is none, the thread assists whoever takes them. None if nobody takes any more.
+fn next_emptied<M: Maker>(emptied: &Receiver<M::Batch>, maker: &M) -> Option<M::Batch> {
+    loop {
+        match emptied.try_recv() {
+            Ok(batch) => return Some(batch),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) if maker.assist() => {}
+            Err(TryRecvError::Empty) => return emptied.recv().ok(),
+        }
     }
 }
 

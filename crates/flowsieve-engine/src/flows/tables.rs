@@ -1,0 +1,512 @@
+//! Where the packets of a run go: into one table of live flows, or into one for each shard.
+//!
+//! Flows that end for want of memory end in an order that all flows have part in. So before memory gets short the tables of shards are
+//! joined to one, which goes on as if it had taken all packets: the list is the same however many there were.
+
+use super::batch::{FlowBatch, FlowPacket};
+use super::last::LastFlows;
+use super::plan::FlowPlan;
+use super::record::Ended;
+use super::run::{FlowTaker, Output};
+use super::shards::{Shards, Wait};
+use super::table::{FLOW_BYTES, FlowTable, MOST_FLOWS, name_cost};
+use crate::guard::WorkerGone;
+use crate::inputs::RunError;
+use crate::memory::{MEMORY_REFUSED, is_given};
+use std::mem;
+use std::sync::Arc;
+
+/// Shards a thread, so that one that has work is free when a thread looks for it.
+const SHARDS_A_THREAD: usize = 4;
+
+/// Most shards: with more, each has few packets of a batch.
+const MOST_SHARDS: usize = 64;
+
+/// Batches that shards have not taken yet when the next one waits.
+const MOST_UNDER_WAY: usize = 8;
+
+/// Packets that are gathered where inputs take turns.
+const GATHERED: usize = 4096;
+
+/// The tables of a run.
+pub(super) enum Tables<'a> {
+    One(Box<One>),
+    Divided(Box<Divided<'a>>),
+}
+
+pub(super) struct One {
+    table: FlowTable,
+    /// Packets that belong to flows, if flows have their numbers.
+    packets: Option<u64>,
+}
+
+pub(super) struct Divided<'a> {
+    plan: &'a FlowPlan,
+    shards: Arc<Shards>,
+    /// Packets of batches that were not taken as a whole.
+    gathered: FlowBatch,
+    /// Batches given, and of how many of them the flows that ended were handed on.
+    given: u64,
+    handed_on: u64,
+    /// Packets that belong to flows in the batches given.
+    packets: u64,
+    /// The most memory that the batches under way may take.
+    under_way_bytes: u64,
+    /// There is no memory to join the tables.
+    is_limited: bool,
+}
+
+impl<'a> Tables<'a> {
+    /// One table, or several if there are threads for them. Where flows end when time has passed, there is one.
+    pub(super) fn new(plan: &'a FlowPlan) -> Self {
+        if plan.threads < 2 || plan.is_stream() {
+            return Self::One(Box::new(One {
+                table: FlowTable::new(plan),
+                packets: None,
+            }));
+        }
+        let shards = (plan.threads.min(MOST_SHARDS) * SHARDS_A_THREAD).next_power_of_two();
+        Self::Divided(Box::new(Divided::new(plan, shards.min(MOST_SHARDS))))
+    }
+
+    /// Ends all flows.
+    pub(super) fn finish(self, output: &mut Output<'_>) -> Result<LastFlows, RunError> {
+        let last = match self {
+            Self::One(one) => one.table.finish(),
+            Self::Divided(divided) => divided.finish(output)?,
+        };
+        output.totals.end_many(Ended::Input, last.len() as u64);
+        Ok(last)
+    }
+}
+
+impl FlowTaker for Tables<'_> {
+    fn shards(&self) -> Option<Arc<Shards>> {
+        match self {
+            Self::One(_) => None,
+            Self::Divided(divided) => Some(Arc::clone(&divided.shards)),
+        }
+    }
+
+    fn approach(&mut self, packets: &[FlowPacket]) {
+        if let Self::One(one) = self {
+            one.table.approach(packets.iter());
+        }
+    }
+
+    fn take(
+        &mut self,
+        time_ns: i64,
+        packet: &FlowPacket,
+        name: Option<&[u8]>,
+        output: &mut Output<'_>,
+    ) -> Result<(), RunError> {
+        match self {
+            Self::One(one) => one.take(time_ns, packet, name, output),
+            Self::Divided(divided) => {
+                let shards = divided.shards.len();
+                divided.gathered.push(time_ns, packet, name, shards);
+                if divided.gathered.flows.len() < GATHERED {
+                    return Ok(());
+                }
+                let gathered = mem::replace(&mut divided.gathered, divided.shards.spare());
+                self.give(gathered, output)
+            }
+        }
+    }
+
+    fn spare(&self) -> Option<FlowBatch> {
+        match self {
+            Self::One(_) => None,
+            Self::Divided(divided) => Some(divided.shards.spare()),
+        }
+    }
+
+    fn take_whole(&mut self, batch: FlowBatch, output: &mut Output<'_>) -> Result<(), RunError> {
+        if let Self::Divided(divided) = self
+            && !divided.gathered.flows.is_empty()
+        {
+            let gathered = mem::replace(&mut divided.gathered, divided.shards.spare());
+            self.give(gathered, output)?;
+        }
+        self.give(batch, output)
+    }
+
+    fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> Result<(), RunError> {
+        let Self::One(one) = self else {
+            return Ok(());
+        };
+        Ok(one.table.end_idle(now_ns, &mut |flow| {
+            output.totals.end(&flow);
+            output.sink.flow(flow)
+        })?)
+    }
+}
+
+impl Tables<'_> {
+    /// Takes the packets of a batch that belong to flows.
+    fn give(&mut self, batch: FlowBatch, output: &mut Output<'_>) -> Result<(), RunError> {
+        if let Self::Divided(divided) = self {
+            if divided.has_room(&batch, output)? {
+                return divided.give(batch, output);
+            }
+            *self = Self::One(Box::new(divided.join()));
+        }
+        let Self::One(one) = self else {
+            return Ok(());
+        };
+        let mut messages = (0..).zip(&batch.messages).peekable();
+        let mut places: Vec<_> = batch.of_shards.iter().flatten().collect();
+        places.sort_unstable_by_key(|place| place.flow);
+        for place in places {
+            let mut name = None;
+            while let Some((number, _)) =
+                messages.next_if(|(_, message)| message.packet == place.flow)
+            {
+                name = name.or(Some(batch.names.get(number)));
+            }
+            let packet = &batch.flows[place.flow as usize];
+            one.take(batch.times_ns[place.packet as usize], packet, name, output)?;
+        }
+        Ok(())
+    }
+}
+
+impl One {
+    fn take(
+        &mut self,
+        time_ns: i64,
+        packet: &FlowPacket,
+        name: Option<&[u8]>,
+        output: &mut Output<'_>,
+    ) -> Result<(), RunError> {
+        let number = self.packets.unwrap_or_else(|| self.table.begun());
+        if let Some(packets) = &mut self.packets {
+            *packets += 1;
+        }
+        let at = self.table.add(time_ns, packet, number, &mut |flow| {
+            output.totals.end(&flow);
+            output.sink.flow(flow)
+        })?;
+        if let Some(name) = name {
+            self.table.name(at, name);
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Divided<'a> {
+    fn new(plan: &'a FlowPlan, shards: usize) -> Self {
+        Self {
+            plan,
+            shards: Arc::new(Shards::new(plan, shards)),
+            gathered: FlowBatch::default(),
+            given: 0,
+            handed_on: 0,
+            packets: 0,
+            under_way_bytes: 0,
+            is_limited: false,
+        }
+    }
+
+    /// Whether there is memory for all flows that a batch may begin. No batch may be under way if there is none.
+    fn has_room(&mut self, batch: &FlowBatch, output: &mut Output<'_>) -> Result<bool, RunError> {
+        while self.shards.under_way() >= MOST_UNDER_WAY {
+            self.serve(output)?;
+        }
+        let most = self.plan.memory_bytes.min(MOST_FLOWS as u64 * FLOW_BYTES);
+        let more = most_bytes(batch);
+        if self.is_limited || self.shards.used_bytes() + self.under_way_bytes + more <= most {
+            return Ok(true);
+        }
+        self.settle(output)?;
+        let used = self.shards.used_bytes();
+        if used + more <= most {
+            return Ok(true);
+        }
+        if is_given(used) {
+            return Ok(false);
+        }
+        // What flows end early depends on what the system gives then, as it does with one table.
+        self.shards.limit();
+        self.is_limited = true;
+        Ok(true)
+    }
+
+    fn give(&mut self, batch: FlowBatch, output: &mut Output<'_>) -> Result<(), RunError> {
+        let packets = batch.flows.len() as u64;
+        self.under_way_bytes += most_bytes(&batch);
+        self.shards.give(batch, self.given, self.packets);
+        self.given += 1;
+        self.packets += packets;
+        self.hand_on(output)
+    }
+
+    /// Lets a shard take a batch.
+    fn serve(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
+        self.shards.serve(Wait::IfAllAreServed);
+        self.hand_on(output)
+    }
+
+    /// Lets shards take all batches.
+    fn settle(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
+        while self.shards.under_way() > 0 {
+            self.serve(output)?;
+        }
+        self.hand_on(output)
+    }
+
+    /// Hands on the flows that ended, in the order in which they did.
+    fn hand_on(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
+        while let Some(ended) = self.shards.ended(self.handed_on) {
+            self.handed_on += 1;
+            for (_, flow) in ended {
+                output.totals.end(&flow);
+                output.sink.flow(flow)?;
+            }
+        }
+        if self.handed_on == self.given {
+            self.under_way_bytes = 0;
+        }
+        match self.shards.failure() {
+            None => Ok(()),
+            Some(WorkerGone(reason)) if reason == MEMORY_REFUSED => Err(RunError::Memory),
+            Some(WorkerGone(reason)) => Err(RunError::Worker {
+                packets: output.totals.packets,
+                reason,
+            }),
+        }
+    }
+
+    /// The one table that would have taken all packets.
+    fn join(&mut self) -> One {
+        let tables = self.shards.take_tables(self.plan);
+        One {
+            table: FlowTable::joined(self.plan, tables),
+            packets: Some(self.packets),
+        }
+    }
+
+    fn finish(mut self, output: &mut Output<'_>) -> Result<LastFlows, RunError> {
+        let gathered = mem::take(&mut self.gathered);
+        if !self.has_room(&gathered, output)? {
+            let mut tables = Tables::One(Box::new(self.join()));
+            tables.give(gathered, output)?;
+            return tables.finish(output);
+        }
+        self.give(gathered, output)?;
+        self.settle(output)?;
+        let tables = self.shards.take_tables(self.plan).into_iter();
+        Ok(LastFlows::of(tables.map(FlowTable::into_run).collect()))
+    }
+}
+
+/// The most memory that flows may take which begin in a batch.
+fn most_bytes(batch: &FlowBatch) -> u64 {
+    let names = (0..batch.messages.len()).map(|name| name_cost(Some(batch.names.get(name))));
+    batch.flows.len() as u64 * FLOW_BYTES + names.sum::<u64>()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+    use super::super::batch::UpperKind;
+    use super::super::key::FlowKey;
+    use super::super::record::FlowRecord;
+    use super::super::results::{FlowSink, FlowTotals};
+    use super::*;
+    use crate::decode::Addresses;
+    use proptest::prelude::*;
+    use std::io;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    /// Flows in the order in which they ended, and behind them those that were there at the end.
+    #[derive(Default)]
+    struct Listed(Vec<FlowRecord>);
+
+    impl FlowSink for Listed {
+        fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
+            // Numbers have to put flows in order, no more.
+            self.0.push(FlowRecord { number: 0, ..flow });
+            Ok(())
+        }
+    }
+
+    type Taken = (i64, FlowPacket, Option<Vec<u8>>);
+
+    fn packets() -> impl Strategy<Value = Vec<Taken>> {
+        let packet = (
+            0_u16..300,
+            any::<bool>(),
+            0_u32..1500,
+            -20_i64..100,
+            0_u8..20,
+        );
+        prop::collection::vec(packet, 0..1500).prop_map(|packets| {
+            let hasher = ahash::RandomState::new();
+            let mut time_ns = 0;
+            let packet_of = |(flow, reversed, bytes, step, name): (u16, bool, u32, i64, u8)| {
+                time_ns += step;
+                let addresses = if flow % 7 == 0 {
+                    Addresses::V6 {
+                        source: [flow as u8; 16],
+                        destination: [3; 16],
+                    }
+                } else {
+                    Addresses::V4 {
+                        source: [10, 0, 0, flow as u8],
+                        destination: [10, 0, 0, 1],
+                    }
+                };
+                let key = FlowKey::new(addresses, 17, (flow, 53));
+                let packet = FlowPacket {
+                    key,
+                    hash: key.hash_with(&hasher),
+                    bytes,
+                    tcp_flags: name,
+                    reversed,
+                    vlan: None,
+                    icmp: [0; 2],
+                    upper: UpperKind::Ports,
+                };
+                (time_ns, packet, (name == 0).then(|| vec![bytes as u8; 9]))
+            };
+            packets.into_iter().map(packet_of).collect()
+        })
+    }
+
+    fn plan() -> impl Strategy<Value = FlowPlan> {
+        let memory = prop_oneof![3_u64..60, Just(1 << 20)];
+        let timeout = || prop::option::of(1_i64..3000);
+        (memory, timeout(), timeout(), any::<bool>()).prop_map(
+            |(flows, idle_ns, active_ns, bidirectional)| FlowPlan {
+                memory_bytes: flows * FLOW_BYTES,
+                idle_ns,
+                active_ns,
+                bidirectional,
+                ..FlowPlan::of(Vec::<std::path::PathBuf>::new())
+            },
+        )
+    }
+
+    /// Takes packets one by one, or in batches of so many.
+    fn take(
+        tables: &mut Tables<'_>,
+        packets: &[Taken],
+        at_once: &[usize],
+        output: &mut Output<'_>,
+    ) {
+        let mut left = packets;
+        for &at_once in at_once.iter().cycle() {
+            let (now, further) = left.split_at(left.len().min(at_once));
+            left = further;
+            match tables.spare() {
+                Some(mut batch) if at_once > 2 => {
+                    assert!(batch.flows.is_empty() && batch.of_shards.iter().all(Vec::is_empty));
+                    let shards = tables.shards().unwrap().len();
+                    for (time_ns, packet, name) in now {
+                        batch.push(*time_ns, packet, name.as_deref(), shards);
+                    }
+                    tables.take_whole(batch, output).unwrap();
+                }
+                _ => {
+                    for (time_ns, packet, name) in now {
+                        tables
+                            .take(*time_ns, packet, name.as_deref(), output)
+                            .unwrap();
+                    }
+                }
+            }
+            if left.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn list(mut tables: Tables<'_>, packets: &[Taken], at_once: &[usize]) -> (Listed, FlowTotals) {
+        let mut sink = Listed::default();
+        let mut output = Output {
+            totals: FlowTotals::default(),
+            sink: &mut sink,
+        };
+        let is_over = AtomicBool::new(false);
+        let last = thread::scope(|scope| {
+            if let Some(shards) = tables.shards() {
+                let is_over = &is_over;
+                scope.spawn(move || {
+                    while !is_over.load(Ordering::Relaxed) {
+                        shards.serve(Wait::Never);
+                    }
+                });
+            }
+            take(&mut tables, packets, at_once, &mut output);
+            let last = tables.finish(&mut output);
+            is_over.store(true, Ordering::Relaxed);
+            last.unwrap()
+        });
+        // The last ones in parts are the last ones.
+        let (mut parts, mut before) = (Vec::new(), None);
+        for &count in at_once.iter().cycle() {
+            let part = last.part_behind(before.as_ref(), count);
+            if part.len() == 0 {
+                break;
+            }
+            assert!(part.len() <= count);
+            last.copies(&part, &mut |flow| parts.push(flow.clone()));
+            before = Some(part);
+        }
+        let all: Vec<_> = last.collect();
+        assert_eq!(parts, all);
+        let totals = output.totals;
+        all.into_iter().for_each(|flow| sink.flow(flow).unwrap());
+        (sink, totals)
+    }
+
+    proptest! {
+        #[test]
+        fn the_list_is_the_same_however_many_shards_there_are(
+            plan in plan(),
+            mut packets in packets(),
+            shards in prop::sample::select(vec![1_usize, 2, 8, 64]),
+            at_once in prop::collection::vec(1_usize..200, 1..5),
+        ) {
+            for (_, packet, _) in &mut packets {
+                packet.reversed &= plan.bidirectional;
+            }
+            let one = Tables::One(Box::new(One {
+                table: FlowTable::new(&plan),
+                packets: None,
+            }));
+            let divided = Tables::Divided(Box::new(Divided::new(&plan, shards)));
+            let (expected, expected_totals) = list(one, &packets, &at_once);
+            let (listed, totals) = list(divided, &packets, &at_once);
+            prop_assert_eq!(listed.0, expected.0);
+            prop_assert_eq!(totals, expected_totals);
+        }
+    }
+
+    #[test]
+    fn a_shard_that_panics_is_an_error_and_no_hang() {
+        let plan = FlowPlan::of(Vec::<std::path::PathBuf>::new());
+        let mut divided = Divided::new(&plan, 2);
+        let mut sink = Listed::default();
+        let mut output = Output {
+            totals: FlowTotals::default(),
+            sink: &mut sink,
+        };
+        // Places of packets that are not there.
+        let place = super::super::batch::Place { flow: 7, packet: 7 };
+        let batch = FlowBatch {
+            of_shards: vec![vec![place], Vec::new()],
+            ..FlowBatch::default()
+        };
+        let error = divided
+            .give(batch, &mut output)
+            .and_then(|()| divided.settle(&mut output))
+            .unwrap_err();
+        assert!(matches!(error, RunError::Worker { .. }), "{error}");
+        assert_eq!(divided.shards.under_way(), 0);
+    }
+}
