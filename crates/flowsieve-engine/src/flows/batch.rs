@@ -194,9 +194,6 @@ pub(super) struct Cursor {
 impl Batch for FlowBatch {
     type Cursor = Cursor;
 
-    /// A packet takes a line, which is more than for a count.
-    const SEGMENT_BYTES: u64 = 1 << 18;
-
     fn times_ns(&self) -> &[i64] {
         &self.times_ns
     }

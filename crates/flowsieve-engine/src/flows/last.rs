@@ -45,14 +45,14 @@ enum Order {
 /// What is left of some runs.
 struct Merged {
     /// What puts the next flow of each run in order; behind all others if there is none.
-    next: Vec<(i64, u64)>,
+    next: Vec<u128>,
     /// The numbers of those flows, and of those behind them.
     ranges: Vec<Range<usize>>,
     left: usize,
 }
 
 /// Behind all flows.
-const NEVER: (i64, u64) = (i64::MAX, u64::MAX);
+const NEVER: u128 = u128::MAX;
 
 impl Run {
     /// All flows that live; the index gives up its memory for their order where no other is given. `is_in_order` says that
@@ -96,12 +96,15 @@ impl Run {
         }
     }
 
-    fn order(&self, number: usize) -> (i64, u64) {
-        self.flows.order(self.place(number))
+    /// What puts a flow in order: its start, and behind that its number in the trace. One number is compared without a branch.
+    fn order(&self, number: usize) -> u128 {
+        let (start_ns, number) = self.flows.order(self.place(number));
+        let start = start_ns.cast_unsigned() ^ 1 << 63;
+        u128::from(start) << 64 | u128::from(number)
     }
 
     /// What puts the first flow of a range in order.
-    fn order_of_first(&self, range: &Range<usize>) -> (i64, u64) {
+    fn order_of_first(&self, range: &Range<usize>) -> u128 {
         if range.start < range.end {
             self.order(range.start)
         } else {
@@ -138,9 +141,9 @@ impl Merged {
         self.left -= 1;
         let (mut first, mut number) = (NEVER, 0);
         for (other, &next) in self.next.iter().enumerate() {
-            let is_earlier = next < first;
-            first = if is_earlier { next } else { first };
-            number = if is_earlier { other } else { number };
+            if next < first {
+                (first, number) = (next, other);
+            }
         }
         let (run, range) = (&runs[number], &mut self.ranges[number]);
         run.approach(range);

@@ -2,8 +2,10 @@
 
 use super::batch::{Cursor, FlowBatch, FlowMaker, FlowPacket};
 use super::plan::FlowPlan;
+use super::record::Ended;
 use super::results::{FlowSink, FlowSummary, FlowTotals};
 use super::shards::Shards;
+use super::table::FlowTable;
 use super::tables::Tables;
 use crate::inputs::{A_WHILE, CaptureClock, Feed, InputResult, Merge, RunError, Taker, Watch};
 use std::io;
@@ -27,11 +29,17 @@ pub fn list(
     watch: &dyn Watch,
 ) -> Result<FlowSummary, RunError> {
     plan.check()?;
-    let mut tables = Tables::new(plan);
-    let (inputs, mut totals) = read(plan, &mut tables, sink, watch)?;
-    let mut output = Output { totals, sink };
-    let last = tables.finish(&mut output)?;
-    totals = output.totals;
+    let (inputs, mut totals, last) = if let Some(mut tables) = Tables::new(plan) {
+        let (inputs, totals) = read(plan, &mut tables, sink, watch)?;
+        let mut output = Output { totals, sink };
+        let last = tables.finish(&mut output)?;
+        (inputs, output.totals, last)
+    } else {
+        let mut table = FlowTable::new(plan);
+        let (inputs, totals) = read(plan, &mut table, sink, watch)?;
+        (inputs, totals, table.finish())
+    };
+    totals.end_many(Ended::Input, last.len() as u64);
     sink.last(last)?;
     Ok(FlowSummary {
         inputs,
@@ -195,6 +203,26 @@ impl<T: FlowTaker> Taker<Feed<FlowMaker>, RunError> for Taking<'_, '_, T> {
 }
 
 impl Output<'_> {
+    /// Adds a packet to a table, and hands on a flow that it ends.
+    #[inline]
+    pub(super) fn add_to(
+        &mut self,
+        table: &mut FlowTable,
+        time_ns: i64,
+        packet: &FlowPacket,
+        number: u64,
+        name: Option<&[u8]>,
+    ) -> io::Result<()> {
+        let at = table.add(time_ns, packet, number, &mut |flow| {
+            self.totals.end(&flow);
+            self.sink.flow(flow)
+        })?;
+        if let Some(name) = name {
+            table.name(at, name);
+        }
+        Ok(())
+    }
+
     /// Counts a batch that is taken as a whole, and hands on its DNS messages.
     fn note(&mut self, batch: &FlowBatch) -> io::Result<()> {
         self.totals.packets += batch.times_ns.len() as u64;
@@ -271,5 +299,31 @@ impl Output<'_> {
         self.totals.ip_packets += (packets - skipped) as u64;
         self.totals.bytes += bytes;
         Ok(())
+    }
+}
+
+impl FlowTaker for FlowTable {
+    fn approach(&mut self, packets: &[FlowPacket]) {
+        self.approach(packets.iter());
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        time_ns: i64,
+        packet: &FlowPacket,
+        name: Option<&[u8]>,
+        output: &mut Output<'_>,
+    ) -> Result<(), RunError> {
+        let number = self.begun();
+        Ok(output.add_to(self, time_ns, packet, number, name)?)
+    }
+
+    fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> Result<(), RunError> {
+        let ended = self.end_idle(now_ns, &mut |flow| {
+            output.totals.end(&flow);
+            output.sink.flow(flow)
+        });
+        Ok(ended?)
     }
 }

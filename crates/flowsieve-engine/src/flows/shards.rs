@@ -145,8 +145,8 @@ impl Shards {
         self.release(given);
     }
 
-    /// Lets a shard take a batch; whether there was one, of a shard that no other thread serves. A thread that waits does not look
-    /// for another one, so it takes the next batch of a shard as soon as the other thread is done.
+    /// Lets a shard take the batches that wait for it; whether there was one that no other thread served. A thread that waits takes
+    /// further batches of a shard as soon as the other thread is done.
     pub(super) fn serve(&self, wait: Wait) -> bool {
         let this_thread = thread::current().id();
         // Those that it served last come first.
@@ -158,16 +158,16 @@ impl Shards {
                 drop(waiting);
                 if is_wanted
                     && let Some(table) = locked_now(&shard.table)
-                    && self.take_next(number, table)
+                    && self.take_waiting(number, table)
                 {
                     return true;
                 }
             }
         }
-        // Whoever serves a shard has taken its batch out of the queue, and may be the last one.
+        // Whoever serves a shard has taken its batches out of the queue, and may be the last one.
         let mut shards = self.shards.iter().enumerate();
         wait == Wait::IfAllAreServed
-            && shards.any(|(number, shard)| self.take_next(number, locked(&shard.table)))
+            && shards.any(|(number, shard)| self.take_waiting(number, locked(&shard.table)))
     }
 
     /// What the flows that ended in the batch with this number are, in the order in which they did; none if it is under way.
@@ -199,27 +199,33 @@ impl Shards {
             .collect()
     }
 
-    /// Lets a shard take the batch that waits longest.
-    fn take_next(&self, number: usize, mut table: MutexGuard<'_, FlowTable>) -> bool {
+    /// Lets a shard take all batches that wait for it; whether there was one.
+    fn take_waiting(&self, number: usize, mut table: MutexGuard<'_, FlowTable>) -> bool {
         let mut waiting = locked(&self.shards[number].waiting);
-        let Some(given) = waiting.batches.pop_front() else {
-            return false;
-        };
+        let batches = mem::take(&mut waiting.batches);
         waiting.server = Some(thread::current().id());
         drop(waiting);
+        if batches.is_empty() {
+            return false;
+        }
         let before = table.used_bytes();
-        let added = guarded(|| add(&mut table, &given, &given.batch.of_shards[number]));
+        let mut failed = None;
+        for given in &batches {
+            match guarded(|| add(&mut table, given, &given.batch.of_shards[number])) {
+                Ok(ended) if ended.is_empty() => {}
+                Ok(ended) => locked(&given.ended).extend(ended),
+                Err(gone) => failed = Some(gone),
+            }
+        }
         let used = table.used_bytes().wrapping_sub(before);
         self.used_bytes.fetch_add(used, Ordering::AcqRel);
         drop(table);
-        match added {
-            Ok(ended) if ended.is_empty() => {}
-            Ok(ended) => locked(&given.ended).extend(ended),
-            Err(gone) => {
-                locked(&self.done).failed.get_or_insert(gone);
-            }
+        if let Some(gone) = failed {
+            locked(&self.done).failed.get_or_insert(gone);
         }
-        self.release(given);
+        for given in batches {
+            self.release(given);
+        }
         true
     }
 

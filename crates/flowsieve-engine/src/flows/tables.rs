@@ -6,7 +6,6 @@
 use super::batch::{FlowBatch, FlowPacket};
 use super::last::LastFlows;
 use super::plan::FlowPlan;
-use super::record::Ended;
 use super::run::{FlowTaker, Output};
 use super::shards::{Shards, Wait};
 use super::table::{FLOW_BYTES, FlowTable, MOST_FLOWS, name_cost};
@@ -19,25 +18,29 @@ use std::sync::Arc;
 /// Shards a thread, so that one that has work is free when a thread looks for it.
 const SHARDS_A_THREAD: usize = 4;
 
+/// Threads from which shards are worth their cost: with two, one has the table, and the other nearly as much to do with decoding.
+const LEAST_THREADS: usize = 3;
+
 /// Most shards: with more, each has few packets of a batch.
 const MOST_SHARDS: usize = 64;
 
 /// Batches that shards have not taken yet when the next one waits.
-const MOST_UNDER_WAY: usize = 8;
+const MOST_UNDER_WAY: usize = 4;
 
 /// Packets that are gathered where inputs take turns.
 const GATHERED: usize = 4096;
 
-/// The tables of a run.
+/// The tables of a run with several shards.
 pub(super) enum Tables<'a> {
-    One(Box<One>),
     Divided(Box<Divided<'a>>),
+    Joined(Box<Joined>),
 }
 
-pub(super) struct One {
+/// One table, after several.
+pub(super) struct Joined {
     table: FlowTable,
-    /// Packets that belong to flows, if flows have their numbers.
-    packets: Option<u64>,
+    /// Packets that belong to flows, which have their numbers.
+    packets: u64,
 }
 
 pub(super) struct Divided<'a> {
@@ -57,40 +60,36 @@ pub(super) struct Divided<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// One table, or several if there are threads for them. Where flows end when time has passed, there is one.
-    pub(super) fn new(plan: &'a FlowPlan) -> Self {
-        if plan.threads < 2 || plan.is_stream() {
-            return Self::One(Box::new(One {
-                table: FlowTable::new(plan),
-                packets: None,
-            }));
+    /// Several tables, if there are threads for them; none where one is better, or where flows end when time has passed.
+    pub(super) fn new(plan: &'a FlowPlan) -> Option<Self> {
+        if plan.threads < LEAST_THREADS || plan.is_stream() {
+            return None;
         }
         let shards = (plan.threads.min(MOST_SHARDS) * SHARDS_A_THREAD).next_power_of_two();
-        Self::Divided(Box::new(Divided::new(plan, shards.min(MOST_SHARDS))))
+        let divided = Divided::new(plan, shards.min(MOST_SHARDS));
+        Some(Self::Divided(Box::new(divided)))
     }
 
     /// Ends all flows.
     pub(super) fn finish(self, output: &mut Output<'_>) -> Result<LastFlows, RunError> {
-        let last = match self {
-            Self::One(one) => one.table.finish(),
-            Self::Divided(divided) => divided.finish(output)?,
-        };
-        output.totals.end_many(Ended::Input, last.len() as u64);
-        Ok(last)
+        match self {
+            Self::Joined(joined) => Ok(joined.table.finish()),
+            Self::Divided(divided) => divided.finish(output),
+        }
     }
 }
 
 impl FlowTaker for Tables<'_> {
     fn shards(&self) -> Option<Arc<Shards>> {
         match self {
-            Self::One(_) => None,
+            Self::Joined(_) => None,
             Self::Divided(divided) => Some(Arc::clone(&divided.shards)),
         }
     }
 
     fn approach(&mut self, packets: &[FlowPacket]) {
-        if let Self::One(one) = self {
-            one.table.approach(packets.iter());
+        if let Self::Joined(joined) = self {
+            joined.table.approach(packets.iter());
         }
     }
 
@@ -102,7 +101,7 @@ impl FlowTaker for Tables<'_> {
         output: &mut Output<'_>,
     ) -> Result<(), RunError> {
         match self {
-            Self::One(one) => one.take(time_ns, packet, name, output),
+            Self::Joined(joined) => joined.take(time_ns, packet, name, output),
             Self::Divided(divided) => {
                 let shards = divided.shards.len();
                 divided.gathered.push(time_ns, packet, name, shards);
@@ -117,7 +116,7 @@ impl FlowTaker for Tables<'_> {
 
     fn spare(&self) -> Option<FlowBatch> {
         match self {
-            Self::One(_) => None,
+            Self::Joined(_) => None,
             Self::Divided(divided) => Some(divided.shards.spare()),
         }
     }
@@ -131,16 +130,6 @@ impl FlowTaker for Tables<'_> {
         }
         self.give(batch, output)
     }
-
-    fn expire(&mut self, now_ns: i64, output: &mut Output<'_>) -> Result<(), RunError> {
-        let Self::One(one) = self else {
-            return Ok(());
-        };
-        Ok(one.table.end_idle(now_ns, &mut |flow| {
-            output.totals.end(&flow);
-            output.sink.flow(flow)
-        })?)
-    }
 }
 
 impl Tables<'_> {
@@ -150,9 +139,9 @@ impl Tables<'_> {
             if divided.has_room(&batch, output)? {
                 return divided.give(batch, output);
             }
-            *self = Self::One(Box::new(divided.join()));
+            *self = Self::Joined(Box::new(divided.join()));
         }
-        let Self::One(one) = self else {
+        let Self::Joined(joined) = self else {
             return Ok(());
         };
         let mut messages = (0..).zip(&batch.messages).peekable();
@@ -166,13 +155,13 @@ impl Tables<'_> {
                 name = name.or(Some(batch.names.get(number)));
             }
             let packet = &batch.flows[place.flow as usize];
-            one.take(batch.times_ns[place.packet as usize], packet, name, output)?;
+            joined.take(batch.times_ns[place.packet as usize], packet, name, output)?;
         }
         Ok(())
     }
 }
 
-impl One {
+impl Joined {
     fn take(
         &mut self,
         time_ns: i64,
@@ -180,18 +169,9 @@ impl One {
         name: Option<&[u8]>,
         output: &mut Output<'_>,
     ) -> Result<(), RunError> {
-        let number = self.packets.unwrap_or_else(|| self.table.begun());
-        if let Some(packets) = &mut self.packets {
-            *packets += 1;
-        }
-        let at = self.table.add(time_ns, packet, number, &mut |flow| {
-            output.totals.end(&flow);
-            output.sink.flow(flow)
-        })?;
-        if let Some(name) = name {
-            self.table.name(at, name);
-        }
-        Ok(())
+        let number = self.packets;
+        self.packets += 1;
+        Ok(output.add_to(&mut self.table, time_ns, packet, number, name)?)
     }
 }
 
@@ -279,18 +259,18 @@ impl<'a> Divided<'a> {
     }
 
     /// The one table that would have taken all packets.
-    fn join(&mut self) -> One {
+    fn join(&mut self) -> Joined {
         let tables = self.shards.take_tables(self.plan);
-        One {
+        Joined {
             table: FlowTable::joined(self.plan, tables),
-            packets: Some(self.packets),
+            packets: self.packets,
         }
     }
 
     fn finish(mut self, output: &mut Output<'_>) -> Result<LastFlows, RunError> {
         let gathered = mem::take(&mut self.gathered);
         if !self.has_room(&gathered, output)? {
-            let mut tables = Tables::One(Box::new(self.join()));
+            let mut tables = Tables::Joined(Box::new(self.join()));
             tables.give(gathered, output)?;
             return tables.finish(output);
         }
@@ -425,7 +405,12 @@ mod tests {
         }
     }
 
-    fn list(mut tables: Tables<'_>, packets: &[Taken], at_once: &[usize]) -> (Listed, FlowTotals) {
+    fn list<T: FlowTaker>(
+        mut tables: T,
+        finish: fn(T, &mut Output<'_>) -> Result<LastFlows, RunError>,
+        packets: &[Taken],
+        at_once: &[usize],
+    ) -> (Listed, FlowTotals) {
         let mut sink = Listed::default();
         let mut output = Output {
             totals: FlowTotals::default(),
@@ -442,7 +427,7 @@ mod tests {
                 });
             }
             take(&mut tables, packets, at_once, &mut output);
-            let last = tables.finish(&mut output);
+            let last = finish(tables, &mut output);
             is_over.store(true, Ordering::Relaxed);
             last.unwrap()
         });
@@ -475,13 +460,11 @@ mod tests {
             for (_, packet, _) in &mut packets {
                 packet.reversed &= plan.bidirectional;
             }
-            let one = Tables::One(Box::new(One {
-                table: FlowTable::new(&plan),
-                packets: None,
-            }));
+            let finish = |table: FlowTable, _: &mut Output<'_>| Ok(table.finish());
+            let (expected, expected_totals) =
+                list(FlowTable::new(&plan), finish, &packets, &at_once);
             let divided = Tables::Divided(Box::new(Divided::new(&plan, shards)));
-            let (expected, expected_totals) = list(one, &packets, &at_once);
-            let (listed, totals) = list(divided, &packets, &at_once);
+            let (listed, totals) = list(divided, Tables::finish, &packets, &at_once);
             prop_assert_eq!(listed.0, expected.0);
             prop_assert_eq!(totals, expected_totals);
         }

@@ -8,10 +8,6 @@ pub(crate) trait Batch: Default + Send {
     /// How far a batch has been taken.
     type Cursor: Default;
 
-    /// Bytes of a pcap file that are read as one, apart from what stands before: some thousand packets' headers, and few enough that
-    /// their batch stays in the second-level cache.
-    const SEGMENT_BYTES: u64 = 1 << 20;
-
     /// Time of each packet in nanoseconds since the epoch.
     fn times_ns(&self) -> &[i64];
 

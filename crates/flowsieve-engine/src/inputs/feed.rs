@@ -21,6 +21,10 @@ const QUEUED_BATCHES: usize = 8;
 /// buffer's 600 took the run from 1.56 to 1.20 times the limit of `docs/performance.md`.
 const PACKETS_AT_ONCE: usize = 4096;
 
+/// Bytes of a pcap file that are read as one, apart from what stands before: some thousand packets' headers,
+/// and few enough that their batch stays in the second-level cache.
+const SEGMENT_BYTES: u64 = 1 << 20;
+
 /// Packets of a batch that are fetched at once: few enough that those of many inputs stay in the second-level cache.
 const FETCHED_AT_ONCE: usize = 256;
 
@@ -65,7 +69,7 @@ impl<M: Maker> Feed<M> {
         } else {
             threads.min(MAX_DECODE_THREADS.saturating_sub(open))
         };
-        Self::start_with(scope, capture, maker, threads, M::Batch::SEGMENT_BYTES)
+        Self::start_with(scope, capture, maker, threads, SEGMENT_BYTES)
     }
 
     pub(super) fn start_with<'scope>(
