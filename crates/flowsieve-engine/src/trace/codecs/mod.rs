@@ -8,6 +8,8 @@ mod gzip;
 mod input;
 mod lz4;
 mod parts;
+#[cfg(all(test, feature = "zstd"))]
+mod parts_tests;
 mod streams;
 #[cfg(test)]
 mod tests;
