@@ -56,7 +56,7 @@ impl<M: Maker> Feed<M> {
     /// with none, and if it is short, whenever it is asked. `open` others have threads already.
     pub(crate) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        capture: Capture,
+        mut capture: Capture,
         maker: &Arc<M>,
         threads: usize,
         open: usize,
@@ -69,6 +69,10 @@ impl<M: Maker> Feed<M> {
         } else {
             threads.min(MAX_DECODE_THREADS.saturating_sub(open))
         };
+        if threads > 0 {
+            // Threads that decode, and one of those that wait for them. The inputs that are open share them.
+            capture.decompress_in((threads + 1) / (open + 1));
+        }
         Self::start_with(scope, capture, maker, threads, SEGMENT_BYTES)
     }
 

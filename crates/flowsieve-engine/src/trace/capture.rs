@@ -63,6 +63,8 @@ pub struct Capture {
     reader: Reader,
     container: Container,
     compression: Compression,
+    /// Those that help to decompress.
+    decompress: codecs::Workers,
     bytes_read: Arc<AtomicU64>,
     times_out_of_range: Arc<AtomicU64>,
     packets: Vec<PacketRef>,
@@ -174,7 +176,8 @@ impl Capture {
             source: reader,
             count: Arc::clone(&bytes_read),
         });
-        let (compression, source) = codecs::decompressor(source);
+        let decompress = codecs::Workers::default();
+        let (compression, source) = codecs::decompressor_with(source, &decompress);
         // The little that a codec holds may become a lot.
         let source: Box<dyn Read + Send> = match compression {
             Compression::None => source,
@@ -194,6 +197,7 @@ impl Capture {
         Ok(Self {
             container,
             compression,
+            decompress,
             file,
             ..Self::of(name, buffer, reader, bytes_read)
         })
@@ -206,6 +210,7 @@ impl Capture {
             reader,
             container: Container::Pcap,
             compression: Compression::None,
+            decompress: codecs::Workers::default(),
             bytes_read,
             times_out_of_range: Arc::default(),
             packets: Vec::with_capacity(MAX_BATCH),
@@ -474,6 +479,15 @@ impl Capture {
         if count > 0 {
             self.times_out_of_range
                 .fetch_add(count as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// From now on decompresses frames or members of a file in this many threads, if their ends can be seen. Batches and
+    /// errors stay the same.
+    pub(crate) fn decompress_in(&mut self, threads: usize) {
+        // A pipe lets whoever looks ahead wait, even if the next bytes are there.
+        if self.file.is_some() {
+            self.decompress.set(threads);
         }
     }
 

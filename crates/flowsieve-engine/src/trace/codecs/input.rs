@@ -2,13 +2,15 @@
 
 use std::io::{self, Read};
 
+use super::ahead::Ahead;
+
 const INPUT_BYTES: usize = 128 * 1024;
 
 /// Bytes of the first read: enough to tell what it is, and all that is ever read here of what is not compressed.
 const FIRST_BYTES: usize = 4 * 1024;
 
 pub(super) struct Input {
-    source: Box<dyn Read + Send>,
+    source: Ahead,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -23,7 +25,7 @@ pub(super) struct Input {
 impl Input {
     pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
         Self {
-            source,
+            source: Ahead::new(source),
             buffer: Vec::new(),
             start: 0,
             end: 0,
@@ -79,6 +81,14 @@ impl Input {
     /// Consumes `count` bytes; false if the input ends before.
     pub(super) fn skip(&mut self, mut count: u64) -> bool {
         while count > 0 {
+            // A buffer that would be read and consumed as a whole need not be copied.
+            let is_whole = self.start == self.end && self.buffer.len() == INPUT_BYTES;
+            if is_whole && count >= INPUT_BYTES as u64 && self.source.pass(INPUT_BYTES) {
+                self.base += (self.start + INPUT_BYTES) as u64;
+                (self.start, self.end) = (0, 0);
+                count -= INPUT_BYTES as u64;
+                continue;
+            }
             let here = self.available().len();
             if here == 0 {
                 return false;
@@ -88,6 +98,18 @@ impl Input {
             count -= now as u64;
         }
         true
+    }
+
+    /// Lets what is read ahead begin here; false if the system gives no memory.
+    pub(super) fn go_on_ahead(&mut self) -> bool {
+        let here = self.offset();
+        let buffered = &self.buffer[self.start..self.end];
+        self.source.go_on_at(here, buffered)
+    }
+
+    /// What was read ahead, and more of it; the codec's reads stay what they are.
+    pub(super) fn ahead(&mut self) -> &mut Ahead {
+        &mut self.source
     }
 
     /// True if nothing but zero bytes (of a tape block, say) is left; then they are consumed.

@@ -2,10 +2,14 @@
 //!
 //! A codec hands over every byte that it could decompress before it says that the stream is damaged.
 
+mod ahead;
 mod bzip2;
 mod gzip;
 mod input;
 mod lz4;
+mod parts;
+#[cfg(all(test, feature = "zstd"))]
+mod parts_tests;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -16,13 +20,17 @@ mod zstd;
 use std::io::{self, Read};
 
 use self::input::{Input, Plain};
+pub(super) use self::parts::Workers;
+use self::parts::{Divided, Parts};
 use super::compression::Compression;
 use super::error::CodecDamage;
 
 /// What one step of a codec brought.
 struct Step {
-    /// Bytes written; 0 together with no damage means that the stream is complete.
+    /// Bytes written; 0 together with no damage means that all is complete, unless it goes on.
     produced: usize,
+    /// Nothing was written, since a frame or a member ended: ask again.
+    goes_on: bool,
     damage: Option<Damage>,
 }
 
@@ -36,7 +44,15 @@ impl Step {
     fn produced(produced: usize) -> Self {
         Self {
             produced,
+            goes_on: false,
             damage: None,
+        }
+    }
+
+    fn between() -> Self {
+        Self {
+            goes_on: true,
+            ..Self::produced(0)
         }
     }
 
@@ -46,18 +62,18 @@ impl Step {
             reason: "the compressed data ends too early".to_owned(),
         };
         Self {
-            produced,
             damage: Some(damage),
+            ..Self::produced(produced)
         }
     }
 
     fn damaged(produced: usize, reason: impl Into<String>) -> Self {
         Self {
-            produced,
             damage: Some(Damage {
                 cut: false,
                 reason: reason.into(),
             }),
+            ..Self::produced(produced)
         }
     }
 }
@@ -76,10 +92,23 @@ trait Codec: Send {
     fn step(&mut self, target: &mut [u8]) -> Step;
 
     fn input(&mut self) -> &mut Input;
+
+    /// Whether it stands behind a frame or a member, of which it remembers nothing.
+    fn is_between(&self) -> bool {
+        false
+    }
 }
 
 /// Recognises how `source` is compressed, and wraps it in the decompressor for that.
 pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dyn Read + Send>) {
+    decompressor_with(source, &Workers::default())
+}
+
+/// The same, with workers for frames and members as soon as there are any. `source` is a file: reading ahead does not wait.
+pub(super) fn decompressor_with(
+    source: Box<dyn Read + Send>,
+    workers: &Workers,
+) -> (Compression, Box<dyn Read + Send>) {
     let mut input = Input::new(source);
     let compression = Compression::sniff(input.peek(Compression::SNIFF_BYTES));
     let codec: Box<dyn Codec> = match compression {
@@ -93,11 +122,24 @@ pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dy
         Compression::Bzip2 => Box::new(bzip2::Bzip2::new(input)),
         Compression::Lz4 => Box::new(lz4::Lz4::new(input)),
     };
+    let divided = match compression {
+        Compression::Gzip => Some(Divided {
+            extent: gzip::extent,
+            codec: |input| Box::new(gzip::Gzip::new(input)),
+        }),
+        #[cfg(feature = "zstd")]
+        Compression::Zstd => Some(Divided {
+            extent: zstd::extent,
+            codec: |input| Box::new(zstd::Zstd::new(input)),
+        }),
+        _ => None,
+    };
     (
         compression,
         Box::new(Decompressor {
             compression,
             codec,
+            parts: divided.map(|divided| Parts::new(divided, workers.clone())),
             pending: None,
             done: false,
         }),
@@ -127,6 +169,8 @@ impl Codec for Unknown {
 struct Decompressor {
     compression: Compression,
     codec: Box<dyn Codec>,
+    /// What workers do instead of the codec.
+    parts: Option<Parts>,
     /// The error that follows the bytes already handed over.
     pending: Option<io::Error>,
     done: bool,
@@ -140,7 +184,18 @@ impl Read for Decompressor {
         if self.done || target.is_empty() {
             return Ok(0);
         }
-        let step = self.codec.step(target);
+        let step = loop {
+            if let Some(parts) = &mut self.parts {
+                let count = parts.read(&mut *self.codec, target);
+                if count > 0 {
+                    return Ok(count);
+                }
+            }
+            let step = self.codec.step(target);
+            if !step.goes_on {
+                break step;
+            }
+        };
         if step.produced > 0 && step.damage.is_none() {
             return Ok(step.produced);
         }

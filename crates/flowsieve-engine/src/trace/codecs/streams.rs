@@ -74,6 +74,9 @@ impl<S: Stream> Codec for Streams<S> {
                 Ok(true) => {
                     self.stream = None;
                     self.finished += 1;
+                    if produced == 0 {
+                        return Step::between();
+                    }
                 }
                 Ok(false) if consumed == 0 && got == 0 => {
                     if self.input.at_end() {
@@ -91,5 +94,9 @@ impl<S: Stream> Codec for Streams<S> {
 
     fn input(&mut self) -> &mut Input {
         &mut self.input
+    }
+
+    fn is_between(&self) -> bool {
+        self.stream.is_none() && self.finished > 0
     }
 }

@@ -2,7 +2,9 @@
 
 use ::zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
+use super::ahead::Ahead;
 use super::input::Input;
+use super::parts::{Extent, MOST_BYTES};
 use super::{Codec, Step, trailing};
 
 /// Largest window that a frame may ask for, as a power of two: that of `zstd --ultra -22` and of
@@ -52,7 +54,11 @@ impl Zstd {
             &[0x50..=0x5f, 0x2a, 0x4d, 0x18, a, b, c, d, ..] => {
                 let length = u32::from_le_bytes([a, b, c, d]);
                 self.state = State::Between { any: true };
-                (!self.input.skip(8 + u64::from(length))).then(|| Step::cut(0))
+                Some(if self.input.skip(8 + u64::from(length)) {
+                    Step::between()
+                } else {
+                    Step::cut(0)
+                })
             }
             [] if any => Some(Step::produced(0)),
             short if short.len() < 8 && !any => Some(Step::cut(0)),
@@ -99,6 +105,9 @@ impl Codec for Zstd {
             if produced > 0 {
                 return Step::produced(produced);
             }
+            if self.is_between() {
+                return Step::between();
+            }
             if ended {
                 return Step::cut(0);
             }
@@ -108,4 +117,89 @@ impl Codec for Zstd {
     fn input(&mut self) -> &mut Input {
         &mut self.input
     }
+
+    fn is_between(&self) -> bool {
+        self.state == State::Between { any: true }
+    }
+}
+
+/// Largest content of a block.
+const BLOCK_BYTES: usize = 128 * 1024;
+
+/// Extent of the frame at `at` of what was read ahead, from the heads of its blocks; `None` if it is not all there, too
+/// long, or unusual.
+pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
+    let mut head = |at: usize, count: usize| {
+        let bytes = ahead.look(at + count)?;
+        let mut eight = [0; 8];
+        eight[..count].copy_from_slice(&bytes[at..at + count]);
+        Some(u64::from_le_bytes(eight))
+    };
+    match head(at, 4)? {
+        0xfd2f_b528 => {}
+        0x184d_2a50..=0x184d_2a5f => {
+            let length = head(at + 4, 4)? as usize;
+            let end = at + 8 + length;
+            if length > MOST_BYTES {
+                return None;
+            }
+            ahead.look(end)?;
+            return Some(Extent { end, most: 0 });
+        }
+        _ => return None,
+    }
+    let descriptor = head(at + 4, 1)?;
+    let is_single_segment = descriptor & 0x20 != 0;
+    let has_checksum = descriptor & 4 != 0;
+    // A reserved bit, and the identifier of a dictionary.
+    if descriptor & 0b1011 != 0 {
+        return None;
+    }
+    let mut next = at + 5;
+    let mut window = MOST_BYTES;
+    if !is_single_segment {
+        let described = head(next, 1)?;
+        next += 1;
+        let base = 1_usize << (10 + (described >> 3));
+        window = base + base / 8 * (described & 7) as usize;
+    }
+    let content = match (descriptor >> 6, is_single_segment) {
+        (0, false) => None,
+        (0, true) => Some((head(next, 1)?, 1)),
+        (1, _) => Some((head(next, 2)? + 256, 2)),
+        (2, _) => Some((head(next, 4)?, 4)),
+        _ => Some((head(next, 8)?, 8)),
+    };
+    let content = content.map(|(bytes, length)| {
+        next += length;
+        usize::try_from(bytes).unwrap_or(usize::MAX)
+    });
+    // The decoder needs memory for a window, but no more than for the content.
+    if window.min(content.unwrap_or(window)) > MOST_BYTES {
+        return None;
+    }
+    let mut most = 0;
+    loop {
+        let block = head(next, BLOCK_HEAD)? as usize;
+        let (is_last, kind, size) = (block & 1 != 0, block >> 1 & 3, block >> 3);
+        next += BLOCK_HEAD;
+        let (stored, made) = match kind {
+            0 => (size, size),
+            1 => (1, size),
+            2 => (size, window.min(BLOCK_BYTES)),
+            _ => return None,
+        };
+        next += stored;
+        most += made;
+        if most.min(content.unwrap_or(most)) > MOST_BYTES || next - at > MOST_BYTES + BLOCK_BYTES {
+            return None;
+        }
+        if is_last {
+            break;
+        }
+    }
+    let end = if has_checksum { next + 4 } else { next };
+    ahead.look(end)?;
+    let most = most.min(content.unwrap_or(most));
+    Some(Extent { end, most })
 }
