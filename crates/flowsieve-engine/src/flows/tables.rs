@@ -373,7 +373,7 @@ mod tests {
 
     /// Takes packets one by one, or in batches of so many.
     fn take(
-        tables: &mut Tables<'_>,
+        tables: &mut impl FlowTaker,
         packets: &[Taken],
         at_once: &[usize],
         output: &mut Output<'_>,

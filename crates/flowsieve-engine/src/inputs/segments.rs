@@ -382,4 +382,42 @@ mod tests {
             prop_assert!(found == expected, "{:?} {:?}", found.1, expected.1);
         }
     }
+
+    /// Has work besides.
+    struct Busy(AtomicU64);
+
+    impl Maker for Busy {
+        type Batch = Copies;
+
+        fn make(&self, batch: TraceBatch<'_>, out: &mut Copies) {
+            Copy.make(batch, out);
+        }
+
+        fn assist(&self) -> bool {
+            let take = |left: u64| left.checked_sub(1);
+            let taken = self
+                .0
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+            taken.is_ok()
+        }
+    }
+
+    #[test]
+    fn threads_assist_until_nothing_is_left() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/generated.pcap");
+        for threads in [1, 3] {
+            let maker = Arc::new(Busy(AtomicU64::new(10_000)));
+            thread::scope(|scope| {
+                let capture = Capture::open(Path::new(path), InputFormat::Auto).unwrap();
+                let mut feed = Feed::start_with(scope, capture, &maker, threads, 4096);
+                let mut packets = 0;
+                while feed.refill().unwrap() {
+                    packets += feed.batch.times_ns.len();
+                    feed.cursor = feed.batch.times_ns.len();
+                }
+                assert_eq!(packets, 8000);
+            });
+            assert_eq!(maker.0.load(Ordering::Relaxed), 0);
+        }
+    }
 }
