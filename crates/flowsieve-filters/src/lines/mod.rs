@@ -32,6 +32,7 @@ use crate::hashing::Digest;
 use crate::sizing::MAX_LINE_PROBES;
 use full::{FullPlaces, chances_of_all, chances_of_some};
 use in_turn::{Columns, InsertInTurn};
+use instructions::AnyMachine;
 use places::BATCH;
 use probe::{ContainsAll, InsertAll, Told};
 use row::{DIGESTS, Digests, ROW, Row};
@@ -88,6 +89,7 @@ impl LineArray {
     #[inline]
     pub(super) fn insert(&mut self, counter: &mut LineCounter, digest: Digest) -> Sighting {
         probe::insert(
+            AnyMachine,
             self.lines.as_mut_slice(),
             &mut self.written,
             &mut self.full,
