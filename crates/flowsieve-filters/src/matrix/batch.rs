@@ -37,10 +37,19 @@ impl MatrixFilter {
         attributes: &[Digest],
         answers: &mut Vec<bool>,
     ) {
+        let places = places.iter().copied();
+        let places: Vec<u16> = places
+            .filter(|&place| !self.is_full(place.into()))
+            .collect();
+        if places.is_empty() {
+            let elements = attributes.len() / mask.count_ones() as usize;
+            answers.resize(answers.len() + elements, true);
+            return;
+        }
         let query = Query {
             filter: self,
             mask,
-            places,
+            places: &places,
             attributes,
             answers,
         };
