@@ -198,6 +198,7 @@ impl<T: Told> Work for InsertAll<'_, T> {
             let len = BATCH * batches.len();
             let sample = counter.sample(*written, len);
             let is_crowded = counter.counts() && counter.is_crowded();
+            // In crowded lines every new digest needs its line as it was before, and has it here.
             if sample.is_none() && counter.counts() || is_crowded && !self.touch {
                 let all = answers.as_flattened_mut().iter_mut();
                 for (answer, &digest) in all.zip(batches.as_flattened()) {
