@@ -539,7 +539,7 @@ fn a_matrix_whose_single_attributes_are_full_goes_on() {
             let before = cells.len();
             let mut indices = [0, 1].map(|at| indices_of(&spec.sizes, probes, at, pair[at]));
             for _ in 0..probes {
-                let [a, b] = indices.each_mut().map(|of_one| of_one.next());
+                let [a, b] = indices.each_mut().map(Iterator::next);
                 cells.extend([[a, N], [N, b], [a, b]].map(|tuple| filter.layout.cell(&tuple)));
             }
             let is_new = cells.len() > before;
