@@ -92,24 +92,28 @@ impl<'scope, 'env, 'plan> Bench<'scope, 'env, 'plan> {
         })
     }
 
-    /// Asks the truth about these elements, and leaves those of which the structures make something: unless repeats
-    /// count, those that are new to the slice.
-    fn pass(&mut self, slot: usize, elements: &mut ElementColumns) -> Result<(), WorkerGone> {
+    /// Asks the truth about these elements, and takes those of which the structures make something: unless repeats
+    /// count, those that are new to the slice. None are left.
+    fn pass(
+        &mut self,
+        slot: usize,
+        elements: &mut ElementColumns,
+    ) -> Result<ElementColumns, WorkerGone> {
         self.new.clear();
         guarded(|| self.truth.add(slot, &elements.keys, &mut self.new))?;
-        if self.plan.repeats_count() || self.new.len() == elements.len() {
-            return Ok(());
-        }
         let mut first = match &mut self.phase {
+            // What is held has no more memory than it needs, and the memory of the batch is used again.
             Phase::Holding { .. } => ElementColumns::default(),
             Phase::Running(workers) => workers.fresh(),
         };
-        let arity = self.plan.rule.kind.attributes().len();
-        for &number in &self.new {
-            first.push_from(elements, number as usize, arity);
+        if self.plan.repeats_count() || self.new.len() == elements.len() {
+            std::mem::swap(elements, &mut first);
+        } else {
+            let arity = self.plan.rule.kind.attributes().len();
+            first.extend_from_some(elements, &self.new, arity);
+            elements.clear();
         }
-        *elements = first;
-        Ok(())
+        Ok(first)
     }
 
     /// Takes the answers that have come, and waits for more while there are this many closings without.
@@ -136,10 +140,9 @@ impl Stage for Bench<'_, '_, '_> {
         elements: &mut ElementColumns,
     ) -> Result<(), StageError> {
         let size = size_of_columns(elements);
-        self.pass(slot, elements)?;
+        let elements = self.pass(slot, elements)?;
         match &mut self.phase {
             Phase::Holding { held, bytes, .. } => {
-                let elements = std::mem::take(elements);
                 held.push(Held::Add { slot, elements });
                 *bytes += size;
                 if *bytes >= HELD_BYTES || !is_given(self.plan.structure_bytes() + SETS_BYTES) {
@@ -148,7 +151,7 @@ impl Stage for Bench<'_, '_, '_> {
                 Ok(())
             }
             Phase::Running(workers) => {
-                let elements = Arc::new(std::mem::replace(elements, workers.fresh()));
+                let elements = Arc::new(elements);
                 workers.give_all(Task::Add { slot, elements })?;
                 self.collect(MAX_OUTSTANDING)
             }

@@ -72,6 +72,9 @@ pub struct Keys {
     ends: Vec<u32>,
 }
 
+/// Bytes that are moved at once where one of others is appended.
+const PADDED: usize = 32;
+
 impl Keys {
     /// Appends one.
     #[inline]
@@ -95,10 +98,19 @@ impl Keys {
     pub(crate) fn push_from(&mut self, from: &Self, index: usize) {
         let key = from.get(index);
         let start = from.ends[index] as usize - key.len();
-        match from.bytes[start..].first_chunk::<32>() {
+        match from.bytes[start..].first_chunk::<PADDED>() {
             Some(padded) if key.len() <= padded.len() => self.push_padded(padded, key.len()),
             _ => self.push(key),
         }
+    }
+
+    /// Memory for those of others with these numbers.
+    fn reserve_from(&mut self, from: &Self, numbers: &[u32]) {
+        let bytes = numbers
+            .iter()
+            .map(|&number| from.get(number as usize).len());
+        self.bytes.reserve(bytes.sum::<usize>() + PADDED);
+        self.ends.reserve(numbers.len());
     }
 
     /// Appends those of others with these numbers.
@@ -181,6 +193,20 @@ impl ElementColumns {
         }
         if !from.keys.is_empty() {
             self.keys.push_from(&from.keys, element);
+        }
+    }
+
+    /// Appends those of other columns with these numbers, of this many attributes; takes the memory for them at once.
+    pub(crate) fn extend_from_some(&mut self, from: &Self, elements: &[u32], arity: usize) {
+        self.digests.reserve(elements.len());
+        if !from.attributes.is_empty() {
+            self.attributes.reserve(elements.len() * arity);
+        }
+        if !from.keys.is_empty() {
+            self.keys.reserve_from(&from.keys, elements);
+        }
+        for &element in elements {
+            self.push_from(from, element as usize, arity);
         }
     }
 

@@ -86,10 +86,10 @@ pub(super) struct InsertInTurn<'a, T> {
 impl<T: Told> Work for InsertInTurn<'_, T> {
     #[inline(always)]
     fn run_with(mut self, instructions: impl Instructions) {
-        if self.counts_alike() {
+        if self.counts_alike() && !self.is_better_one_by_one() {
             self.insert_row(instructions);
         } else {
-            self.insert_one_by_one();
+            self.insert_one_by_one(instructions);
         }
     }
 }
@@ -101,6 +101,13 @@ impl<T: Told> InsertInTurn<'_, T> {
         let (written, more) = (*self.written, probes.sum::<u64>() * self.elements as u64);
         let mut counting = self.counters.iter_mut().filter(|it| it.counts());
         counting.all(|it| it.sample_until(written, written + more).is_some())
+    }
+
+    /// Whether every new digest needs its line as it was before, which the digest itself has at hand: where lines are near,
+    /// that is worth more than a row without branches.
+    fn is_better_one_by_one(&self) -> bool {
+        let mut counting = self.counters.iter().filter(|it| it.counts());
+        !self.touch && counting.any(LineCounter::is_crowded)
     }
 
     #[inline(always)]
@@ -168,14 +175,22 @@ impl<T: Told> InsertInTurn<'_, T> {
         self.told.extend(told[..len].iter().step_by(columns));
     }
 
-    fn insert_one_by_one(&mut self) {
+    #[inline(always)]
+    fn insert_one_by_one(&mut self, instructions: impl Instructions) {
         let columns = self.columns.len();
         let digests = &self.digests.as_flattened()[..self.elements * columns];
         for digests in digests.chunks_exact(columns) {
             let leads = self.columns.leads.iter();
             for (&(lead, _), counter) in leads.zip(&mut *self.counters) {
                 let digest = digests[lead];
-                let told = probe::insert(self.lines, self.written, self.full, counter, digest);
+                let told = probe::insert(
+                    instructions,
+                    self.lines,
+                    self.written,
+                    self.full,
+                    counter,
+                    digest,
+                );
                 if lead == 0 {
                     self.told.push(told);
                 }

@@ -32,6 +32,7 @@ use crate::hashing::Digest;
 use crate::sizing::MAX_LINE_PROBES;
 use full::{FullPlaces, chances_of_all, chances_of_some};
 use in_turn::{Columns, InsertInTurn};
+use instructions::AnyMachine;
 use places::BATCH;
 use probe::{ContainsAll, InsertAll, Told};
 use row::{DIGESTS, Digests, ROW, Row};
@@ -88,6 +89,7 @@ impl LineArray {
     #[inline]
     pub(super) fn insert(&mut self, counter: &mut LineCounter, digest: Digest) -> Sighting {
         probe::insert(
+            AnyMachine,
             self.lines.as_mut_slice(),
             &mut self.written,
             &mut self.full,
@@ -134,12 +136,29 @@ impl LineArray {
         &mut self,
         counters: &mut [LineCounter],
         elements: usize,
+        digests_of: impl FnMut(usize, &mut [Digest]),
+        told: &mut Vec<impl Told>,
+    ) {
+        self.insert_rows(
+            self.is_touched_first(),
+            counters,
+            elements,
+            digests_of,
+            told,
+        );
+    }
+
+    /// The same; whether lines are touched first is given.
+    fn insert_rows(
+        &mut self,
+        touch: bool,
+        counters: &mut [LineCounter],
+        elements: usize,
         mut digests_of: impl FnMut(usize, &mut [Digest]),
         told: &mut Vec<impl Told>,
     ) {
         let columns = &Columns::new(counters);
         let in_row = DIGESTS / columns.len();
-        let touch = self.is_touched_first();
         let mut row = Row::new(counters.iter().flat_map(|it| shares(it.probes())));
         let digests = counters.len();
         let mut write = |begin: usize, all: &mut Digests| {

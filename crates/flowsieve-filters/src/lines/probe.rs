@@ -49,6 +49,7 @@ impl Told for () {
 /// Sets the bits of `digest` and counts it if it is seen.
 #[inline(always)]
 pub(super) fn insert<T: Told>(
+    instructions: impl Instructions,
     lines: &mut [Line],
     written: &mut u64,
     full: &mut FullPlaces,
@@ -63,9 +64,9 @@ pub(super) fn insert<T: Told>(
     let probed = probed(bits, probes);
     let index = line_of(digest, lines.len());
     let before = lines[index];
-    let (after, cleared) = AnyMachine.set(&before, bits, probed);
+    let (after, cleared) = instructions.set(&before, bits, probed);
     let is_new = cleared != 0;
-    let in_line = || chances_in(&AnyMachine.only(&before, probed), probes);
+    let in_line = || chances_in(&instructions.only(&before, probed), probes);
     let told = count(lines, written, full, counter, digest, is_new, in_line);
     if is_new {
         lines[index] = after;
@@ -196,14 +197,16 @@ impl<T: Told> Work for InsertAll<'_, T> {
         for (batches, answers) in batches.chunks(ROW).zip(answers.chunks_mut(ROW)) {
             let len = BATCH * batches.len();
             let sample = counter.sample(*written, len);
-            if sample.is_none() && counter.counts() {
+            let is_crowded = counter.counts() && counter.is_crowded();
+            // In crowded lines every new digest needs its line as it was before, and has it here.
+            if sample.is_none() && counter.counts() || is_crowded && !self.touch {
                 let all = answers.as_flattened_mut().iter_mut();
                 for (answer, &digest) in all.zip(batches.as_flattened()) {
-                    *answer = insert(lines, written, full, counter, digest);
+                    *answer = insert(instructions, lines, written, full, counter, digest);
                 }
                 continue;
             }
-            if counter.counts() && counter.is_crowded() {
+            if is_crowded {
                 full.keep(probes, lines);
             }
             row.find(instructions, lines, batches, len);
@@ -234,7 +237,7 @@ impl<T: Told> Work for InsertAll<'_, T> {
             row.count(instructions, array, batches, counted, sets, told);
         }
         for (answer, &digest) in rest_answers.iter_mut().zip(rest) {
-            *answer = insert(lines, written, full, counter, digest);
+            *answer = insert(instructions, lines, written, full, counter, digest);
         }
     }
 }

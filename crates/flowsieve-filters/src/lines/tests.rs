@@ -95,6 +95,55 @@ fn digests_in_turn_count_to_the_bit_as_one_by_one() {
     }
 }
 
+/// Lines that are touched first stay in rows when they are crowded.
+#[test]
+fn rows_of_crowded_lines_count_to_the_bit_as_one_by_one() {
+    for probes in [1, 3, 8, 20] {
+        let digests = digests(8_000);
+        let mut array = LineArray::new(40);
+        let mut counters = [1, 2].map(|more| array.counter((probes + more) / more));
+        let mut one_by_one = Vec::new();
+        for pair in digests.chunks_exact(2) {
+            one_by_one.push(array.insert(&mut counters[0], pair[0]));
+            array.insert(&mut counters[1], pair[1]);
+        }
+        assert!(counters[0].is_crowded() && array.fill_ratio() < 1.0);
+        let mut in_rows = LineArray::new(40);
+        let mut counts = [1, 2].map(|more| in_rows.counter((probes + more) / more));
+        let mut sightings: Vec<Sighting> = Vec::new();
+        let digests_of = |element: usize, of_one: &mut [Digest]| {
+            of_one.copy_from_slice(&digests[2 * element..][..2]);
+        };
+        in_rows.insert_rows(true, &mut counts, 4_000, digests_of, &mut sightings);
+        assert_eq!(sightings, one_by_one);
+        assert_eq!(in_rows.lines, array.lines);
+        for (count, expected) in counts.iter().zip(&counters) {
+            assert_eq!(count.parts(), expected.parts());
+        }
+        if probes > 8 {
+            continue;
+        }
+        let mut array = LineArray::new(40);
+        let mut counter = array.counter(probes);
+        let insert = digests.iter().map(|&one| array.insert(&mut counter, one));
+        let one_by_one: Vec<Sighting> = insert.collect();
+        let mut in_rows = LineArray::new(40);
+        let (mut count, mut sightings) = (in_rows.counter(probes), Vec::<Sighting>::new());
+        instructions::run(InsertAll {
+            touch: true,
+            lines: in_rows.lines.as_mut_slice(),
+            written: &mut in_rows.written,
+            full: &mut in_rows.full,
+            counter: &mut count,
+            digests: &digests,
+            told: &mut sightings,
+        });
+        assert_eq!(sightings, one_by_one);
+        assert_eq!(in_rows.lines, array.lines);
+        assert_eq!(count.parts(), counter.parts());
+    }
+}
+
 /// Digests of a few lines of a large array, most of which share their lowest 16 bits, all in the sample.
 #[test]
 fn lines_that_look_alike_are_counted_to_the_bit_as_one_by_one() {

@@ -12,7 +12,7 @@
 )]
 
 use super::MatrixFilter;
-use super::layout::{Layout, Way};
+use super::layout::Layout;
 #[cfg(target_arch = "x86_64")]
 use crate::hashing::HalfProducts;
 use crate::hashing::{Digest, NumberedProbes, Products, WholeProducts};
@@ -37,14 +37,23 @@ impl MatrixFilter {
         attributes: &[Digest],
         answers: &mut Vec<bool>,
     ) {
+        let places = places.iter().copied();
+        let places: Vec<u16> = places
+            .filter(|&place| !self.is_full(place.into()))
+            .collect();
+        if places.is_empty() {
+            let elements = attributes.len() / mask.count_ones() as usize;
+            answers.resize(answers.len() + elements, true);
+            return;
+        }
         let query = Query {
             filter: self,
             mask,
-            places,
+            places: &places,
             attributes,
             answers,
         };
-        match Layout::room(self.sizes.len()) {
+        match Layout::room(mask.count_ones() as usize) {
             1 => query.run::<1>(),
             2 => query.run::<2>(),
             3 => query.run::<3>(),
@@ -88,15 +97,16 @@ impl Query<'_> {
             attributes,
             answers,
         } = self;
-        let given = mask.count_ones() as usize;
+        let given: Vec<usize> = members(mask).collect();
+        let sizes: Vec<u64> = given.iter().map(|&member| filter.sizes[member]).collect();
         let words = filter.bits.words();
-        let mut asked = Asked::<MOST>::new(filter.sizes.len());
-        for batch in attributes.chunks(BATCH * given) {
-            asked.take::<P>(mask, batch);
+        let mut asked = Asked::<MOST>::new(given.len());
+        for batch in attributes.chunks(BATCH * given.len()) {
+            asked.take::<P>(&given, batch);
             'all: for number in 0..filter.probes {
-                asked.compute_indices::<P>(&filter.sizes, number);
+                asked.compute_indices::<P>(&sizes, number);
                 for &place in places {
-                    let there = asked.look(words, filter.layout.way(place));
+                    let there = asked.look(words, filter.layout.way_of(place, &given));
                     if there == 0 {
                         asked.left = 0;
                         break 'all;
@@ -107,7 +117,7 @@ impl Query<'_> {
                 }
             }
             let first = answers.len();
-            answers.resize(first + batch.len() / given, false);
+            answers.resize(first + batch.len() / given.len(), false);
             for at in 0..asked.left {
                 answers[first + usize::from(asked.elements[at])] = asked.there[at] != 0;
             }
@@ -131,7 +141,7 @@ impl<const MOST: usize> pulp::NullaryFnOnce for WithVectors<'_, MOST> {
 
 /// Elements that are asked for.
 struct Asked<const MOST: usize> {
-    /// Attributes of an element.
+    /// Attributes of an element that are given; there is no more of the others.
     arity: usize,
     /// Elements that were not thrown out: they are the first of all arrays.
     left: usize,
@@ -158,23 +168,21 @@ impl<const MOST: usize> Asked<MOST> {
         }
     }
 
-    /// Asks for these, and for none of those before. The attributes that are not in `mask` may be anything.
+    /// Asks for these values of the attributes `given`, and for none of those before.
     #[inline(always)]
-    fn take<P: Products>(&mut self, mask: u32, batch: &[Digest]) {
-        let given = mask.count_ones() as usize;
-        self.left = batch.len() / given;
+    fn take<P: Products>(&mut self, given: &[usize], batch: &[Digest]) {
+        self.left = batch.len() / given.len();
         for at in 0..BATCH {
             self.elements[at] = at as u8;
             self.there[at] = u8::from(at < self.left);
         }
-        for (place, member) in members(mask).enumerate() {
-            let digests = batch.iter().skip(place).step_by(given);
-            for (state, digest) in self.states[member].iter_mut().zip(digests) {
+        let width = self.width();
+        let of_given = self.states.iter_mut().zip(given).take(self.arity);
+        for (place, (states, &attribute)) in of_given.enumerate() {
+            let digests = batch.iter().skip(place).step_by(given.len());
+            for (state, digest) in states.iter_mut().zip(digests) {
                 *state = digest.value();
             }
-        }
-        let width = self.width();
-        for (attribute, states) in self.states.iter_mut().take(self.arity).enumerate() {
             NumberedProbes::states_of::<P>(&mut states[..width], 1 + attribute as u64);
         }
     }
@@ -197,12 +205,12 @@ impl<const MOST: usize> Asked<MOST> {
 
     /// Looks at one cell of each; how many are there still.
     #[inline(always)]
-    fn look(&mut self, words: &[u64], way: Way<'_, MOST>) -> usize {
+    fn look(&mut self, words: &[u64], (constant, strides): (u64, [u64; MOST])) -> usize {
         let groups = self.width() / GROUP;
         let (all, _) = self.there.as_chunks_mut::<GROUP>();
         for (group, there) in all[..groups].iter_mut().enumerate() {
-            let mut cells = [way.constant; GROUP];
-            for (indices, &stride) in self.indices.iter().zip(way.strides).take(self.arity) {
+            let mut cells = [constant; GROUP];
+            for (indices, &stride) in self.indices.iter().zip(&strides).take(self.arity) {
                 let indices = indices.as_chunks::<GROUP>().0[group];
                 for (cell, index) in cells.iter_mut().zip(indices) {
                     *cell += index * stride;

@@ -70,7 +70,9 @@ impl MatrixFilter {
         for place in 1..self.layout.steps.len() {
             let step = self.layout.steps[place];
             let fresh = &mut [0; ProbeBatch::MOST][..elements];
-            self.set_cells(place, fresh);
+            if !self.is_full(place) {
+                self.set_cells(place, fresh);
+            }
             let new = fresh.iter().map(|&fresh| u64::from(fresh.min(1)));
             self.firsts[place] += new.sum::<u64>();
             for (any, &fresh) in any.iter_mut().zip(&*fresh) {

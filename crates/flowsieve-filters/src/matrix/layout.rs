@@ -170,6 +170,21 @@ impl Layout {
         }
     }
 
+    /// The same with the strides of these attributes alone, one after the other; those of others are left out.
+    pub(super) fn way_of<const MOST: usize>(
+        &self,
+        place: u16,
+        attributes: &[usize],
+    ) -> (u64, [u64; MOST]) {
+        let room = self.strides.len() / self.steps.len();
+        let row = &self.strides[usize::from(place) * room..][..room];
+        let mut strides = [0; MOST];
+        for (stride, &attribute) in strides.iter_mut().zip(attributes) {
+            *stride = row[attribute];
+        }
+        (self.constants[usize::from(place)], strides)
+    }
+
     /// Places of the maximal legal subsets of all attributes, largest first.
     pub(super) fn maximal_of_all(&self) -> &[u16] {
         let from = self.maximal_ends.iter().rev().nth(1).copied().unwrap_or(0);

@@ -100,7 +100,7 @@ mod spec;
 mod state;
 
 use self::insert::Rows;
-use self::layout::Layout;
+use self::layout::{Layout, Step};
 pub use self::spec::{IndexMap, MAX_COMBINATIONS, MatrixSpec};
 pub(crate) use self::spec::{check_attributes, matrix_of, usual_elements};
 use super::{
@@ -175,6 +175,11 @@ impl MatrixFilter {
         })
     }
 
+    /// Whether all cells of the combination at this place are set and that is known.
+    fn is_full(&self, place: usize) -> bool {
+        is_full(&self.layout.steps[place], &self.singles, &self.sizes)
+    }
+
     /// Counts the values of an element that was inserted.
     fn count_singles(&mut self, attributes: &[Digest]) {
         let sizes = self.sizes.iter().zip(attributes);
@@ -197,13 +202,16 @@ impl MatrixFilter {
         }
         self.firsts[0] += u64::from(self.bits.set(0));
         for (place, step) in self.layout.steps.iter().enumerate().skip(1) {
+            let is_full = is_full(step, &self.singles, &self.sizes);
             let (before, own) = cells.split_at_mut(place * probes);
             let parents = &before[step.parent * probes..][..probes];
             let of_one = &indices[step.attribute * probes..][..probes];
             let mut fresh = 0;
             for ((cell, parent), index) in own.iter_mut().zip(parents).zip(of_one) {
                 *cell = parent + step.constant + index * step.stride;
-                fresh += u64::from(self.bits.set(*cell));
+                if !is_full {
+                    fresh += u64::from(self.bits.set(*cell));
+                }
             }
             self.firsts[place] += fresh.min(1);
             if step.parent == 0 {
@@ -253,6 +261,13 @@ impl Single {
 /// Probability that a new value of an attribute sets no new cell, where `ones` of its `size` are set.
 fn repeat_probability(ones: u64, size: u64, probes: u32) -> f64 {
     (ones as f64 / size as f64).powi(probes as i32)
+}
+
+/// Whether all cells of a combination are set, as those of single attributes of a small matrix are after many values:
+/// then there is nothing to look at, and nothing to set. Of larger combinations it is not known.
+fn is_full(step: &Step, singles: &[Single], sizes: &[u64]) -> bool {
+    let attribute = step.attribute;
+    step.combination.is_power_of_two() && singles[attribute].ones == sizes[attribute]
 }
 
 /// Hash functions number 1 + attribute, as in an MDBF: independent between attributes.

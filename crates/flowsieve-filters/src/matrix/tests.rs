@@ -1,8 +1,8 @@
 use super::*;
 use crate::hashing::Digester;
 use crate::matrix_sizing::is_legal;
-use crate::matrix_sizing::maximal_legal_subsets;
-use crate::{Pattern, PatternAnswer};
+use crate::matrix_sizing::{maximal_legal_subsets, members};
+use crate::{Pattern, PatternAnswer, PatternColumns};
 use proptest::prelude::*;
 
 impl Layout {
@@ -466,6 +466,108 @@ fn a_batch_is_its_elements_one_by_one() {
             }
         }
         assert!(there > 1500, "{there}");
+    }
+}
+
+/// Of all combinations, with sizes that are all different, and cuts.
+#[test]
+fn many_patterns_have_the_answers_of_each() {
+    for (sizes, cuts) in [
+        (vec![50, 90], vec![]),
+        (vec![40, 60, 30, 80], vec![0b0011, 0b1100]),
+        (vec![9, 30, 14, 25, 20, 11], vec![0b11, 0b1_1000, 0b10_0100]),
+    ] {
+        let mut filter = MatrixFilter::new(&MatrixSpec {
+            probes: 3,
+            index_map: IndexMap::Offset,
+            sizes,
+            cuts,
+        })
+        .unwrap();
+        let attributes = filter.sizes.len();
+        let digests = |number: u64| -> Vec<Digest> {
+            (0..attributes as u64)
+                .map(|i| Digester::new(i).digest(&number.to_le_bytes()))
+                .collect()
+        };
+        for number in 0..6 {
+            filter.insert(with_attributes(&digests(number)));
+        }
+        let asked: Vec<Vec<Digest>> = (0..300).map(|i| digests(i * i % 31)).collect();
+        for mask in 1..1_u32 << attributes {
+            let given = |of_one: &[Digest]| members(mask).map(|at| of_one[at]).collect();
+            let given: Vec<Vec<Digest>> = asked.iter().map(|of_one| given(of_one)).collect();
+            let mut answers = vec![PatternAnswer::Unknown];
+            let patterns = PatternColumns {
+                arity: attributes,
+                mask,
+                attributes: &given.concat(),
+            };
+            filter.contains_where_batch(patterns, &mut answers);
+            let mut of_each = vec![PatternAnswer::Unknown];
+            patterns.for_each(|pattern| of_each.push(filter.contains_where(pattern)));
+            assert_eq!(answers, of_each, "{mask:b}");
+            assert!(answers.contains(&PatternAnswer::Absent));
+        }
+    }
+}
+
+/// Of a small matrix all cells of single attributes are set after a while, and those of pairs are not: by insertions one
+/// by one and in batches, with few functions and many.
+#[test]
+fn a_matrix_whose_single_attributes_are_full_goes_on() {
+    for probes in [2, 7] {
+        let spec = MatrixSpec {
+            probes,
+            index_map: IndexMap::Rank,
+            sizes: vec![40, 50],
+            cuts: vec![],
+        };
+        let pair = |number: u64| {
+            let value = |at: u64, number: u64| Digester::new(at).digest(&number.to_le_bytes());
+            // Few pairs of the values, so that cells are left.
+            [
+                value(0, number % 150),
+                value(1, number % 150 + number / 150),
+            ]
+        };
+        let pairs: Vec<[Digest; 2]> = (0..300).map(pair).collect();
+        let mut filter = MatrixFilter::new(&spec).unwrap();
+        let mut cells = std::collections::BTreeSet::from([0]);
+        let mut sightings = Vec::new();
+        for pair in &pairs {
+            let before = cells.len();
+            let mut indices = [0, 1].map(|at| indices_of(&spec.sizes, probes, at, pair[at]));
+            for _ in 0..probes {
+                let [a, b] = indices.each_mut().map(Iterator::next);
+                cells.extend([[a, N], [N, b], [a, b]].map(|tuple| filter.layout.cell(&tuple)));
+            }
+            let is_new = cells.len() > before;
+            let expected = if is_new {
+                Sighting::First
+            } else {
+                Sighting::Repeat
+            };
+            sightings.push(expected);
+            assert_eq!(filter.insert(with_attributes(pair)), expected);
+        }
+        let mut batched = MatrixFilter::new(&spec).unwrap();
+        let mut answers = Vec::new();
+        let whole = [Digest::from_value(0); 300];
+        let columns = DigestColumns {
+            whole: &whole,
+            attributes: pairs.as_flattened(),
+        };
+        batched.insert_batch(columns, &mut answers);
+        assert_eq!(answers, sightings);
+        assert!((1..3).all(|place| filter.is_full(place)) && !filter.is_full(0));
+        for filter in [&filter, &batched] {
+            let set = (0..filter.layout.cells).filter(|&cell| filter.bits().get(cell));
+            assert!(set.eq(cells.iter().copied()), "k = {probes}");
+            assert!(filter.bits().fill_ratio() < 0.9);
+        }
+        assert_eq!(filter.firsts, batched.firsts);
+        assert_eq!(filter.distinct_of_all(), batched.distinct_of_all());
     }
 }
 

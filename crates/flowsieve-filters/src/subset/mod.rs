@@ -94,7 +94,7 @@ use crate::saved::{FilterState, LoadError, StateReader, StateWriter, UnionError,
 use crate::sizing::shared_blocked_fpr;
 use crate::{
     DigestColumns, ElementDigests, Estimate, FilterStats, MembershipFilter, MultiAttributeFilter,
-    Pattern, PatternAnswer, Sighting, SpecError,
+    Pattern, PatternAnswer, PatternColumns, Sighting, SpecError,
 };
 use std::io;
 
@@ -339,6 +339,21 @@ impl MultiAttributeFilter for SubsetFilter {
         let probes = self.counters[1..].iter().map(LineCounter::probes);
         let parts = self.masks.iter().copied().zip(probes);
         answer(pattern, parts, is_set)
+    }
+
+    fn contains_where_batch(&self, patterns: PatternColumns<'_>, answers: &mut Vec<PatternAnswer>) {
+        let mask = patterns.mask;
+        let Some(part) = self.masks.iter().position(|&part| part == mask) else {
+            return patterns.for_each(|pattern| answers.push(self.contains_where(pattern)));
+        };
+        let given = patterns.attributes.chunks_exact(patterns.given());
+        let digests: Vec<Digest> = given
+            .map(|digests| Digest::join(mask, digests.iter().copied()))
+            .collect();
+        let mut are_set = Vec::with_capacity(digests.len());
+        let probes = self.counters[part + 1].probes();
+        self.array.contains_all(probes, &digests, &mut are_set);
+        answers.extend(are_set.into_iter().map(of_bits));
     }
 
     fn distinct_of(&self, mask: u32) -> Option<Estimate> {
@@ -609,6 +624,37 @@ mod tests {
             // The lines of one filter are one draw: a few percent more.
             let allowed = 4.0 * error + 0.06 * predicted;
             assert!((rate - predicted).abs() < allowed, "{rate} {predicted}");
+        }
+    }
+
+    /// Of all combinations, planned or not, and of more patterns than are asked for together.
+    #[test]
+    fn many_patterns_have_the_answers_of_each() {
+        let parts = [(0b001, 2), (0b110, 5), (0b101, 11)]
+            .map(|(mask, probes)| PlannedCombination { mask, probes });
+        let mut filter = SubsetFilter::with_combinations(3, 60, 4, &parts).unwrap();
+        let attributes = |i: u64| [value(0, i % 70), value(1, i % 110), value(2, i % 230)];
+        for i in 0..400 {
+            filter.insert(element(&attributes(i)));
+        }
+        let asked: Vec<[Digest; 3]> = (300..633)
+            .map(|i| [0, 1, 2].map(|at| value(at, i)))
+            .collect();
+        let asked = [asked, (0..300).map(attributes).collect()].concat();
+        for mask in 1..7 {
+            let given = asked
+                .iter()
+                .flat_map(|of_one| members(mask).map(|at| of_one[at]));
+            let given: Vec<Digest> = given.collect();
+            let patterns = PatternColumns {
+                arity: 3,
+                mask,
+                attributes: &given,
+            };
+            let mut answers = vec![PatternAnswer::Unknown];
+            filter.contains_where_batch(patterns, &mut answers);
+            let of_each = asked.iter().map(|of_one| ask(&filter, of_one, mask));
+            assert_eq!(answers[1..], of_each.collect::<Vec<_>>(), "{mask:03b}");
         }
     }
 
