@@ -170,22 +170,32 @@ impl LastFlows {
         let mut part: Vec<_> = (0..self.runs.len())
             .map(|run| start(run)..start(run))
             .collect();
-        let mut left = count;
+        // Of each run a share of what is left. The share that ends first is part of what is left, whatever the others are.
+        let end_of = |range: &Range<usize>, run: &Run, share: usize| {
+            let end = run.len.min(range.end + share);
+            (run.order_of_first(&(end.saturating_sub(1)..end)), end)
+        };
+        let (mut left, mut share) = (count, 0);
+        let mut ends = Vec::new();
         loop {
-            let open = |run: &usize| part[*run].end < self.runs[*run].len;
-            let open: Vec<_> = (0..self.runs.len()).filter(open).collect();
-            if open.is_empty() || left == 0 {
+            let parts = || part.iter().zip(&self.runs);
+            let open = parts().filter(|(range, run)| range.end < run.len).count();
+            if open == 0 || left == 0 {
                 return LastPart(part);
             }
-            // Of each run a share of what is left. The share that ends first is part of what is left, whatever the others are.
-            let share = (left / open.len()).max(1);
-            let ends = open.into_iter().map(|run| {
-                let end = self.runs[run].len.min(part[run].end + share);
-                (self.runs[run].order(end - 1), run, end)
-            });
-            if let Some((_, run, end)) = ends.min() {
-                left -= end - part[run].end;
-                part[run].end = end;
+            // A power of two, so that it seldom changes: then only the end of the run that went on is looked up.
+            let fits = 1 << (left / open).max(1).ilog2();
+            if share != fits {
+                share = fits;
+                ends = parts()
+                    .map(|(range, run)| end_of(range, run, share))
+                    .collect();
+            }
+            let open = (0..ends.len()).filter(|&run| part[run].end < self.runs[run].len);
+            if let Some(first) = open.min_by_key(|&run| ends[run].0) {
+                left -= ends[first].1 - part[first].end;
+                part[first].end = ends[first].1;
+                ends[first] = end_of(&part[first], &self.runs[first], share);
             }
         }
     }
