@@ -1,7 +1,8 @@
 //! Lists the flows of a trace, with packets, bytes and names, in bounded memory.
 //!
 //! ```text
-//!   feed (one thread an input)         table of live flows            sink
+//!   feed (one thread an input)         table of live flows, or one    sink
+//!                                      for each shard
 //!   read → decode → key    ══batch══►  merge by time → add up   ──►   flows as they end, DNS messages
 //!                                                                     └─► SortedFlows: in order of start
 //! ```

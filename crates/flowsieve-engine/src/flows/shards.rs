@@ -27,7 +27,7 @@ const APPROACHED: usize = 64;
 /// The shards.
 #[derive(Debug)]
 pub(super) struct Shards {
-    shards: Vec<Shard>,
+    each: Vec<Shard>,
     /// Memory of all flows, as the tables reckon it.
     used_bytes: AtomicU64,
     /// Batches that were given and that a shard has not taken yet.
@@ -101,7 +101,7 @@ impl Shards {
             table: Mutex::new(FlowTable::one_of_many(plan)),
         };
         Self {
-            shards: (0..shards).map(|_| shard()).collect(),
+            each: (0..shards).map(|_| shard()).collect(),
             used_bytes: AtomicU64::new(0),
             under_way: AtomicUsize::new(0),
             done: Mutex::default(),
@@ -110,7 +110,7 @@ impl Shards {
 
     /// Number of shards.
     pub(super) const fn len(&self) -> usize {
-        self.shards.len()
+        self.each.len()
     }
 
     /// Batches under way.
@@ -137,7 +137,7 @@ impl Shards {
             ended: Mutex::default(),
         });
         self.under_way.fetch_add(1, Ordering::AcqRel);
-        for (shard, places) in self.shards.iter().zip(&given.batch.of_shards) {
+        for (shard, places) in self.each.iter().zip(&given.batch.of_shards) {
             if !places.is_empty() {
                 locked(&shard.waiting).batches.push_back(Arc::clone(&given));
             }
@@ -151,7 +151,7 @@ impl Shards {
         let this_thread = thread::current().id();
         // Those that it served last come first.
         for served_last in [true, false] {
-            for (number, shard) in self.shards.iter().enumerate() {
+            for (number, shard) in self.each.iter().enumerate() {
                 let waiting = locked(&shard.waiting);
                 let is_wanted = !waiting.batches.is_empty()
                     && (waiting.server == Some(this_thread)) == served_last;
@@ -165,7 +165,7 @@ impl Shards {
             }
         }
         // Whoever serves a shard has taken its batches out of the queue, and may be the last one.
-        let mut shards = self.shards.iter().enumerate();
+        let mut shards = self.each.iter().enumerate();
         wait == Wait::IfAllAreServed
             && shards.any(|(number, shard)| self.take_waiting(number, locked(&shard.table)))
     }
@@ -184,7 +184,7 @@ impl Shards {
 
     /// Lets the flows of each shard have no more memory than they have now.
     pub(super) fn limit(&self) {
-        for shard in &self.shards {
+        for shard in &self.each {
             let mut table = locked(&shard.table);
             let used = table.used_bytes();
             table.limit(used.max(FLOW_BYTES));
@@ -193,7 +193,7 @@ impl Shards {
 
     /// The tables, when no batch is under way.
     pub(super) fn take_tables(&self, plan: &FlowPlan) -> Vec<FlowTable> {
-        let tables = self.shards.iter().map(|shard| locked(&shard.table));
+        let tables = self.each.iter().map(|shard| locked(&shard.table));
         tables
             .map(|mut table| mem::replace(&mut *table, FlowTable::new(plan)))
             .collect()
@@ -201,7 +201,7 @@ impl Shards {
 
     /// Lets a shard take all batches that wait for it; whether there was one.
     fn take_waiting(&self, number: usize, mut table: MutexGuard<'_, FlowTable>) -> bool {
-        let mut waiting = locked(&self.shards[number].waiting);
+        let mut waiting = locked(&self.each[number].waiting);
         let batches = mem::take(&mut waiting.batches);
         waiting.server = Some(thread::current().id());
         drop(waiting);

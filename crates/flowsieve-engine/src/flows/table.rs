@@ -40,7 +40,7 @@ const BESIDE_BYTES: usize = size_of::<u32>()
     + size_of::<Option<Box<[u8]>>>();
 
 /// Share of the index: slots of 32 bits, of which three eighths are taken, and half as many while it grows.
-const INDEX_BYTES: usize = size_of::<u32>() * 8 / 3 * 3 / 2 + 1;
+const INDEX_BYTES: usize = size_of::<u32>() * 4;
 
 const _: () = assert!((size_of::<Line>() + BESIDE_BYTES + INDEX_BYTES) as u64 <= FLOW_BYTES);
 
@@ -106,7 +106,6 @@ struct Parts {
     reverse: bool,
     far: bool,
     number: bool,
-    first_number: bool,
 }
 
 /// A flow on its way from one table to another.
@@ -184,7 +183,6 @@ impl FlowTable {
             reverse: moved.reverse.is_some(),
             far: moved.far.is_some(),
             number: true,
-            first_number: false,
         };
         let (at, most) = (self.flows.len(), self.most());
         let has_room =
@@ -352,11 +350,12 @@ impl FlowTable {
             far: packet.key.split().1.is_some(),
             // Flows that end by a timeout leave their places to others without asking for room.
             number: self.has_timeouts() || u64::from(self.next_place()) != number,
-            first_number: self.keeps_first_numbers(),
         };
         let places = self.flows.len() + usize::from(self.free.is_empty());
-        let can_grow =
-            self.flows.make_room(places, most, parts) && self.index.make_room(&self.flows.hashes);
+        let can_grow = self.flows.make_room(places, most, parts)
+            && (!self.keeps_first_numbers()
+                || reserve(&mut self.flows.first_numbers, places, most))
+            && self.index.make_room(&self.flows.hashes);
         if !can_grow {
             assert!(!self.index.is_empty(), "{MEMORY_REFUSED}");
             // It is not asked again for every flow.
@@ -463,7 +462,6 @@ impl Flows {
             && (!parts.reverse || reserve(&mut self.reverse, places, most))
             && (!parts.far || reserve(&mut self.far, places, most))
             && (!parts.number || reserve(&mut self.numbers, places, most))
-            && (!parts.first_number || reserve(&mut self.first_numbers, places, most))
     }
 
     /// Puts a flow that begins with this packet at a place, for which there is room.

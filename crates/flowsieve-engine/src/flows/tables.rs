@@ -445,7 +445,9 @@ mod tests {
         let all: Vec<_> = last.collect();
         assert_eq!(parts, all);
         let totals = output.totals;
-        all.into_iter().for_each(|flow| sink.flow(flow).unwrap());
+        for flow in all {
+            sink.flow(flow).unwrap();
+        }
         (sink, totals)
     }
 
