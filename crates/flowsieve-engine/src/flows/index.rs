@@ -124,7 +124,10 @@ impl Index {
         if !is_given((slots * size_of::<u32>()) as u64) {
             return false;
         }
-        let old = std::mem::replace(self, Self::of(Pages::new(slots)));
+        let Some(slots) = Pages::try_new(slots) else {
+            return false;
+        };
+        let old = std::mem::replace(self, Self::of(slots));
         for &slot in old.slots.as_slice() {
             if slot != 0 {
                 let place = old.place_in(slot);

@@ -21,6 +21,9 @@ const LONG: usize = 1 << 17;
 /// Pieces before the first long one.
 const SHORT_PIECES: usize = (LONG.ilog2() - FIRST.ilog2()) as usize;
 
+/// Bytes of a long piece.
+pub(super) const LONGEST_PIECE: usize = LONG * size_of::<Line>();
+
 /// A flow's line: words, so that it can lie in pages of the system.
 pub(super) type Line = [u64; 8];
 
@@ -250,8 +253,12 @@ impl Lines {
             if !is_given((piece * size_of::<Line>()) as u64) {
                 return false;
             }
+            // Other tables ask at the same time.
+            let Some(lines) = Pages::try_new(piece) else {
+                return false;
+            };
             self.capacity += piece;
-            self.pieces.push(Pages::new(piece));
+            self.pieces.push(lines);
         }
         true
     }

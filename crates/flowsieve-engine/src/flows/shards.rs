@@ -17,7 +17,7 @@ use crate::inputs::Batch as _;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::mem;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, ThreadId};
 
@@ -30,8 +30,10 @@ pub(super) struct Shards {
     each: Vec<Shard>,
     /// Memory of all flows, as the tables reckon it.
     used_bytes: AtomicU64,
-    /// Batches that were given and that a shard has not taken yet.
+    /// Batches that were given and that not all shards have taken.
     under_way: AtomicUsize,
+    /// The system refused memory to a table.
+    is_short: AtomicBool,
     done: Mutex<Done>,
 }
 
@@ -104,6 +106,7 @@ impl Shards {
             each: (0..shards).map(|_| shard()).collect(),
             used_bytes: AtomicU64::new(0),
             under_way: AtomicUsize::new(0),
+            is_short: AtomicBool::new(false),
             done: Mutex::default(),
         }
     }
@@ -145,8 +148,8 @@ impl Shards {
         self.release(given);
     }
 
-    /// Lets a shard take the batches that wait for it; whether there was one that no other thread served. A thread that waits takes
-    /// further batches of a shard as soon as the other thread is done.
+    /// Lets a shard take the batches that wait for it; whether there was one. Shards that another thread serves are passed
+    /// over, unless the thread is to wait: then it takes further batches of such a shard as soon as the other thread is done.
     pub(super) fn serve(&self, wait: Wait) -> bool {
         let this_thread = thread::current().id();
         // Those that it served last come first.
@@ -177,9 +180,14 @@ impl Shards {
         Some(ended)
     }
 
-    /// What a thread said that panicked.
+    /// What a thread said that panicked. No packets go into tables any more then.
     pub(super) fn failure(&self) -> Option<WorkerGone> {
-        locked(&self.done).failed.take()
+        locked(&self.done).failed.clone()
+    }
+
+    /// Whether the system refused memory to a table.
+    pub(super) fn is_short(&self) -> bool {
+        self.is_short.load(Ordering::Acquire)
     }
 
     /// Lets the flows of each shard have no more memory than they have now.
@@ -209,8 +217,11 @@ impl Shards {
             return false;
         }
         let before = table.used_bytes();
-        let mut failed = None;
+        let mut failed = self.failure();
         for given in &batches {
+            if failed.is_some() {
+                break;
+            }
             match guarded(|| add(&mut table, given, &given.batch.of_shards[number])) {
                 Ok(ended) if ended.is_empty() => {}
                 Ok(ended) => locked(&given.ended).extend(ended),
@@ -219,6 +230,9 @@ impl Shards {
         }
         let used = table.used_bytes().wrapping_sub(before);
         self.used_bytes.fetch_add(used, Ordering::AcqRel);
+        if table.is_short() {
+            self.is_short.store(true, Ordering::Release);
+        }
         drop(table);
         if let Some(gone) = failed {
             locked(&self.done).failed.get_or_insert(gone);

@@ -20,7 +20,7 @@ use super::batch::FlowPacket;
 use super::index::Index;
 use super::key::FlowKey;
 use super::last::{LastFlows, Run};
-use super::lines::{FlowLine as _, Line, Lines};
+use super::lines::{FlowLine as _, LONGEST_PIECE, Line, Lines};
 use super::plan::FlowPlan;
 use super::record::{Direction, Ended, FlowRecord};
 use crate::memory::{MEMORY_REFUSED, is_given};
@@ -56,6 +56,15 @@ const NOWHERE: u32 = u32::MAX;
 /// Bytes of the allocator beside a name.
 const NAME_OVERHEAD: u64 = 16;
 
+/// The most that joining tables takes of the memory of their flows: what stands beside the lines is there twice.
+pub(super) const fn bytes_to_join(used_bytes: u64, tables: u64) -> u64 {
+    let flows = used_bytes / FLOW_BYTES;
+    let piece = LONGEST_PIECE as u64 * tables;
+    let lines = flows * size_of::<Line>() as u64;
+    let most_lines = if piece < lines { piece } else { lines };
+    flows * (BESIDE_BYTES + INDEX_BYTES) as u64 + most_lines
+}
+
 /// Most flows: places have 32 bits, and one stands for none.
 pub(super) const MOST_FLOWS: usize = 1 << 31;
 
@@ -76,8 +85,8 @@ pub(super) struct FlowTable {
     latest_ns: i64,
     /// Whether flows at later places started later: no packet was earlier than one before it, and no place had a flow before.
     is_in_order: bool,
-    /// Several tables divide the flows among them.
-    is_one_of_many: bool,
+    /// The system refused memory.
+    is_short: bool,
     /// Where the flows of the next packets probably are, the next one last.
     guesses: Vec<u32>,
 }
@@ -95,7 +104,7 @@ pub(super) struct Flows {
     /// The numbers of flows, where they are not those of their places.
     numbers: Vec<u64>,
     /// The numbers of the first flows at their places, where others may have followed and tables are joined.
-    first_numbers: Vec<u64>,
+    first_numbers: Option<Vec<u64>>,
     /// The names of those that are named: places that follow each other are together, and none if none of them is named.
     names: Vec<Vec<Option<Box<[u8]>>>>,
 }
@@ -133,21 +142,24 @@ impl FlowTable {
             begun: 0,
             latest_ns: i64::MIN,
             is_in_order: true,
-            is_one_of_many: false,
+            is_short: false,
             guesses: Vec::new(),
         }
     }
 
     /// One of several tables that divide the flows among them, and may be [joined](Self::joined) later.
     pub(super) fn one_of_many(plan: &FlowPlan) -> Self {
-        Self {
-            is_one_of_many: true,
-            ..Self::new(plan)
-        }
+        let mut table = Self::new(plan);
+        // Only with timeouts do places tell nothing of the order in which they were first taken.
+        table.flows.first_numbers = table.has_timeouts().then(Vec::new);
+        // So that none is short of memory while it is empty; if this is refused, it is asked for again.
+        let most = table.most();
+        table.flows.lines.make_room(1, most);
+        table
     }
 
-    /// The table that would have taken all packets of these, of which none was short of memory. They give up their memory piece by
-    /// piece.
+    /// The table that would have taken all packets of these, of which none was short of memory: but for the flows' numbers, which
+    /// have the same order. They give up their memory piece by piece.
     ///
     /// # Panics
     ///
@@ -159,7 +171,6 @@ impl FlowTable {
         let mut sources = Vec::new();
         let mut heap = BinaryHeap::new();
         for table in tables {
-            joined.begun += table.begun;
             joined.names_bytes += table.names_bytes;
             joined.latest_ns = joined.latest_ns.max(table.latest_ns);
             drop(table.index);
@@ -190,6 +201,11 @@ impl FlowTable {
         assert!(has_room, "{MEMORY_REFUSED}");
         self.index.insert(moved.hash, at as u32);
         self.flows.adopt(moved);
+    }
+
+    /// Whether the system refused memory.
+    pub(super) const fn is_short(&self) -> bool {
+        self.is_short
     }
 
     /// Memory of the flows, as it is reckoned.
@@ -315,8 +331,8 @@ impl FlowTable {
         self.is_in_order &= self.free.pop().is_none();
         self.flows
             .put(at, time_ns, packet, number, self.bidirectional);
-        if self.keeps_first_numbers() {
-            set(&mut self.flows.first_numbers, at as usize, number, |_| 0);
+        if let Some(numbers) = &mut self.flows.first_numbers {
+            set(numbers, at as usize, number, |_| 0);
         }
         self.index.insert(hash_of(packet), at);
         Ok(at)
@@ -326,11 +342,6 @@ impl FlowTable {
     fn next_place(&self) -> u32 {
         let free = self.free.last().copied();
         free.unwrap_or(self.flows.len() as u32)
-    }
-
-    /// Whether places tell nothing of the order in which they were first taken, which joined tables have to know.
-    const fn keeps_first_numbers(&self) -> bool {
-        self.is_one_of_many && self.has_timeouts()
     }
 
     const fn has_timeouts(&self) -> bool {
@@ -352,14 +363,16 @@ impl FlowTable {
             number: self.has_timeouts() || u64::from(self.next_place()) != number,
         };
         let places = self.flows.len() + usize::from(self.free.is_empty());
+        let first_numbers = self.flows.first_numbers.as_mut();
+        let has_first_number = first_numbers.is_none_or(|numbers| reserve(numbers, places, most));
         let can_grow = self.flows.make_room(places, most, parts)
-            && (!self.keeps_first_numbers()
-                || reserve(&mut self.flows.first_numbers, places, most))
+            && has_first_number
             && self.index.make_room(&self.flows.hashes);
         if !can_grow {
             assert!(!self.index.is_empty(), "{MEMORY_REFUSED}");
             // It is not asked again for every flow.
             self.memory_bytes = self.used_bytes();
+            self.is_short = true;
         }
         can_grow
     }
@@ -533,7 +546,8 @@ impl Flows {
                     .and_then(|names| names.get_mut(name)?.take()),
                 far: FlowKey::joined([near, further], rest, far).split().1,
             };
-            (first_numbers.get(at).copied().unwrap_or(number), moved)
+            let first = first_numbers.as_ref().and_then(|numbers| numbers.get(at));
+            (first.copied().unwrap_or(number), moved)
         })
     }
 

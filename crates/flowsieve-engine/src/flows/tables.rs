@@ -1,19 +1,21 @@
 //! Where the packets of a run go: into one table of live flows, or into one for each shard.
 //!
-//! Flows that end for want of memory end in an order that all flows have part in. So before memory gets short the tables of shards are
-//! joined to one, which goes on as if it had taken all packets: the list is the same however many there were.
+//! Which flow ends for want of memory depends on all flows. So before memory gets short the tables of shards are joined to one, which
+//! goes on as if it had taken all packets: the list is the same however many there were. Only if the system refuses memory does it
+//! depend on how much the system gives, and to which shard.
 
 use super::batch::{FlowBatch, FlowPacket};
 use super::last::LastFlows;
 use super::plan::FlowPlan;
 use super::run::{FlowTaker, Output};
 use super::shards::{Shards, Wait};
-use super::table::{FLOW_BYTES, FlowTable, MOST_FLOWS, name_cost};
-use crate::guard::WorkerGone;
-use crate::inputs::RunError;
+use super::table::{FLOW_BYTES, FlowTable, MOST_FLOWS, bytes_to_join, name_cost};
+use crate::guard::{WorkerGone, guarded};
+use crate::inputs::{RunError, is_read_in_segments};
 use crate::memory::{MEMORY_REFUSED, is_given};
 use std::mem;
 use std::sync::Arc;
+use std::thread;
 
 /// Shards a thread, so that one that has work is free when a thread looks for it.
 const SHARDS_A_THREAD: usize = 4;
@@ -53,16 +55,21 @@ pub(super) struct Divided<'a> {
     handed_on: u64,
     /// Packets that belong to flows in the batches given.
     packets: u64,
-    /// The most memory that the batches under way may take.
+    /// The most memory that flows may take which begin in the batches given since none was under way.
     under_way_bytes: u64,
-    /// There is no memory to join the tables.
+    /// The system refuses memory, so each shard has what it has.
     is_limited: bool,
 }
 
 impl<'a> Tables<'a> {
-    /// Several tables, if there are threads for them; none where one is better, or where flows end when time has passed.
+    /// Several tables, if there are threads for them: those that read segments of a file. None where one is better, or where flows end
+    /// when time has passed.
     pub(super) fn new(plan: &'a FlowPlan) -> Option<Self> {
         if plan.threads < LEAST_THREADS || plan.is_stream() {
+            return None;
+        }
+        let first = plan.inputs.first();
+        if !first.is_some_and(|first| is_read_in_segments(first, plan.input_format)) {
             return None;
         }
         let shards = (plan.threads.min(MOST_SHARDS) * SHARDS_A_THREAD).next_power_of_two();
@@ -72,10 +79,11 @@ impl<'a> Tables<'a> {
 
     /// Ends all flows.
     pub(super) fn finish(self, output: &mut Output<'_>) -> Result<LastFlows, RunError> {
-        match self {
+        let finished = guarded(|| match self {
             Self::Joined(joined) => Ok(joined.table.finish()),
             Self::Divided(divided) => divided.finish(output),
-        }
+        });
+        finished.unwrap_or_else(|gone| Err(gone_wrong(gone, output)))
     }
 }
 
@@ -196,18 +204,19 @@ impl<'a> Divided<'a> {
         }
         let most = self.plan.memory_bytes.min(MOST_FLOWS as u64 * FLOW_BYTES);
         let more = most_bytes(batch);
-        if self.is_limited || self.shards.used_bytes() + self.under_way_bytes + more <= most {
+        let has_room = |used| used + more <= most && !self.shards.is_short();
+        if self.is_limited || has_room(self.shards.used_bytes() + self.under_way_bytes) {
             return Ok(true);
         }
         self.settle(output)?;
         let used = self.shards.used_bytes();
-        if used + more <= most {
+        if used + more <= most && !self.shards.is_short() {
             return Ok(true);
         }
-        if is_given(used) {
+        let to_join = bytes_to_join(used, self.shards.len() as u64);
+        if !self.shards.is_short() && is_given(to_join) {
             return Ok(false);
         }
-        // What flows end early depends on what the system gives then, as it does with one table.
         self.shards.limit();
         self.is_limited = true;
         Ok(true)
@@ -224,7 +233,10 @@ impl<'a> Divided<'a> {
 
     /// Lets a shard take a batch.
     fn serve(&mut self, output: &mut Output<'_>) -> Result<(), RunError> {
-        self.shards.serve(Wait::IfAllAreServed);
+        if !self.shards.serve(Wait::IfAllAreServed) {
+            // Another thread is about to let go of the last ones.
+            thread::yield_now();
+        }
         self.hand_on(output)
     }
 
@@ -248,14 +260,8 @@ impl<'a> Divided<'a> {
         if self.handed_on == self.given {
             self.under_way_bytes = 0;
         }
-        match self.shards.failure() {
-            None => Ok(()),
-            Some(WorkerGone(reason)) if reason == MEMORY_REFUSED => Err(RunError::Memory),
-            Some(WorkerGone(reason)) => Err(RunError::Worker {
-                packets: output.totals.packets,
-                reason,
-            }),
-        }
+        let failure = self.shards.failure();
+        failure.map_or(Ok(()), |gone| Err(gone_wrong(gone, output)))
     }
 
     /// The one table that would have taken all packets.
@@ -281,6 +287,17 @@ impl<'a> Divided<'a> {
     }
 }
 
+/// Why a run ends in which a thread panicked.
+fn gone_wrong(WorkerGone(reason): WorkerGone, output: &Output<'_>) -> RunError {
+    if reason == MEMORY_REFUSED {
+        return RunError::Memory;
+    }
+    RunError::Worker {
+        packets: output.totals.packets,
+        reason,
+    }
+}
+
 /// The most memory that flows may take which begin in a batch.
 fn most_bytes(batch: &FlowBatch) -> u64 {
     let names = (0..batch.messages.len()).map(|name| name_cost(Some(batch.names.get(name))));
@@ -293,14 +310,13 @@ mod tests {
 
     use super::super::batch::UpperKind;
     use super::super::key::FlowKey;
-    use super::super::record::FlowRecord;
+    use super::super::record::{Ended, FlowRecord};
     use super::super::results::{FlowSink, FlowTotals};
     use super::*;
     use crate::decode::Addresses;
     use proptest::prelude::*;
     use std::io;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
 
     /// Flows in the order in which they ended, and behind them those that were there at the end.
     #[derive(Default)]
@@ -311,6 +327,15 @@ mod tests {
             // Numbers have to put flows in order, no more.
             self.0.push(FlowRecord { number: 0, ..flow });
             Ok(())
+        }
+    }
+
+    /// Also if a test fails.
+    struct SetAtEnd<'a>(&'a AtomicBool);
+
+    impl Drop for SetAtEnd<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
         }
     }
 
@@ -418,18 +443,19 @@ mod tests {
         };
         let is_over = AtomicBool::new(false);
         let last = thread::scope(|scope| {
+            let _over = SetAtEnd(&is_over);
             if let Some(shards) = tables.shards() {
                 let is_over = &is_over;
                 scope.spawn(move || {
                     while !is_over.load(Ordering::Relaxed) {
-                        shards.serve(Wait::Never);
+                        if !shards.serve(Wait::Never) {
+                            thread::yield_now();
+                        }
                     }
                 });
             }
             take(&mut tables, packets, at_once, &mut output);
-            let last = finish(tables, &mut output);
-            is_over.store(true, Ordering::Relaxed);
-            last.unwrap()
+            finish(tables, &mut output).unwrap()
         });
         // The last ones in parts are the last ones.
         let (mut parts, mut before) = (Vec::new(), None);
@@ -470,6 +496,45 @@ mod tests {
             prop_assert_eq!(listed.0, expected.0);
             prop_assert_eq!(totals, expected_totals);
         }
+    }
+
+    /// Where tables cannot be joined each shard ends flows of its own: other ones, but no packet is lost.
+    #[test]
+    fn shards_that_are_limited_keep_all_packets() {
+        let plan = FlowPlan::of(Vec::<std::path::PathBuf>::new());
+        let hasher = ahash::RandomState::new();
+        let packets: Vec<Taken> = (0_u32..20_000)
+            .map(|number| {
+                let addresses = Addresses::V4 {
+                    source: [10, 0, 0, 2],
+                    destination: [10, 0, 0, 1],
+                };
+                let key = FlowKey::new(addresses, 17, ((number * 7 % 9001) as u16, 53));
+                let packet = FlowPacket {
+                    key,
+                    hash: key.hash_with(&hasher),
+                    bytes: 1,
+                    tcp_flags: 0,
+                    reversed: false,
+                    vlan: None,
+                    icmp: [0; 2],
+                    upper: UpperKind::Ports,
+                };
+                (i64::from(number), packet, None)
+            })
+            .collect();
+        let divided = Divided::new(&plan, 8);
+        divided.shards.limit();
+        let divided = Tables::Divided(Box::new(Divided {
+            is_limited: true,
+            ..divided
+        }));
+        let (listed, totals) = list(divided, Tables::finish, &packets, &[700, 1]);
+        let packets: u64 = listed.0.iter().map(|flow| flow.forward.packets).sum();
+        assert_eq!(packets, 20_000);
+        // Each shard keeps one flow; all others end.
+        assert_eq!(totals.flows, listed.0.len() as u64 - 8);
+        assert_eq!(totals.ended.of(Ended::Memory), totals.flows);
     }
 
     #[test]

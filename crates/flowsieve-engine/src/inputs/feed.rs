@@ -4,7 +4,7 @@ use super::batch::{Batch, Maker, read_on};
 use super::merge::{Input, count_until};
 use super::segments::SegmentFeed;
 use crate::threads::{Batches, Crossbeam, Filler, handover};
-use crate::trace::{Capture, TraceError};
+use crate::trace::{self, Capture, InputFormat, StopFlag, TraceError};
 use std::sync::Arc;
 use std::thread::Scope;
 use std::time::Duration;
@@ -27,6 +27,12 @@ const SEGMENT_BYTES: u64 = 1 << 20;
 
 /// Packets of a batch that are fetched at once: few enough that those of many inputs stay in the second-level cache.
 const FETCHED_AT_ONCE: usize = 256;
+
+/// Whether an input is a file that threads read at several places at once. Those threads assist whoever takes their batches.
+pub(crate) fn is_read_in_segments(source: &trace::Source, format: InputFormat) -> bool {
+    let capture = source.open(format, &StopFlag::default());
+    capture.is_ok_and(|capture| !capture.is_short() && capture.segments(SEGMENT_BYTES).is_some())
+}
 
 /// An open input and the batch that is being taken from it.
 pub(crate) struct Feed<M: Maker> {

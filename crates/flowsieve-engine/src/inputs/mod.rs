@@ -25,7 +25,7 @@ mod segments;
 pub(crate) use batch::{Batch, Maker, TimeMaker, read_on};
 pub(crate) use clock::{A_WHILE, CaptureClock};
 pub use error::{PlanError, RunError};
-pub(crate) use feed::Feed;
+pub(crate) use feed::{Feed, is_read_in_segments};
 pub(crate) use merge::Taker;
 pub use merge::{Input, Merge};
 pub use records::RecordInput;

@@ -34,18 +34,22 @@ impl<T: Pod> Pages<T> {
     ///
     /// If the system does not give the memory.
     pub fn new(len: usize) -> Self {
-        let memory = MmapMut::map_anon(len * size_of::<T>());
-        let memory = memory.unwrap_or_else(|_| panic!("{MEMORY_REFUSED}"));
+        Self::try_new(len).unwrap_or_else(|| panic!("{MEMORY_REFUSED}"))
+    }
+
+    /// `len` zeros; none if the system does not give the memory.
+    pub fn try_new(len: usize) -> Option<Self> {
+        let memory = MmapMut::map_anon(len * size_of::<T>()).ok()?;
         if memory.len() >= LARGE_PAGES_FROM_BYTES {
             // Only advice: where the system has no large pages, small ones do.
             #[cfg(target_os = "linux")]
             let _ = memory.advise(memmap2::Advice::HugePage);
         }
-        Self {
+        Some(Self {
             memory,
             len,
             items: PhantomData,
-        }
+        })
     }
 
     /// Number of items.

@@ -103,8 +103,8 @@ impl<T: Told> InsertInTurn<'_, T> {
         counting.all(|it| it.sample_until(written, written + more).is_some())
     }
 
-    /// Whether every new digest needs its line as it was before, which the digest itself has at hand: where lines are near,
-    /// that is worth more than a row without branches.
+    /// Whether digests are inserted one by one: a crowded counter needs each line as it was before. One by one it is at hand; after a
+    /// row it has to be restored, which takes longer than the row saves where lines are near.
     fn is_better_one_by_one(&self) -> bool {
         let mut counting = self.counters.iter().filter(|it| it.counts());
         !self.touch && counting.any(LineCounter::is_crowded)

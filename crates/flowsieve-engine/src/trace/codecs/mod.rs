@@ -104,7 +104,7 @@ pub(super) fn decompressor(source: Box<dyn Read + Send>) -> (Compression, Box<dy
     decompressor_with(source, &Workers::default())
 }
 
-/// The same, with workers for frames and members as soon as there are any. `source` is a file: reading ahead does not wait.
+/// The same, with workers for frames and members as soon as there are any: only for files, where reading ahead does not wait.
 pub(super) fn decompressor_with(
     source: Box<dyn Read + Send>,
     workers: &Workers,

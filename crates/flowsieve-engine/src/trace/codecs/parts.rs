@@ -5,8 +5,8 @@
 //! A *part*, one large frame or several short ones, goes to a worker, which decompresses it with a codec of its own. What it made
 //! is taken in order, and the input skips the part.
 //!
-//! The codec does everything else: the first frame, what is too long or unusual, and a part that is not as a worker expects.
-//! Only the codec says what is damaged, and where.
+//! The codec does everything else: the first frame, what is too long or unusual, and a part that is not as a worker expects, with
+//! all that follows it. Only the codec says what is damaged, and where.
 
 use std::collections::VecDeque;
 use std::io::{self, Cursor};
@@ -244,7 +244,6 @@ impl Parts {
         self.given_up = true;
         self.crew = None;
         self.under_way.clear();
-        (self.made, self.read) = (Made::default(), 0);
     }
 }
 

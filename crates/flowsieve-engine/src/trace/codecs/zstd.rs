@@ -139,10 +139,10 @@ pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
         0xfd2f_b528 => {}
         0x184d_2a50..=0x184d_2a5f => {
             let length = head(at + 4, 4)? as usize;
-            let end = at + 8 + length;
             if length > MOST_BYTES {
                 return None;
             }
+            let end = at + 8 + length;
             ahead.look(end)?;
             return Some(Extent { end, most: 0 });
         }
@@ -156,12 +156,12 @@ pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
         return None;
     }
     let mut next = at + 5;
-    let mut window = MOST_BYTES;
+    let mut window = MOST_BYTES as u64;
     if !is_single_segment {
         let described = head(next, 1)?;
         next += 1;
-        let base = 1_usize << (10 + (described >> 3));
-        window = base + base / 8 * (described & 7) as usize;
+        let base = 1_u64 << (10 + (described >> 3));
+        window = base + base / 8 * (described & 7);
     }
     let content = match (descriptor >> 6, is_single_segment) {
         (0, false) => None,
@@ -172,12 +172,14 @@ pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
     };
     let content = content.map(|(bytes, length)| {
         next += length;
-        usize::try_from(bytes).unwrap_or(usize::MAX)
+        bytes
     });
     // The decoder needs memory for a window, but no more than for the content.
-    if window.min(content.unwrap_or(window)) > MOST_BYTES {
+    if window.min(content.unwrap_or(window)) > MOST_BYTES as u64 {
         return None;
     }
+    let content = content.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let most_of_block = window.min(BLOCK_BYTES as u64) as usize;
     let mut most = 0;
     loop {
         let block = head(next, BLOCK_HEAD)? as usize;
@@ -186,7 +188,7 @@ pub(super) fn extent(ahead: &mut Ahead, at: usize) -> Option<Extent> {
         let (stored, made) = match kind {
             0 => (size, size),
             1 => (1, size),
-            2 => (size, window.min(BLOCK_BYTES)),
+            2 => (size, most_of_block),
             _ => return None,
         };
         next += stored;
