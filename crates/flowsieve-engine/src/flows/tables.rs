@@ -310,22 +310,31 @@ mod tests {
 
     use super::super::batch::UpperKind;
     use super::super::key::FlowKey;
-    use super::super::record::{Ended, FlowRecord};
+    use super::super::record::{DnsRecord, Ended, FlowRecord};
     use super::super::results::{FlowSink, FlowTotals};
+    use super::super::run;
+    use super::super::table::LEAST_MEMORY;
     use super::*;
     use crate::decode::Addresses;
+    use crate::inputs::Watch;
+    use etherparse::PacketBuilder;
     use proptest::prelude::*;
-    use std::io;
+    use std::io::{self, Write as _};
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Flows in the order in which they ended, and behind them those that were there at the end.
-    #[derive(Default)]
-    struct Listed(Vec<FlowRecord>);
+    /// Flows in the order in which they ended, and behind them those that were there at the end; times and names of DNS messages.
+    #[derive(Debug, Default, PartialEq)]
+    struct Listed(Vec<FlowRecord>, Vec<(i64, Vec<u8>)>);
 
     impl FlowSink for Listed {
         fn flow(&mut self, flow: FlowRecord) -> io::Result<()> {
             // Numbers have to put flows in order, no more.
             self.0.push(FlowRecord { number: 0, ..flow });
+            Ok(())
+        }
+
+        fn dns(&mut self, message: &DnsRecord<'_>) -> io::Result<()> {
+            self.1.push((message.time_ns, message.name.to_vec()));
             Ok(())
         }
     }
@@ -495,6 +504,74 @@ mod tests {
             let (listed, totals) = list(divided, Tables::finish, &packets, &at_once);
             prop_assert_eq!(listed.0, expected.0);
             prop_assert_eq!(totals, expected_totals);
+        }
+    }
+
+    /// A capture that threads read in segments: DNS messages, other packets of UDP, and frames without IP.
+    fn capture() -> tempfile::NamedTempFile {
+        let query = b"\x12\x34\x01\x00\0\x01\0\0\0\0\0\0\x01a\0\0\x01\0\x01";
+        let mut file = vec![
+            0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0,
+        ];
+        for number in 0_u32..40_000 {
+            let mut frame = Vec::new();
+            if number % 97 == 0 {
+                // Of ARP.
+                frame.extend([2; 12]);
+                frame.extend([8, 6]);
+                frame.resize(60, 0);
+            } else {
+                let source = (number * 7 % 5003).to_be_bytes();
+                PacketBuilder::ethernet2([2; 6], [4; 6])
+                    .ipv4([10, 0, source[2], source[3]], [10, 9, 0, 1], 64)
+                    .udp(40_000, if number % 5 == 0 { 53 } else { 54 })
+                    .write(&mut frame, query)
+                    .unwrap();
+            }
+            for field in [
+                number / 100,
+                number % 100,
+                frame.len() as u32,
+                frame.len() as u32,
+            ] {
+                file.extend(field.to_le_bytes());
+            }
+            file.extend(frame);
+        }
+        let mut capture = tempfile::NamedTempFile::new().unwrap();
+        capture.write_all(&file).unwrap();
+        capture
+    }
+
+    struct Nobody;
+
+    impl Watch for Nobody {
+        fn progress(&self, _: u64, _: u64) {}
+    }
+
+    #[test]
+    fn a_capture_in_segments_has_the_same_flows_names_and_totals_with_shards() {
+        let capture = capture();
+        let plan = |threads, memory_bytes| FlowPlan {
+            threads,
+            memory_bytes,
+            ..FlowPlan::of([capture.path()])
+        };
+        assert!(Tables::new(&plan(2, 1 << 30)).is_none());
+        assert!(Tables::new(&plan(3, 1 << 30)).is_some());
+        for memory_bytes in [1 << 30, LEAST_MEMORY] {
+            let mut expected = Listed::default();
+            let one = run::list(&plan(1, memory_bytes), &mut expected, &Nobody).unwrap();
+            assert!(one.totals.dns_messages > 7_000 && one.totals.skipped.len() == 1);
+            assert_eq!(one.totals.dns_messages, expected.1.len() as u64);
+            let ended = one.totals.ended.of(Ended::Memory);
+            assert_eq!(ended > 0, memory_bytes == LEAST_MEMORY);
+            for threads in [3, 8] {
+                let mut listed = Listed::default();
+                let many = run::list(&plan(threads, memory_bytes), &mut listed, &Nobody).unwrap();
+                assert_eq!(many.totals, one.totals);
+                assert_eq!(listed, expected);
+            }
         }
     }
 

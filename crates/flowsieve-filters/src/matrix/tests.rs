@@ -434,11 +434,7 @@ fn a_batch_is_its_elements_one_by_one() {
         })
         .unwrap();
         let attributes = filter.sizes.len();
-        let digests = |number: u64| -> Vec<Digest> {
-            (0..attributes as u64)
-                .map(|i| Digester::new(i).digest(&number.to_le_bytes()))
-                .collect()
-        };
+        let digests = |number| digests_of(attributes, number);
         for number in 0..elements {
             filter.insert(with_attributes(&digests(number)));
         }
@@ -469,6 +465,13 @@ fn a_batch_is_its_elements_one_by_one() {
     }
 }
 
+/// Digests of the attributes of an element.
+fn digests_of(attributes: usize, number: u64) -> Vec<Digest> {
+    (0..attributes as u64)
+        .map(|i| Digester::new(i).digest(&number.to_le_bytes()))
+        .collect()
+}
+
 /// Of all combinations, with sizes that are all different, and cuts.
 #[test]
 fn many_patterns_have_the_answers_of_each() {
@@ -485,11 +488,7 @@ fn many_patterns_have_the_answers_of_each() {
         })
         .unwrap();
         let attributes = filter.sizes.len();
-        let digests = |number: u64| -> Vec<Digest> {
-            (0..attributes as u64)
-                .map(|i| Digester::new(i).digest(&number.to_le_bytes()))
-                .collect()
-        };
+        let digests = |number| digests_of(attributes, number);
         for number in 0..6 {
             filter.insert(with_attributes(&digests(number)));
         }

@@ -44,6 +44,7 @@ pub(crate) struct Workers(Arc<Count>);
 struct Count {
     workers: AtomicUsize,
     /// Bytes that they made and that were taken.
+    #[cfg(test)]
     taken: AtomicUsize,
 }
 
@@ -178,6 +179,7 @@ impl Parts {
             self.give_up();
             return false;
         };
+        #[cfg(test)]
         self.workers
             .0
             .taken
