@@ -553,8 +553,8 @@ mod tests {
     fn a_capture_in_segments_has_the_same_flows_names_and_totals_with_shards() {
         let capture = capture();
         let plan = |threads, memory_bytes| FlowPlan {
-            threads,
             memory_bytes,
+            threads,
             ..FlowPlan::of([capture.path()])
         };
         assert!(Tables::new(&plan(2, 1 << 30)).is_none());
